@@ -1,0 +1,33 @@
+"""``retrompi completion``: shell completion."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+from click.shell_completion import get_completion_class
+
+from retrompi.cli.options import debug_option
+from retrompi.errors import UsageError
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS), required=False)
+@debug_option
+@click.pass_context
+def command(ctx: click.Context, shell: str | None) -> None:
+    """Print the script that makes a shell complete retrompi's commands.
+
+    \b
+    bash:  retrompi completion bash >> ~/.bashrc
+    zsh:   retrompi completion zsh  >> ~/.zshrc
+    fish:  retrompi completion fish >  ~/.config/fish/completions/retrompi.fish
+    """
+    chosen = shell or Path(os.environ.get("SHELL", "")).name
+    kind = get_completion_class(chosen) if chosen in SHELLS else None
+    if kind is None:
+        raise UsageError(f"$SHELL says '{chosen}'; name one of {', '.join(SHELLS)}: retrompi completion bash")
+    click.echo(kind(ctx.find_root().command, {}, "retrompi", "_RETROMPI_COMPLETE").source())

@@ -1,0 +1,139 @@
+"""The command group and the one place where an error becomes a line and an exit code.
+
+Exit codes: 0 done, 1 a negative verdict or outcome, 2 wrong usage or input, 3 a defect of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from retrompi.errors import RetrompiError, nearest
+
+# name -> one line of help, so that `retrompi --help` loads no command (a test compares it with the command's own)
+COMMANDS = {
+    "reproduce": "Replay a paper's study, judge its statements and write the report.",
+    "pingpong": "Simulate a PingPong curve: one-way time and bandwidth against message size.",
+    "replay": "Replay a time-independent trace on a runtime and a platform.",
+    "explain": "Show where the time of one message goes, stage by stage.",
+    "calibrate": "Fit a model's free parameters to the claims marked for calibration.",
+    "validate": "Judge the published statements against simulated points.",
+    "models": "List the runtime models or show one with its parameters and sources.",
+    "platforms": "List the machine rooms or show one with its numbers and sources.",
+    "scenarios": "List the experiments, show one or run it.",
+    "claims": "List the published statements or show one.",
+    "runs": "List stored runs, show one or compare two.",
+    "completion": "Print the script that makes a shell complete retrompi's commands.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used: ``retrompi.cli.<name>`` has one named ``command``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"retrompi.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"no command '{args[0]}'{nearest(args[0], COMMANDS, 20)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option(
+    "--store", metavar="PATH|URL", help="Where runs are kept (default: $RETROMPI_STORE, then your data folder)."
+)
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.version_option(package_name="retrompi", prog_name="retrompi", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context, store: str | None, debug: bool) -> None:
+    """Simulate historical MPI environments and judge them by what was published about them.
+
+    \b
+    retrompi reproduce baker-fox                     a paper's study, judged and drawn
+    retrompi pingpong --model wmpi --mode shared     one curve
+    retrompi explain wmpi --mode shared --size 512KiB   why it looks like that
+
+    Any parameter is overridden by --set KEY=VALUE, e.g. --set wmpi.pool=10MiB or
+    --set platform.host.cores=2. Exit codes: 0 done, 1 a negative verdict or outcome,
+    2 wrong usage or input, 3 a defect of retrompi.
+    """
+    ctx.ensure_object(dict)
+    ctx.obj["store"] = store
+    ctx.obj["debug"] = ctx.obj.get("debug", False) or debug
+
+
+def _say(text: str) -> None:
+    color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    one_line = " ".join(text.split())
+    click.echo(f"{click.style('error', fg='red', bold=True) if color else 'error'}: {one_line}", err=True, color=color)
+
+
+def run(args: list[str] | None = None) -> int:
+    """Run the command line and return its exit code; every error has become one line on stderr."""
+    state: dict[str, object] = {"debug": False}
+    try:
+        result = cli.main(args, prog_name="retrompi", standalone_mode=False, obj=state)
+        return result if isinstance(result, int) else 0
+    except click.ClickException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2 and later; the message is the help
+            click.echo(error.format_message(), err=True)
+            return 2
+        context = getattr(error, "ctx", None)
+        hint = f" (see '{context.command_path} --help')" if context is not None else ""
+        _say(error.format_message() + hint)
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        _say("interrupted")
+        return 130
+    except RetrompiError as error:
+        if state["debug"]:
+            _traceback()
+        _say(str(error))
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader of our pipe has had enough; nothing more may be flushed into it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if state["debug"]:
+            _traceback()
+        said = str(error).strip() or "no message"
+        _say(f"internal error: {type(error).__name__}: {said}; run again with --debug and report what it prints")
+        return 3
+
+
+def _traceback() -> None:
+    import traceback
+
+    traceback.print_exc()
+
+
+def main() -> NoReturn:
+    """Entry point of the ``retrompi`` command."""
+    code = run()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

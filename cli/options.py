@@ -1,0 +1,155 @@
+"""Options that several commands share, and the values they turn into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from retrompi.errors import RetrompiError
+
+if TYPE_CHECKING:
+    from retrompi.store import Store
+
+__all__ = [
+    "csv_option",
+    "debug_option",
+    "fresh_option",
+    "json_option",
+    "mode_option",
+    "model_option",
+    "open_for",
+    "platform_option",
+    "progress",
+    "seed_option",
+    "set_option",
+    "store_option",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _names(kind: str, incomplete: str) -> list[CompletionItem]:
+    """Completions from folder and file names alone: pressing TAB must not import a model."""
+    from retrompi import paths, registry
+
+    try:
+        if kind == "model":
+            names = [p.name for p in sorted(paths.models_dir().iterdir()) if (p / "__init__.py").is_file()]
+        else:
+            names = registry.platform_names() if kind == "platform" else registry.scenario_names()
+    except (RetrompiError, OSError):
+        return []
+    found = [CompletionItem(n) for n in names if n.startswith(incomplete)]
+    if kind != "scenario" and ("/" in incomplete or incomplete.startswith(".")):
+        found.append(CompletionItem(incomplete, type="dir" if kind == "model" else "file"))
+    return found
+
+
+def complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Shell completion of a model's name."""
+    return _names("model", incomplete)
+
+
+def complete_platform(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Shell completion of a platform's name."""
+    return _names("platform", incomplete)
+
+
+def complete_scenario(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Shell completion of a scenario's name."""
+    return _names("scenario", incomplete)
+
+
+def _debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(dict)["debug"] = True
+
+
+def debug_option(command: F) -> F:
+    """``--debug`` after the command works as well as before it; hidden so that help shows it once."""
+    return click.option("--debug", is_flag=True, hidden=True, expose_value=False, is_eager=True, callback=_debug)(
+        command
+    )
+
+
+model_option = click.option(
+    "-m",
+    "--model",
+    required=True,
+    metavar="NAME|FOLDER",
+    shell_complete=complete_model,
+    help="Runtime model: a name (see 'retrompi models list') or the folder of one of your own.",
+)
+platform_option = click.option(
+    "-p",
+    "--platform",
+    default="nt-pair",
+    show_default=True,
+    metavar="NAME|FILE",
+    shell_complete=complete_platform,
+    help="Machine room: a name (see 'retrompi platforms list') or a TOML file of your own.",
+)
+set_option = click.option(
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Override a parameter, e.g. wmpi.pool=10MiB, platform.host.quantum=20ms, platform.link.bandwidth=100Mbps.",
+)
+seed_option = click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of every draw.")
+fresh_option = click.option("--fresh", is_flag=True, help="Simulate even when an identical run is stored.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+store_option = click.option(
+    "--store", metavar="PATH|URL", help="Where runs are kept (default: $RETROMPI_STORE, then your data folder)."
+)
+
+
+def mode_option(default: str) -> Callable[[F], F]:
+    """``--mode`` with its default."""
+    return click.option(
+        "--mode",
+        default=default,
+        show_default=True,
+        metavar="MODE",
+        help="shared (all ranks on the first host), distributed (one host each), or a host for every rank: "
+        "workstation,workstation.",
+    )
+
+
+def open_for(ctx: click.Context, store: str | None, *, write: bool = True) -> Store:
+    """The store the user asked for, by the command's --store, the group's, or the environment."""
+    from retrompi.store import open_store
+
+    chosen = store if store is not None else (ctx.find_root().obj or {}).get("store")
+    return open_store(chosen, write=write)
+
+
+def _silent(done: int, total: int, what: str = "") -> None:
+    """Report nothing."""
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
+    """A progress bar on a terminal's stderr, nothing elsewhere; yields ``report(done, total, what)``."""
+    stream = click.get_text_stream("stderr")
+    if not stream.isatty():
+        yield _silent
+        return
+    state: dict[str, Any] = {"at": 0, "what": ""}
+    bar: Any = click.progressbar(
+        length=1000, label=label, file=stream, item_show_func=lambda item: state["what"], show_pos=False
+    )
+    with bar:
+
+        def report(done: int, total: int, what: str = "") -> None:
+            at = 1000 * done // max(total, 1)
+            state["what"] = what[:40]
+            bar.update(at - state["at"])
+            state["at"] = at
+
+        yield report

@@ -1,0 +1,68 @@
+"""``retrompi pingpong``: one curve."""
+
+from __future__ import annotations
+
+import click
+
+from retrompi.cli.options import (
+    csv_option,
+    debug_option,
+    fresh_option,
+    json_option,
+    mode_option,
+    model_option,
+    open_for,
+    platform_option,
+    seed_option,
+    set_option,
+    store_option,
+)
+from retrompi.cli.output import Column, emit, note
+from retrompi.units import format_bytes, format_time, parse_sizes
+
+COLUMNS = (
+    Column("size_B", "size", lambda v: format_bytes(v), right=True),
+    Column("time_us", "one-way time", lambda v: format_time(v * 1e-6), right=True),
+    Column("bandwidth_MBps", "MB/s", lambda v: f"{v:.4g}", right=True),
+    Column("repetitions", "repetitions", right=True),
+)
+
+
+@click.command()
+@model_option
+@platform_option
+@mode_option("shared")
+@click.option("--sizes", metavar="LIST", help="Sizes, e.g. 0,1KiB,4KiB..4MiB:x2 (default: powers of two to 4 MiB).")
+@click.option("--reps", type=click.IntRange(1), help="Repetitions at every size (default: as in the papers).")
+@set_option
+@seed_option
+@fresh_option
+@json_option
+@csv_option
+@store_option
+@debug_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    model: str,
+    platform: str,
+    mode: str,
+    sizes: str | None,
+    reps: int | None,
+    sets: tuple[str, ...],
+    seed: int,
+    fresh: bool,
+    as_json: bool,
+    as_csv: bool,
+    store: str | None,
+) -> None:
+    """Simulate a PingPong curve: one-way time and bandwidth against message size."""
+    from retrompi import experiment, registry
+
+    registry.model(model), registry.platform(platform).placement(mode)  # wrong names first, before any store is made
+    wanted = None if sizes is None else parse_sizes(sizes)
+    found = experiment.pingpong(
+        open_for(ctx, store), model, platform, mode, wanted, sets=sets, seed=seed, reps=reps, fresh=fresh
+    )
+    emit(found.rows, COLUMNS, as_json=as_json, as_csv=as_csv)
+    note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))

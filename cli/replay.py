@@ -1,0 +1,124 @@
+"""``retrompi replay``: a time-independent trace on a runtime and a platform."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from retrompi.cli.options import (
+    csv_option,
+    debug_option,
+    fresh_option,
+    json_option,
+    mode_option,
+    model_option,
+    open_for,
+    platform_option,
+    seed_option,
+    set_option,
+    store_option,
+)
+from retrompi.cli.output import Column, emit, note, print_json, time_column
+from retrompi.units import format_bytes, format_time, parse
+
+KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
+COLUMNS = (
+    Column("rank", "rank", right=True),
+    Column("host", "host"),
+    time_column("time_s", "time"),
+    time_column("mpi_s", "in MPI"),
+    time_column("compute_s", "computing"),
+    time_column("cpu_s", "on CPU"),
+    Column("sent", "sent", right=True),
+    Column("received", "received", right=True),
+    Column("bytes_sent", "bytes sent", right=True),
+    Column("bytes_received", "bytes received", right=True),
+)
+
+
+@click.command()
+@click.argument("trace")
+@model_option
+@platform_option
+@mode_option("distributed")
+@click.option("--np", "ranks", type=click.IntRange(1), help="Number of ranks (default: what the trace has).")
+@click.option("--limit", metavar="TIME", help="End the job after so much simulated time, e.g. 10s (outcome timeout).")
+@click.option("--startup", is_flag=True, help="Start the job first as the runtime did; that may fail.")
+@set_option
+@seed_option
+@fresh_option
+@json_option
+@csv_option
+@store_option
+@debug_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    trace: str,
+    model: str,
+    platform: str,
+    mode: str,
+    ranks: int | None,
+    limit: str | None,
+    startup: bool,
+    sets: tuple[str, ...],
+    seed: int,
+    fresh: bool,
+    as_json: bool,
+    as_csv: bool,
+    store: str | None,
+) -> None:
+    """Replay a time-independent trace on a runtime and a platform.
+
+    TRACE is a file, an index of files or a folder, plain or compressed. Ends with exit code 1 when the job did
+    not complete; a deadlock names who waits for whom on which line.
+    """
+    from retrompi import experiment, registry
+
+    registry.model(model), registry.platform(platform).placement(mode)
+    store_ = open_for(ctx, store)
+    from retrompi import traces
+
+    found = experiment.replay(
+        store_,
+        traces.read(trace, np=ranks),
+        trace,
+        model,
+        platform,
+        mode,
+        sets=sets,
+        seed=seed,
+        limit_s=None if limit is None else parse(limit, "s"),
+        with_startup=startup,
+        fresh=fresh,
+    )
+    run = store_.run(found.run_id)
+    keys = [c.key for c in COLUMNS]
+    if as_json and not as_csv:
+        print_json({**{k: run[k] for k in KEYS}, "per_rank": [{k: row.get(k) for k in keys} for row in found.rows]})
+    else:
+        if not as_csv:
+            click.echo(_headline(run))
+        emit(found.rows, COLUMNS, as_json=as_json, as_csv=as_csv, empty="no rank ran")
+    if run["outcome"] != "completed":
+        for line in _why(run):
+            click.echo(line, err=True)
+        ctx.exit(1)
+    note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
+
+
+def _headline(run: dict[str, Any]) -> str:
+    took = "" if run["time_s"] is None else f" in {format_time(run['time_s'])}"
+    counts = f"{run['ranks']} ranks, {run['actions']} actions, {run['messages']} messages"
+    moved = format_bytes(run["bytes"]) if run["bytes"] is not None else "?"
+    return f"{run['outcome']}{took}: {counts}, {moved} (simulated in {format_time(run['wall_s'])})"
+
+
+def _why(run: dict[str, Any]) -> list[str]:
+    """One line for the outcome and one for every rank that waits."""
+    lines = [f"outcome {run['outcome']}: {run['detail'] or 'no detail'}"]
+    for wait in run["facts"].get("waits", []):
+        place = f"{wait.get('file')}:{wait.get('line')}" if wait.get("file") else f"line {wait.get('line')}"
+        lines.append(f"  rank {wait.get('rank')} at {place} waits in {wait.get('action')} for {wait.get('on')}")
+    return lines

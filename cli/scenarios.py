@@ -1,0 +1,93 @@
+"""``retrompi scenarios``: the experiments there are."""
+
+from __future__ import annotations
+
+import click
+
+from retrompi.cli.options import (
+    complete_scenario,
+    csv_option,
+    debug_option,
+    fresh_option,
+    json_option,
+    open_for,
+    store_option,
+)
+from retrompi.cli.output import Column, emit, note
+
+LIST = (
+    Column("name", "name"),
+    Column("model", "model"),
+    Column("platform", "platform"),
+    Column("mode", "mode"),
+    Column("overrides", "overrides"),
+    Column("reproduces", "reproduces"),
+)
+KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "expect", "seed")
+
+
+@click.group()
+@debug_option
+def command() -> None:
+    """List the experiments, show one or run it."""
+
+
+@command.command("list")
+@json_option
+@csv_option
+@debug_option
+def list_scenarios(as_json: bool, as_csv: bool) -> None:
+    """List every scenario."""
+    from retrompi import registry
+
+    rows = [s.row() for s in registry.scenarios().values()]
+    emit(rows, LIST, as_json=as_json, as_csv=as_csv, keys=KEYS, empty="no scenarios")
+
+
+@command.command("show")
+@click.argument("scenario", shell_complete=complete_scenario)
+@json_option
+@csv_option
+@debug_option
+def show_scenario(scenario: str, as_json: bool, as_csv: bool) -> None:
+    """Show SCENARIO (a name or a TOML file)."""
+    from retrompi import registry
+
+    s = registry.scenario(scenario)
+    if as_json or as_csv:
+        emit([s.row()], LIST, as_json=as_json, as_csv=as_csv, keys=KEYS)
+        return
+    click.echo(f"{s.name}: {s.title}\n{s.summary}\n")
+    rows = [{"what": k, "value": v} for k, v in s.row().items() if k not in ("name", "title") and v not in ("", None)]
+    emit(rows, (Column("what", "what"), Column("value", "value")), as_json=False, as_csv=False)
+
+
+@command.command("run")
+@click.argument("scenario", shell_complete=complete_scenario)
+@fresh_option
+@json_option
+@csv_option
+@store_option
+@debug_option
+@click.pass_context
+def run_scenario(
+    ctx: click.Context, scenario: str, fresh: bool, as_json: bool, as_csv: bool, store: str | None
+) -> None:
+    """Run SCENARIO (a name or a TOML file) and print its curve, or its ranks for a trace."""
+    from retrompi import experiment, registry
+    from retrompi.cli import pingpong, replay
+
+    s = registry.scenario(scenario)
+    store_ = open_for(ctx, store)
+    found = experiment.run_scenario(store_, s, fresh=fresh)
+    if not (as_json or as_csv):
+        click.echo(f"{s.name}: {s.title}")
+        if s.expect:
+            click.echo(f"expected: {s.expect}")
+    columns = pingpong.COLUMNS if s.trace is None else replay.COLUMNS
+    emit(found.rows, columns, as_json=as_json, as_csv=as_csv)
+    run = store_.run(found.run_id)
+    note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
+    if run["outcome"] != "completed":
+        click.echo(f"outcome {run['outcome']}: {run['detail']}", err=True)
+        ctx.exit(1)

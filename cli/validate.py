@@ -1,0 +1,92 @@
+"""``retrompi validate``: every published statement judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from retrompi.cli.options import csv_option, debug_option, fresh_option, json_option, open_for, progress, store_option
+from retrompi.cli.output import Column, as_text, emit
+
+if TYPE_CHECKING:
+    from retrompi.validate import Study, Verdict
+
+KEYS = ("id", "system", "use", "verdict", "observed", "low", "high", "unit", "note")
+COLUMNS = (
+    Column("id", "id"),
+    Column("use", "use"),
+    Column("verdict", "verdict"),
+    Column("system", "system", lambda v: _cut(str(v), 28)),
+    Column("observed", "observed", lambda v: _cut(as_text(v), 28)),
+    Column("published", "published"),
+    Column("unit", "unit"),
+    Column("note", "note"),
+)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def published(row: Mapping[str, Any]) -> str:
+    """The published range of a verdict's row."""
+    low, high = row["low"], row["high"]
+    if low is None and high is None:
+        return ""
+    return as_text(low) if low == high else f"{as_text(low)}..{as_text(high)}"
+
+
+def print_verdicts(verdicts: Sequence[Verdict], *, as_json: bool, as_csv: bool) -> None:
+    """The verdicts as JSON, CSV, or a table with a count for fit and held-out claims below it."""
+    from retrompi.validate import summary
+
+    rows = [v.row() for v in verdicts]
+    shown = rows if as_json or as_csv else [{**row, "published": published(row)} for row in rows if _judges(row)]
+    emit(shown, COLUMNS, as_json=as_json, as_csv=as_csv, keys=KEYS, empty="no claims to judge")
+    if not (as_json or as_csv):
+        click.echo("")
+        for line in summary(verdicts):
+            click.echo(str(line))
+
+
+def _judges(row: Mapping[str, Any]) -> bool:
+    # Context rows define and explain; a table of verdicts is easier to read without them. JSON and CSV have all.
+    return bool(row["use"] != "context")
+
+
+def studies(ctx: click.Context, paper: str | None, store: str | None, fresh: bool) -> list[Study]:
+    """The replayed study of ``paper``, or of every paper whose runtimes are modelled."""
+    from retrompi.validate import run_paper, setup, setups
+
+    keys = [setup(paper).paper] if paper is not None else list(setups())
+    opened = open_for(ctx, store)
+    done = []
+    for key in keys:
+        with progress(key) as report:
+            done.append(run_paper(key, opened, fresh, report))
+    return done
+
+
+@click.command()
+@click.option("--paper", metavar="KEY", help="Only this paper's statements (default: all).")
+@fresh_option
+@json_option
+@csv_option
+@store_option
+@debug_option
+@click.pass_context
+def command(ctx: click.Context, paper: str | None, fresh: bool, as_json: bool, as_csv: bool, store: str | None) -> None:
+    """Judge the published statements against simulated points.
+
+    What is not in the store yet is simulated. Fit and held-out claims are counted apart. Ends with exit code 1
+    when a statement fails.
+    """
+    from retrompi.validate import judge_all
+
+    done = studies(ctx, paper, store, fresh)
+    verdicts = done[0].verdicts if paper is not None else judge_all(done)
+    print_verdicts(verdicts, as_json=as_json, as_csv=as_csv)
+    if any(v.verdict == "fail" for v in verdicts):
+        ctx.exit(1)

@@ -1,0 +1,1 @@
+"""Machine rooms, one TOML file each; see `retrompi.platform` for the keys."""

@@ -1,0 +1,1 @@
+"""Experiments, one TOML file each; see `retrompi.scenario` for the keys."""

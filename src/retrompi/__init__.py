@@ -1,0 +1,20 @@
+"""retrompi: a simulator of historical MPI environments.
+
+The flow is traces -> models -> platforms -> engine -> store -> validate, report. Importing this package
+loads nothing heavy; the version is looked up when it is asked for.
+"""
+
+from __future__ import annotations
+
+__all__ = ["__version__"]
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("retrompi")
+        except PackageNotFoundError:  # a source tree on PYTHONPATH, never installed
+            return "0+source"
+    raise AttributeError(f"module 'retrompi' has no attribute '{name}'")

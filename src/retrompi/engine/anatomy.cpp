@@ -1,0 +1,75 @@
+#include "anatomy.hpp"
+
+namespace retrompi {
+
+std::vector<Anatomy::Row> Anatomy::split(int thread, Ps begin, Ps end) const {
+  std::map<std::pair<std::string, std::string>, Ps> sum;
+  std::vector<std::pair<std::string, std::string>> order;
+  auto add = [&](Stage s, const std::string& who, Ps from, Ps to) {
+    from = std::max(from, begin);
+    if (to <= from) return;
+    const auto key = std::make_pair(std::string(stage_name(s)), who);
+    if (!sum.contains(key)) order.push_back(key);
+    sum[key] += to - from;
+  };
+  Cause cur{Cause::Thread, thread};
+  Ps t = end;
+  Ps last = end;
+  int stuck = 0;  // causes at one instant can point at each other; time must still run back
+  while (t > begin) {
+    stuck = t == last ? stuck + 1 : 0;
+    last = t;
+    if (cur.kind == Cause::Record) {
+      const Rec& r = records_[static_cast<size_t>(cur.id)];
+      add(r.s, r.where, std::min(r.start, t), t);
+      add(r.before, r.where, std::min(r.asked, t), std::min(r.start, t));
+      t = std::min(t, r.asked);
+      cur = r.by;
+      continue;
+    }
+    if (cur.kind == Cause::None) {  // started by nobody: the clock itself
+      add(Stage::Tick, "clock", begin, t);
+      break;
+    }
+    const ThreadLog& log = threads_[static_cast<size_t>(cur.id)];
+    // The last stretch that begins before t.
+    auto it = std::lower_bound(log.segs.begin(), log.segs.end(), t, [](const Seg& s, Ps v) { return s.begin < v; });
+    if (it == log.segs.begin()) {
+      add(Stage::Library, log.name, begin, t);
+      break;
+    }
+    --it;
+    if (it->end < t) {  // a gap of no recorded work: instructions that cost nothing in the model
+      add(Stage::Library, log.name, it->end, t);
+      t = it->end;
+      continue;
+    }
+    if (it->s != Stage::Wait) {
+      add(it->s, log.name, it->begin, t);
+      t = it->begin;
+      continue;
+    }
+    // Waiting: go on with whoever ended the wait, from that moment.
+    auto sg = std::upper_bound(log.signals.begin(), log.signals.end(), t, [](Ps v, const Signal& s) { return v < s.t; });
+    if (stuck > 64 || sg == log.signals.begin() || (sg - 1)->t < it->begin ||
+        ((sg - 1)->by.kind == Cause::Thread && (sg - 1)->by.id == cur.id)) {
+      add(Stage::Queueing, log.name, it->begin, t);
+      t = it->begin;
+      continue;
+    }
+    --sg;
+    add(Stage::Queueing, log.name, sg->t, t);
+    t = std::min(t, sg->t);
+    cur = sg->by;
+    if (cur.kind == Cause::None) {
+      add(Stage::Tick, "clock", it->begin, t);
+      t = it->begin;
+      cur = {Cause::Thread, static_cast<int32_t>(&log - threads_.data())};
+    }
+  }
+  std::vector<Row> rows;
+  for (auto k = order.rbegin(); k != order.rend(); ++k) rows.push_back({k->first, k->second, sum[*k]});
+  return rows;
+}
+
+}  // namespace retrompi

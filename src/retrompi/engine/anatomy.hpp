@@ -1,0 +1,102 @@
+// The anatomy of a message: where each picosecond between two instants went, as a chain of causes.
+#pragma once
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core.hpp"
+
+namespace retrompi {
+
+/// What a stretch of time was spent on. `Wait` is never reported: it is replaced by what was waited for.
+enum class Stage : uint8_t {
+  Library,    // the MPI library's own instructions
+  Copy,       // memory copies
+  Syscall,    // user/kernel transitions, socket calls
+  Event,      // signalling and waking through a kernel object
+  Switch,     // context switch
+  Tick,       // waiting for a clock tick
+  Quantum,    // ready, but another process burns its quantum spinning
+  Queueing,   // ready, but the CPU or the device does useful work for others
+  Poll,       // a polling loop noticing what has already arrived
+  Stack,      // TCP/IP protocol processing in the kernel
+  Interrupt,  // interrupted by the kernel
+  Nic,        // moving a frame over the card's bus
+  Wire,       // on the cable
+  Ack,        // waiting for an acknowledgement or its timer
+  Compute,    // the application's own computation
+  Wait,
+};
+inline const char* stage_name(Stage s) {
+  static constexpr const char* names[] = {"library",  "copy", "syscall", "event",     "switch", "tick", "quantum", "queueing",
+                                          "poll",     "stack", "interrupt", "nic",    "wire",   "ack",  "compute", "wait"};
+  return names[static_cast<int>(s)];
+}
+
+/// Who caused something: a thread (at the time of causing) or a recorded piece of kernel, card or wire work.
+struct Cause {
+  enum Kind : uint8_t { None, Thread, Record } kind = None;
+  int32_t id = -1;
+};
+
+class Anatomy {
+ public:
+  bool on = false;
+  Cause current;  // who is executing now
+
+  int add_thread(const std::string& name) {
+    threads_.push_back({name, {}, {}});
+    return static_cast<int>(threads_.size()) - 1;
+  }
+  void segment(int thread, Ps begin, Ps end, Stage s) {
+    if (on && end > begin) threads_[static_cast<size_t>(thread)].segs.push_back({begin, end, s});
+  }
+  void signalled(int thread, Ps t) {
+    if (on) threads_[static_cast<size_t>(thread)].signals.push_back({t, current});
+  }
+  /// Work outside threads. `asked`..`start` is queueing. Returns an id for `finish`.
+  int32_t record(const char* where, Stage s, Ps asked, Ps start, Ps end, Stage before = Stage::Queueing) {
+    if (!on) return -1;
+    records_.push_back({where, s, before, asked, start, end, current});
+    return static_cast<int32_t>(records_.size()) - 1;
+  }
+  [[nodiscard]] Cause of(int32_t rec) const { return rec < 0 ? Cause{} : Cause{Cause::Record, rec}; }
+
+  struct Row {
+    std::string stage, process;
+    Ps ps;
+  };
+  /// Splits [begin, end] as seen by `thread`, walking the causes backwards. The rows sum to end - begin exactly.
+  [[nodiscard]] std::vector<Row> split(int thread, Ps begin, Ps end) const;
+  void clear() {
+    for (auto& t : threads_) t.segs.clear(), t.signals.clear();
+    records_.clear();
+    current = {};
+  }
+
+ private:
+  struct Seg {
+    Ps begin, end;
+    Stage s;
+  };
+  struct Signal {
+    Ps t;
+    Cause by;
+  };
+  struct ThreadLog {
+    std::string name;
+    std::vector<Seg> segs;
+    std::vector<Signal> signals;
+  };
+  struct Rec {
+    const char* where;
+    Stage s, before;
+    Ps asked, start, end;
+    Cause by;
+  };
+  std::vector<ThreadLog> threads_;
+  std::vector<Rec> records_;
+};
+
+}  // namespace retrompi

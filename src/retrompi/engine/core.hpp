@@ -1,0 +1,184 @@
+// Time, the event loop and the coroutine type that every simulated process is written in.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace retrompi {
+
+/// Simulated time in picoseconds. An integer, so that the stages of a message sum to its total exactly
+/// (a double loses picoseconds after a quarter of an hour) and the same inputs give the same bytes.
+using Ps = int64_t;
+constexpr Ps kNever = INT64_MAX;
+constexpr double kPsPerSecond = 1e12;
+
+inline Ps to_ps(double seconds) {
+  return static_cast<Ps>(seconds * kPsPerSecond + 0.5);
+}
+inline double to_s(Ps ps) {
+  return static_cast<double>(ps) / kPsPerSecond;
+}
+
+/// The model, the platform or the trace asks for something that cannot be simulated.
+struct ConfigError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The simulated run ended badly (pool exhausted, retries used up): a result, not a defect.
+struct Abort {
+  std::string reason;
+};
+
+/// SplitMix64 (Steele, Lea, Flood 2014): tiny, seedable, identical on every machine; std distributions are not.
+class Rng {
+ public:
+  explicit Rng(uint64_t seed) : s_(seed) {}
+  uint64_t next() {
+    uint64_t z = (s_ += 0x9e3779b97f4a7c15ULL);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+  }
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+
+ private:
+  uint64_t s_;
+};
+
+/// The queue of local events. Events at one time run in the order in which they were asked for.
+///
+/// An event is *passive* when it only passes time (a quantum ends, a poll finds nothing): a simulation in which only
+/// passive events are left, nothing is on the wire and no process has anything to do is deadlocked.
+class Loop {
+ public:
+  using Fn = void (*)(void*, uint64_t);
+  Ps now = 0;
+
+  void at(Ps t, Fn fn, void* obj, uint64_t arg = 0, bool passive = false) {
+    if (t < now) t = now;
+    if (!passive) ++active_;
+    heap_.push_back({t, (seq_++ << 1) | static_cast<uint64_t>(passive), fn, obj, arg});
+    std::push_heap(heap_.begin(), heap_.end(), Later{});
+  }
+  [[nodiscard]] bool empty() const { return heap_.empty(); }
+  [[nodiscard]] bool only_passive() const { return active_ == 0; }
+  [[nodiscard]] Ps next_time() const { return heap_.empty() ? kNever : heap_.front().t; }
+  [[nodiscard]] uint64_t executed() const { return executed_; }
+
+  void step() {
+    std::pop_heap(heap_.begin(), heap_.end(), Later{});
+    const Event e = heap_.back();
+    heap_.pop_back();
+    if ((e.order & 1) == 0) --active_;
+    now = e.t;
+    ++executed_;
+    e.fn(e.obj, e.arg);
+  }
+
+ private:
+  struct Event {
+    Ps t;
+    uint64_t order;
+    Fn fn;
+    void* obj;
+    uint64_t arg;
+  };
+  struct Later {
+    bool operator()(const Event& a, const Event& b) const { return a.t != b.t ? a.t > b.t : a.order > b.order; }
+  };
+  std::vector<Event> heap_;
+  uint64_t seq_ = 0;
+  uint64_t active_ = 0;
+  uint64_t executed_ = 0;
+};
+
+/// Coroutine frames are recycled by size: a message allocates nothing once the pools are warm.
+class FramePool {
+ public:
+  static void* get(size_t n) {
+    const size_t k = slot(n);
+    if (k < kSlots && !free_[k].empty()) {
+      void* p = free_[k].back();
+      free_[k].pop_back();
+      return p;
+    }
+    return ::operator new(k < kSlots ? (k + 1) * kStep : n);
+  }
+  static void put(void* p, size_t n) {
+    const size_t k = slot(n);
+    if (k < kSlots)
+      free_[k].push_back(p);
+    else
+      ::operator delete(p);
+  }
+
+ private:
+  static constexpr size_t kStep = 64, kSlots = 32;
+  static size_t slot(size_t n) { return (n + kStep - 1) / kStep - 1; }
+  static inline std::array<std::vector<void*>, kSlots> free_;
+};
+
+/// A coroutine that starts when awaited (or resumed) and hands control back to its awaiter when it ends.
+class [[nodiscard]] Task {
+ public:
+  struct promise_type {
+    std::coroutine_handle<> next = std::noop_coroutine();
+    std::exception_ptr error;
+    static void* operator new(size_t n) { return FramePool::get(n); }
+    static void operator delete(void* p, size_t n) { FramePool::put(p, n); }
+    Task get_return_object() { return Task{std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    struct Final {
+      bool await_ready() noexcept { return false; }
+      std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> h) noexcept { return h.promise().next; }
+      void await_resume() noexcept {}
+    };
+    Final final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { error = std::current_exception(); }
+  };
+  using Handle = std::coroutine_handle<promise_type>;
+
+  Task() = default;
+  explicit Task(Handle h) : h_(h) {}
+  Task(Task&& o) noexcept : h_(std::exchange(o.h_, {})) {}
+  Task& operator=(Task&& o) noexcept {
+    if (this != &o) {
+      if (h_) h_.destroy();
+      h_ = std::exchange(o.h_, {});
+    }
+    return *this;
+  }
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+  ~Task() {
+    if (h_) h_.destroy();
+  }
+
+  bool await_ready() const noexcept { return false; }
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) noexcept {
+    h_.promise().next = caller;
+    return h_;
+  }
+  void await_resume() const {
+    if (h_.promise().error) std::rethrow_exception(h_.promise().error);
+  }
+  [[nodiscard]] Handle handle() const { return h_; }
+  [[nodiscard]] bool done() const { return h_ && h_.done(); }
+  void check() const {
+    if (h_ && h_.promise().error) std::rethrow_exception(h_.promise().error);
+  }
+
+ private:
+  Handle h_;
+};
+
+}  // namespace retrompi

@@ -1,0 +1,189 @@
+// Datagrams between daemons, made reliable by the daemons themselves: sequence numbers, acknowledgement, retry.
+#include "proc.hpp"
+
+namespace retrompi {
+
+namespace {
+
+class DatagramChan final : public Chan {
+ public:
+  DatagramChan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b) : Chan(w, s, hop, a, b) {}
+
+  Task push(Packet p) override {
+    co_await from.until([this] { return static_cast<int32_t>(out_.size()) < spec.window; }, spec.space_wait, true);
+    out_.push_back({p, 0, false, 0});
+    ++world.count.packets;
+    const uint32_t seq = base_ + static_cast<uint32_t>(out_.size()) - 1;
+    co_await from.thread.run(from.host.scaled(spec.send_cpu), Stage::Library);
+    co_await transmit(seq);
+  }
+
+  Task pull(Token t) override {
+    switch (t.kind) {
+      case kAck:
+        co_await from.thread.run(call(from), Stage::Syscall);
+        if (Out* o = find(t.seq)) o->acked = true;
+        while (!out_.empty() && out_.front().acked && out_.front().fetched) {
+          out_.pop_front();
+          ++base_;
+        }
+        break;
+      case kTimer: {
+        Out* o = find(t.seq);
+        if (!o || o->acked) break;
+        if (++o->tries > spec.retries)
+          throw Abort{"datagram " + std::to_string(t.seq) + " from " + from.thread.name() + " to " + to.thread.name() +
+                      " was not acknowledged after " + std::to_string(spec.retries) + " retries"};
+        ++world.count.retransmissions;
+        co_await transmit(t.seq);
+        break;
+      }
+      default:
+        co_await receive(t.seq);
+    }
+  }
+
+ private:
+  static constexpr uint8_t kData = 0, kAck = 1, kTimer = 2;
+  static constexpr int64_t kUdpHeader = 8;
+  struct Out {
+    Packet p;
+    int32_t tries;
+    bool acked;
+    uint32_t timer;      // only the newest timer counts
+    bool fetched = false;  // taken in by the receiver
+  };
+  [[nodiscard]] Ps call(const Proc& p) const { return p.host.spec.syscall + p.host.scaled(spec.call); }
+  Out* find(uint32_t seq) {
+    const uint32_t i = seq - base_;
+    return i < out_.size() ? &out_[i] : nullptr;
+  }
+
+  Task transmit(uint32_t seq) {
+    const Packet p = find(seq)->p;
+    Host& h = from.host;
+    const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(h.copy_time(p.bytes, working_set(p))));
+    co_await from.thread.run(call(from), Stage::Syscall);
+    co_await from.thread.run(copy, Stage::Copy);
+    Out* o = find(seq);
+    if (!o || o->acked) co_return;  // acknowledged while we were busy sending it again
+    // The retry timer is a timed wait of the daemon: it ends on a clock tick; it doubles with each try.
+    const Ps due = h.next_tick(world.loop.now + (spec.timeout << std::min(o->tries, 6)));
+    world.loop.at(due, &DatagramChan::on_timer, this, (static_cast<uint64_t>(seq) << 32) | ++o->timer);
+    ship(from, kData, seq, p.bytes + spec.header);
+    if (spec.duplicate > 0 && world.rng.uniform() < spec.duplicate) {
+      ++world.count.duplicates;
+      ship(from, kData, seq, p.bytes + spec.header);
+    }
+  }
+
+  /// Hands a datagram to the sending kernel; IP cuts it into frames and the last one delivers it.
+  void ship(Proc& sender, uint8_t kind, uint32_t seq, int64_t bytes) {
+    Host& h = sender.host;
+    const int64_t payload = world.net->mtu() - 20;
+    int64_t left = bytes + kUdpHeader;
+    // Losing any fragment loses the datagram, so the draw is once a datagram.
+    const bool lost = spec.loss > 0 && world.rng.uniform() < spec.loss;
+    const bool late = spec.reorder > 0 && world.rng.uniform() < spec.reorder;
+    while (left > 0) {
+      const int64_t n = std::min(left, payload);
+      left -= n;
+      uint32_t slot = 0;
+      if (free_.empty()) {
+        slot = static_cast<uint32_t>(parts_.size());
+        parts_.emplace_back();
+      } else {
+        slot = free_.back();
+        free_.pop_back();
+      }
+      parts_[slot] = {&sender, kind, seq, n, left == 0 && !lost, late};
+      h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(n)), Stage::Stack, &DatagramChan::on_out, this, slot);
+    }
+  }
+  static void on_out(void* p, uint64_t slot) {
+    auto& c = *static_cast<DatagramChan*>(p);
+    const Part& part = c.parts_[slot];
+    const Proc& other = part.sender == &c.from ? c.to : c.from;
+    c.world.net->frame(part.sender->host_index, other.host_index, part.bytes, &DatagramChan::on_frame, p, slot);
+  }
+  static void on_frame(void* p, uint64_t slot) {
+    auto& c = *static_cast<DatagramChan*>(p);
+    Part& part = c.parts_[slot];
+    if (part.late) {
+      part.late = false;
+      c.world.loop.at(c.world.loop.now + c.spec.reorder_delay, &DatagramChan::on_frame, p, slot);
+      return;
+    }
+    Host& h = (part.sender == &c.from ? c.to : c.from).host;
+    h.kernel(h.spec.interrupt + h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(part.bytes)), Stage::Stack,
+             &DatagramChan::on_in, p, slot);
+  }
+  static void on_in(void* p, uint64_t slot) {
+    auto& c = *static_cast<DatagramChan*>(p);
+    const Part part = c.parts_[slot];
+    c.free_.push_back(static_cast<uint32_t>(slot));
+    if (part.delivers) (part.sender == &c.from ? c.to : c.from).arrive({&c, part.kind, part.seq}, true);
+  }
+  static void on_timer(void* p, uint64_t arg) {
+    auto& c = *static_cast<DatagramChan*>(p);
+    const auto seq = static_cast<uint32_t>(arg >> 32);
+    const Out* o = c.find(seq);
+    if (!o || o->acked || o->timer != static_cast<uint32_t>(arg)) return;
+    if (c.world.anatomy.on) {
+      c.world.anatomy.current = {};
+      c.world.anatomy.current = c.world.anatomy.of(
+          c.world.anatomy.record("udp retry", Stage::Ack, c.world.loop.now - c.spec.timeout, c.world.loop.now - c.spec.timeout, c.world.loop.now));
+    }
+    c.from.arrive({&c, kTimer, seq}, true);
+  }
+
+  Task receive(uint32_t seq) {
+    Host& h = to.host;
+    Out* o = find(seq);
+    const int64_t bytes = o ? o->p.bytes : 0;
+    const Ps copy = o ? static_cast<Ps>(spec.copies_out * static_cast<double>(h.copy_time(bytes, working_set(o->p)))) : 0;
+    co_await to.thread.run(call(to), Stage::Syscall);
+    co_await to.thread.run(copy, Stage::Copy);
+    // Acknowledge whatever comes, also what came before: the first acknowledgement may have been lost.
+    co_await to.thread.run(call(to), Stage::Syscall);
+    ship(to, kAck, seq, spec.header);
+    o = find(seq);
+    if (seq < expected_ || !o || o->fetched) co_return;
+    o->fetched = true;
+    if (seq != expected_) {
+      early_.emplace(seq, o->p);
+      co_return;
+    }
+    Packet p = o->p;
+    while (true) {
+      ++expected_;
+      co_await to.thread.run(h.scaled(spec.recv_cpu), Stage::Library);
+      co_await to.handle(p);
+      const auto it = early_.find(expected_);
+      if (it == early_.end()) break;
+      p = it->second;
+      early_.erase(it);
+    }
+  }
+
+  struct Part {
+    Proc* sender = nullptr;
+    uint8_t kind = 0;
+    uint32_t seq = 0;
+    int64_t bytes = 0;
+    bool delivers = false, late = false;
+  };
+  std::deque<Out> out_;
+  uint32_t base_ = 0, expected_ = 0;
+  std::map<uint32_t, Packet> early_;
+  std::vector<Part> parts_;
+  std::vector<uint32_t> free_;
+};
+
+}  // namespace
+
+std::unique_ptr<Chan> make_datagram_chan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b) {
+  return std::make_unique<DatagramChan>(w, s, hop, a, b);
+}
+
+}  // namespace retrompi

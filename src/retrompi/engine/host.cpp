@@ -1,0 +1,377 @@
+#include "host.hpp"
+
+namespace retrompi {
+
+// ---------------------------------------------------------------- Thread
+
+void Thread::enter(Stage s) {
+  host_.anatomy.segment(log_, seg_begin_, host_.loop.now, seg_);
+  seg_ = s;
+  seg_begin_ = host_.loop.now;
+}
+
+void Thread::start(Task&& main) {
+  main_ = std::move(main);
+  resume_ = main_.handle();
+  mode_ = Mode::Work;
+  need_ = 0;
+  q_left_ = host_.spec.quantum;
+  seg_begin_ = host_.loop.now;
+  host_.make_ready(*this);
+}
+
+Thread::Await Thread::run(Ps ps, Stage s) {
+  if (ps <= 0) return {*this, true};
+  need_ = ps;
+  want_ = s;
+  mode_ = Mode::Work;
+  host_.go(*this);
+  return {*this, false};
+}
+
+Thread::Await Thread::wait(const WaitPolicy& p) {
+  policy_ = p;
+  signalled_ = false;
+  poll_armed_ = false;
+  mode_ = Mode::Wait;
+  wait_begin_ = host_.loop.now;
+  need_ = 0;
+  if (p.kind == WaitPolicy::Block || p.kind == WaitPolicy::Poll) {
+    host_.release(*this);
+  } else {
+    enter(Stage::Wait);
+    host_.go(*this);
+  }
+  return {*this, false};
+}
+
+Thread::Await Thread::sleep(Ps ps) {
+  mode_ = Mode::Sleep;
+  need_ = 0;
+  ++gen_;
+  host_.loop.at(host_.next_tick(host_.loop.now + ps), &Host::on_wake, this, gen_ + 1);
+  host_.release(*this);
+  return {*this, false};
+}
+
+void Thread::signal(bool immediate) {
+  if (mode_ != Mode::Wait) return;
+  host_.anatomy.signalled(log_, host_.loop.now);
+  const bool again = signalled_;
+  signalled_ = true;
+  switch (policy_.kind) {
+    case WaitPolicy::Block:
+      if (!again) host_.wake(*this);
+      break;
+    case WaitPolicy::Poll:
+      if (state_ != State::Blocked) break;
+      if (immediate) {
+        host_.wake(*this);
+      } else if (!poll_armed_) {
+        // The process looks at shared memory when its timed wait ends; the time-out is rounded up to a tick, and one that
+        // starts just after a tick therefore ends at the second tick that follows (E-NT-03, E-P4-11).
+        poll_armed_ = true;
+        const Ps tick = host_.spec.tick, now = host_.loop.now;
+        Ps due = host_.next_tick(wait_begin_ + policy_.period);
+        const Ps step = (policy_.period / tick + 1) * tick;
+        if (now > due) due += (now - due + step - 1) / step * step;
+        enter(Stage::Tick);
+        host_.loop.at(due, &Host::on_wake, this, gen_);
+      }
+      break;
+    case WaitPolicy::Spin:
+    case WaitPolicy::SpinYield:
+      if (again) break;
+      if (state_ == State::Running) {
+        host_.pause(*this);
+        need_ = policy_.poll_cost;
+        want_ = Stage::Poll;
+        host_.go(*this);
+      } else {
+        need_ = policy_.poll_cost;
+        want_ = Stage::Poll;
+        enter(host_.blame(*this));
+      }
+      break;
+  }
+}
+
+bool Thread::could_act() const {
+  return state_ == State::Ready && (mode_ != Mode::Wait || signalled_);
+}
+
+// ---------------------------------------------------------------- Host
+
+Host::Host(Loop& l, Anatomy& an, HostSpec s) : spec(std::move(s)), loop(l), anatomy(an), cores_(static_cast<size_t>(spec.cores)) {}
+
+Thread& Host::add_thread(const std::string& name) {
+  threads_.push_back(std::make_unique<Thread>(*this, name, anatomy.add_thread(name)));
+  return *threads_.back();
+}
+
+Ps Host::copy_time(int64_t bytes, double working_set) const {
+  if (bytes <= 0) return 0;
+  const double rate = working_set <= spec.l1 ? spec.copy_l1 : working_set <= spec.l2 ? spec.copy_l2 : spec.copy_mem;
+  return to_ps(static_cast<double>(bytes) / rate);
+}
+
+Ps Host::next_tick(Ps t) const {
+  const Ps k = (t - spec.tick_phase + spec.tick - 1) / spec.tick;
+  return spec.tick_phase + k * spec.tick;
+}
+
+bool Host::could_act() const {
+  return std::any_of(threads_.begin(), threads_.end(), [](const auto& t) { return t->could_act(); });
+}
+
+bool Host::spinning(const Thread& t) const {
+  return t.mode_ == Thread::Mode::Wait && !t.signalled_;
+}
+
+Stage Host::blame(const Thread& t) const {
+  for (const Core& c : cores_)
+    if (c.running && c.running != &t && spinning(*c.running)) return Stage::Quantum;
+  return Stage::Queueing;
+}
+
+void Host::go(Thread& t) {
+  if (t.core_ == 0 && cores_[0].kernel_busy) return;  // goes on when the kernel is done
+  t.on_clock_ = true;
+  t.began_ = loop.now;
+  ++t.gen_;
+  if (t.mode_ != Thread::Mode::Wait || t.signalled_) {
+    loop.at(loop.now + t.pre_ + t.need_, &Host::on_done, &t, t.gen_);
+  } else if (t.policy_.kind == WaitPolicy::SpinYield && others_ready(t.prio_)) {
+    loop.at(loop.now + t.pre_ + t.policy_.polls * t.policy_.poll_cost, &Host::on_yield, &t, t.gen_, true);
+  }
+}
+
+void Host::pause(Thread& t) {
+  ++t.gen_;
+  if (!t.on_clock_) return;
+  t.on_clock_ = false;
+  const Ps now = loop.now, used = now - t.began_;
+  t.used_ += used;
+  const Ps pre = std::min(used, t.pre_);
+  t.pre_ -= pre;
+  const bool spin = spinning(t);
+  if (!spin) t.need_ -= used - pre;
+  if (anatomy.on) {
+    anatomy.segment(t.log_, t.seg_begin_, t.began_, t.seg_);
+    anatomy.segment(t.log_, t.began_, t.began_ + pre, Stage::Switch);
+    anatomy.segment(t.log_, t.began_ + pre, now, spin ? Stage::Wait : t.want_);
+  }
+  t.seg_begin_ = now;
+  t.seg_ = spin ? Stage::Wait : Stage::Interrupt;
+}
+
+void Host::on_done(void* p, uint64_t gen) {
+  Thread& t = *static_cast<Thread*>(p);
+  if (static_cast<uint32_t>(gen) != t.gen_) return;
+  t.host_.pause(t);
+  t.host_.resume(t);
+}
+
+void Host::resume(Thread& t) {
+  t.mode_ = Thread::Mode::Work;
+  t.seg_ = Stage::Library;
+  if (anatomy.on) anatomy.current = {Cause::Thread, t.log_};
+  t.resume_.resume();
+  if (t.main_.done()) {
+    t.mode_ = Thread::Mode::Sleep;
+    release(t);
+    t.main_.check();
+  }
+}
+
+bool Host::others_ready(int prio) const {
+  for (int p = prio; p < kPrios; ++p)
+    if (!ready_[static_cast<size_t>(p)].empty()) return true;
+  return false;
+}
+
+bool Host::any_ready() const {
+  return others_ready(0);
+}
+
+Thread* Host::pop_ready() {
+  for (int p = kPrios - 1; p >= 0; --p) {
+    auto& q = ready_[static_cast<size_t>(p)];
+    if (q.empty()) continue;
+    Thread* t = q.front();
+    q.pop_front();
+    return t;
+  }
+  return nullptr;
+}
+
+void Host::dispatch(size_t core) {
+  Core& c = cores_[core];
+  if (c.running || (core == 0 && c.kernel_busy)) return;
+  Thread* t = pop_ready();
+  if (!t) return;
+  t->enter(spinning(*t) ? Stage::Wait : t->seg_);
+  t->state_ = Thread::State::Running;
+  t->core_ = static_cast<int>(core);
+  c.running = t;
+  if (c.last != t) t->pre_ = spec.dispatch;
+  c.last = t;
+  // NT counts a quantum in ticks seen by the running thread, so it ends at one (variant); else it is a plain length of time.
+  const Ps from = spec.quantum_at_tick ? next_tick(loop.now + 1) - spec.tick : loop.now;
+  t->q_end_ = from + t->q_left_;
+  t->q_armed_ = false;
+  go(*t);
+  if (any_ready()) arm(core);
+}
+
+void Host::arm(size_t core) {
+  Thread* t = cores_[core].running;
+  if (!t) return;
+  if (!t->q_armed_) {
+    while (t->q_end_ <= loop.now) {  // quanta that ended while nobody else wanted the processor
+      t->q_end_ += spec.quantum;
+      t->prio_ = std::max(0, t->prio_ - 1);
+    }
+    t->q_armed_ = true;
+    ++t->q_gen_;
+    loop.at(t->q_end_, &Host::on_quantum, t, t->q_gen_, true);
+  }
+  if (t->on_clock_ && spinning(*t) && t->policy_.kind == WaitPolicy::SpinYield && others_ready(t->prio_)) {
+    pause(*t);
+    go(*t);
+  }
+}
+
+void Host::on_quantum(void* p, uint64_t gen) {
+  Thread& t = *static_cast<Thread*>(p);
+  if (static_cast<uint32_t>(gen) != t.q_gen_ || t.state_ != Thread::State::Running || !t.q_armed_) return;
+  Host& h = t.host_;
+  t.q_armed_ = false;
+  t.prio_ = std::max(0, t.prio_ - 1);
+  t.q_end_ = h.loop.now + h.spec.quantum;
+  if (h.others_ready(t.prio_))
+    h.preempt(static_cast<size_t>(t.core_), false);
+  else if (h.any_ready())
+    h.arm(static_cast<size_t>(t.core_));
+}
+
+void Host::on_yield(void* p, uint64_t gen) {
+  Thread& t = *static_cast<Thread*>(p);
+  if (static_cast<uint32_t>(gen) != t.gen_ || t.state_ != Thread::State::Running) return;
+  if (t.host_.others_ready(t.prio_)) t.host_.preempt(static_cast<size_t>(t.core_), false);
+}
+
+void Host::preempt(size_t core, bool to_front) {
+  Core& c = cores_[core];
+  Thread& t = *c.running;
+  pause(t);
+  t.q_left_ = to_front ? std::max<Ps>(t.q_end_ - loop.now, 1) : spec.quantum;
+  t.q_armed_ = false;
+  t.state_ = Thread::State::Ready;
+  t.core_ = -1;
+  c.running = nullptr;
+  auto& q = ready_[static_cast<size_t>(t.prio_)];
+  if (to_front)
+    q.push_front(&t);
+  else
+    q.push_back(&t);
+  t.enter(spinning(t) ? Stage::Wait : Stage::Queueing);
+  dispatch(core);
+  if (!spinning(t) && t.state_ == Thread::State::Ready) t.enter(blame(t));
+}
+
+void Host::make_ready(Thread& t, bool front) {
+  t.state_ = Thread::State::Ready;
+  t.enter(blame(t));
+  auto& q = ready_[static_cast<size_t>(t.prio_)];
+  if (front)
+    q.push_front(&t);
+  else
+    q.push_back(&t);
+  for (size_t c = 0; c < cores_.size(); ++c)
+    if (!cores_[c].running && !(c == 0 && cores_[c].kernel_busy)) return dispatch(c);
+  size_t worst = 0;
+  int low = kPrios;
+  for (size_t c = 0; c < cores_.size(); ++c)
+    if (cores_[c].running && cores_[c].running->prio_ < low) low = cores_[c].running->prio_, worst = c;
+  if (low < t.prio_) return preempt(worst, true);
+  for (size_t c = 0; c < cores_.size(); ++c) arm(c);
+}
+
+void Host::wake(Thread& t) {
+  t.prio_ = std::min(kPrios - 1, std::max(t.prio_, spec.boost));
+  ++t.gen_;
+  t.need_ = 0;
+  t.want_ = Stage::Event;
+  make_ready(t);
+}
+
+void Host::on_wake(void* p, uint64_t gen) {
+  Thread& t = *static_cast<Thread*>(p);
+  if (static_cast<uint32_t>(gen) != t.gen_ || t.state_ != Thread::State::Blocked) return;
+  t.host_.anatomy.segment(t.log_, t.seg_begin_, t.host_.loop.now, t.seg_);
+  t.seg_begin_ = t.host_.loop.now;
+  // A timed wait that runs out is not a signalled object: no boost (NT boosts by the object that was waited for).
+  ++t.gen_;
+  t.need_ = 0;
+  t.want_ = Stage::Event;
+  t.host_.make_ready(t);
+}
+
+void Host::release(Thread& t) {
+  pause(t);
+  if (spec.quantum_carry) {
+    Ps left = t.q_end_ - loop.now;
+    while (left <= 0) left += spec.quantum;
+    left -= spec.wait_charge;
+    if (left <= 0) {
+      left = spec.quantum;
+      t.prio_ = std::max(0, t.prio_ - 1);
+    }
+    t.q_left_ = left;
+  } else {
+    t.q_left_ = spec.quantum;
+  }
+  t.q_armed_ = false;
+  const auto core = static_cast<size_t>(t.core_);
+  t.state_ = Thread::State::Blocked;
+  t.core_ = -1;
+  cores_[core].running = nullptr;
+  t.enter(t.mode_ == Thread::Mode::Sleep ? Stage::Tick : Stage::Wait);
+  dispatch(core);
+}
+
+void Host::kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg) {
+  kjobs_.push_back({cost, stage, done, obj, arg, loop.now, anatomy.current});
+  Core& c = cores_[0];
+  if (c.kernel_busy) return;
+  c.kernel_busy = true;
+  if (c.running) pause(*c.running);
+  start_kernel(c);
+}
+
+void Host::start_kernel(Core& c) {
+  c.kernel_since = loop.now;
+  loop.at(loop.now + kjobs_.front().cost, &Host::on_kernel, this);
+}
+
+void Host::on_kernel(void* p, uint64_t) {
+  Host& h = *static_cast<Host*>(p);
+  Core& c = h.cores_[0];
+  const KernelJob job = h.kjobs_.front();
+  h.kjobs_.pop_front();
+  if (h.anatomy.on) {
+    h.anatomy.current = job.by;
+    h.anatomy.current = h.anatomy.of(h.anatomy.record(h.spec.name.c_str(), job.stage, job.asked, c.kernel_since, h.loop.now));
+  }
+  job.done(job.obj, job.arg);
+  if (!h.kjobs_.empty()) return h.start_kernel(c);
+  c.kernel_busy = false;
+  if (!c.running) return h.dispatch(0);
+  // What became ready meanwhile may outrank the interrupted thread.
+  if (h.others_ready(c.running->prio_ + 1)) return h.preempt(0, true);
+  h.go(*c.running);
+  if (h.any_ready()) h.arm(0);
+}
+
+}  // namespace retrompi

@@ -1,0 +1,182 @@
+// A computer of the time: processors, the operating system's scheduler, memory, and kernel work that interrupts both.
+#pragma once
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "anatomy.hpp"
+#include "core.hpp"
+
+namespace retrompi {
+
+/// How a process waits for something to happen.
+struct WaitPolicy {
+  enum Kind : uint8_t { Block, Spin, SpinYield, Poll } kind = Block;
+  int polls = 1;       // SpinYield: polls before the processor is offered to others
+  Ps poll_cost = 0;    // one look at the queues
+  Ps period = 0;       // Poll: the time-out asked of the system; it ends on a clock tick
+};
+
+/// Published or assumed figures of one host; all times already in picoseconds on this host.
+struct HostSpec {
+  std::string name;
+  double speed = 1;
+  int cores = 1;
+  Ps quantum = 0, tick = 0, dispatch = 0, syscall = 0;
+  int boost = 0;            // priority added to a thread that a kernel object wakes
+  bool quantum_carry = false;  // the rest of a quantum outlives a wait
+  Ps wait_charge = 0;       // taken off the quantum for each wait
+  bool quantum_at_tick = false;  // a quantum ends at a clock tick
+  double l1 = 0, l2 = 0;    // bytes
+  double copy_l1 = 0, copy_l2 = 0, copy_mem = 0;  // bytes per second, each byte counted once
+  Ps tcp_segment = 0, interrupt = 0, loopback_segment = 0;
+  double tcp_byte = 0;      // picoseconds per byte
+  int64_t loopback_mss = 0, window = 0, mss = 0, sndbuf = 0;
+  Ps delayed_ack = 0;
+  double nic_rate = 0;      // bytes per second over the card's bus
+  Ps nic_latency = 0;
+  Ps tick_phase = 0;        // clocks of two machines are not synchronised
+  double flops = 1;
+};
+
+class Host;
+
+/// An operating-system thread. Its coroutine runs only while the thread holds a processor; everything it does that
+/// takes time goes through `run` or `wait`.
+class Thread {
+ public:
+  Thread(Host& host, std::string name, int log) : host_(host), name_(std::move(name)), log_(log) {}
+  Thread(const Thread&) = delete;
+  Thread& operator=(const Thread&) = delete;
+
+  struct Await {
+    Thread& t;
+    bool ready;
+    bool await_ready() const noexcept { return ready; }
+    void await_suspend(std::coroutine_handle<> h) noexcept { t.resume_ = h; }
+    void await_resume() const noexcept {}
+  };
+
+  /// Uses the processor for `ps` picoseconds (of this host; already scaled).
+  Await run(Ps ps, Stage s);
+  /// Gives up or burns the processor until somebody calls `signal`. The caller re-tests its condition afterwards.
+  Await wait(const WaitPolicy& p);
+  /// Sleeps for a given time, rounded up to the clock tick as timed waits are.
+  Await sleep(Ps ps);
+
+  /// `immediate` is false for what only a poll can notice (shared memory beside a blocking select()).
+  void signal(bool immediate = true);
+  void start(Task&& main);
+
+  [[nodiscard]] Host& host() const { return host_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] int log() const { return log_; }
+  [[nodiscard]] bool waiting() const { return mode_ != Mode::Work; }
+  [[nodiscard]] bool finished() const { return main_.done(); }
+  [[nodiscard]] bool could_act() const;
+  void check() const { main_.check(); }
+  [[nodiscard]] Ps cpu_time() const { return used_; }
+
+ private:
+  friend class Host;
+  enum class State : uint8_t { Blocked, Ready, Running };
+  enum class Mode : uint8_t { Work, Wait, Sleep };
+
+  void enter(Stage s);  // closes the current stretch of the log
+  Host& host_;
+  std::string name_;
+  int log_;
+  Task main_;
+  std::coroutine_handle<> resume_;
+  State state_ = State::Blocked;
+  Mode mode_ = Mode::Work;
+  WaitPolicy policy_;
+  bool signalled_ = false;
+  bool poll_armed_ = false;
+  int prio_ = 0;
+  int core_ = -1;
+  Ps pre_ = 0;          // context switch still to be paid before anything else
+  Ps need_ = 0;         // processor time still wanted
+  Ps began_ = 0;        // when the current stretch on the processor began
+  bool on_clock_ = false;  // `pre_`, then `need_`, is being consumed
+  bool q_armed_ = false;
+  uint32_t gen_ = 0;    // invalidates events of an interrupted stretch
+  Ps q_left_ = 0, q_end_ = 0;
+  uint32_t q_gen_ = 0;
+  Ps wait_begin_ = 0;
+  Stage want_ = Stage::Library;   // what `need_` is spent on
+  Stage seg_ = Stage::Wait;
+  Ps seg_begin_ = 0;
+  Ps used_ = 0;
+};
+
+/// Kernel work: runs before any thread of its processor (interrupts, deferred procedure calls).
+struct KernelJob {
+  Ps cost;
+  Stage stage;
+  Loop::Fn done;
+  void* obj;
+  uint64_t arg;
+  Ps asked;
+  Cause by;
+};
+
+class Host {
+ public:
+  Host(Loop& loop, Anatomy& an, HostSpec spec);
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  Thread& add_thread(const std::string& name);
+  void kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg = 0);
+
+  /// Time to copy `bytes` when `working_set` bytes are alive around the copy.
+  [[nodiscard]] Ps copy_time(int64_t bytes, double working_set) const;
+  /// A cost stated for the reference host, on this host.
+  [[nodiscard]] Ps scaled(Ps reference) const { return static_cast<Ps>(static_cast<double>(reference) / spec.speed + 0.5); }
+  [[nodiscard]] Ps next_tick(Ps t) const;
+
+  HostSpec spec;
+  Loop& loop;
+  Anatomy& anatomy;
+  [[nodiscard]] const std::deque<std::unique_ptr<Thread>>& threads() const { return threads_; }
+  [[nodiscard]] bool could_act() const;
+
+ private:
+  friend class Thread;
+  struct Core {
+    Thread* running = nullptr;
+    Thread* last = nullptr;
+    bool kernel_busy = false;
+    Ps kernel_since = 0;
+  };
+  void make_ready(Thread& t, bool front = false);
+  void dispatch(size_t core);
+  void go(Thread& t);              // the running thread (re)starts consuming its need
+  void pause(Thread& t);           // the running thread stops consuming
+  void resume(Thread& t);          // the need is consumed: let the coroutine act
+  void wake(Thread& t);            // a blocked thread becomes ready, with the system's boost
+  [[nodiscard]] bool spinning(const Thread& t) const;
+  void release(Thread& t);         // the running thread gives up its core
+  void preempt(size_t core, bool to_front);
+  void arm(size_t core);           // somebody waits for this core: set the quantum's end
+  bool others_ready(int prio) const;
+  [[nodiscard]] bool any_ready() const;
+  Thread* pop_ready();
+  Stage blame(const Thread& t) const;
+  void start_kernel(Core& c);
+  static void on_done(void* t, uint64_t gen);
+  static void on_quantum(void* t, uint64_t gen);
+  static void on_yield(void* t, uint64_t gen);
+  static void on_wake(void* t, uint64_t gen);
+  static void on_kernel(void* h, uint64_t);
+
+  static constexpr int kPrios = 4;
+  std::vector<Core> cores_;
+  std::array<std::deque<Thread*>, kPrios> ready_;
+  std::deque<KernelJob> kjobs_;
+  std::deque<std::unique_ptr<Thread>> threads_;
+};
+
+}  // namespace retrompi

@@ -1,0 +1,260 @@
+// The Python side of the engine: dictionaries in, dictionaries out; nothing of Python runs during a simulation.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "sim.hpp"
+
+namespace py = pybind11;
+void bind_trace(py::module_& m);
+
+namespace retrompi {
+namespace {
+
+/// Reads one dictionary of a compiled model; a missing or surplus key is our defect and says so.
+class Reader {
+ public:
+  Reader(const py::dict& d, std::string where) : d_(d), where_(std::move(where)) {}
+  ~Reader() = default;
+  double num(const char* k) { return get(k).cast<double>(); }
+  Ps ps(const char* k) { return to_ps(num(k)); }
+  int64_t integer(const char* k) { return static_cast<int64_t>(num(k) + 0.5); }
+  std::string text(const char* k) { return get(k).cast<std::string>(); }
+  py::object get(const char* k) {
+    if (!d_.contains(k)) throw ConfigError(where_ + ": '" + k + "' is missing");
+    ++read_;
+    return d_[k];
+  }
+  void end() const {
+    if (read_ != py::len(d_)) throw ConfigError(where_ + ": " + std::to_string(py::len(d_) - read_) + " keys are not known to the engine");
+  }
+
+ private:
+  py::dict d_;
+  std::string where_;
+  size_t read_ = 0;
+};
+
+WaitPolicy policy(const py::object& o, const std::string& where) {
+  Reader r(o.cast<py::dict>(), where);
+  WaitPolicy p;
+  const std::string kind = r.text("kind");
+  if (kind == "block")
+    p.kind = WaitPolicy::Block;
+  else if (kind == "spin")
+    p.kind = WaitPolicy::Spin;
+  else if (kind == "spin_yield")
+    p.kind = WaitPolicy::SpinYield;
+  else if (kind == "poll")
+    p.kind = WaitPolicy::Poll;
+  else
+    throw ConfigError(where + ": unknown wait policy '" + kind + "'; valid: block, poll, spin, spin_yield");
+  p.polls = static_cast<int>(r.integer("polls"));
+  p.poll_cost = r.ps("poll_cost");
+  p.period = r.ps("period");
+  r.end();
+  return p;
+}
+
+HostSpec host(const py::dict& d) {
+  Reader r(d, "host");
+  HostSpec h;
+  h.name = r.text("name");
+  h.speed = r.num("speed");
+  h.cores = static_cast<int>(r.integer("cores"));
+  h.quantum = r.ps("quantum");
+  h.tick = r.ps("tick");
+  h.dispatch = r.ps("dispatch");
+  h.syscall = r.ps("syscall");
+  h.boost = static_cast<int>(r.integer("boost"));
+  h.quantum_carry = r.num("quantum_carry") != 0;
+  h.wait_charge = r.ps("wait_charge");
+  h.quantum_at_tick = r.num("quantum_at_tick") != 0;
+  h.l1 = r.num("l1");
+  h.l2 = r.num("l2");
+  h.copy_l1 = r.num("copy_l1");
+  h.copy_l2 = r.num("copy_l2");
+  h.copy_mem = r.num("copy_mem");
+  h.tcp_segment = r.ps("tcp_segment");
+  h.tcp_byte = r.num("tcp_byte") * kPsPerSecond;
+  h.interrupt = r.ps("interrupt");
+  h.loopback_segment = r.ps("loopback_segment");
+  h.loopback_mss = r.integer("loopback_mss");
+  h.window = r.integer("window");
+  h.mss = r.integer("mss");
+  h.sndbuf = r.integer("sndbuf");
+  h.delayed_ack = r.ps("delayed_ack");
+  h.nic_rate = r.num("nic_rate");
+  h.nic_latency = r.ps("nic_latency");
+  h.flops = r.num("flops");
+  r.end();
+  for (const auto& [what, v] : {std::pair<const char*, double>{"speed", h.speed}, {"cores", h.cores}, {"quantum", to_s(h.quantum)},
+                                {"tick", to_s(h.tick)}, {"copy_l1", h.copy_l1}, {"copy_l2", h.copy_l2}, {"copy_mem", h.copy_mem},
+                                {"nic_rate", h.nic_rate}, {"flops", h.flops}, {"mss", static_cast<double>(h.mss)}})
+    if (!(v > 0)) throw ConfigError("host " + h.name + ": " + what + " must be more than nothing");
+  return h;
+}
+
+HopSpec hop(const py::dict& d) {
+  Reader r(d, "hop");
+  HopSpec h;
+  const std::string m = r.text("medium");
+  if (m == "pool")
+    h.medium = Medium::Pool;
+  else if (m == "ring")
+    h.medium = Medium::Ring;
+  else if (m == "stream")
+    h.medium = Medium::Stream;
+  else if (m == "datagram")
+    h.medium = Medium::Datagram;
+  else
+    throw ConfigError("unknown medium '" + m + "'; valid: datagram, pool, ring, stream");
+  h.from = r.text("from");
+  h.to = r.text("to");
+  h.packet = r.integer("packet");
+  h.header = r.integer("header");
+  h.copies_in = r.num("copies_in");
+  h.copies_out = r.num("copies_out");
+  h.ws_message = r.num("ws_message");
+  h.ws_packet = r.num("ws_packet");
+  h.send_cpu = r.ps("send_cpu");
+  h.recv_cpu = r.ps("recv_cpu");
+  h.event = r.ps("event");
+  h.by_event = r.num("by_event") != 0;
+  h.progress = r.num("progress") != 0;
+  h.hold_unexpected = r.num("hold_unexpected") != 0;
+  h.space_wait = policy(r.get("space_wait"), "hop " + h.from + " to " + h.to);
+  h.slots = static_cast<int32_t>(r.integer("slots"));
+  h.pool = r.integer("pool");
+  h.prefix = r.integer("prefix");
+  h.sndbuf = r.integer("sndbuf");
+  h.rcvbuf = r.integer("rcvbuf");
+  h.nagle = r.num("nagle") != 0;
+  h.credits = static_cast<int32_t>(r.integer("credits"));
+  h.call = r.ps("call");
+  h.window = static_cast<int32_t>(r.integer("window"));
+  h.retries = static_cast<int32_t>(r.integer("retries"));
+  h.timeout = r.ps("timeout");
+  h.loss = r.num("loss");
+  h.duplicate = r.num("duplicate");
+  h.reorder = r.num("reorder");
+  h.reorder_delay = r.ps("reorder_delay");
+  r.end();
+  return h;
+}
+
+SimConfig config(const py::dict& d) {
+  Reader r(d, "simulation");
+  SimConfig c;
+  for (const auto& h : r.get("hosts").cast<py::list>()) c.hosts.push_back(host(h.cast<py::dict>()));
+  {
+    Reader l(r.get("link").cast<py::dict>(), "link");
+    c.link.kind = l.text("kind");
+    c.link.bandwidth = l.num("bandwidth");
+    c.link.latency = l.num("latency");
+    c.frame_overhead = l.integer("frame_overhead");
+    c.mtu = l.integer("mtu");
+    l.end();
+    if (!(c.link.bandwidth > 0)) throw ConfigError("link: bandwidth must be more than nothing");
+  }
+  c.placement = r.get("placement").cast<std::vector<size_t>>();
+  for (const auto& h : r.get("same").cast<py::list>()) c.same.push_back(hop(h.cast<py::dict>()));
+  for (const auto& h : r.get("remote").cast<py::list>()) c.remote.push_back(hop(h.cast<py::dict>()));
+  auto rows = [](const py::object& o) {
+    std::vector<ProtocolRow> out;
+    for (const auto& e : o.cast<py::list>()) {
+      const auto t = e.cast<std::tuple<double, double, std::string>>();
+      const std::string& kind = std::get<2>(t);
+      if (kind != "eager" && kind != "rendezvous") throw ConfigError("unknown protocol '" + kind + "'; valid: eager, rendezvous");
+      const double to = std::get<1>(t);
+      out.push_back({static_cast<int64_t>(std::get<0>(t)), to < 9e18 ? static_cast<int64_t>(to) : INT64_MAX, kind == "rendezvous"});
+    }
+    return out;
+  };
+  c.rank.same = rows(r.get("protocol_same"));
+  c.rank.remote = rows(r.get("protocol_remote"));
+  c.rank.send_cpu = r.ps("send_cpu");
+  c.rank.recv_cpu = r.ps("recv_cpu");
+  c.rank.test_cpu = r.ps("test_cpu");
+  c.rank.recv_wait = policy(r.get("recv_wait"), "recv_wait");
+  c.rank.send_wait = policy(r.get("send_wait"), "send_wait");
+  for (const auto& [k, v] : r.get("idle").cast<py::dict>()) c.idle[k.cast<std::string>()] = policy(v.cast<py::object>(), "idle");
+  for (const auto& [k, v] : r.get("forward_cost").cast<py::dict>()) c.forward_cost[k.cast<std::string>()] = to_ps(v.cast<double>());
+  c.unexpected_limit = r.integer("unexpected_limit");
+  c.seed = r.get("seed").cast<uint64_t>();
+  c.limit_s = r.num("limit_s");
+  c.anatomy = r.get("anatomy").cast<bool>();
+  c.anatomy_rank = static_cast<int32_t>(r.integer("anatomy_rank"));
+  c.anatomy_from = r.text("anatomy_from");
+  c.anatomy_to = r.text("anatomy_to");
+  r.end();
+  return c;
+}
+
+py::dict run(const py::dict& d, const Trace& trace) {
+  const SimConfig c = config(d);
+  SimResult s;
+  {
+    py::gil_scoped_release release;
+    s = simulate(c, trace);
+  }
+  py::dict o;
+  o["outcome"] = s.outcome;
+  o["detail"] = s.detail;
+  o["time_ps"] = s.time;
+  o["messages"] = s.count.messages;
+  o["bytes"] = s.count.bytes;
+  o["delivered"] = s.count.delivered;
+  o["delivered_bytes"] = s.count.delivered_bytes;
+  o["packets"] = s.count.packets;
+  o["frames"] = s.count.frames;
+  o["retransmissions"] = s.count.retransmissions;
+  o["duplicates"] = s.count.duplicates;
+  o["events"] = s.events;
+  py::list ranks;
+  for (const auto& k : s.ranks) {
+    py::dict e;
+    e["rank"] = k.rank;
+    e["host"] = k.host;
+    e["time_ps"] = k.time;
+    e["mpi_ps"] = k.mpi;
+    e["compute_ps"] = k.compute;
+    e["cpu_ps"] = k.cpu;
+    e["sent"] = k.sends;
+    e["received"] = k.receives;
+    e["bytes_sent"] = k.bytes_sent;
+    e["bytes_received"] = k.bytes_received;
+    ranks.append(e);
+  }
+  o["per_rank"] = ranks;
+  py::list marks;
+  for (const auto& m : s.marks) marks.append(py::make_tuple(m.rank, trace.labels[static_cast<size_t>(m.label)], m.time));
+  o["marks"] = marks;
+  py::list waits;
+  for (const auto& k : s.waits) {
+    py::dict e;
+    e["rank"] = k.rank;
+    e["line"] = k.line;
+    e["file"] = k.file;
+    e["action"] = k.action;
+    e["on"] = k.on;
+    waits.append(e);
+  }
+  o["waits"] = waits;
+  py::list rows;
+  for (const auto& a : s.anatomy) rows.append(py::make_tuple(a.stage, a.process, a.ps));
+  o["anatomy"] = rows;
+  o["anatomy_total_ps"] = s.anatomy_total;
+  return o;
+}
+
+}  // namespace
+}  // namespace retrompi
+
+PYBIND11_MODULE(_engine, m) {
+  m.doc() = "The discrete-event engine of retrompi (C++ on SimGrid).";
+  py::register_exception<retrompi::ConfigError>(m, "ConfigError", PyExc_ValueError);
+  bind_trace(m);
+  m.def("simulate", &retrompi::run, py::arg("config"), py::arg("trace"),
+        "Runs one simulation. At most one with more than one host in the life of a process: SimGrid allows no second.");
+  m.def("simgrid_version", &retrompi::Wire::version, "Version of the SimGrid library in use.");
+}

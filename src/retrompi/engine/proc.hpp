@@ -1,0 +1,225 @@
+// Processes (ranks, proxies, daemons), the packets they pass and the channels between them.
+#pragma once
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host.hpp"
+#include "wire.hpp"
+
+namespace retrompi {
+
+class Chan;
+class Proc;
+struct Request;
+
+/// One MPI message on its way.
+struct Message {
+  int32_t src = 0, dst = 0, tag = 0, ctx = 0;
+  int64_t bytes = 0;
+  bool rendezvous = false, sync = false;
+  bool seen = false;          // the receiver knows the envelope
+  Request* sreq = nullptr;    // the sender's request, until it is complete
+  Request* rreq = nullptr;    // the receive that matched
+  int64_t arrived = 0;        // payload that has reached the receiving process
+  int64_t stashed = 0;        // of it, what waits in the library's own memory for a receive
+  bool ack_sent = false, acked = false;  // a synchronous send's match: told by the receiver, heard by the sender
+  bool settled = false;       // the sender has nothing more to do with it
+  bool sent_all = false, delivered = false;
+  struct Held {
+    Chan* chan;
+    int32_t buffer;
+    int64_t bytes;
+  };
+  std::vector<Held> held;     // packets left in the shared pool because no receive is posted
+};
+
+struct Packet {
+  enum Kind : uint8_t { Data, Rts, Cts, SyncAck };
+  Message* m = nullptr;
+  int64_t bytes = 0;          // payload
+  int32_t from = 0, to = 0;   // ranks
+  Kind kind = Data;
+  bool first = false, last = false;
+  bool held = false;          // left in the pool: its bytes have not arrived yet
+};
+
+enum class Medium : uint8_t { Pool, Ring, Stream, Datagram };
+
+/// One hop of a message's path, as the model states it. Times are for the reference host.
+struct HopSpec {
+  Medium medium = Medium::Ring;
+  std::string from, to;       // rank, proxy@src, proxy@dst, daemon@src, daemon@dst
+  int64_t packet = 0;         // largest payload of a packet
+  int64_t header = 0;
+  double copies_in = 1, copies_out = 1;
+  double ws_message = 0, ws_packet = 2;  // working set of a copy: the larger of these times message and packet size
+  Ps send_cpu = 0, recv_cpu = 0;         // library work per packet
+  Ps event = 0;               // signalling a kernel object
+  bool by_event = true;       // false: the receiver finds the packet only when it looks
+  bool progress = true;       // a process that waits for room takes in packets meanwhile
+  bool hold_unexpected = false;  // an unexpected packet stays in the pool
+  WaitPolicy space_wait;
+  int32_t slots = 0;          // Ring
+  int64_t pool = 0, prefix = 0;  // Pool: bytes a host, bytes of the allocator before each buffer
+  int64_t sndbuf = 0, rcvbuf = 0;  // Stream; 0: the host's
+  bool nagle = false;
+  int32_t credits = 0;        // packets a sender may have outstanding before the receiver takes them in; 0: no such limit
+  Ps call = 0;                // library and system cost of one socket call beside the bare system call
+  int32_t window = 1, retries = 0;  // Datagram
+  Ps timeout = 0;
+  double loss = 0, duplicate = 0, reorder = 0;
+  Ps reorder_delay = 0;
+};
+
+struct Token {
+  Chan* chan = nullptr;
+  uint8_t kind = 0;
+  uint32_t seq = 0;
+};
+
+/// What a run adds up.
+struct Counters {
+  int64_t messages = 0, bytes = 0, packets = 0, frames = 0, delivered = 0, delivered_bytes = 0, retransmissions = 0, duplicates = 0;
+};
+
+class Net;
+
+/// Everything the parts of one simulation share.
+struct World {
+  Loop loop;
+  Anatomy anatomy;
+  Rng rng{1};
+  Counters count;
+  std::deque<std::unique_ptr<Host>> hosts;
+  std::unique_ptr<Wire> wire;
+  std::unique_ptr<Net> net;
+  std::deque<std::unique_ptr<Proc>> procs;
+  int64_t unexpected_limit = 0;  // bytes of library memory for unexpected messages; 0: only the machine's
+};
+
+class Proc {
+ public:
+  Proc(World& w, Host& h, std::string role, std::string name, size_t host_index)
+      : world(w), host(h), thread(h.add_thread(name)), role(std::move(role)), host_index(host_index) {}
+  virtual ~Proc() = default;
+  Proc(const Proc&) = delete;
+  Proc& operator=(const Proc&) = delete;
+
+  World& world;
+  Host& host;
+  Thread& thread;
+  std::string role;
+  size_t host_index;
+  WaitPolicy idle;            // how it waits for packets
+  std::deque<Token> inbox;
+
+  /// Takes one token from the inbox and does what it asks.
+  Task absorb();
+  /// Sends a packet over a channel, after those that are already waiting for it.
+  Task post(Chan& c, Packet p);
+  /// Called with a packet that has reached this process.
+  virtual Task handle(Packet p) = 0;
+  /// Asked before a packet is copied out of shared memory: true leaves it there.
+  virtual bool leave_in_pool(const Packet&) { return false; }
+  /// The last byte of a message has left the sending process's hands.
+  virtual void sent(Message&) {}
+  void arrive(Token t, bool immediate) {
+    inbox.push_back(t);
+    thread.signal(immediate);
+  }
+
+  /// Waits until `cond` holds; takes in packets meanwhile if `progress`.
+  template <class F>
+  Task until(F cond, WaitPolicy policy, bool progress) {
+    while (!cond()) {
+      if (progress && !inbox.empty())
+        co_await absorb();
+      else
+        co_await thread.wait(policy);
+    }
+  }
+};
+
+/// A one-way channel between two processes.
+class Chan {
+ public:
+  Chan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b) : world(w), spec(s), hop(hop), from(a), to(b) {}
+  virtual ~Chan() = default;
+  Chan(const Chan&) = delete;
+  Chan& operator=(const Chan&) = delete;
+  virtual Task push(Packet p) = 0;
+  /// Deals with one token in the receiving process (or, for acknowledgements and timers, in the sending one).
+  virtual Task pull(Token t) = 0;
+  /// Copies out and frees a packet that was left in the pool.
+  virtual Task fetch(Message::Held) { co_return; }
+
+  World& world;
+  const HopSpec& spec;
+  size_t hop;
+  Proc& from;
+  Proc& to;
+  bool busy = false;          // a packet is half written
+  std::deque<Packet> deferred;
+
+ protected:
+  [[nodiscard]] double working_set(const Packet& p) const {
+    return std::max(spec.ws_message * static_cast<double>(p.m->bytes), spec.ws_packet * static_cast<double>(p.bytes));
+  }
+};
+
+/// A proxy or daemon: passes packets on to the next hop.
+class Forwarder : public Proc {
+ public:
+  using Proc::Proc;
+  Task main();
+  Task handle(Packet p) override {
+    pending_.push_back(p);
+    co_return;
+  }
+  std::vector<Chan*> next;    // by destination rank
+  Ps cost = 0;                // routing a packet
+ private:
+  std::deque<Packet> pending_;
+};
+
+std::unique_ptr<Chan> make_pool_chan(World&, const HopSpec&, size_t hop, Proc&, Proc&, std::map<size_t, std::shared_ptr<void>>& pools);
+std::unique_ptr<Chan> make_ring_chan(World&, const HopSpec&, size_t hop, Proc&, Proc&, std::map<const Proc*, std::shared_ptr<void>>& rings);
+std::unique_ptr<Chan> make_stream_chan(World&, const HopSpec&, size_t hop, Proc&, Proc&);
+void join_streams(Chan& a, Chan& b);  // the two directions of one connection
+std::unique_ptr<Chan> make_datagram_chan(World&, const HopSpec&, size_t hop, Proc&, Proc&);
+
+/// Frames between hosts: card, cable, card. One frame at a time crosses a card's bus.
+class Net {
+ public:
+  Net(World& w, int64_t overhead, int64_t mtu) : w_(w), overhead_(overhead), mtu_(mtu), tx_(w.hosts.size()), rx_(w.hosts.size()) {}
+  void frame(size_t from, size_t to, int64_t payload, Loop::Fn done, void* obj, uint64_t arg);
+  [[nodiscard]] int64_t mtu() const { return mtu_; }
+
+ private:
+  struct Flight {
+    Net* net;
+    size_t from, to;
+    int64_t bytes;
+    Loop::Fn done;
+    void* obj;
+    uint64_t arg;
+    Cause by;
+  };
+  struct Bus {
+    Ps free_at = 0;
+  };
+  Ps cross(Bus& bus, size_t host, int64_t bytes, Flight& f);
+  static void on_sent(void* f, uint64_t);
+  static void on_carried(void* f, uint64_t);
+  static void on_in(void* f, uint64_t);
+  World& w_;
+  int64_t overhead_, mtu_;
+  std::vector<Bus> tx_, rx_;
+  std::vector<std::unique_ptr<Flight>> all_;
+  std::vector<Flight*> free_;
+};
+
+}  // namespace retrompi

@@ -1,0 +1,287 @@
+#include "rank.hpp"
+
+namespace retrompi {
+
+Message& Job::new_message() {
+  if (free_messages_.empty()) return messages_.emplace_back();
+  Message& m = *free_messages_.back();
+  free_messages_.pop_back();
+  auto held = std::move(m.held);  // keeps its capacity
+  held.clear();
+  m = Message{};
+  m.held = std::move(held);
+  return m;
+}
+
+Request& Job::new_request() {
+  if (free_requests_.empty()) return requests_.emplace_back();
+  Request& r = *free_requests_.back();
+  free_requests_.pop_back();
+  r = Request{};
+  return r;
+}
+
+Rank::Rank(Job& job, World& w, Host& h, size_t host_index, int32_t n, const RankSpec& spec)
+    : Proc(w, h, "rank", "rank " + std::to_string(n), host_index), id(n), job_(job), spec_(spec) {
+  idle = spec.recv_wait;
+}
+
+Request& Rank::make(Request::Kind k, const Action*) {
+  Request& r = job_.new_request();
+  r.kind = k;
+  return r;
+}
+
+void Rank::drop(Request& r) {
+  job_.free_request(r);
+}
+
+bool Rank::rendezvous(int32_t dst, int64_t bytes) const {
+  const bool same = job_.ranks[static_cast<size_t>(dst)]->host_index == host_index;
+  for (const ProtocolRow& row : same ? spec_.same : spec_.remote)
+    if (bytes >= row.from && bytes < row.to) return row.rendezvous;
+  throw ConfigError("the model states no protocol for a message of " + std::to_string(bytes) + " B between " +
+                    (same ? "ranks of one host" : "hosts"));
+}
+
+bool Rank::fits(const Request& r, const Message& m) {
+  return r.ctx == m.ctx && (r.peer == m.src || r.peer == ANY_SOURCE) && (r.tag == m.tag || r.tag == ANY_TAG);
+}
+
+// ---------------------------------------------------------------- sending
+
+Task Rank::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, Request& r) {
+  r.kind = Request::Send;
+  r.peer = dst;
+  r.tag = tag;
+  r.ctx = ctx;
+  r.bytes = bytes;
+  r.mode = mode;
+  r.done = false;
+  r.m = nullptr;
+  if (dst == PROC_NULL) {
+    r.done = true;
+    co_return;
+  }
+  Message& m = job_.new_message();
+  m.src = id;
+  m.dst = dst;
+  m.tag = tag;
+  m.ctx = ctx;
+  m.bytes = bytes;
+  m.sync = mode == Op::Ssend || mode == Op::Issend || mode == Op::SsendInit;
+  m.sreq = &r;
+  r.m = &m;
+  ++world.count.messages;
+  world.count.bytes += bytes;
+  ++sends;
+  bytes_sent += bytes;
+  ++open_sends_;
+  co_await thread.run(host.scaled(spec_.send_cpu), Stage::Library);
+  if (mode == Op::Bsend || mode == Op::Ibsend || mode == Op::BsendInit) {
+    // MPI 1.1, 3.4: a buffered send is complete once the user's data is in the attached buffer.
+    co_await thread.run(host.copy_time(bytes, 2.0 * static_cast<double>(bytes)), Stage::Copy);
+    r.done = true;
+    m.sreq = nullptr;
+    r.m = nullptr;
+  }
+  if (dst == id) {
+    co_await to_self(m, r);
+    co_return;
+  }
+  m.rendezvous = rendezvous(dst, bytes);
+  if (m.rendezvous) {
+    Packet p{.m = &m, .from = id, .to = dst, .kind = Packet::Rts, .first = true, .last = true};
+    co_await post(*out[static_cast<size_t>(dst)], p);
+  } else {
+    co_await push_data(m);
+  }
+}
+
+Task Rank::push_data(Message& m) {
+  Chan& c = *out[static_cast<size_t>(m.dst)];
+  int64_t left = m.bytes;
+  bool first = true;
+  do {
+    const int64_t n = std::min(left, c.spec.packet);
+    left -= n;
+    Packet p{.m = &m, .bytes = n, .from = id, .to = m.dst, .kind = Packet::Data, .first = first, .last = left == 0};
+    first = false;
+    co_await post(c, p);
+  } while (left > 0);
+}
+
+Task Rank::to_self(Message& m, Request&) {
+  m.arrived = m.bytes;
+  m.stashed = m.bytes;
+  m.sent_all = true;
+  unexpected_bytes_ += m.bytes;
+  meet(m);
+  if (!m.sync) settle_send(m);
+  if (m.rreq) co_await matched(m);
+}
+
+void Rank::sent(Message& m) {
+  m.sent_all = true;
+  settle_send(m);
+}
+
+void Rank::settle_send(Message& m) {
+  if (m.settled || !m.sent_all || (m.sync && !m.rendezvous && !m.acked)) return;
+  m.settled = true;
+  --open_sends_;
+  if (m.sreq) {
+    m.sreq->done = true;
+    m.sreq->m = nullptr;
+    m.sreq = nullptr;
+  }
+  if (m.delivered) recycle(m);
+}
+
+void Rank::recycle(Message& m) {
+  job_.free_message(m);
+}
+
+// ---------------------------------------------------------------- receiving
+
+Task Rank::irecv(int32_t src, int32_t tag, int32_t ctx, int64_t bytes, Request& r) {
+  r.kind = Request::Recv;
+  r.peer = src;
+  r.tag = tag;
+  r.ctx = ctx;
+  r.bytes = bytes;
+  r.done = false;
+  r.m = nullptr;
+  if (src == PROC_NULL) {
+    r.done = true;
+    co_return;
+  }
+  co_await thread.run(host.scaled(spec_.recv_cpu), Stage::Library);
+  for (size_t i = 0; i < unexpected_.size(); ++i) {
+    Message& m = *unexpected_[i];
+    if (!fits(r, m)) continue;
+    unexpected_.erase(unexpected_.begin() + static_cast<std::ptrdiff_t>(i));
+    m.rreq = &r;
+    r.m = &m;
+    co_await matched(m);
+    co_return;
+  }
+  posted_.push_back(&r);
+}
+
+void Rank::meet(Message& m) {
+  m.seen = true;
+  for (size_t i = 0; i < posted_.size(); ++i) {
+    Request& r = *posted_[i];
+    if (!fits(r, m)) continue;
+    posted_.erase(posted_.begin() + static_cast<std::ptrdiff_t>(i));
+    m.rreq = &r;
+    r.m = &m;
+    return;
+  }
+  unexpected_.push_back(&m);
+}
+
+Task Rank::matched(Message& m) {
+  if (m.rreq->bytes >= 0 && m.bytes > m.rreq->bytes)
+    throw Abort{"message of " + std::to_string(m.bytes) + " B from rank " + std::to_string(m.src) + " to rank " + std::to_string(m.dst) + " (tag " +
+                std::to_string(m.tag) + ") is longer than the receive buffer of " + std::to_string(m.rreq->bytes) + " B (MPI_ERR_TRUNCATE)"};
+  if (m.rendezvous) {
+    Packet p{.m = &m, .from = id, .to = m.src, .kind = Packet::Cts, .first = true, .last = true};
+    co_await post(*out[static_cast<size_t>(m.src)], p);
+    co_return;
+  }
+  while (!m.held.empty()) {
+    const Message::Held h = m.held.front();
+    m.held.erase(m.held.begin());
+    co_await h.chan->fetch(h);
+    m.arrived += h.bytes;
+  }
+  if (m.stashed > 0) {  // one copy more: from the library's buffer to the user's
+    const int64_t n = m.stashed;
+    m.stashed = 0;
+    unexpected_bytes_ -= n;
+    co_await thread.run(host.copy_time(n, 2.0 * static_cast<double>(n)), Stage::Copy);
+  }
+  if (m.sync && !m.ack_sent) {
+    m.ack_sent = true;
+    if (m.src == id) {
+      m.acked = true;
+      settle_send(m);
+    } else {
+      Packet p{.m = &m, .from = id, .to = m.src, .kind = Packet::SyncAck, .first = true, .last = true};
+      co_await post(*out[static_cast<size_t>(m.src)], p);
+    }
+  }
+  if (m.arrived == m.bytes && m.held.empty() && !m.delivered) finish_receive(m);
+}
+
+void Rank::finish_receive(Message& m) {
+  m.delivered = true;
+  m.rreq->done = true;
+  m.rreq->src = m.src;
+  m.rreq->m = nullptr;
+  m.rreq = nullptr;
+  ++receives;
+  bytes_received += m.bytes;
+  ++world.count.delivered;
+  world.count.delivered_bytes += m.bytes;
+  if (m.settled) recycle(m);
+}
+
+bool Rank::leave_in_pool(const Packet& p) {
+  if (p.kind != Packet::Data) return false;
+  if (!p.m->seen) meet(*p.m);
+  return p.m->rreq == nullptr;
+}
+
+Task Rank::handle(Packet p) {
+  Message& m = *p.m;
+  switch (p.kind) {
+    case Packet::Rts:
+      meet(m);
+      if (m.rreq) co_await matched(m);
+      break;
+    case Packet::Cts:
+      co_await push_data(m);
+      break;
+    case Packet::SyncAck:
+      m.acked = true;
+      settle_send(m);
+      break;
+    case Packet::Data: {
+      const bool fresh = !m.seen;
+      if (fresh) meet(m);
+      if (p.held) break;
+      m.arrived += p.bytes;
+      if (!m.rreq) {
+        m.stashed += p.bytes;
+        unexpected_bytes_ += p.bytes;
+        if (world.unexpected_limit > 0 && unexpected_bytes_ > world.unexpected_limit)
+          throw Abort{"the fixed buffer of rank " + std::to_string(id) + " for unexpected messages (" + std::to_string(world.unexpected_limit) +
+                      " B) overflows with a message of " + std::to_string(m.bytes) + " B from rank " + std::to_string(m.src)};
+      } else if (m.sync && !m.ack_sent && !m.rendezvous) {
+        co_await matched(m);
+      } else if (m.rreq->bytes >= 0 && m.bytes > m.rreq->bytes) {
+        co_await matched(m);  // reports the truncation
+      } else if (m.arrived == m.bytes) {
+        finish_receive(m);
+      }
+      break;
+    }
+  }
+}
+
+Task Rank::progress() {
+  while (!inbox.empty()) co_await absorb();
+}
+
+Task Rank::wait(Request& r) {
+  if (!r.done) co_await until([&r] { return r.done; }, r.kind == Request::Recv ? spec_.recv_wait : spec_.send_wait, true);
+}
+
+Task Rank::wait_each(std::vector<Request*>& rs) {
+  for (Request* r : rs) co_await wait(*r);
+}
+
+}  // namespace retrompi

@@ -1,0 +1,134 @@
+// A rank: reads its trace and does what MPI says, by the runtime's protocol.
+#pragma once
+#include <optional>
+
+#include "proc.hpp"
+#include "trace.hpp"
+
+namespace retrompi {
+
+struct Request {
+  enum Kind : uint8_t { Send, Recv } kind = Send;
+  int32_t peer = 0, tag = 0, ctx = 0;   // a receive's wildcards stay as asked for
+  int64_t bytes = 0;
+  Op mode = Op::Send;
+  bool done = false, persistent = false, active = true, detached = false;
+  Message* m = nullptr;
+  int32_t src = 0, dst = 0;             // the key under which a trace files it
+};
+
+/// Which protocol a message of a size range follows.
+struct ProtocolRow {
+  int64_t from = 0, to = 0;  // payload, from <= bytes < to
+  bool rendezvous = false;
+};
+
+struct RankSpec {
+  std::vector<ProtocolRow> same, remote;
+  Ps send_cpu = 0, recv_cpu = 0, test_cpu = 0;  // one call of the library, on the reference host
+  WaitPolicy recv_wait, send_wait;
+};
+
+struct MarkTime {
+  int32_t rank, label;
+  Ps time;
+};
+
+class Job;
+
+class Rank final : public Proc {
+ public:
+  Rank(Job& job, World& w, Host& h, size_t host_index, int32_t id, const RankSpec& spec);
+  Task main();
+  Task handle(Packet p) override;
+  bool leave_in_pool(const Packet& p) override;
+  void sent(Message& m) override;
+
+  const int32_t id;
+  std::vector<Chan*> out;          // first hop towards each rank
+  Ps end = 0, mpi = 0, compute = 0;
+  int64_t sends = 0, receives = 0, bytes_sent = 0, bytes_received = 0;
+  const Action* now_at = nullptr;  // the action being executed
+  bool finished = false;
+  [[nodiscard]] std::string waits_for() const;
+
+ private:
+  friend class Job;
+  // ---- point to point (rank.cpp)
+  Task isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, Request& r);
+  Task irecv(int32_t src, int32_t tag, int32_t ctx, int64_t bytes, Request& r);
+  Task wait(Request& r);
+  Task wait_each(std::vector<Request*>& rs);
+  Task push_data(Message& m);
+  Task matched(Message& m);
+  Task to_self(Message& m, Request& r);
+  Task progress();                 // takes in whatever is there, without waiting
+  void meet(Message& m);           // an envelope has come: match it or queue it
+  void finish_receive(Message& m);
+  void settle_send(Message& m);
+  void recycle(Message& m);
+  [[nodiscard]] bool rendezvous(int32_t dst, int64_t bytes) const;
+  [[nodiscard]] static bool fits(const Request& r, const Message& m);
+  Request& make(Request::Kind k, const Action* a);
+  void drop(Request& r);
+
+  // ---- actions of a trace (actions.cpp)
+  Task step(const Action& a);
+  Task point_to_point(const Action& a);
+  Task completion(const Action& a);
+  Task start(Request& r);
+  void file(Request& r);
+  [[nodiscard]] Request* filed(const Action& a, bool& marker);
+  void settle(size_t i);           // a filed request is complete: take it out, or make it inactive
+  struct Filed {
+    int32_t src, dst, tag;
+    Request* r;                    // null: completed by a test, its wait is a no-op
+  };
+  std::vector<Filed> store_;
+
+  // ---- collectives (coll.cpp)
+  Task collective(const Action& a);
+  Task barrier();
+  Task bcast(int32_t root, int64_t bytes);
+  Task reduce(int32_t root, int64_t bytes);
+  Task gather(int32_t root, const std::vector<int64_t>& bytes);
+  Task scatter(int32_t root, const std::vector<int64_t>& bytes);
+  Task allgather(const std::vector<int64_t>& bytes);
+  Task alltoall(const std::vector<int64_t>& to, const std::vector<int64_t>& from);
+  Task scan(int64_t bytes, bool exclusive);
+  Task to_rank(int32_t dst, int64_t bytes);
+  Task from_rank(int32_t src, int64_t bytes);
+  Task exchange(int32_t dst, int64_t out, int32_t src, int64_t in);
+  Task use(double flops);
+  int32_t coll_tag_ = 0;
+
+  Job& job_;
+  const RankSpec& spec_;
+  std::vector<Request*> posted_;
+  std::vector<Message*> unexpected_;
+  int64_t unexpected_bytes_ = 0;
+  int32_t open_sends_ = 0;         // sends that MPI_Finalize must see through
+};
+
+/// One MPI job in a world: its ranks, trace and object pools.
+class Job {
+ public:
+  Job(World& w, const Trace& t) : world(w), trace(t) {}
+  World& world;
+  const Trace& trace;
+  std::vector<Rank*> ranks;
+  std::vector<MarkTime> marks;
+  int32_t finished = 0;
+  Message& new_message();
+  Request& new_request();
+  void free_message(Message& m) { free_messages_.push_back(&m); }
+  void free_request(Request& r) { free_requests_.push_back(&r); }
+
+ private:
+  std::deque<Message> messages_;
+  std::deque<Request> requests_;
+  std::vector<Message*> free_messages_;
+  std::vector<Request*> free_requests_;
+};
+
+}  // namespace retrompi

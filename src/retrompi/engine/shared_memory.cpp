@@ -1,0 +1,203 @@
+// Channels through memory that processes of one host share: p4's pool of size classes, and a ring of packet slots.
+#include "proc.hpp"
+
+namespace retrompi {
+
+namespace {
+
+/// p4's global memory (E-P4-03): a request takes a buffer of the next size class; a buffer that is given back stays in its
+/// class, so memory once cut into small pieces is not available for large ones. Larger requests are cut out as they are.
+class Pool {
+ public:
+  Pool(int64_t bytes, int64_t prefix) : total_(bytes), rest_(bytes), prefix_(prefix) {}
+
+  /// Returns a handle or -1 when there is no room now.
+  int32_t take(int64_t bytes) {
+    const auto k = class_of(bytes);
+    if (k >= kClasses.size()) {
+      if (bytes + prefix_ > rest_) return -1;
+      rest_ -= bytes + prefix_;
+      return put({bytes, k});
+    }
+    if (!free_[k].empty()) {
+      const int32_t h = free_[k].back();
+      free_[k].pop_back();
+      return h;
+    }
+    if (kClasses[k] + prefix_ > rest_) return -1;
+    rest_ -= kClasses[k] + prefix_;
+    return put({kClasses[k], k});
+  }
+  void give(int32_t h) {
+    const Buffer b = buffers_[static_cast<size_t>(h)];
+    if (b.cls >= kClasses.size()) {
+      rest_ += b.size + prefix_;
+      spare_.push_back(h);
+    } else {
+      free_[b.cls].push_back(h);
+    }
+    const auto w = std::move(waiting);
+    waiting.clear();
+    for (Proc* p : w) p->thread.signal();
+  }
+  /// Could the request be served if nothing else were in the pool?
+  [[nodiscard]] bool possible(int64_t bytes) const {
+    const auto k = class_of(bytes);
+    return (k < kClasses.size() ? kClasses[k] : bytes) + prefix_ <= total_;
+  }
+  [[nodiscard]] int64_t total() const { return total_; }
+  std::vector<Proc*> waiting;
+
+ private:
+  static constexpr std::array<int64_t, 8> kClasses{64, 256, 1024, 4096, 16384, 65536, 262144, 1048576};
+  struct Buffer {
+    int64_t size;
+    size_t cls;
+  };
+  static size_t class_of(int64_t bytes) {
+    return static_cast<size_t>(std::lower_bound(kClasses.begin(), kClasses.end(), bytes) - kClasses.begin());
+  }
+  int32_t put(Buffer b) {
+    if (!spare_.empty()) {
+      const int32_t h = spare_.back();
+      spare_.pop_back();
+      buffers_[static_cast<size_t>(h)] = b;
+      return h;
+    }
+    buffers_.push_back(b);
+    return static_cast<int32_t>(buffers_.size()) - 1;
+  }
+  int64_t total_, rest_;
+  int64_t prefix_;  // the allocator's own header before every buffer: four 256 KiB buffers do not fit into 1 MiB
+  std::vector<Buffer> buffers_;
+  std::array<std::vector<int32_t>, kClasses.size()> free_;
+  std::vector<int32_t> spare_;
+};
+
+class Ring {
+ public:
+  explicit Ring(int32_t slots) : free_(slots) {}
+  bool take() {
+    if (free_ == 0) return false;
+    --free_;
+    return true;
+  }
+  void give() {
+    ++free_;
+    const auto w = std::move(waiting);
+    waiting.clear();
+    for (Proc* p : w) p->thread.signal();
+  }
+  std::vector<Proc*> waiting;
+
+ private:
+  int32_t free_;
+};
+
+/// What the two kinds have in common: copy in, link, signal; copy out, free.
+template <class Memory>
+class SharedChan final : public Chan {
+ public:
+  SharedChan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b, std::shared_ptr<Memory> m)
+      : Chan(w, s, hop, a, b), memory_(std::move(m)) {}
+
+  Task push(Packet p) override {
+    const int64_t size = p.bytes + spec.header;
+    int32_t buffer = 0;
+    if (!acquire(size, buffer)) {
+      co_await from.until(
+          [this, size, &buffer] {
+            if (acquire(size, buffer)) return true;
+            memory_->waiting.push_back(&from);
+            return false;
+          },
+          spec.space_wait, spec.progress);
+    }
+    Host& h = from.host;
+    const Ps lib = h.scaled(spec.send_cpu), event = h.scaled(spec.event);
+    const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(h.copy_time(p.bytes, working_set(p))));
+    if (world.anatomy.on) {
+      co_await from.thread.run(lib, Stage::Library);
+      co_await from.thread.run(copy, Stage::Copy);
+      co_await from.thread.run(event, Stage::Event);
+    } else {
+      co_await from.thread.run(lib + copy + event, Stage::Library);
+    }
+    ++world.count.packets;
+    queue_.push_back({p, buffer});
+    to.arrive({this, 0, 0}, spec.by_event);
+  }
+
+  Task pull(Token) override {
+    Entry e = queue_.front();
+    queue_.pop_front();
+    if (spec.hold_unexpected && to.leave_in_pool(e.p)) {
+      e.p.m->held.push_back({this, e.buffer, e.p.bytes});
+      e.p.held = true;
+      co_await to.thread.run(to.host.scaled(spec.recv_cpu), Stage::Library);
+    } else {
+      co_await copy_out(e.p, e.buffer);
+    }
+    co_await to.handle(e.p);
+  }
+
+  Task fetch(Message::Held held) override {
+    Packet p;
+    p.bytes = held.bytes;
+    co_await copy_out(p, held.buffer);
+  }
+
+ private:
+  struct Entry {
+    Packet p;
+    int32_t buffer;
+  };
+  bool acquire(int64_t size, int32_t& buffer) {
+    if constexpr (std::is_same_v<Memory, Pool>) {
+      if (!memory_->possible(size))
+        throw Abort{"the shared memory pool of " + std::to_string(memory_->total()) + " B on host " + from.host.spec.name +
+                    " can never hold a packet of " + std::to_string(size) + " B (process " + from.thread.name() + ")"};
+      buffer = memory_->take(size);
+      return buffer >= 0;
+    } else {
+      (void)size, (void)buffer;
+      return memory_->take();
+    }
+  }
+  Task copy_out(Packet p, int32_t buffer) {
+    Host& h = to.host;
+    const double ws = p.m ? working_set(p) : spec.ws_packet * static_cast<double>(p.bytes);
+    const Ps lib = h.scaled(spec.recv_cpu);
+    const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(h.copy_time(p.bytes, ws)));
+    if (world.anatomy.on) {
+      co_await to.thread.run(lib, Stage::Library);
+      co_await to.thread.run(copy, Stage::Copy);
+    } else {
+      co_await to.thread.run(lib + copy, Stage::Library);
+    }
+    if constexpr (std::is_same_v<Memory, Pool>)
+      memory_->give(buffer);
+    else
+      memory_->give();
+  }
+  std::shared_ptr<Memory> memory_;
+  std::deque<Entry> queue_;
+};
+
+}  // namespace
+
+std::unique_ptr<Chan> make_pool_chan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b,
+                                     std::map<size_t, std::shared_ptr<void>>& pools) {
+  auto& slot = pools[a.host_index];
+  if (!slot) slot = std::make_shared<Pool>(s.pool, s.prefix);
+  return std::make_unique<SharedChan<Pool>>(w, s, hop, a, b, std::static_pointer_cast<Pool>(slot));
+}
+
+std::unique_ptr<Chan> make_ring_chan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b,
+                                     std::map<const Proc*, std::shared_ptr<void>>& rings) {
+  auto& slot = rings[&b];
+  if (!slot) slot = std::make_shared<Ring>(s.slots);
+  return std::make_unique<SharedChan<Ring>>(w, s, hop, a, b, std::static_pointer_cast<Ring>(slot));
+}
+
+}  // namespace retrompi

@@ -1,0 +1,187 @@
+#include "sim.hpp"
+
+#include <set>
+
+namespace retrompi {
+
+namespace {
+
+class Builder {
+ public:
+  Builder(const SimConfig& c, const Trace& t, World& w, Job& job) : c_(c), trace_(t), w_(w), job_(job) {}
+
+  void build() {
+    Rng phases(c_.seed ^ 0x7469636bULL);
+    for (HostSpec h : c_.hosts) {
+      // The first host's clock starts with the run; the others are not synchronised with it.
+      h.tick_phase = w_.hosts.empty() ? 0 : static_cast<Ps>(phases.uniform() * static_cast<double>(h.tick));
+      w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h));
+    }
+    w_.wire = std::make_unique<Wire>(w_.loop, w_.anatomy);
+    if (w_.hosts.size() > 1) {
+      w_.wire->build(w_.hosts.size(), c_.link);
+      w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu);
+    }
+    for (const auto* route : {&c_.same, &c_.remote})
+      for (const HopSpec& h : *route)
+        for (const std::string* role : {&h.from, &h.to})
+          if (*role != "rank") roles_.insert(role->substr(0, role->find('@')));
+    for (const std::string& role : roles_)
+      for (size_t i = 0; i < w_.hosts.size(); ++i) forwarder(role, i);
+    const size_t n = c_.placement.size();
+    for (size_t r = 0; r < n; ++r) {
+      const size_t h = c_.placement[r];
+      auto rank = std::make_unique<Rank>(job_, w_, *w_.hosts[h], h, static_cast<int32_t>(r), c_.rank);
+      rank->out.resize(n);
+      job_.ranks.push_back(rank.get());
+      w_.procs.push_back(std::move(rank));
+    }
+    for (auto& [key, f] : forwarders_) f->next.resize(n);
+    for (size_t a = 0; a < n; ++a)
+      for (size_t b = 0; b < n; ++b)
+        if (a != b) connect(*job_.ranks[a], *job_.ranks[b]);
+    for (auto& [key, chan] : chans_) {
+      if (std::get<0>(key)->medium != Medium::Stream) continue;
+      const auto back = streams_.find({&chan->to, &chan->from});
+      if (back != streams_.end()) join_streams(*chan, *back->second);
+    }
+    for (auto& [key, f] : forwarders_) f->thread.start(f->main());
+    for (Rank* r : job_.ranks) r->thread.start(r->main());
+  }
+
+ private:
+  using Key = std::tuple<const HopSpec*, const Proc*, const Proc*>;
+
+  Forwarder& forwarder(const std::string& role, size_t host) {
+    auto& f = forwarders_[{role, host}];
+    if (!f) {
+      auto p = std::make_unique<Forwarder>(w_, *w_.hosts[host], role, role + " on " + w_.hosts[host]->spec.name, host);
+      p->idle = c_.idle.at(role);
+      p->cost = c_.forward_cost.at(role);
+      f = p.get();
+      w_.procs.push_back(std::move(p));
+    }
+    return *f;
+  }
+  Proc& node(const std::string& role, Rank& a, Rank& b, bool last) {
+    if (role == "rank") return last ? static_cast<Proc&>(b) : a;
+    const auto at = role.find('@');
+    return forwarder(role.substr(0, at), role.substr(at + 1) == "dst" ? b.host_index : a.host_index);
+  }
+  void connect(Rank& a, Rank& b) {
+    const auto& route = a.host_index == b.host_index ? c_.same : c_.remote;
+    for (size_t i = 0; i < route.size(); ++i) {
+      const HopSpec& h = route[i];
+      Proc& x = node(h.from, a, b, false);
+      Proc& y = node(h.to, a, b, true);
+      Chan& ch = chan(h, i, x, y);
+      if (i == 0)
+        a.out[static_cast<size_t>(b.id)] = &ch;
+      else
+        static_cast<Forwarder&>(x).next[static_cast<size_t>(b.id)] = &ch;
+    }
+  }
+  Chan& chan(const HopSpec& h, size_t i, Proc& x, Proc& y) {
+    auto& slot = chans_[{&h, &x, &y}];
+    if (slot) return *slot;
+    switch (h.medium) {
+      case Medium::Pool:
+        slot = make_pool_chan(w_, h, i, x, y, pools_);
+        break;
+      case Medium::Ring:
+        slot = make_ring_chan(w_, h, i, x, y, rings_);
+        break;
+      case Medium::Stream:
+        slot = make_stream_chan(w_, h, i, x, y);
+        streams_[{&x, &y}] = slot.get();
+        break;
+      case Medium::Datagram:
+        slot = make_datagram_chan(w_, h, i, x, y);
+        break;
+    }
+    return *slot;
+  }
+
+  const SimConfig& c_;
+  const Trace& trace_;
+  World& w_;
+  Job& job_;
+  std::set<std::string> roles_;
+  std::map<std::pair<std::string, size_t>, Forwarder*> forwarders_;
+  std::map<Key, std::unique_ptr<Chan>> chans_;
+  std::map<std::pair<const Proc*, const Proc*>, Chan*> streams_;
+  std::map<size_t, std::shared_ptr<void>> pools_;
+  std::map<const Proc*, std::shared_ptr<void>> rings_;
+};
+
+void check(const SimConfig& c, const Trace& t) {
+  if (t.ranks.size() != c.placement.size())
+    throw ConfigError("the trace has " + std::to_string(t.ranks.size()) + " ranks, " + std::to_string(c.placement.size()) + " are placed");
+  for (const size_t h : c.placement)
+    if (h >= c.hosts.size()) throw ConfigError("rank placed on host " + std::to_string(h) + " of " + std::to_string(c.hosts.size()));
+  for (const auto* route : {&c.same, &c.remote})
+    for (const HopSpec& h : *route)
+      if (h.packet <= 0) throw ConfigError("packet size " + std::to_string(h.packet) + " B on the hop " + h.from + " to " + h.to + "; it must be at least 1 B");
+  if (t.refused_total > 0) {
+    const Remark& r = t.refused.front();
+    throw ConfigError(t.files[static_cast<size_t>(r.rank)] + ":" + std::to_string(r.line) + ": " + r.action + ": " + r.reason);
+  }
+}
+
+}  // namespace
+
+SimResult simulate(const SimConfig& c, const Trace& trace) {
+  check(c, trace);
+  World w;
+  w.rng = Rng(c.seed);
+  w.unexpected_limit = c.unexpected_limit;
+  w.anatomy.on = c.anatomy;
+  Job job(w, trace);
+  Builder builder(c, trace, w, job);
+  builder.build();
+
+  SimResult r;
+  const Ps limit = c.limit_s > 0 ? to_ps(c.limit_s) : kNever;
+  bool stuck = false;
+  try {
+    stuck = w.wire->run([&] { return job.finished == static_cast<int32_t>(job.ranks.size()) || w.loop.now > limit; },
+                        [&] { return std::any_of(w.hosts.begin(), w.hosts.end(), [](const auto& h) { return h->could_act(); }); });
+    if (job.finished < static_cast<int32_t>(job.ranks.size())) {
+      if (stuck) {
+        r.outcome = "deadlock";
+        r.detail = "no process can go on";
+      } else {
+        r.outcome = "timeout";
+        r.detail = "not finished after " + std::to_string(c.limit_s) + " simulated seconds";
+      }
+    }
+  } catch (const Abort& a) {
+    r.outcome = "aborted";
+    r.detail = a.reason;
+  }
+  r.count = w.count;
+  r.events = w.loop.executed();
+  r.marks = job.marks;
+  for (const Rank* k : job.ranks) {
+    const Ps end = k->finished ? k->end : w.loop.now;
+    r.time = std::max(r.time, end);
+    r.ranks.push_back({k->id, k->host.spec.name, end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
+    if (r.outcome != "completed" && !k->finished && k->now_at)
+      r.waits.push_back({k->id, k->now_at->line, trace.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), k->waits_for()});
+  }
+  if (c.anatomy && r.outcome == "completed") {
+    Ps from = -1, to = -1;
+    for (const MarkTime& m : job.marks) {
+      if (m.rank != c.anatomy_rank) continue;
+      const std::string& l = trace.labels[static_cast<size_t>(m.label)];
+      if (l == c.anatomy_from) from = m.time;
+      if (l == c.anatomy_to) to = m.time;
+    }
+    if (from < 0 || to < from) throw ConfigError("the marks '" + c.anatomy_from + "' and '" + c.anatomy_to + "' are not in the trace");
+    r.anatomy_total = to - from;
+    r.anatomy = w.anatomy.split(job.ranks[static_cast<size_t>(c.anatomy_rank)]->thread.log(), from, to);
+  }
+  return r;
+}
+
+}  // namespace retrompi

@@ -1,0 +1,50 @@
+// One simulation: what a compiled model, a platform and a trace say, put together and run.
+#pragma once
+#include "rank.hpp"
+
+namespace retrompi {
+
+/// What Python hands over: plain rows, no behaviour.
+struct SimConfig {
+  std::vector<HostSpec> hosts;
+  LinkSpec link;
+  int64_t frame_overhead = 0, mtu = 1500;
+  std::vector<size_t> placement;           // rank -> host
+  std::vector<HopSpec> same, remote;       // the hops between two ranks of one host, of two hosts
+  RankSpec rank;
+  std::map<std::string, WaitPolicy> idle;  // proxy, daemon
+  std::map<std::string, Ps> forward_cost;
+  int64_t unexpected_limit = 0;
+  uint64_t seed = 1;
+  double limit_s = 0;                      // simulated seconds after which a run is given up; 0: none
+  bool anatomy = false;
+  int32_t anatomy_rank = 0;
+  std::string anatomy_from, anatomy_to;    // labels of marks
+};
+
+struct SimResult {
+  std::string outcome = "completed", detail;
+  Ps time = 0;
+  Counters count;
+  uint64_t events = 0;
+  struct RankRow {
+    int32_t rank;
+    std::string host;
+    Ps time, mpi, compute, cpu;
+    int64_t sends, receives, bytes_sent, bytes_received;
+  };
+  std::vector<RankRow> ranks;
+  std::vector<MarkTime> marks;
+  struct WaitRow {
+    int32_t rank;
+    uint32_t line;
+    std::string file, action, on;
+  };
+  std::vector<WaitRow> waits;
+  std::vector<Anatomy::Row> anatomy;
+  Ps anatomy_total = 0;
+};
+
+SimResult simulate(const SimConfig& config, const Trace& trace);
+
+}  // namespace retrompi

@@ -1,0 +1,255 @@
+// A stream socket: send and receive buffers, segments, window, Nagle, delayed acknowledgement, the cost of each call.
+#include <optional>
+
+#include "proc.hpp"
+
+namespace retrompi {
+
+namespace {
+
+class StreamChan final : public Chan {
+ public:
+  StreamChan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b)
+      : Chan(w, s, hop, a, b),
+        local_(&a.host == &b.host),
+        mss_(local_ ? a.host.spec.loopback_mss : a.host.spec.mss),
+        sndbuf_(s.sndbuf ? s.sndbuf : a.host.spec.sndbuf),
+        rcvbuf_(s.rcvbuf ? s.rcvbuf : b.host.spec.window),
+        edge_(rcvbuf_),
+        advertised_(rcvbuf_),
+        credits_(s.credits) {}
+
+  StreamChan* reverse = nullptr;
+
+  Task push(Packet p) override {
+    Host& h = from.host;
+    if (spec.credits > 0) {
+      co_await from.until([this] { return credits_ > 0; }, spec.space_wait, spec.progress);
+      --credits_;
+    }
+    co_await from.thread.run(h.scaled(spec.send_cpu), Stage::Library);
+    int64_t left = p.bytes + spec.header;
+    const int64_t end = written_ + left;
+    Frame f{p, end, 0};
+    if (reverse && reverse->owed_ > 0) {  // credits ride on whatever goes the other way
+      f.credits = reverse->owed_;
+      reverse->owed_ = 0;
+    }
+    frames_.push_back(f);
+    ++world.count.packets;
+    while (left > 0) {
+      co_await from.until([this] { return room() > 0; }, spec.space_wait, spec.progress);
+      const int64_t n = std::min(left, room());
+      const Ps call = h.spec.syscall + h.scaled(spec.call);
+      const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(h.copy_time(n, working_set(p))));
+      if (world.anatomy.on) {
+        co_await from.thread.run(call, Stage::Syscall);
+        co_await from.thread.run(copy, Stage::Copy);
+      } else {
+        co_await from.thread.run(call + copy, Stage::Syscall);
+      }
+      written_ += n;
+      left -= n;
+      transmit();
+    }
+  }
+
+  Task pull(Token) override {
+    token_out_ = false;
+    Host& h = to.host;
+    const Frame& f = frames_.front();
+    const int64_t n = std::min(delivered_ - consumed_, f.end - consumed_);
+    const Ps call = h.spec.syscall + h.scaled(spec.call);
+    const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(h.copy_time(n, working_set(f.p))));
+    if (world.anatomy.on) {
+      co_await to.thread.run(call, Stage::Syscall);
+      co_await to.thread.run(copy, Stage::Copy);
+    } else {
+      co_await to.thread.run(call + copy, Stage::Syscall);
+    }
+    consumed_ += n;
+    // Silly-window avoidance (RFC 1122 4.2.3.3): tell the sender only of a worthwhile opening.
+    if (consumed_ + rcvbuf_ - advertised_ >= std::min(2 * mss_, rcvbuf_ / 2)) acknowledge();
+    const bool whole = consumed_ == frames_.front().end;
+    std::optional<Frame> done;
+    if (whole) {
+      done = frames_.front();
+      frames_.pop_front();
+    }
+    if (delivered_ > consumed_) offer();
+    if (!done) co_return;
+    co_await to.thread.run(h.scaled(spec.recv_cpu), Stage::Library);
+    if (done->credits > 0 && reverse) reverse->refill(done->credits);
+    if (spec.credits > 0 && ++owed_ >= std::max(1, spec.credits / 2)) {
+      co_await to.thread.run(call, Stage::Syscall);
+      const int32_t n_back = owed_;
+      owed_ = 0;
+      if (local_)
+        h.kernel(h.spec.loopback_segment, Stage::Stack, &StreamChan::on_credits, this, static_cast<uint64_t>(n_back));
+      else
+        send_frame(to, 0, &StreamChan::on_credits_frame, static_cast<uint64_t>(n_back));
+    }
+    co_await to.handle(done->p);
+  }
+
+ private:
+  struct Frame {
+    Packet p;
+    int64_t end;
+    int32_t credits;
+  };
+  [[nodiscard]] int64_t room() const { return sndbuf_ - (written_ - acked_); }
+
+  void refill(int32_t n) {
+    credits_ += n;
+    from.thread.signal();
+  }
+  static void on_credits(void* p, uint64_t n) { static_cast<StreamChan*>(p)->refill(static_cast<int32_t>(n)); }
+  static void on_credits_frame(void* p, uint64_t n) {
+    auto& s = *static_cast<StreamChan*>(p);
+    const HostSpec& h = s.from.host.spec;
+    s.from.host.kernel(h.interrupt + h.tcp_segment, Stage::Stack, &StreamChan::on_credits, p, n);
+  }
+
+  // ---- sending kernel
+  void transmit() {
+    Host& h = from.host;
+    while (sent_ < written_) {
+      const int64_t n = std::min(mss_, written_ - sent_);
+      const int64_t open = edge_ - sent_;
+      if (open < n && !(sent_ == acked_ && open > 0)) break;  // the window is shut
+      if (spec.nagle && n < mss_ && sent_ > acked_) break;
+      const int64_t m = std::min(n, open);
+      sent_ += m;
+      if (reverse) reverse->acked_by_data(*this);
+      if (local_)
+        h.kernel(h.spec.loopback_segment, Stage::Stack, &StreamChan::on_segment, this, static_cast<uint64_t>(m));
+      else
+        h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(m)), Stage::Stack, &StreamChan::on_out, this,
+                 static_cast<uint64_t>(m));
+    }
+  }
+  void send_frame(Proc& sender, int64_t payload, Loop::Fn done, uint64_t arg) {
+    const Proc& other = &sender == &from ? to : from;
+    world.net->frame(sender.host_index, other.host_index, payload + kTcpHeader, done, this, arg);
+  }
+  static void on_out(void* p, uint64_t n) {
+    auto& s = *static_cast<StreamChan*>(p);
+    s.send_frame(s.from, static_cast<int64_t>(n), &StreamChan::on_frame, n);
+  }
+  static void on_frame(void* p, uint64_t n) {
+    auto& s = *static_cast<StreamChan*>(p);
+    const HostSpec& h = s.to.host.spec;
+    s.to.host.kernel(h.interrupt + h.tcp_segment + static_cast<Ps>(h.tcp_byte * static_cast<double>(n)), Stage::Stack,
+                     &StreamChan::on_segment, p, n);
+  }
+
+  // ---- receiving kernel
+  static void on_segment(void* p, uint64_t n) {
+    auto& s = *static_cast<StreamChan*>(p);
+    s.delivered_ += static_cast<int64_t>(n);
+    s.offer();
+    if (!s.piggy_.empty() && s.reverse) {  // this segment carried an acknowledgement of the other direction
+      const auto a = s.piggy_.front();
+      s.piggy_.pop_front();
+      if (a.upto >= 0) s.reverse->on_acked(a.upto, a.edge);
+    }
+    if (++s.unacked_ >= 2) {
+      s.acknowledge();
+    } else {
+      ++s.ack_gen_;
+      s.world.loop.at(s.world.loop.now + s.to.host.spec.delayed_ack, &StreamChan::on_ack_timer, p, s.ack_gen_);
+    }
+  }
+  void offer() {
+    if (token_out_) return;
+    token_out_ = true;
+    to.arrive({this, 0, 0}, true);
+  }
+  static void on_ack_timer(void* p, uint64_t gen) {
+    auto& s = *static_cast<StreamChan*>(p);
+    if (gen != s.ack_gen_ || s.unacked_ == 0) return;
+    if (s.world.anatomy.on) {
+      s.world.anatomy.current = {};
+      const Ps now = s.world.loop.now;
+      s.world.anatomy.current =
+          s.world.anatomy.of(s.world.anatomy.record("tcp", Stage::Ack, now - s.to.host.spec.delayed_ack, now - s.to.host.spec.delayed_ack, now));
+    }
+    s.acknowledge();
+  }
+  /// `data` is about to leave in the other direction: it carries our acknowledgement for nothing.
+  void acked_by_data(StreamChan& data) {
+    if (unacked_ == 0 && advertised_ == consumed_ + rcvbuf_) {
+      data.piggy_.push_back({-1, 0});
+      return;
+    }
+    unacked_ = 0;
+    ++ack_gen_;
+    advertised_ = consumed_ + rcvbuf_;
+    data.piggy_.push_back({delivered_, advertised_});
+  }
+  void acknowledge() {
+    unacked_ = 0;
+    ++ack_gen_;
+    advertised_ = consumed_ + rcvbuf_;
+    acks_.push_back({delivered_, advertised_});
+    Host& h = to.host;
+    if (local_)
+      world.loop.at(world.loop.now, &StreamChan::on_ack, this);
+    else
+      h.kernel(h.spec.tcp_segment, Stage::Stack, &StreamChan::on_ack_out, this);
+  }
+  static void on_ack_out(void* p, uint64_t) {
+    auto& s = *static_cast<StreamChan*>(p);
+    s.send_frame(s.to, 0, &StreamChan::on_ack_frame, 0);
+  }
+  static void on_ack_frame(void* p, uint64_t) {
+    auto& s = *static_cast<StreamChan*>(p);
+    const HostSpec& h = s.from.host.spec;
+    s.from.host.kernel(h.interrupt + h.tcp_segment, Stage::Stack, &StreamChan::on_ack, p);
+  }
+  static void on_ack(void* p, uint64_t) {
+    auto& s = *static_cast<StreamChan*>(p);
+    const auto a = s.acks_.front();
+    s.acks_.pop_front();
+    s.on_acked(a.upto, a.edge);
+  }
+  void on_acked(int64_t upto, int64_t edge) {
+    const bool was_full = room() <= 0;
+    acked_ = std::max(acked_, upto);
+    edge_ = std::max(edge_, edge);
+    transmit();
+    if (was_full && room() > 0) from.thread.signal();
+  }
+
+  struct Ack {
+    int64_t upto, edge;
+  };
+  static constexpr int64_t kTcpHeader = 20;  // the IP header is in the link's frame overhead
+  bool local_;
+  int64_t mss_, sndbuf_, rcvbuf_;
+  int64_t written_ = 0, sent_ = 0, acked_ = 0;       // sender
+  int64_t edge_;                                     // right edge of the window as the sender knows it
+  int64_t delivered_ = 0, consumed_ = 0, advertised_;  // receiver
+  int32_t unacked_ = 0;
+  uint64_t ack_gen_ = 0;
+  bool token_out_ = false;
+  int32_t credits_, owed_ = 0;
+  std::deque<Frame> frames_;
+  std::deque<Ack> acks_, piggy_;
+};
+
+}  // namespace
+
+std::unique_ptr<Chan> make_stream_chan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b) {
+  return std::make_unique<StreamChan>(w, s, hop, a, b);
+}
+
+void join_streams(Chan& a, Chan& b) {
+  auto& x = dynamic_cast<StreamChan&>(a);
+  auto& y = dynamic_cast<StreamChan&>(b);
+  x.reverse = &y;
+  y.reverse = &x;
+}
+
+}  // namespace retrompi

@@ -1,0 +1,75 @@
+"""Errors that reach a user as one line, and the exit code each of them means.
+
+Exit codes: 0 done, 1 a negative verdict or outcome, 2 wrong usage or input, 3 a defect of ours.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = ["EngineError", "InputError", "RetrompiError", "StoreError", "UsageError", "nearest"]
+
+
+class RetrompiError(Exception):
+    """Base of every error the command line prints as one line.
+
+    ``message`` is the line; ``exit_code`` is what the process ends with.
+    """
+
+    exit_code: int = 2
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class UsageError(RetrompiError):
+    """A wrong name, unit, option or combination of them (exit 2)."""
+
+
+class InputError(RetrompiError):
+    """Something wrong inside a file; ``str`` is ``path:line: message`` as far as these are known (exit 2)."""
+
+    def __init__(self, message: str, path: str | Path | None = None, line: int | None = None) -> None:
+        super().__init__(message)
+        self.path = None if path is None else str(path)
+        self.line = line
+
+    def __str__(self) -> str:
+        if self.path is None:
+            return self.message
+        where = self.path if self.line is None else f"{self.path}:{self.line}"
+        return f"{where}: {self.message}"
+
+    # BaseException pickles `args` only; workers send errors across a pipe and the place must survive.
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str | None, int | None]]:
+        return type(self), (self.message, self.path, self.line)
+
+
+class StoreError(RetrompiError):
+    """The store cannot be opened, read or written (exit 2)."""
+
+
+class EngineError(RetrompiError):
+    """A simulation worker died; the message carries its last words (exit 3)."""
+
+    exit_code = 3
+
+
+def nearest(name: str, names: Iterable[str], limit: int = 12) -> str:
+    """The tail of a "no such name" line: ``; did you mean 'x'? valid: a, b, c``.
+
+    ``limit`` bounds the list so that the line stays a line.
+    """
+    known = sorted(dict.fromkeys(names))
+    lowered = {k.lower(): k for k in reversed(known)}
+    close = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.6)
+    shown = ", ".join(known[:limit])
+    more = f", … ({len(known) - limit} more)" if len(known) > limit else ""
+    tail = f"valid: {shown}{more}" if known else "none exist"
+    return f"; did you mean '{lowered[close[0]]}'? {tail}" if close else f"; {tail}"

@@ -1,0 +1,213 @@
+"""Find a run in the store, or simulate it and store it: the one road from a question to a run identifier."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from retrompi import registry
+from retrompi.store.identity import RunSpec, run_spec, sha256_json
+
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
+    from retrompi.scenario import Scenario
+    from retrompi.store.database import Store
+
+__all__ = ["Found", "explain", "pingpong", "pingpong_spec", "replay", "run_scenario"]
+
+Sets = Mapping[str, str] | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run's id, its rows, and whether it was ``found`` in the store rather than simulated now."""
+
+    run_id: int
+    rows: list[dict[str, Any]]
+    found: bool
+
+
+def _listed(sets: Sets) -> list[str]:
+    return [f"{k}={v}" for k, v in sets.items()] if isinstance(sets, Mapping) else list(sets)
+
+
+def _with_options(trace_hash: str, **options: Any) -> str:
+    """The trace's hash, or one over it and the options that were given."""
+    given = {k: v for k, v in options.items() if v is not None}
+    return sha256_json({"trace": trace_hash, **given}) if given else trace_hash
+
+
+def pingpong_spec(
+    model: str,
+    platform: str,
+    mode: str | Sequence[int],
+    sizes: Sequence[int] | None = None,
+    *,
+    sets: Sets = (),
+    seed: int = 1,
+    reps: int | None = None,
+    scenario: Scenario | None = None,
+) -> RunSpec:
+    """The specification of a PingPong. The generator's arguments stand for its trace: its code is hashed anyway."""
+    made = {"generator": "pingpong", "sizes": None if sizes is None else list(sizes), "repetitions": reps}
+    return run_spec(
+        "pingpong",
+        model,
+        platform,
+        mode=mode,
+        sets=sets,
+        seed=seed,
+        trace="pingpong",
+        trace_hash=sha256_json(made),
+        scenario=scenario.name if scenario else "",
+        scenario_hash=scenario.hash if scenario else "",
+    )
+
+
+def pingpong(
+    store: Store,
+    model: str,
+    platform: str,
+    mode: str | Sequence[int],
+    sizes: Sequence[int] | None = None,
+    *,
+    sets: Sets = (),
+    seed: int = 1,
+    reps: int | None = None,
+    fresh: bool = False,
+    scenario: Scenario | None = None,
+) -> Found:
+    """A PingPong curve: rows size_B, time_us (one way), bandwidth_MBps (10^6 B/s), repetitions.
+
+    ``sizes`` in bytes, None for the papers' sizes; ``reps`` None for the papers' repetitions. ``fresh`` simulates
+    even when an identical run is stored. A mode by name is resolved on the platform.
+    """
+    if sizes is None:
+        from retrompi.traces.generate import DEFAULT_SIZES
+
+        sizes = DEFAULT_SIZES
+    where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
+    spec = pingpong_spec(model, platform, where, sizes, sets=sets, seed=seed, reps=reps, scenario=scenario)
+    known = None if fresh else store.find_run(spec.identity)
+    if known is not None:
+        return Found(known, store.points(known), True)
+    from retrompi import simulate
+
+    began = time.perf_counter()
+    rows = simulate.pingpong(model, platform, where, list(sizes), sets=_listed(sets), seed=seed, reps=reps)
+    facts = {"outcome": "completed", "wall_s": time.perf_counter() - began, "ranks": 2}
+    run_id = store.add_run(spec, facts, points=rows)
+    return Found(run_id, store.points(run_id), False)
+
+
+def explain(
+    store: Store,
+    model: str,
+    platform: str,
+    mode: str | Sequence[int],
+    size: int,
+    *,
+    sets: Sets = (),
+    fresh: bool = False,
+) -> Found:
+    """Where the time of one message of ``size`` bytes goes: rows stage, process, seconds, ps that sum to the total."""
+    where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
+    made = {"generator": "explain", "size": size}
+    spec = run_spec(
+        "explain", model, platform, mode=where, sets=sets, trace="one message", trace_hash=sha256_json(made)
+    )
+    known = None if fresh else store.find_run(spec.identity)
+    if known is not None:
+        return Found(known, store.anatomy(known), True)
+    from retrompi import simulate
+
+    began = time.perf_counter()
+    answer = simulate.explain(model, platform, where, size, _listed(sets))
+    facts = {"outcome": "completed", "wall_s": time.perf_counter() - began, "ranks": 2, "time_s": answer["total_s"]}
+    run_id = store.add_run(spec, facts, anatomy=answer["stages"], size_B=size)
+    return Found(run_id, store.anatomy(run_id), False)
+
+
+def replay(
+    store: Store,
+    trace: Trace,
+    label: str,
+    model: str,
+    platform: str,
+    mode: str | Sequence[int],
+    *,
+    sets: Sets = (),
+    seed: int = 1,
+    limit_s: float | None = None,
+    with_startup: bool = False,
+    fresh: bool = False,
+    scenario: Scenario | None = None,
+) -> Found:
+    """Replay ``trace``; the rows are the per-rank ones, everything else is in the run's row and its ``facts``.
+
+    ``limit_s`` ends the job after so much simulated time (outcome timeout); ``with_startup`` starts it the way the
+    runtime did, which may fail.
+    """
+    where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
+    spec = run_spec(
+        "replay",
+        model,
+        platform,
+        mode=where,
+        sets=sets,
+        seed=seed,
+        trace=label,
+        trace_hash=_with_options(trace.sha256, limit_s=limit_s, startup=with_startup or None),
+        scenario=scenario.name if scenario else "",
+        scenario_hash=scenario.hash if scenario else "",
+    )
+    known = None if fresh else store.find_run(spec.identity)
+    if known is not None:
+        return Found(known, store.ranks(known), True)
+    from retrompi import simulate
+
+    result = simulate.run(
+        model,
+        platform,
+        trace,
+        mode=where,
+        sets=_listed(sets),
+        seed=seed,
+        timeout_s=limit_s,
+        with_startup=with_startup,
+    )
+    run_id = store.add_run(spec, result)
+    return Found(run_id, store.ranks(run_id), False)
+
+
+def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Found:
+    """Run an experiment as its file says: a curve for a PingPong, the ranks' rows for a trace."""
+    if scenario.trace is None:
+        return pingpong(
+            store,
+            scenario.model,
+            scenario.platform,
+            scenario.mode,
+            scenario.sizes,
+            sets=scenario.sets,
+            seed=scenario.seed,
+            reps=scenario.repetitions,
+            fresh=fresh,
+            scenario=scenario,
+        )
+    from retrompi import traces
+
+    return replay(
+        store,
+        traces.read(scenario.trace, np=scenario.np),
+        scenario.trace.name,
+        scenario.model,
+        scenario.platform,
+        scenario.mode,
+        sets=scenario.sets,
+        seed=scenario.seed,
+        fresh=fresh,
+        scenario=scenario,
+    )

@@ -1,0 +1,58 @@
+"""Where the editable folders are, in a source tree, an editable install and a wheel alike."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pathlib import Path
+
+from retrompi.errors import RetrompiError
+
+__all__ = ["data_dir", "models_dir", "platforms_dir", "reference_dir", "scenarios_dir", "source_root"]
+
+
+def source_root() -> Path | None:
+    """The checkout this package runs from, or None in a wheel."""
+    root = Path(__file__).resolve().parents[2]
+    return root if (root / "pyproject.toml").is_file() and (root / "models").is_dir() else None
+
+
+def _folder(name: str) -> Path:
+    # The folders are mapped into the package by the wheel, so the import system knows best where they are.
+    try:
+        locations = list(import_module(f"retrompi.{name}").__path__)
+    except ModuleNotFoundError:
+        locations = []
+    root = source_root()
+    if root is not None:
+        locations.append(str(root / name))
+    for location in locations:
+        if Path(location).is_dir():
+            return Path(location)
+    raise RetrompiError(f"the folder '{name}' is missing from this installation of retrompi; install it again")
+
+
+def models_dir() -> Path:
+    """The folder with one folder per runtime model."""
+    return _folder("models")
+
+
+def platforms_dir() -> Path:
+    """The folder with one TOML file per machine room."""
+    return _folder("platforms")
+
+
+def scenarios_dir() -> Path:
+    """The folder with one TOML file per experiment."""
+    return _folder("scenarios")
+
+
+def reference_dir() -> Path:
+    """The folder with claims.csv and hardware.csv."""
+    return _folder("validate") / "reference"
+
+
+def data_dir() -> Path:
+    """Where a user's own data goes: ``$XDG_DATA_HOME/retrompi``, by default ``~/.local/share/retrompi``."""
+    base = os.environ.get("XDG_DATA_HOME")
+    return (Path(base) if base and Path(base).is_absolute() else Path.home() / ".local" / "share") / "retrompi"

@@ -1,0 +1,408 @@
+"""A machine room: hosts with an operating system, and the link that joins them, read from one TOML file.
+
+Every number is an inline table ``{value = "120 ms", source = "doc:E-NT-01", help = "..."}``; after loading,
+``platform.hosts[0].quantum`` is a float in base units. The keys of a host and of the link are the fields of
+`Host` and `Link`: a missing or unknown one is an error, so that no number has a hidden default.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from retrompi import units
+from retrompi.errors import InputError, RetrompiError, UsageError, nearest
+
+__all__ = ["HOST_KEYS", "LINK_KEYS", "LINK_KINDS", "SOURCE_KINDS", "Host", "Link", "Platform", "Quantity", "load"]
+
+SOURCE_KINDS = ("paper:", "doc:", "code:", "fit:", "assumed:")
+"""How the source of any number begins; what follows says where exactly."""
+
+LINK_KINDS = ("cable", "hub", "switch")
+
+
+def _q(unit: str, help: str) -> Any:
+    return field(metadata={"unit": unit, "help": help})
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One machine. Floats are in base units: bytes, seconds, bytes/s, seconds/byte, Hz, flop/s."""
+
+    name: str
+    os: str
+    cores: float = _q("count", "number of CPUs")
+    speed: float = _q("count", "CPU speed relative to the NT Server of nt-pair")
+    flops: float = _q("flop/s", "rate at which a trace's compute amounts run")
+    clock: float = _q("Hz", "CPU clock")
+    quantum: float = _q("s", "time a thread may run before the scheduler takes the next one")
+    tick: float = _q("s", "clock interrupt period to which timed waits are rounded")
+    dispatch: float = _q("s", "context switch to a woken thread")
+    syscall: float = _q("s", "null system call")
+    l1: float = _q("B", "first-level data cache")
+    l2: float = _q("B", "second-level cache")
+    copy_l1: float = _q("B/s", "copy rate while the working set is in the first-level cache")
+    copy_l2: float = _q("B/s", "copy rate while the working set is in the second-level cache")
+    copy_mem: float = _q("B/s", "copy rate from main memory")
+    boost: float = _q("count", "1 when an event wake-up raises the woken thread above its peers")
+    quantum_carry: float = _q("count", "1 when what is left of a quantum outlives a wait")
+    wait_charge: float = _q("s", "taken off the quantum for each wait")
+    quantum_at_tick: float = _q("count", "1 when a quantum ends only at a clock tick")
+    tcp_segment: float = _q("s", "protocol stack CPU time per segment")
+    tcp_byte: float = _q("s/B", "protocol stack CPU time per byte")
+    interrupt: float = _q("s", "CPU time of one frame's interrupt")
+    loopback_segment: float = _q("s", "protocol stack CPU time per segment that stays on the host")
+    loopback_mss: float = _q("B", "largest segment that stays on the host")
+    window: float = _q("B", "TCP receive window")
+    mss: float = _q("B", "largest TCP segment on the wire")
+    sndbuf: float = _q("B", "socket send buffer")
+    delayed_ack: float = _q("s", "longest time an acknowledgement is held back")
+    nic_rate: float = _q("B/s", "rate of the bus between memory and network card")
+    nic_latency: float = _q("s", "fixed time of the network card per frame")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What joins the hosts. A cable and a switch carry both directions at once, a hub one frame at a time."""
+
+    kind: str
+    bandwidth: float = _q("B/s", "signalling rate")
+    latency: float = _q("s", "propagation and forwarding time of one frame")
+    frame_overhead: float = _q("B", "headers, preamble and gap around the payload of one frame")
+    mtu: float = _q("B", "largest IP datagram in one frame")
+
+
+def _keys(table: type) -> dict[str, tuple[str, str]]:
+    return {f.name: (f.metadata["unit"], f.metadata["help"]) for f in fields(table) if "unit" in f.metadata}
+
+
+HOST_KEYS: Mapping[str, tuple[str, str]] = _keys(Host)
+"""Key of a host -> (unit, help)."""
+LINK_KEYS: Mapping[str, tuple[str, str]] = _keys(Link)
+"""Key of the link -> (unit, help)."""
+
+_WHOLE_FROM_ONE = ("cores",)
+_FLAGS = ("quantum_carry", "quantum_at_tick")
+_POSITIVE = ("speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
+             "window", "mss", "sndbuf", "nic_rate", "bandwidth", "mtu")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One number with its provenance: ``text`` as written, ``low``..``high`` its sourced range (base units)."""
+
+    value: float
+    unit: str
+    text: str
+    source: str
+    help: str
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A loaded machine room. ``quantities`` maps ``server.quantum`` or ``link.bandwidth`` to its provenance."""
+
+    name: str
+    title: str
+    years: str
+    summary: str
+    hosts: tuple[Host, ...]
+    link: Link
+    quantities: Mapping[str, Quantity]
+    path: Path | None = None
+    overridden: frozenset[str] = frozenset()
+
+    def host(self, name: str) -> Host:
+        """The host called ``name``; raises UsageError naming the hosts there are."""
+        for h in self.hosts:
+            if h.name == name:
+                return h
+        names = [h.name for h in self.hosts]
+        raise UsageError(f"platform '{self.name}' has no host '{name}'{nearest(name, names)}")
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of every name and value: equal for two platforms that simulate alike, overrides included."""
+        facts = {
+            "hosts": [[h.name, h.os] for h in self.hosts],
+            "kind": self.link.kind,
+            "values": {path: q.value for path, q in self.quantities.items()},
+        }
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Rows path, value, unit, source, help, low, high (values in base units) for cards and tables."""
+        return [
+            {
+                "path": path,
+                "value": q.value,
+                "text": q.text,
+                "unit": q.unit,
+                "source": q.source,
+                "help": q.help,
+                "low": q.low,
+                "high": q.high,
+            }
+            for path, q in self.quantities.items()
+        ]
+
+    def placement(self, text: str) -> str | list[int]:
+        """A mode as the simulation takes it: ``shared``, ``distributed``, or the host index of every rank.
+
+        ``text`` may also list a host per rank, by name or index: ``workstation,workstation`` or ``0,1,1``.
+        """
+        if text in ("shared", "distributed"):
+            return text
+        names = [h.name for h in self.hosts]
+        indices = []
+        for item in (part.strip() for part in text.split(",")):
+            if item in names:
+                indices.append(names.index(item))
+            elif item.isdigit() and int(item) < len(names):
+                indices.append(int(item))
+            else:
+                valid = ["shared", "distributed", *names]
+                raise UsageError(
+                    f"no mode or host '{item}' on platform '{self.name}'{nearest(item, valid)} "
+                    "(or a host for every rank, separated by commas)"
+                )
+        return indices
+
+    def with_overrides(self, sets: Mapping[str, str]) -> Platform:
+        """A copy with ``{"host.quantum": "20 ms", "server.cores": "2", "link.bandwidth": "100 Mbps"}`` applied.
+
+        Keys have no ``platform.`` prefix; ``host`` means every host. Raises UsageError on an unknown key, a
+        wrong unit or a value that no machine can have.
+        """
+        changed: dict[str, Quantity] = {}
+        kind = self.link.kind
+        # Every host first, one host after: the narrower statement wins whatever the order on the command line.
+        for key in sorted(sets, key=lambda k: not k.startswith("host.")):
+            text = sets[key]
+            if key == "link.kind":
+                kind = _kind(text)
+                continue
+            for path in self._paths(key):
+                old = self.quantities[path]
+                value = _checked(path.rpartition(".")[2], text, old.unit, f"platform.{key}")
+                changed[path] = replace(
+                    old, value=value, text=text, source=f"assumed: set by the user (was {old.text}, {old.source})"
+                )
+        values: dict[str, dict[str, Any]] = {}
+        for path, quantity in changed.items():
+            owner, _, name = path.partition(".")
+            values.setdefault(owner, {})[name] = quantity.value
+        hosts = tuple(replace(h, **values.get(h.name, {})) for h in self.hosts)
+        return replace(
+            self,
+            hosts=hosts,
+            link=replace(self.link, kind=kind, **values.get("link", {})),
+            quantities={**self.quantities, **changed},
+            overridden=self.overridden | set(changed),
+        )
+
+    def _paths(self, key: str) -> list[str]:
+        head, _, name = key.rpartition(".")
+        if head == "host" and name in HOST_KEYS:
+            return [f"{h.name}.{name}" for h in self.hosts]
+        if key in self.quantities:
+            return [key]
+        valid = [f"platform.host.{k}" for k in HOST_KEYS] + [f"platform.link.{k}" for k in LINK_KEYS]
+        valid += [f"platform.{path}" for path in self.quantities if not path.startswith("link.")]
+        if head == "link":
+            valid = [v for v in valid if v.startswith("platform.link.")] + ["platform.link.kind"]
+        elif head == "host":
+            valid = [v for v in valid if v.startswith("platform.host.")]
+        elif head in {h.name for h in self.hosts}:
+            valid = [v for v in valid if v.startswith(f"platform.{head}.")]
+        raise UsageError(f"platform '{self.name}' has no 'platform.{key}'{nearest(f'platform.{key}', valid, 30)}")
+
+
+def _kind(text: str) -> str:
+    if text not in LINK_KINDS:
+        raise UsageError(f"no link kind '{text}'{nearest(text, LINK_KINDS)}")
+    return text
+
+
+def _checked(key: str, text: str, unit: str, where: str) -> float:
+    """``text`` as a float in ``unit``, refused when no machine can have it."""
+    try:
+        value = units.parse(text, unit)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
+    if key in _WHOLE_FROM_ONE and (value < 1 or value != int(value)):
+        raise UsageError(f"{where}: '{text}' is not a whole number from 1 on")
+    if key in _FLAGS and value not in (0, 1):
+        raise UsageError(f"{where}: '{text}' is neither 0 nor 1")
+    if key in _POSITIVE and value <= 0:
+        raise UsageError(f"{where}: '{text}' must be more than zero")
+    return value
+
+
+class _Reader:
+    """Turns one TOML file into a Platform, naming file and line in every complaint."""
+
+    def __init__(self, path: Path, loading: tuple[Path, ...]) -> None:
+        self.path = path
+        self.loading = loading
+        try:
+            self.text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"cannot read this platform: {_reason(error)}", path) from None
+        try:
+            self.data = tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            found = re.search(r"at line (\d+)", str(error))
+            raise InputError(f"not valid TOML: {error}", path, int(found[1]) if found else None) from None
+
+    def fail(self, message: str, key: str = "", host: int | None = None) -> InputError:
+        return InputError(message, self.path, self.line(key, host))
+
+    def line(self, key: str, host: int | None) -> int | None:
+        """The line of ``key`` before the first table (``host`` None), in host number ``host``, or in the link (-1)."""
+        section = "" if host is None else "[link]" if host < 0 else "[[host]]"
+        wanted, seen, inside, start = (host or 0), -1, section == "", None
+        for number, raw in enumerate(self.text.splitlines(), 1):
+            line = raw.strip()
+            if line.startswith("["):
+                head = line.split("#")[0].replace(" ", "").strip()
+                seen += head == "[[host]]"
+                inside = head == section and (section != "[[host]]" or seen == wanted)
+                start = number if inside else start
+            elif inside and key and re.match(rf"[\"']?{re.escape(key)}[\"']?\s*[.=]", line):
+                return number
+        return start
+
+    def string(self, table: Mapping[str, Any], key: str, host: int | None = None) -> str:
+        value = table.get(key)
+        if not isinstance(value, str) or not value.strip():
+            raise self.fail(f"'{key}' is missing or not a text", key, host)
+        return value
+
+    def quantity(self, key: str, entry: Any, unit: str, help: str, host: int) -> Quantity:
+        example = f'{key} = {{value = "...", source = "doc:..."}}'
+        if not isinstance(entry, dict) or not isinstance(entry.get("value"), str | int | float):
+            raise self.fail(f"'{key}' is not a table with value and source; write {example}", key, host)
+        unknown = [k for k in entry if k not in ("value", "source", "help", "low", "high")]
+        if unknown:
+            tail = nearest(unknown[0], ("value", "source", "help", "low", "high"))
+            raise self.fail(f"'{key}' has an unknown entry '{unknown[0]}'{tail}", key, host)
+        source = entry.get("source")
+        if not isinstance(source, str) or not source.startswith(SOURCE_KINDS):
+            raise self.fail(f"the source of '{key}' must begin {' '.join(SOURCE_KINDS)}", key, host)
+        numbers: dict[str, float | None] = {}
+        try:
+            for name in ("value", "low", "high"):
+                given = entry.get(name)
+                numbers[name] = None if given is None else _checked(key, str(given), unit, name)
+        except UsageError as error:
+            raise self.fail(f"'{key}': {error}", key, host) from None
+        value, low, high = numbers["value"] or 0.0, numbers["low"], numbers["high"]
+        if (low is not None and value < low) or (high is not None and value > high):
+            raise self.fail(f"the value of '{key}' lies outside its own low..high", key, host)
+        text = str(entry["value"])
+        return Quantity(value, units.canonical(unit), text, source, str(entry.get("help", help)), low, high)
+
+    def table(
+        self, given: Mapping[str, Any], keys: Mapping[str, tuple[str, str]], plain: tuple[str, ...], host: int
+    ) -> dict[str, Quantity]:
+        for key in given:
+            if key not in keys and key not in plain:
+                raise self.fail(f"unknown key '{key}'{nearest(key, [*keys, *plain], 40)}", key, host)
+        return {k: self.quantity(k, given[k], unit, help, host) for k, (unit, help) in keys.items() if k in given}
+
+    def inherited(self, like: str, index: int, known: Mapping[str, tuple[str, dict[str, Quantity]]]) -> Any:
+        """``like = "server"`` (above in this file) or ``"nt-pair:server"`` -> (os, quantities) to start from."""
+        file, colon, name = like.rpartition(":")
+        if not colon:
+            if name not in known:
+                raise self.fail(f"like = '{like}': no such host above{nearest(name, known)}", "like", index)
+            return known[name]
+        other = self.path.parent / f"{file}.toml"
+        if not other.is_file():
+            from retrompi.paths import platforms_dir
+
+            other = platforms_dir() / f"{file}.toml"
+        if not other.is_file() or other.resolve() in self.loading:
+            raise self.fail(f"like = '{like}': no platform '{file}' to take a host from", "like", index)
+        platform = _Reader(other, (*self.loading, other.resolve())).platform()
+        try:
+            source = platform.host(name)
+        except UsageError as error:
+            raise self.fail(f"like = '{like}': {error}", "like", index) from None
+        return source.os, {k: platform.quantities[f"{name}.{k}"] for k in HOST_KEYS}
+
+    def host_tables(self) -> list[tuple[str, str, dict[str, Quantity]]]:
+        tables = self.data.get("host")
+        if not isinstance(tables, list) or not tables:
+            raise self.fail("a platform needs at least one [[host]]")
+        known: dict[str, tuple[str, dict[str, Quantity]]] = {}
+        for index, given in enumerate(tables):
+            name = self.string(given, "name", index)
+            if name in known or name in ("host", "link") or "." in name:
+                problem = "is used twice" if name in known else "cannot be told from a keyword"
+                raise self.fail(f"the host name '{name}' {problem}", "name", index)
+            os_name, quantities = None, {}
+            if "like" in given:
+                os_name, quantities = self.inherited(self.string(given, "like", index), index, known)
+            if "os" in given or os_name is None:
+                os_name = self.string(given, "os", index)
+            quantities = {**quantities, **self.table(given, HOST_KEYS, ("name", "os", "like"), index)}
+            missing = [k for k in HOST_KEYS if k not in quantities]
+            if missing:
+                raise self.fail(f"host '{name}' lacks {', '.join(missing)}", "name", index)
+            known[name] = (os_name, {k: quantities[k] for k in HOST_KEYS})
+        return [(name, os_name, quantities) for name, (os_name, quantities) in known.items()]
+
+    def platform(self) -> Platform:
+        top = ("name", "title", "years", "summary", "host", "link")
+        for key in self.data:
+            if key not in top:
+                raise self.fail(f"unknown key '{key}'{nearest(key, top)}", key)
+        tables = self.host_tables()
+        given = self.data.get("link")
+        if not isinstance(given, dict):
+            raise self.fail("a platform needs a [link]")
+        link = self.table(given, LINK_KEYS, ("kind",), -1)
+        missing = [k for k in LINK_KEYS if k not in link]
+        if missing:
+            raise self.fail(f"the link lacks {', '.join(missing)}", "", -1)
+        try:
+            kind = _kind(self.string(given, "kind", -1))
+        except UsageError as error:
+            raise self.fail(str(error), "kind", -1) from None
+        quantities = {f"{name}.{k}": q for name, _, qs in tables for k, q in qs.items()}
+        quantities |= {f"link.{k}": link[k] for k in LINK_KEYS}
+        return Platform(
+            name=self.string(self.data, "name"),
+            title=self.string(self.data, "title"),
+            years=self.string(self.data, "years"),
+            summary=self.string(self.data, "summary"),
+            hosts=tuple(Host(name, os, **{k: q.value for k, q in qs.items()}) for name, os, qs in tables),
+            link=Link(kind, **{k: q.value for k, q in link.items()}),
+            quantities=quantities,
+            path=self.path,
+        )
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+
+
+def load(path: str | Path) -> Platform:
+    """Read the platform in ``path``; raises InputError with file and line when it is wrong."""
+    file = Path(path)
+    try:
+        return _Reader(file, (file.resolve(),)).platform()
+    except RetrompiError:
+        raise
+    except (KeyError, TypeError, AttributeError) as error:  # TOML of the wrong shape: [host] for [[host]] and so on
+        raise InputError(f"not a platform file ({error})", file) from None

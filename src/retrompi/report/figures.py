@@ -1,0 +1,325 @@
+"""Points to figures. Everything a figure shows is computed by a pure function first, so that tests test the points.
+
+Colours are Okabe and Ito's palette, which people with any colour vision tell apart; symbols and dashes say the same
+again for print. Sizes are on a logarithmic axis where 0 B has a place of its own left of 1 B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import log10
+from typing import Any
+
+import plotly.graph_objects as go
+
+from retrompi.report.overlay import Mark
+
+__all__ = ["AXES", "PALETTE", "anatomy_bars", "anatomy_figure", "curve_figure", "series", "size_label", "style"]
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+_SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
+_PATTERNS = ("", "/", "\\", "x", "-", "|", "+", ".")
+_KNOWN = {"wmpi": 0, "winmpich": 1, "hpvm": 2}
+_BOTH = "#444444"  # a statement about several runtimes together
+_NAMES = {"wmpi": "WMPI", "winmpich": "WinMPICH", "hpvm": "HPVM"}
+
+ZERO = 0.5
+"""Where 0 B stands on the logarithmic axis: one doubling left of 1 B."""
+
+AXES = {
+    "time": ("time_us", "one-way time", "µs"),
+    "bandwidth": ("bandwidth_MBps", "bandwidth", "MB/s"),
+}
+"""Series -> (column of a point, axis title, unit)."""
+
+
+def name_of(model: str) -> str:
+    """A runtime's name as the field writes it."""
+    base, colon, variant = model.partition(":")
+    return _NAMES.get(base, base) + (f" ({variant})" if colon else "")
+
+
+def style(model: str, models: Sequence[str]) -> tuple[str, str]:
+    """(colour, symbol) of a model; a known runtime keeps its own in every figure."""
+    base = model.partition(":")[0]
+    free = [i for i in range(len(PALETTE)) if i not in _KNOWN.values()]
+    others = [m for m in models if m not in _KNOWN]
+    index = _KNOWN[base] if model == base and base in _KNOWN else free[others.index(model) % len(free)] if model in others else 6
+    return PALETTE[index], _SYMBOLS[index]
+
+
+def size_label(size: float) -> str:
+    """``65536`` -> ``64K``; K is 1024 as in the papers."""
+    n = int(size)
+    return f"{n >> 20}M" if n >= 1 << 20 else f"{n >> 10}K" if n >= 1 << 10 else f"{n}"
+
+
+def place(size: float) -> float:
+    """Where a size stands on the axis."""
+    return float(size) if size > 0 else ZERO
+
+
+def series(points: Iterable[Mapping[str, Any]], mode: str, what: str) -> dict[str, tuple[list[float], list[float]]]:
+    """Model -> (sizes in bytes, values) of a mode: microseconds or MB/s; 0 B has no bandwidth and is left out there."""
+    column = AXES[what][0]
+    rows: dict[str, dict[int, float]] = {}
+    for p in points:
+        if p["mode"] == mode and not (what == "bandwidth" and int(p["size_B"]) == 0):
+            rows.setdefault(str(p["model"]), {})[int(p["size_B"])] = float(p[column])
+    return {m: ([float(s) for s in sorted(found)], [found[s] for s in sorted(found)]) for m, found in rows.items()}
+
+
+def _layout(figure: go.Figure, title: str) -> None:
+    figure.update_layout(
+        title={
+            "text": title,
+            "x": 0,
+            "xref": "container",
+            "xanchor": "left",
+            "font": {"size": 18},
+            "y": 1,
+            "yanchor": "top",
+            "pad": {"l": 8, "t": 8},
+        },
+        font={
+            "family": "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif",
+            "size": 15,
+            "color": "#1a1a1a",
+        },
+        template="none",
+        margin={"l": 68, "r": 16, "t": 44, "b": 60},
+        legend={"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0, "font": {"size": 14}},
+        hoverlabel={"align": "left"},
+        paper_bgcolor="white",
+        plot_bgcolor="white",
+    )
+
+
+def _size_axis(sizes: Iterable[float]) -> dict[str, Any]:
+    shown = [0.0, *(float(16**k) for k in range(6))]
+    top = max([*sizes, 1 << 22])
+    return {
+        "type": "log",
+        "title": {"text": "message size, B (K = 1024)"},
+        "tickvals": [place(s) for s in shown if s <= top],
+        "ticktext": [size_label(s) for s in shown if s <= top],
+        "range": [log10(ZERO) - 0.12, log10(top) + 0.12],
+        "gridcolor": "#e3e3e3",
+        "linecolor": "#666",
+        "showline": True,
+        "ticks": "outside",
+        "minor": {"ticks": "outside", "ticklen": 3, "tickvals": [2.0**k for k in range(31)]},
+        "tickangle": 0,
+        "zeroline": False,
+    }
+
+
+_TIME_TICKS = tuple((10.0**k, f"{10**k} µs" if k < 3 else f"{10 ** (k - 3)} ms" if k < 6 else f"{10 ** (k - 6)} s") for k in range(9))
+_RATE_TICKS = tuple(
+    (10.0**k, f"{10 ** (k + 6)} B/s" if k < -3 else f"{10 ** (k + 3)} kB/s" if k < 0 else f"{10**k} MB/s") for k in range(-6, 4)
+)
+
+
+def _value_axis(title: str, what: str) -> dict[str, Any]:
+    ticks = _TIME_TICKS if what == "time" else _RATE_TICKS
+    return {
+        "type": "log",
+        "title": {"text": title},
+        "tickvals": [v for v, _ in ticks],
+        "ticktext": [t for _, t in ticks],
+        "gridcolor": "#e3e3e3",
+        "linecolor": "#666",
+        "showline": True,
+        "ticks": "outside",
+        "automargin": True,
+        "zeroline": False,
+    }
+
+
+def _mark_traces(mark: Mark, colour: str) -> list[go.Scatter]:
+    """The traces of a point or a band; knees are shapes, not traces."""
+    excluded = mark.use == "exclude"
+    colour = "#777777" if excluded else colour
+    common: dict[str, Any] = {
+        "showlegend": False,
+        "hoverinfo": "text",
+        "legendgroup": mark.models[0] if mark.models else None,
+    }
+    if mark.low is None or mark.high is None:
+        return []
+    told = f"{mark.text}<br>read as {mark.low:.4g}..{mark.high:.4g}" + ("<br>excluded: contradicted in the paper" if excluded else "")
+    if mark.shape == "point":
+        y = mark.y if mark.y is not None and mark.low <= mark.y <= mark.high else (mark.low * mark.high) ** 0.5
+        return [
+            go.Scatter(
+                x=[place(mark.x0)],
+                y=[y],
+                error_y={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [mark.high - y],
+                    "arrayminus": [y - mark.low],
+                    "thickness": 3,
+                    "width": 9,
+                    "color": colour,
+                },
+                mode="markers",
+                marker={"symbol": "star", "size": 15, "color": "white", "line": {"color": colour, "width": 2.5}},
+                hovertext=[told],
+                **common,
+            )
+        ]
+    x = [place(mark.x0), place(mark.x1)]
+    band = go.Scatter(
+        x=[x[0], x[1], x[1], x[0], x[0]],
+        y=[mark.low, mark.low, mark.high, mark.high, mark.low],
+        fill="toself",
+        mode="lines",
+        line={"width": 1.5, "color": colour, "dash": "dot"},
+        fillcolor=_faint(colour),
+        hovertext=told,
+        hoveron="fills+points",
+        **common,
+    )
+    return [band]
+
+
+def _faint(colour: str, alpha: float = 0.22) -> str:
+    r, g, b = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({r},{g},{b},{alpha})"
+
+
+def _knees(figure: go.Figure, knees: Sequence[Mark], models: Sequence[str]) -> None:
+    """Dashed lines (a size) and stripes (a range of sizes), labelled above the plot, near labels in rows of their own."""
+    taken: list[tuple[float, int]] = []
+    for mark in sorted(knees, key=lambda k: (k.x0, k.claim)):
+        colour = style(mark.models[0], models)[0] if len(mark.models) == 1 else _BOTH
+        if mark.x0 == mark.x1:
+            figure.add_vline(x=mark.x0, line={"color": colour, "width": 2, "dash": "dash"}, layer="below")
+        else:
+            figure.add_vrect(x0=mark.x0, x1=mark.x1, fillcolor=_faint(colour, 0.12), line_width=0, layer="below")
+        at = (log10(mark.x0) + log10(mark.x1)) / 2
+        row = 0
+        while any(abs(at - other) < 2.6 and row == used for other, used in taken):
+            row += 1
+        taken.append((at, row))
+        sizes = size_label(mark.x0) + (f"–{size_label(mark.x1)}" if mark.x1 != mark.x0 else "")
+        figure.add_annotation(
+            x=at,
+            y=1,
+            yref="paper",
+            yshift=2 + 17 * row,
+            text=f"{sizes} · {mark.claim}",
+            hovertext=mark.text,
+            showarrow=False,
+            font={"size": 12.5, "color": colour},
+            yanchor="bottom",
+        )
+    figure.update_layout(margin={"t": 46 + 17 * (1 + max((row for _, row in taken), default=-1))})
+
+
+def curve_figure(points: Iterable[Mapping[str, Any]], mode: str, what: str, marks: Sequence[Mark] = (), title: str = "") -> go.Figure:
+    """Time or bandwidth against size for every model of ``points`` in ``mode``, with the published marks on it."""
+    found = series(points, mode, what)
+    models = list(found)
+    mine = [m for m in marks if m.mode == mode and m.series == what]
+    models += [m for mark in mine for m in mark.models if m not in models]
+    _, axis, unit = AXES[what]
+    figure = go.Figure()
+    for model, (sizes, values) in found.items():
+        colour, symbol = style(model, models)
+        figure.add_trace(
+            go.Scatter(
+                x=[place(s) for s in sizes],
+                y=values,
+                name=name_of(model),
+                mode="lines+markers",
+                line={"color": colour, "width": 2.5},
+                marker={"symbol": symbol, "size": 7},
+                customdata=[size_label(s) for s in sizes],
+                hovertemplate=f"{name_of(model)} %{{customdata}}B: %{{y:.4g}} {unit}<extra>simulated</extra>",
+                legendgroup=model,
+            )
+        )
+    drawn: set[tuple[object, ...]] = set()
+    for mark in mine:
+        # Two sentences that state the same range are one band with the first one's text.
+        key = (mark.models, mark.shape, mark.x0, mark.x1, mark.low, mark.high)
+        if key not in drawn:
+            drawn.add(key)
+            for trace in _mark_traces(mark, style(mark.models[0], models)[0] if len(mark.models) == 1 else _BOTH):
+                figure.add_trace(trace)
+    if any(m.shape == "point" for m in mine):
+        figure.add_trace(
+            go.Scatter(
+                x=[None],
+                y=[None],
+                mode="markers",
+                name="published, with reading tolerance",
+                marker={"symbol": "star", "size": 13, "color": "white", "line": {"color": "#333", "width": 2}},
+            )
+        )
+    _layout(figure, title)
+    figure.update_xaxes(**_size_axis([s for sizes, _ in found.values() for s in sizes]))
+    figure.update_yaxes(**_value_axis(axis, what))
+    _knees(figure, [m for m in mine if m.shape == "knee"], models)
+    return figure
+
+
+def anatomy_bars(
+    anatomy: Iterable[Mapping[str, Any]],
+) -> tuple[list[str], dict[str, list[float]], dict[str, list[float]]]:
+    """Bars of the anatomy chart: (labels, stage -> share of each bar in percent, stage -> seconds in each bar).
+
+    A bar is one model, mode and size; stages of several processes are added up and ordered by their largest share.
+    """
+    labels: list[str] = []
+    totals: dict[str, dict[str, float]] = {}
+    for entry in anatomy:
+        label = f"{name_of(str(entry['model']))} {size_label(entry['size_B'])}B"
+        if label not in totals:
+            labels.append(label)
+        bar = totals.setdefault(label, {})
+        for stage in entry["stages"]:
+            bar[stage["stage"]] = bar.get(stage["stage"], 0.0) + float(stage["seconds"])
+    names = list(dict.fromkeys(s for label in labels for s in totals[label]))
+    sums = {label: sum(totals[label].values()) for label in labels}
+    seconds = {s: [totals[label].get(s, 0.0) for label in labels] for s in names}
+    share = {s: [100 * v / sums[label] if sums[label] else 0.0 for v, label in zip(seconds[s], labels, strict=True)] for s in names}
+    ranked = sorted((s for s in names if max(share[s]) > 0), key=lambda s: -max(share[s]))
+    return labels, {s: share[s] for s in ranked}, {s: seconds[s] for s in ranked}
+
+
+def anatomy_figure(anatomy: Iterable[Mapping[str, Any]], title: str = "") -> go.Figure:
+    """Stacked horizontal bars: where the one-way time of chosen messages goes, by stage, in percent."""
+    labels, shares, seconds = anatomy_bars(anatomy)
+    totals = [sum(seconds[s][i] for s in seconds) for i in range(len(labels))]
+    ticks = [f"{label}<br><b>{_time(t)}</b>" for label, t in zip(labels, totals, strict=True)]
+    figure = go.Figure()
+    for i, (stage, values) in enumerate(shares.items()):
+        figure.add_trace(
+            go.Bar(
+                y=ticks,
+                x=values,
+                name=stage,
+                orientation="h",
+                marker={
+                    "color": PALETTE[i % len(PALETTE)],
+                    "pattern": {"shape": _PATTERNS[i // len(PALETTE) % len(_PATTERNS)], "fgcolor": "white"},
+                    "line": {"color": "white", "width": 1},
+                },
+                customdata=[_time(s) for s in seconds[stage]],
+                hovertemplate=f"{stage}: %{{customdata}} (%{{x:.1f}} %)<extra></extra>",
+            )
+        )
+    _layout(figure, title)
+    figure.update_layout(barmode="stack", margin={"l": 10, "r": 16, "t": 44, "b": 60}, legend={"y": -0.2, "traceorder": "normal"})
+    figure.update_xaxes(title={"text": "share of the one-way time, %"}, range=[0, 100], gridcolor="#e3e3e3", zeroline=False)
+    figure.update_yaxes(autorange="reversed", automargin=True, zeroline=False)
+    return figure
+
+
+def _time(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.3g} s"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"

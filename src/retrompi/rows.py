@@ -1,0 +1,122 @@
+"""The rows that a model hands to the engine: hops, wait policies, protocols. One function a row, every key spelled out.
+
+The engine (``engine/module.cpp``) refuses a missing or unknown key, so a model cannot state a number that nothing reads.
+Times are seconds on the reference host (``platform.host.speed`` 1), sizes bytes, rates bytes per second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from retrompi.platform import Host, Platform
+
+__all__ = ["BLOCK", "compiled", "datagram", "eager", "pool", "rendezvous", "ring", "stream", "wait"]
+
+Row = dict[str, Any]
+NO_LIMIT = 1e18
+
+
+def wait(kind: str, *, polls: float = 1, poll_cost: float = 0.0, period: float = 0.0) -> Row:
+    """How a process waits: ``block``, ``spin``, ``spin_yield`` (after ``polls`` polls) or ``poll`` (every ``period`` s)."""
+    return {"kind": kind, "polls": polls, "poll_cost": poll_cost, "period": period}
+
+
+BLOCK = wait("block")
+
+_HOP: Row = {
+    "send_cpu": 0.0, "recv_cpu": 0.0, "event": 0.0, "by_event": 1, "progress": 1, "hold_unexpected": 0, "space_wait": BLOCK,
+    "copies_in": 1.0, "copies_out": 1.0, "ws_message": 0.0, "ws_packet": 2.0,
+    "slots": 0, "pool": 0.0, "prefix": 0.0, "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "credits": 0, "call": 0.0,
+    "window": 1, "retries": 0, "timeout": 0.0, "loss": 0.0, "duplicate": 0.0, "reorder": 0.0, "reorder_delay": 0.0,
+}  # fmt: skip
+
+
+def _hop(medium: str, between: tuple[str, str], packet: float, header: float, facts: Row) -> Row:
+    unknown = facts.keys() - _HOP.keys()
+    if unknown:
+        raise TypeError(f"a {medium} hop has no '{sorted(unknown)[0]}'")
+    return {"medium": medium, "from": between[0], "to": between[1], "packet": packet, "header": header, **_HOP, **facts}
+
+
+def pool(between: tuple[str, str], *, packet: float, header: float, pool: float, **facts: Any) -> Row:
+    """Shared memory with p4's size-class allocator: a packet takes a buffer of the next class out of ``pool`` bytes a host."""
+    return _hop("pool", between, packet, header, {"pool": pool, **facts})
+
+
+def ring(between: tuple[str, str], *, packet: float, header: float, slots: float, **facts: Any) -> Row:
+    """Shared memory cut into ``slots`` packets for each receiving process."""
+    return _hop("ring", between, packet, header, {"slots": slots, **facts})
+
+
+def stream(between: tuple[str, str], *, packet: float, header: float, call: float, **facts: Any) -> Row:
+    """A TCP connection; ``call`` is what one socket call costs beside the bare system call."""
+    return _hop("stream", between, packet, header, {"call": call, **facts})
+
+
+def datagram(between: tuple[str, str], *, packet: float, header: float, call: float, timeout: float, retries: float, **facts: Any) -> Row:
+    """UDP with acknowledgement and retry by the processes themselves."""
+    return _hop("datagram", between, packet, header, {"call": call, "timeout": timeout, "retries": retries, **facts})
+
+
+def eager(low: float = 0, high: float = NO_LIMIT) -> tuple[float, float, str]:
+    """Messages of ``low`` <= bytes < ``high`` are sent at once."""
+    return (low, high, "eager")
+
+
+def rendezvous(low: float, high: float = NO_LIMIT) -> tuple[float, float, str]:
+    """Messages of ``low`` <= bytes < ``high`` wait until the receiver has said that it is ready."""
+    return (low, high, "rendezvous")
+
+
+def _host(h: Host) -> Row:
+    keys = (
+        "name", "speed", "cores", "quantum", "tick", "dispatch", "syscall", "boost", "quantum_carry", "wait_charge", "quantum_at_tick",
+        "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "loopback_mss",
+        "window", "mss", "sndbuf", "delayed_ack", "nic_rate", "nic_latency", "flops",
+    )  # fmt: skip
+    return {k: getattr(h, k) for k in keys}
+
+
+def compiled(
+    platform: Platform,
+    placement: Sequence[int],
+    *,
+    same: Sequence[Row],
+    remote: Sequence[Row],
+    protocol_same: Sequence[tuple[float, float, str]],
+    protocol_remote: Sequence[tuple[float, float, str]],
+    send_cpu: float,
+    recv_cpu: float,
+    test_cpu: float,
+    recv_wait: Row,
+    send_wait: Row,
+    idle: Mapping[str, Row] | None = None,
+    forward_cost: Mapping[str, float] | None = None,
+    unexpected_limit: float = 0.0,
+) -> Row:
+    """A runtime on a platform as the engine's plain rows. Only the hosts that run a rank are built.
+
+    ``same`` and ``remote`` are the hops between two ranks of one host and of two; ``idle`` and ``forward_cost`` say how
+    proxies and daemons wait and what routing a packet costs them (s).
+    """
+    used = sorted(set(placement))
+    remote_used = list(remote) if len(used) > 1 else []
+    link = platform.link
+    return {
+        "hosts": [_host(platform.hosts[i]) for i in used],
+        "link": {k: getattr(link, k) for k in ("kind", "bandwidth", "latency", "frame_overhead", "mtu")},
+        "placement": [used.index(i) for i in placement],
+        "same": list(same),
+        "remote": remote_used,
+        "protocol_same": list(protocol_same),
+        "protocol_remote": list(protocol_remote),
+        "send_cpu": send_cpu,
+        "recv_cpu": recv_cpu,
+        "test_cpu": test_cpu,
+        "recv_wait": recv_wait,
+        "send_wait": send_wait,
+        "idle": dict(idle or {}),
+        "forward_cost": dict(forward_cost or {}),
+        "unexpected_limit": unexpected_limit,
+    }

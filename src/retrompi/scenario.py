@@ -1,0 +1,184 @@
+"""An experiment in one TOML file: trace + model + platform + overrides, and what of a paper it reproduces.
+
+name = "bf-wmpi-shared"
+title = "..."
+summary = "..."
+reproduces = "baker-fox-long 5.4, Figure ..."     # or "what-if: ..."
+claims = ["BF-SM-01"]                              # the statements it bears on
+model = "wmpi"
+platform = "nt-pair"
+mode = "shared"                                    # or distributed, or hosts: "workstation,workstation"
+expect = "what should come out, written before it was run"
+seed = 1
+
+[trace]
+generator = "pingpong"                             # or file = "path beside this file"
+sizes = "0,1B..4MiB:x2"
+
+[set]
+"platform.host.cores" = "2"
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from retrompi import units
+from retrompi.errors import InputError, RetrompiError, nearest
+
+__all__ = ["GENERATORS", "Scenario", "load"]
+
+GENERATORS = ("pingpong",)
+
+_TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
+_KEYS = (*_TEXTS, "claims", "expect", "seed", "trace", "set")
+_TRACE_KEYS = ("generator", "file", "sizes", "repetitions", "np")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A loaded experiment. ``sizes`` is None for the papers' sizes; ``repetitions`` None for the papers' rule."""
+
+    name: str
+    title: str
+    summary: str
+    reproduces: str
+    model: str
+    platform: str
+    mode: str
+    claims: tuple[str, ...] = ()
+    expect: str = ""
+    seed: int = 1
+    sets: Mapping[str, str] = field(default_factory=dict)
+    generator: str | None = None
+    trace: Path | None = None
+    np: int | None = None
+    sizes: tuple[int, ...] | None = None
+    repetitions: int | None = None
+    path: Path | None = None
+
+    @property
+    def what_if(self) -> bool:
+        """Whether this departs from what a paper measured."""
+        return self.reproduces.startswith("what-if")
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of all that determines the run (not of titles and texts)."""
+        facts = {
+            "model": self.model,
+            "platform": self.platform,
+            "mode": self.mode,
+            "seed": self.seed,
+            "sets": dict(self.sets),
+            "generator": self.generator,
+            "trace": self.trace.name if self.trace else None,
+            "np": self.np,
+            "sizes": self.sizes,
+            "repetitions": self.repetitions,
+        }
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+    def row(self) -> dict[str, Any]:
+        """One flat row for lists and tables."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "reproduces": self.reproduces,
+            "model": self.model,
+            "platform": self.platform,
+            "mode": self.mode,
+            "trace": self.generator or str(self.trace),
+            "overrides": " ".join(f"{k}={v}" for k, v in self.sets.items()),
+            "claims": " ".join(self.claims),
+            "expect": self.expect,
+            "seed": self.seed,
+        }
+
+
+def _line(text: str, key: str) -> int | None:
+    for number, raw in enumerate(text.splitlines(), 1):
+        if re.match(rf"\s*\[?[\"']?{re.escape(key)}[\"']?\s*[]=.]", raw):
+            return number
+    return None
+
+
+def load(path: str | Path) -> Scenario:
+    """Read the scenario in ``path``; raises InputError with file and line when it is wrong.
+
+    Names of models and platforms are not looked up here but when the scenario runs.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"cannot read this scenario: {reason}", file) from None
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+)", str(error))
+        raise InputError(f"not valid TOML: {error}", file, int(found[1]) if found else None) from None
+
+    def fail(message: str, key: str) -> InputError:
+        return InputError(message, file, _line(text, key))
+
+    for key in data:
+        if key not in _KEYS:
+            raise fail(f"unknown key '{key}'{nearest(key, _KEYS, 20)}", key)
+    for key in _TEXTS:
+        if not isinstance(data.get(key), str) or not data[key].strip():
+            raise fail(f"'{key}' is missing or not a text", key)
+    claims = data.get("claims", [])
+    if not isinstance(claims, list) or not all(isinstance(c, str) for c in claims):
+        raise fail("'claims' is not a list of claim ids; example: [\"BF-SM-01\"]", "claims")
+    seed = data.get("seed", 1)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise fail("'seed' is not a whole number from 0 on", "seed")
+    sets = data.get("set", {})
+    if not isinstance(sets, dict) or not all(isinstance(v, str | int | float) for v in sets.values()):
+        raise fail('\'set\' is a table of quoted keys; example: "platform.host.cores" = "2"', "set")
+    return Scenario(
+        **{key: data[key] for key in _TEXTS},
+        claims=tuple(claims),
+        expect=str(data.get("expect", "")),
+        seed=seed,
+        sets={k: str(v) for k, v in sets.items()},
+        path=file,
+        **_trace(data.get("trace"), file, fail),
+    )
+
+
+def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
+    """The fields of a scenario that its [trace] table decides."""
+    if not isinstance(given, dict) or ("generator" in given) == ("file" in given):
+        raise fail("[trace] needs either a generator or a file", "trace")
+    for key in given:
+        if key not in _TRACE_KEYS:
+            raise fail(f"unknown key '{key}' in [trace]{nearest(key, _TRACE_KEYS)}", key)
+    out: dict[str, Any] = {}
+    for key in ("repetitions", "np"):
+        value = given.get(key)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise fail(f"'{key}' is not a whole number from 1 on", key)
+        out[key] = value
+    if "file" in given:
+        trace = (file.parent / str(given["file"])).resolve()
+        if not trace.exists():
+            raise fail(f"no trace {given['file']} beside this scenario", "file")
+        return {**out, "trace": trace}
+    generator = given["generator"]
+    if generator not in GENERATORS:
+        raise fail(f"no generator '{generator}'{nearest(str(generator), GENERATORS)}", "generator")
+    if "sizes" in given:
+        try:
+            out["sizes"] = tuple(units.parse_sizes(str(given["sizes"])))
+        except RetrompiError as error:
+            raise fail(str(error), "sizes") from None
+    return {**out, "generator": generator}

@@ -1,0 +1,297 @@
+"""Running a model on a platform: traces, PingPong curves, the anatomy of a message, start-up.
+
+Everything that simulates goes through `run`: parameters are resolved and compiled to plain rows, a worker process runs
+the engine, and its answer comes back as a `Result`.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from retrompi import registry
+from retrompi.errors import RetrompiError, UsageError
+from retrompi.runtime import RuntimeModel, check_read, resolve
+from retrompi.worker import ForkServer, shared_server
+
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
+    from retrompi.platform import Platform
+
+__all__ = ["MODES", "Result", "SimulationEnded", "compile_model", "explain", "pingpong", "place", "run", "startup"]
+
+Sets = Mapping[str, str] | Sequence[str]
+Mode = str | Sequence[int]
+MODES = ("shared", "distributed")
+FIDELITIES = ("mechanism",)
+PS = 1e-12
+EXPLAIN_REPETITIONS = 6
+"""Round trips before the one whose anatomy is shown: queues, credits and caches of buffers are then in their steady state."""
+
+
+class SimulationEnded(RetrompiError):
+    """A benchmark did not complete: the outcome is a result, with exit code 1."""
+
+    exit_code = 1
+
+
+@dataclass
+class Result:
+    """What became of a run. Times in simulated seconds (``_ps`` in picoseconds), sizes in bytes."""
+
+    outcome: str
+    detail: str
+    time_s: float
+    time_ps: int
+    ranks: int
+    actions: int
+    messages: int
+    bytes: int
+    packets: int
+    wall_s: float
+    per_rank: list[dict[str, Any]]
+    marks: list[dict[str, Any]]
+    anatomy: list[dict[str, Any]] = field(default_factory=list)
+    anatomy_ps: int = 0
+    waits: list[dict[str, Any]] = field(default_factory=list)
+    startup: list[dict[str, Any]] = field(default_factory=list)
+    delivered: int = 0
+    delivered_bytes: int = 0
+    frames: int = 0
+    retransmissions: int = 0
+    duplicates: int = 0
+    events: int = 0
+
+
+def place(platform: Platform, mode: Mode, ranks: int) -> list[int]:
+    """Host index of every rank: ``shared`` puts all on the first host, ``distributed`` one on each in turn.
+
+    A list is taken as it is. Raises UsageError for an unknown mode, a wrong length or a host that is not there.
+    """
+    if isinstance(mode, str):
+        if mode == "shared":
+            return [0] * ranks
+        if mode == "distributed":
+            return [r % len(platform.hosts) for r in range(ranks)]
+        listed = platform.placement(mode)
+        mode = listed if not isinstance(listed, str) else [0] * ranks
+    placement = [int(i) for i in mode]
+    if len(placement) != ranks:
+        raise UsageError(f"{len(placement)} hosts are named for {ranks} ranks")
+    for i in placement:
+        if not 0 <= i < len(platform.hosts):
+            raise UsageError(f"host index {i} is not in 0..{len(platform.hosts) - 1} of platform '{platform.name}'")
+    return placement
+
+
+def compile_model(model: str, platform: str, mode: Mode, ranks: int, sets: Sets = ()) -> tuple[dict[str, Any], Platform, list[int]]:
+    """The engine's rows of ``model`` on ``platform`` with overrides; refuses an override that nothing reads."""
+    cls: type[RuntimeModel] = registry.model(model)
+    values, room = resolve(cls, registry.platform(platform), sets)
+    placement = place(room, mode, ranks)
+    rows = cls().compile(values, room, placement)
+    check_read(values, room, placement)
+    return rows, room, placement
+
+
+def run(
+    model: str,
+    platform: str,
+    trace: Trace,
+    *,
+    mode: Mode = "distributed",
+    sets: Sets = (),
+    seed: int = 1,
+    fidelity: str = "mechanism",
+    anatomy: bool = False,
+    anatomy_between: tuple[str, str] = ("anatomy", "end"),
+    timeout_s: float | None = None,
+    with_startup: bool = False,
+    server: ForkServer | None = None,
+) -> Result:
+    """Replay ``trace``. ``timeout_s`` is in simulated seconds.
+
+    ``with_startup`` first starts the job as the runtime did, which may fail (outcome ``failed-start``, drawn from ``seed``).
+    Raises UsageError for a wrong name, mode or override, InputError for a trace that cannot be simulated.
+    """
+    if fidelity not in FIDELITIES:
+        raise UsageError(f"unknown fidelity '{fidelity}'; valid: {', '.join(FIDELITIES)}")
+    refused = trace.unsupported()
+    if refused:
+        file, line, action, reason = refused[0]
+        raise UsageError(f"{file}:{line}: {action}: {reason}")
+    begin = time.perf_counter()
+    rows, room, placement = compile_model(model, platform, mode, trace.ranks, sets)
+    steps: list[dict[str, Any]] = []
+    if with_startup:
+        cls = registry.model(model)
+        values, _ = resolve(cls, registry.platform(platform), [s for s in _listed(sets)])
+        told = start(cls, values, room, placement, seed)
+        steps = told["steps"]
+        if told["failed"]:
+            return Result("failed-start", told["reason"], 0.0, 0, trace.ranks, trace.actions, 0, 0, 0,
+                          time.perf_counter() - begin, [], [], startup=steps)  # fmt: skip
+    rows |= {
+        "seed": seed,
+        "limit_s": timeout_s or 0.0,
+        "anatomy": anatomy,
+        "anatomy_rank": 0,
+        "anatomy_from": anatomy_between[0],
+        "anatomy_to": anatomy_between[1],
+    }
+    got = (server or shared_server()).simulate(rows, trace, trace.sha256)
+    return Result(
+        outcome=got["outcome"],
+        detail=got["detail"],
+        time_s=got["time_ps"] * PS,
+        time_ps=got["time_ps"],
+        ranks=trace.ranks,
+        actions=trace.actions,
+        messages=got["messages"],
+        bytes=got["bytes"],
+        packets=got["packets"],
+        wall_s=time.perf_counter() - begin,
+        per_rank=[_rank_row(r) for r in got["per_rank"]],
+        marks=[{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]],
+        anatomy=[{"stage": s, "process": p, "seconds": t * PS, "ps": t} for s, p, t in got["anatomy"]],
+        anatomy_ps=got["anatomy_total_ps"],
+        waits=got["waits"],
+        startup=steps,
+        **{k: got[k] for k in ("delivered", "delivered_bytes", "frames", "retransmissions", "duplicates", "events")},
+    )
+
+
+def _listed(sets: Sets) -> list[str]:
+    return [f"{k}={v}" for k, v in sets.items()] if isinstance(sets, Mapping) else list(sets)
+
+
+def _rank_row(r: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "rank": r["rank"],
+        "host": r["host"],
+        "time_s": r["time_ps"] * PS,
+        "mpi_s": r["mpi_ps"] * PS,
+        "compute_s": r["compute_ps"] * PS,
+        "cpu_s": r["cpu_ps"] * PS,
+        "sent": r["sent"],
+        "received": r["received"],
+        "bytes_sent": r["bytes_sent"],
+        "bytes_received": r["bytes_received"],
+    }
+
+
+def require_completed(result: Result, what: str) -> None:
+    """Raises SimulationEnded with the outcome, and who waits for whom, unless the run completed."""
+    if result.outcome == "completed":
+        return
+    waits = "; ".join(f"rank {w['rank']} at {w['file']}:{w['line']} {w['action']} waits for {w['on']}" for w in result.waits)
+    raise SimulationEnded(f"{what}: {result.outcome}: {result.detail}{'; ' + waits if waits else ''}")
+
+
+def rows_from_marks(result: Result) -> list[dict[str, Any]]:
+    """PingPong rows from the marks ``size S reps R`` of rank 0; a row ends where the next mark begins."""
+    marks = [m for m in result.marks if m["rank"] == 0]
+    rows = []
+    for mark, after in zip(marks, marks[1:], strict=False):
+        words = str(mark["label"]).split()
+        if len(words) != 4 or words[0] != "size" or words[2] != "reps":
+            continue
+        size, reps = int(words[1]), int(words[3])
+        one_way = (after["time_ps"] - mark["time_ps"]) / (2 * reps) * PS
+        rows.append({"size_B": size, "time_us": one_way * 1e6, "bandwidth_MBps": size / one_way / 1e6 if one_way else 0.0, "repetitions": reps})
+    return rows
+
+
+def pingpong(
+    model: str,
+    platform: str,
+    mode: Mode,
+    sizes: Sequence[int] | None = None,
+    *,
+    sets: Sets = (),
+    seed: int = 1,
+    reps: int | None = None,
+    anatomy: bool = False,
+    server: ForkServer | None = None,
+) -> list[dict[str, Any]]:
+    """A PingPong curve: rows size_B, time_us (one way: half a round trip), bandwidth_MBps (10^6 B/s), repetitions.
+
+    ``sizes`` in bytes, None for the papers' 0 B to 4 MiB; ``reps`` None for the papers' repetitions. Raises
+    SimulationEnded when the benchmark does not complete.
+    """
+    from retrompi.traces import generate
+
+    trace = generate.pingpong(sizes, reps)
+    result = run(model, platform, trace, mode=mode, sets=sets, seed=seed, anatomy=False, server=server)
+    require_completed(result, f"PingPong of {model} on {platform}, {mode}")
+    return rows_from_marks(result)
+
+
+def _explained_trace(size: int) -> Trace:
+    """Some round trips of ``size`` bytes, then one between the marks ``anatomy`` and ``end``."""
+    from retrompi._engine import Trace
+
+    ping, pong = f"send 1 0 {size} 6", f"recv 1 0 {size} 6"
+    first = ["0 init", *([f"0 {ping}", f"0 {pong}"] * EXPLAIN_REPETITIONS)]
+    first += ["# mark anatomy", f"0 {ping}", f"0 {pong}", "# mark end", f"0 {ping}", f"0 {pong}", "0 finalize", ""]
+    second = ["1 init", *([f"1 recv 0 0 {size} 6", f"1 send 0 0 {size} 6"] * (EXPLAIN_REPETITIONS + 2)), "1 finalize", ""]
+    return Trace.parse([("\n".join(lines).encode(), f"pingpong of {size} B, rank {r}", r) for r, lines in enumerate((first, second))])
+
+
+def explain(model: str, platform: str, mode: Mode, size: int, sets: Sets = (), *, seed: int = 1) -> dict[str, Any]:
+    """Where the time of one message goes: half of a round trip of the PingPong in its steady state, by stage and process.
+
+    ``stages`` rows have stage, process, seconds and ps; their picoseconds sum to ``total_ps`` and their seconds,
+    added in the order given, to ``total_s``, exactly.
+    """
+    result = run(model, platform, _explained_trace(size), mode=mode, sets=sets, seed=seed, anatomy=True)
+    require_completed(result, f"PingPong of {model} on {platform}, {mode}, {size} B")
+    rows = [r for r in result.anatomy if r["ps"] > 0]
+    halves = [r["ps"] // 2 for r in rows]
+    # Halving integers loses at most one picosecond a row; the odd ones are given back in pairs.
+    spare = result.anatomy_ps // 2 - sum(halves)
+    for i, r in enumerate(rows):
+        if spare > 0 and r["ps"] % 2:
+            halves[i] += 1
+            spare -= 1
+    stages = [{"stage": r["stage"], "process": r["process"], "seconds": h * PS, "ps": h} for r, h in zip(rows, halves, strict=True) if h > 0]
+    return {
+        "model": model,
+        "platform": platform,
+        "mode": mode if isinstance(mode, str) else ",".join(map(str, mode)),
+        "size_B": size,
+        "total_s": sum(float(s["seconds"]) for s in stages),
+        "total_ps": sum(int(s["ps"]) for s in stages),
+        "stages": stages,
+    }
+
+
+def start(cls: type[RuntimeModel], values: Any, platform: Platform, placement: Sequence[int], seed: int) -> dict[str, Any]:
+    """One start of a job: its steps (step, manual, windows, daemons, seconds, note) and whether it failed."""
+    steps, reason = cls().startup(values, platform, placement, random.Random(seed))
+    return {"steps": steps, "failed": bool(reason), "reason": reason}
+
+
+def startup(model: str, platform: str, n: int, seeds: Sequence[int], sets: Sets = ()) -> dict[str, Any]:
+    """Starts a job of ``n`` ranks, one a host, once per seed: how often it fails and what a person has to do each time."""
+    cls = registry.model(model)
+    values, room = resolve(cls, registry.platform(platform), sets)
+    placement = place(room, "distributed", n)
+    told = [start(cls, values, room, placement, s) for s in seeds]
+    steps = told[0]["steps"]
+    failures = sum(t["failed"] for t in told)
+    return {
+        "attempts": len(told),
+        "failures": failures,
+        "failure_rate": failures / len(told),
+        "windows": sum(int(s["windows"]) for s in steps),
+        "daemons": sum(int(s["daemons"]) for s in steps),
+        "manual_steps_per_job": sum(int(s["manual"]) for s in steps),
+        "seconds": sum(float(s["seconds"]) for s in steps),
+        "steps": steps,
+        "hosts": len(set(placement)),
+        "ranks": n,
+    }

@@ -1,0 +1,408 @@
+"""Opening, upgrading, reading and writing the store (SQLAlchemy 2; SQLite in WAL mode, PostgreSQL by URL)."""
+
+from __future__ import annotations
+
+import os
+import platform as _machine
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, fields, is_dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from retrompi.errors import RetrompiError, StoreError, UsageError
+from retrompi.paths import data_dir
+from retrompi.store.identity import RunSpec
+from retrompi.store.schema import REVISION, VERSION_TABLE, Anatomy, Point, RankTime, Run, Verdict, VerdictBatch
+
+__all__ = ["BUSY_SECONDS", "Store", "default_path", "open_store"]
+
+BUSY_SECONDS = 5.0
+"""How long a locked SQLite store is waited for before it is reported."""
+
+Rows = list[dict[str, Any]]
+
+
+def default_path() -> Path:
+    """Where the store is when nobody says otherwise: ``~/.local/share/retrompi/retrompi.db``."""
+    return data_dir() / "retrompi.db"
+
+
+def open_store(location: str | Path | None = None, *, write: bool = True) -> Store:
+    """Open (and on first use create, and after an update upgrade) the store.
+
+    ``location`` is a path, a database URL (``postgresql+psycopg://...``) or None for ``$RETROMPI_STORE`` and then
+    the default path. With ``write`` False a store that cannot be written is still opened for reading. Raises
+    StoreError with one line when the store is missing, read-only, locked, no store, or newer than this code.
+    """
+    chosen = location if location is not None else os.environ.get("RETROMPI_STORE") or None
+    text = str(chosen) if chosen is not None else str(default_path())
+    if "://" in text:
+        url = _url(text)
+        if url.get_backend_name() != "sqlite":
+            return Store(_server_engine(url), url.render_as_string(hide_password=True))
+        if not url.database or url.database == ":memory:":
+            raise StoreError(f"the store {text} has no file; give sqlite:///PATH or a plain path")
+        text = url.database
+    path = Path(text).expanduser()
+    if not write and chosen is not None and not path.exists():
+        raise StoreError(f"no store at {path}; a run makes one")
+    if path.is_dir():
+        raise StoreError(f"the store {path} is a folder; give the path of a file in it")
+    writable = _writable(path)
+    if write or not path.exists():
+        if not writable:
+            raise StoreError(
+                f"the store {path} is read-only; choose another with --store or RETROMPI_STORE, or allow writing to it"
+            )
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot make the folder of the store {path}: {error.strerror}") from None
+    return Store(_sqlite_engine(path, read_only=not writable), str(path), read_only=not writable)
+
+
+def _url(text: str) -> URL:
+    try:
+        return make_url(text)
+    except (ArgumentError, ValueError):
+        raise StoreError(f"the store {text} is neither a path nor a database URL") from None
+
+
+def _writable(path: Path) -> bool:
+    """Whether the file, or the nearest existing folder above it, may be written.
+
+    Mode bits count even for root, who may write anyway: whoever took them away meant it.
+    """
+    place = path
+    while not place.exists():
+        if place.parent == place:
+            return False
+        place = place.parent
+    # WAL needs a file beside the store, so the folder must be writable as well.
+    places = [place, place.parent] if place.is_file() else [place]
+    try:
+        return all(os.access(p, os.W_OK) and p.stat().st_mode & 0o222 for p in places)
+    except OSError:
+        return False
+
+
+def _sqlite_engine(path: Path, *, read_only: bool) -> Engine:
+    def connect() -> sqlite3.Connection:
+        # isolation_level None: Python's own implicit transactions leave schema changes outside of them.
+        mode = "mode=ro&immutable=1" if read_only else "mode=rwc"
+        target = f"file:{quote(str(path.resolve()))}?{mode}"
+        connection = sqlite3.connect(target, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        connection.execute("PRAGMA foreign_keys = ON")
+        if not read_only:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+        return connection
+
+    # No pool: an open connection would be carried into forked workers.
+    engine = sa.create_engine("sqlite://", creator=connect, poolclass=NullPool)
+
+    def begin(connection: Connection) -> None:
+        immediate = connection.get_execution_options().get("retrompi_write", False)
+        # A writer asks for the lock at once: upgrading a read lock later can fail without waiting.
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+    event.listen(engine, "begin", begin)
+    return engine
+
+
+def _server_engine(url: URL) -> Engine:
+    try:
+        return sa.create_engine(url, poolclass=NullPool)
+    except NoSuchModuleError:
+        raise StoreError(f"no database kind '{url.drivername}'; valid: sqlite, postgresql+psycopg") from None
+    except ModuleNotFoundError as error:
+        raise StoreError(f"a store at '{url.drivername}' needs the package {error.name}: pip install it") from None
+
+
+class Store:
+    """An open store. Every method is one transaction; rows come back as dicts, oldest first."""
+
+    def __init__(self, engine: Engine, label: str, *, read_only: bool = False) -> None:
+        self.label = label
+        self.read_only = read_only
+        self._engine = engine
+        self._upgrade()
+
+    # -- opening ---------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _connect(self, *, write: bool = False) -> Iterator[Connection]:
+        if write and self.read_only:
+            raise StoreError(f"the store {self.label} is read-only; choose another with --store or RETROMPI_STORE")
+        try:
+            with self._engine.connect() as raw:
+                connection = raw.execution_options(retrompi_write=True) if write else raw
+                with connection.begin():
+                    yield connection
+        except RetrompiError:
+            raise
+        except (DBAPIError, sqlite3.Error) as error:
+            raise StoreError(self._line(error)) from error
+        except SQLAlchemyError as error:
+            raise StoreError(f"the store {self.label} failed: {str(error).splitlines()[0]}") from error
+
+    def _line(self, error: Exception) -> str:
+        said = str(getattr(error, "orig", None) or error).splitlines()[0].strip()
+        if "locked" in said or "busy" in said:
+            return f"the store {self.label} is locked by another process (waited {BUSY_SECONDS:g} s); try again"
+        if "not a database" in said or "malformed" in said:
+            return f"{self.label} is not a retrompi store ({said}); choose another with --store"
+        if "readonly" in said or "read-only" in said:
+            return f"the store {self.label} is read-only; choose another with --store or RETROMPI_STORE"
+        if "full" in said:
+            return f"the store {self.label} has no room left: {said}"
+        return f"the store {self.label} cannot be used: {said}"
+
+    def _revision(self, connection: Connection) -> str | None:
+        """The migration the store is at; None for an empty database. Raises StoreError on somebody else's."""
+        tables = sa.inspect(connection).get_table_names()
+        if VERSION_TABLE in tables:
+            found = connection.scalar(sa.text(f"SELECT version_num FROM {VERSION_TABLE}"))
+            return None if found is None else str(found)
+        if tables and connection.dialect.name == "sqlite":
+            raise StoreError(f"{self.label} is a database of something else (it has a table '{tables[0]}')")
+        return None
+
+    def _upgrade(self) -> None:
+        with self._connect() as connection:
+            revision = self._revision(connection)
+        if revision == REVISION:
+            return
+        if self.read_only:
+            state = "empty" if revision is None else f"of an older version ({revision})"
+            raise StoreError(f"the store {self.label} is {state} and read-only; allow writing to it once")
+        from retrompi.store.migrate import known, upgrade
+
+        if revision is not None and revision not in known():
+            raise StoreError(f"the store {self.label} was made by a newer retrompi (revision {revision}); update")
+        with self._connect(write=True) as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(sa.text("SELECT pg_advisory_xact_lock(78360172)"))
+            # Another process may have done it while this one waited for the lock.
+            if self._revision(connection) != REVISION:
+                upgrade(connection)
+
+    # -- runs ------------------------------------------------------------------------------------------------------
+
+    def find_run(self, identity: str) -> int | None:
+        """The id of the newest run with this identity, or None."""
+        query = sa.select(Run.id).where(Run.identity == identity).order_by(Run.id.desc()).limit(1)
+        with self._connect() as connection:
+            return connection.scalar(query)
+
+    def add_run(
+        self,
+        spec: RunSpec,
+        result: Any = None,
+        *,
+        points: Iterable[Mapping[str, Any]] = (),
+        ranks: Iterable[Mapping[str, Any]] = (),
+        anatomy: Iterable[Mapping[str, Any]] = (),
+        size_B: int | None = None,
+    ) -> int:
+        """Store one run and what hangs on it in one transaction; returns its id.
+
+        ``result`` is the engine's Result or a mapping with the same names; what has no column of its own (marks,
+        waits, start-up steps) is kept in ``facts``. ``size_B`` is the message size of ``anatomy``.
+        """
+        given = _plain(result)
+        ranks = [*ranks, *given.pop("per_rank", [])]
+        anatomy = [*anatomy, *given.pop("anatomy", [])]
+        columns = ("outcome", "detail", "wall_s", "time_s", "ranks", "actions", "messages", "bytes", "packets")
+        own = {k: given.pop(k) for k in columns if given.get(k) is not None}
+        row = {
+            **{f.name: getattr(spec, f.name) for f in fields(spec)},
+            "identity": spec.identity,
+            "parameters": dict(spec.parameters),
+            "overrides": dict(spec.overrides),
+            "created": datetime.now(UTC),
+            "host": _machine.node() or "unknown",
+            "simgrid_version": _simgrid_version(),
+            "outcome": "completed",
+            "detail": "",
+            "wall_s": 0.0,
+            **own,
+            "facts": {k: v for k, v in given.items() if v not in (None, [], {}, "")},
+        }
+        with self._connect(write=True) as connection:
+            run_id = int(connection.execute(sa.insert(Run).returning(Run.id), [row]).scalar_one())
+            _insert(connection, Point, run_id, points)
+            _insert(connection, RankTime, run_id, ranks)
+            _insert(connection, Anatomy, run_id, _numbered(anatomy, size_B))
+        return run_id
+
+    def run(self, run_id: int) -> dict[str, Any]:
+        """One run's row; raises UsageError when there is none."""
+        with self._connect() as connection:
+            row = connection.execute(sa.select(*_columns(Run)).where(Run.id == run_id)).mappings().first()
+            known = connection.execute(sa.select(sa.func.min(Run.id), sa.func.max(Run.id))).one()
+        if row is None:
+            some = f"ids run from {known[0]} to {known[1]}" if known[0] is not None else "the store is empty"
+            raise UsageError(f"no run {run_id} in {self.label}; {some}")
+        return _readable(row)
+
+    def runs(
+        self,
+        *,
+        model: str | None = None,
+        platform: str | None = None,
+        mode: str | None = None,
+        kind: str | None = None,
+        outcome: str | None = None,
+        limit: int | None = None,
+    ) -> Rows:
+        """The runs that match, newest last; ``limit`` keeps the newest."""
+        query = sa.select(*_columns(Run)).order_by(Run.id.desc())
+        wanted = {Run.model: model, Run.platform: platform, Run.mode: mode, Run.kind: kind, Run.outcome: outcome}
+        for column, value in wanted.items():
+            if value is not None:
+                query = query.where(column == value)
+        if limit is not None:
+            query = query.limit(limit)
+        with self._connect() as connection:
+            return [_readable(r) for r in reversed(connection.execute(query).mappings().all())]
+
+    # -- what hangs on a run ---------------------------------------------------------------------------------------
+
+    def add_points(self, run_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Rows size_B, time_us, bandwidth_MBps, repetitions."""
+        with self._connect(write=True) as connection:
+            _insert(connection, Point, run_id, rows)
+
+    def add_ranks(self, run_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Rows rank, host, time_s, mpi_s, compute_s, cpu_s, sent, received, bytes_sent, bytes_received."""
+        with self._connect(write=True) as connection:
+            _insert(connection, RankTime, run_id, rows)
+
+    def add_anatomy(self, run_id: int, rows: Iterable[Mapping[str, Any]], size_B: int | None = None) -> None:
+        """Rows stage, process, seconds and, when known, ps; kept in the order given."""
+        with self._connect(write=True) as connection:
+            _insert(connection, Anatomy, run_id, _numbered(rows, size_B))
+
+    def points(self, run_id: int) -> Rows:
+        """Rows size_B, time_us, bandwidth_MBps, repetitions, in the order they were simulated."""
+        return self._hanging(Point, run_id)
+
+    def ranks(self, run_id: int) -> Rows:
+        """Rows rank, host, time_s, mpi_s, compute_s, cpu_s, sent, received, bytes_sent, bytes_received."""
+        return self._hanging(RankTime, run_id)
+
+    def anatomy(self, run_id: int) -> Rows:
+        """Rows size_B, position, stage, process, seconds, ps."""
+        return self._hanging(Anatomy, run_id)
+
+    def _hanging(self, table: type[Point | RankTime | Anatomy], run_id: int) -> Rows:
+        columns = [c for c in _columns(table) if c.name not in ("id", "run_id")]
+        query = sa.select(*columns).where(table.run_id == run_id).order_by(table.id)
+        with self._connect() as connection:
+            return [dict(r) for r in connection.execute(query).mappings()]
+
+    # -- verdicts --------------------------------------------------------------------------------------------------
+
+    def add_verdicts(self, paper: str, verdicts: Iterable[Any], run_ids: Sequence[int] = ()) -> int:
+        """Store one judging of a paper (rows id, system, use, verdict, observed, low, high, unit, note).
+
+        ``verdicts`` are mappings, dataclasses or have a ``row()``; ``run_ids`` the runs they were judged from.
+        Returns the batch id.
+        """
+        from retrompi.store.identity import code_version
+
+        rows = [v.row() if hasattr(v, "row") else _plain(v) for v in verdicts]
+        head = {
+            "created": datetime.now(UTC),
+            "paper": paper,
+            "code_version": code_version(),
+            "run_ids": list(run_ids),
+        }
+        with self._connect(write=True) as connection:
+            batch = int(connection.execute(sa.insert(VerdictBatch).returning(VerdictBatch.id), [head]).scalar_one())
+            claims = [str(r["id"]) for r in rows]
+            connection.execute(sa.update(Verdict).where(Verdict.claim.in_(claims)).values(latest=False))
+            keys = ("system", "use", "verdict", "observed", "low", "high", "unit", "note")
+            if rows:
+                connection.execute(
+                    sa.insert(Verdict),
+                    [
+                        {
+                            "batch_id": batch,
+                            "claim": str(r["id"]),
+                            "latest": True,
+                            **{k: r.get(k) for k in keys},
+                            "unit": r.get("unit") or "",
+                            "note": r.get("note") or "",
+                        }
+                        for r in rows
+                    ],
+                )
+        return batch
+
+    def verdicts(self, paper: str | None = None, batch: int | None = None) -> Rows:
+        """The verdicts of a batch, or the newest of every claim (of one paper), with the names of the interface."""
+        query = (
+            sa.select(
+                Verdict.claim.label("id"),
+                *(c for c in _columns(Verdict) if c.name not in ("id", "claim", "latest")),
+            )
+            .join(VerdictBatch, VerdictBatch.id == Verdict.batch_id)
+            .order_by(Verdict.id)
+        )
+        query = query.where(Verdict.latest.is_(True) if batch is None else Verdict.batch_id == batch)
+        if paper is not None:
+            query = query.where(VerdictBatch.paper == paper)
+        with self._connect() as connection:
+            return [dict(r) for r in connection.execute(query).mappings()]
+
+
+def _columns(table: type) -> list[sa.Column[Any]]:
+    return list(sa.inspect(table).local_table.columns)
+
+
+def _insert(connection: Connection, table: type, run_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
+    names = [c.name for c in _columns(table) if c.name not in ("id", "run_id")]
+    # Only known names: what the engine adds to its rows later must not break an older store.
+    values = [{"run_id": run_id, **{n: row.get(n) for n in names}} for row in rows]
+    if values:
+        connection.execute(sa.insert(table), values)
+
+
+def _numbered(rows: Iterable[Mapping[str, Any]], size_B: int | None) -> Rows:
+    return [{"size_B": size_B, **row, "position": i} for i, row in enumerate(rows)]
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else dict(value)
+
+
+def _readable(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """A row as JSON can carry it: the time as text in UTC (SQLite forgets the zone, so it is said again)."""
+    out = dict(row)
+    made: datetime = out["created"]
+    made = made.replace(tzinfo=UTC) if made.tzinfo is None else made.astimezone(UTC)
+    out["created"] = made.isoformat(timespec="seconds")
+    return out
+
+
+def _simgrid_version() -> str:
+    try:
+        from retrompi import _engine  # type: ignore[attr-defined,unused-ignore]
+    except ImportError:
+        return ""
+    version = getattr(_engine, "simgrid_version", "")
+    return str(version() if callable(version) else version)

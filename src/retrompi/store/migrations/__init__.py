@@ -1,0 +1,1 @@
+"""Alembic's scripts: `env.py` and one file per change of the schema."""

@@ -1,0 +1,153 @@
+"""The tables of the store. A change here needs a new migration in ``migrations/versions`` and a new `REVISION`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, Boolean, DateTime, Double, ForeignKey, Integer, MetaData, String, Text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+__all__ = ["REVISION", "VERSION_TABLE", "Anatomy", "Base", "Point", "RankTime", "Run", "Verdict", "VerdictBatch"]
+
+REVISION = "0001"
+"""The migration this code works with."""
+
+VERSION_TABLE = "retrompi_version"
+"""Alembic's bookkeeping under a name of our own, so that another application's database is never taken for ours."""
+
+# SQLite counts up only a column of type INTEGER; elsewhere ids are 64 bits.
+_Id = BigInteger().with_variant(Integer, "sqlite")
+
+
+class Base(DeclarativeBase):
+    """Declarative base; constraint names are fixed so that later migrations can address them."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(column_0_label)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
+
+class Run(Base):
+    """One simulation, with all that is needed to repeat it and how it ended."""
+
+    __tablename__ = "runs"
+
+    id: Mapped[int] = mapped_column(_Id, primary_key=True)
+    identity: Mapped[str] = mapped_column(String(64), index=True)
+    created: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    kind: Mapped[str] = mapped_column(String(16), index=True)
+    model: Mapped[str] = mapped_column(String(80), index=True)
+    model_hash: Mapped[str] = mapped_column(String(64))
+    platform: Mapped[str] = mapped_column(String(80), index=True)
+    platform_hash: Mapped[str] = mapped_column(String(64))
+    mode: Mapped[str] = mapped_column(Text)
+    parameters: Mapped[dict[str, Any]] = mapped_column(JSON)
+    overrides: Mapped[dict[str, Any]] = mapped_column(JSON)
+    seed: Mapped[int] = mapped_column(BigInteger)
+    fidelity: Mapped[str] = mapped_column(String(16))
+    trace: Mapped[str] = mapped_column(Text)
+    trace_hash: Mapped[str] = mapped_column(String(64))
+    scenario: Mapped[str] = mapped_column(String(80))
+    scenario_hash: Mapped[str] = mapped_column(String(64))
+    code_version: Mapped[str] = mapped_column(String(80))
+    simgrid_version: Mapped[str] = mapped_column(String(32))
+    host: Mapped[str] = mapped_column(String(255))
+    wall_s: Mapped[float] = mapped_column(Double)
+    outcome: Mapped[str] = mapped_column(String(16), index=True)
+    detail: Mapped[str] = mapped_column(Text)
+    time_s: Mapped[float | None] = mapped_column(Double)
+    ranks: Mapped[int | None] = mapped_column(Integer)
+    actions: Mapped[int | None] = mapped_column(BigInteger)
+    messages: Mapped[int | None] = mapped_column(BigInteger)
+    bytes: Mapped[int | None] = mapped_column(BigInteger)
+    packets: Mapped[int | None] = mapped_column(BigInteger)
+    facts: Mapped[dict[str, Any]] = mapped_column(JSON)
+    """Whatever else the run reported: marks, who waits for whom, start-up steps."""
+
+
+def _of_run() -> Mapped[int]:
+    return mapped_column(_Id, ForeignKey("runs.id", ondelete="CASCADE"), index=True)
+
+
+class Point(Base):
+    """One point of a curve: one-way time and bandwidth (10^6 B/s) at one message size."""
+
+    __tablename__ = "points"
+
+    id: Mapped[int] = mapped_column(_Id, primary_key=True)
+    run_id: Mapped[int] = _of_run()
+    size_B: Mapped[int] = mapped_column(BigInteger)
+    time_us: Mapped[float] = mapped_column(Double)
+    bandwidth_MBps: Mapped[float] = mapped_column(Double)
+    repetitions: Mapped[int] = mapped_column(Integer)
+
+
+class RankTime(Base):
+    """Where one rank's time went, and what it sent and received."""
+
+    __tablename__ = "rank_times"
+
+    id: Mapped[int] = mapped_column(_Id, primary_key=True)
+    run_id: Mapped[int] = _of_run()
+    rank: Mapped[int] = mapped_column(Integer)
+    host: Mapped[str] = mapped_column(String(80))
+    time_s: Mapped[float] = mapped_column(Double)
+    mpi_s: Mapped[float] = mapped_column(Double)
+    compute_s: Mapped[float] = mapped_column(Double)
+    cpu_s: Mapped[float | None] = mapped_column(Double)
+    sent: Mapped[int] = mapped_column(BigInteger)
+    received: Mapped[int] = mapped_column(BigInteger)
+    bytes_sent: Mapped[int] = mapped_column(BigInteger)
+    bytes_received: Mapped[int] = mapped_column(BigInteger)
+
+
+class Anatomy(Base):
+    """One stage of a message's time. ``ps`` are whole picoseconds, which sum to the total exactly."""
+
+    __tablename__ = "anatomy"
+
+    id: Mapped[int] = mapped_column(_Id, primary_key=True)
+    run_id: Mapped[int] = _of_run()
+    size_B: Mapped[int | None] = mapped_column(BigInteger)
+    position: Mapped[int] = mapped_column(Integer)
+    stage: Mapped[str] = mapped_column(String(80))
+    process: Mapped[str] = mapped_column(String(80))
+    seconds: Mapped[float] = mapped_column(Double)
+    ps: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class VerdictBatch(Base):
+    """One judging of one paper's claims."""
+
+    __tablename__ = "verdict_batches"
+
+    id: Mapped[int] = mapped_column(_Id, primary_key=True)
+    created: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    paper: Mapped[str] = mapped_column(String(80), index=True)
+    code_version: Mapped[str] = mapped_column(String(80))
+    run_ids: Mapped[list[int]] = mapped_column(JSON)
+
+
+class Verdict(Base):
+    """One claim's verdict, as judged then."""
+
+    __tablename__ = "verdicts"
+
+    id: Mapped[int] = mapped_column(_Id, primary_key=True)
+    batch_id: Mapped[int] = mapped_column(_Id, ForeignKey("verdict_batches.id", ondelete="CASCADE"), index=True)
+    claim: Mapped[str] = mapped_column(String(40), index=True)
+    system: Mapped[str] = mapped_column(Text)
+    use: Mapped[str] = mapped_column(String(16))
+    verdict: Mapped[str] = mapped_column(String(16))
+    observed: Mapped[Any] = mapped_column(JSON)
+    low: Mapped[float | None] = mapped_column(Double)
+    high: Mapped[float | None] = mapped_column(Double)
+    unit: Mapped[str] = mapped_column(String(40))
+    note: Mapped[str] = mapped_column(Text)
+    latest: Mapped[bool] = mapped_column(Boolean)
+    """Whether this is the newest judgement of the claim."""

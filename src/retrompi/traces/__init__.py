@@ -1,0 +1,40 @@
+"""Time-independent traces: what the ranks of a program asked of MPI, without when.
+
+The format is SimGrid/SMPI's (``docs/trace-format.md``); parsing is native, this package finds and unpacks the files::
+
+    trace = traces.read("npb3.3.1-is-A-4.tar.zst")
+    for file, line, action, reason in traces.unsupported(trace):
+        ...
+"""
+
+from __future__ import annotations
+
+from retrompi._engine import Trace
+
+from . import generate
+from .errors import TraceError
+from .files import folders, parse, read, write
+from .sections import Section, mark_lines, mark_pingpong, pingpong_sections
+
+__all__ = [
+    "Section",
+    "Trace",
+    "TraceError",
+    "folders",
+    "generate",
+    "mark_lines",
+    "mark_pingpong",
+    "parse",
+    "pingpong_sections",
+    "read",
+    "unsupported",
+    "write",
+]
+
+
+def unsupported(trace: Trace) -> list[tuple[str, int, str, str]]:
+    """Lines that are well formed but cannot be simulated: ``(file, line, action, reason)``, at most the first 1000.
+
+    A trace with any must not be run. ``trace.warnings`` has what is only doubtful, in the same form.
+    """
+    return trace.unsupported()

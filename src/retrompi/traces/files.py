@@ -1,0 +1,403 @@
+"""Finding, unpacking and writing the files of a trace.
+
+A trace is one file of all ranks, or a file a rank named by an index (a text file, a file name a line) or by a folder
+(``index.txt``, or ``rank-0.txt``, ``rank-1.txt``, …). Each file may be plain, gzip or zstd, and a folder may be a tar
+archive. What a file is, is decided by its first bytes, not by its name.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import tarfile
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+import zstandard
+
+from retrompi._engine import Trace
+
+from .errors import TraceError
+
+__all__ = ["folders", "parse", "read", "write"]
+
+UndefinedSource = Literal["refuse", "any", "null"]
+
+# Against archives made to fill the memory; the largest trace in use is 83 MB.
+MAX_UNPACKED = 8 << 30
+_CHUNK = 1 << 20
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file's content, unpacked, and the name by which messages call it."""
+
+    data: bytes
+    name: str
+
+
+def read(
+    path: str | Path,
+    np: int | None = None,
+    *,
+    undefined_source: UndefinedSource = "refuse",
+    partial: bool = False,
+) -> Trace:
+    """Read a trace.
+
+    ``path`` is a trace file of all ranks, an index, a folder or a tar archive, each plain, ``.gz`` or ``.zst``; of an archive
+    that holds several folders, ``ARCHIVE:FOLDER`` names one. ``np`` is the number of ranks, needed only where a shared file does
+    not show it. ``undefined_source`` says what a receive from -333 is (SMPI's tracer writes it for a wildcard and for
+    MPI_PROC_NULL): ``refuse`` lists such lines as unsupported, ``any`` or ``null`` choose. ``partial`` accepts ranks cut before
+    ``finalize``.
+
+    Raises ``TraceError`` for what cannot be read. Lines that cannot be simulated do not raise: see ``unsupported``.
+    """
+    if np is not None and np < 1:
+        raise TraceError(f"the number of ranks must be at least 1, not {np}", str(path))
+    found = Path(path)
+    inside: str | None = None
+    if not found.exists() and ":" in found.name:
+        archive, _, folder = str(path).rpartition(":")
+        if Path(archive).is_file():
+            found, inside = Path(archive), folder
+    if found.is_dir():
+        sources = _from_folder(_Disk(found), np)
+    else:
+        file = _load(found)
+        if _is_tar(file.data):
+            sources = _from_archive(_archive(file), file.name, inside, np)
+        elif inside is not None:
+            raise TraceError(f"is not a tar archive, so there is no folder {inside!r} in it", file.name)
+        else:
+            sources = _from_file(file, _Disk(found.parent), np)
+    return Trace.parse(sources, ranks=np or 0, undefined_source=undefined_source, partial=partial)
+
+
+def parse(
+    text: str | bytes | list[str] | list[bytes],
+    np: int | None = None,
+    *,
+    name: str = "trace",
+    undefined_source: UndefinedSource = "refuse",
+    partial: bool = False,
+) -> Trace:
+    """Parse a trace from memory: the text of a file of all ranks, or a list with a text a rank.
+
+    ``name`` is what messages call it (``NAME:LINE`` or ``NAME/rank-K.txt:LINE``). Otherwise as ``read``.
+    """
+    if isinstance(text, (str, bytes)):
+        sources = [(_bytes(text), name, -1)]
+    else:
+        sources = [(_bytes(t), f"{name}/rank-{i}.txt", i) for i, t in enumerate(text)]
+    return Trace.parse(sources, ranks=np or 0, undefined_source=undefined_source, partial=partial)
+
+
+def folders(path: str | Path) -> list[str]:
+    """The traces in a tar archive: its folders that hold an ``index.txt`` (or ``rank-0.txt``); ``.`` is the archive itself."""
+    file = _load(Path(path))
+    if not _is_tar(file.data):
+        raise TraceError("is not a tar archive", file.name)
+    return _trace_folders(_archive(file))
+
+
+def write(trace: Trace, path: str | Path, *, shared: bool = False) -> None:
+    """Write a trace as a folder of ``index.txt`` and ``rank-K.txt``, or (``shared``) as one file of all ranks.
+
+    Sizes are written in bytes, so that SMPI's replay reads them too. A ``.gz`` or ``.zst`` at the end of a shared file's name
+    compresses it. Reading it back gives an equal trace.
+    """
+    target = Path(path)
+    try:
+        if shared:
+            data = "".join(trace.to_ti(r, shared=True) for r in range(trace.ranks)).encode()
+            if target.suffix == ".gz":
+                data = gzip.compress(data, mtime=0)  # the same trace, the same bytes
+            elif target.suffix == ".zst":
+                data = zstandard.ZstdCompressor(write_content_size=True, write_checksum=True).compress(data)
+            target.write_bytes(data)
+            return
+        target.mkdir(parents=True, exist_ok=True)
+        names = [f"rank-{r}.txt" for r in range(trace.ranks)]
+        for r, name in enumerate(names):
+            (target / name).write_text(trace.to_ti(r), encoding="utf-8")
+        # A single line would mean one file shared by all ranks: the same thing when there is one rank.
+        (target / "index.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    except OSError as e:
+        raise TraceError(f"cannot be written: {e.strerror or e}", str(target)) from e
+
+
+# --- where files come from -------------------------------------------------------------------------------------------------
+
+
+class _Disk:
+    """Files beside an index, or (SMPI's own rule) below the current directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def find(self, name: str) -> Path | None:
+        try:
+            return next((p for p in (self.folder / name, Path(name)) if p.is_file()), None)
+        except (OSError, ValueError):  # a name too long or with a NUL is no file
+            return None
+
+    def load(self, name: str) -> _File | None:
+        path = self.find(name)
+        return None if path is None else _load(path)
+
+    def names(self) -> list[str]:
+        return sorted(p.name for p in self.folder.iterdir() if p.is_file())
+
+    def label(self) -> str:
+        return str(self.folder)
+
+
+class _Members:
+    """Files in a folder of an archive, or below the archive's root."""
+
+    def __init__(self, files: Mapping[str, bytes], archive: str, folder: str) -> None:
+        self.files = files
+        self.archive = archive
+        self.folder = folder
+
+    def load(self, name: str) -> _File | None:
+        for full in (_join(self.folder, name), _join(".", name)):
+            if full in self.files:
+                label = f"{self.archive}:{full}"
+                return _File(_unpack(self.files[full], label), label)
+        return None
+
+    def names(self) -> list[str]:
+        prefix = "" if self.folder == "." else self.folder + "/"
+        return sorted(n[len(prefix) :] for n in self.files if n.startswith(prefix) and "/" not in n[len(prefix) :])
+
+    def label(self) -> str:
+        return self.archive if self.folder == "." else f"{self.archive}:{self.folder}"
+
+
+Place = _Disk | _Members
+Source = tuple[bytes, str, int]
+
+
+def _from_file(file: _File, place: Place, np: int | None) -> list[Source]:
+    first = _first_line(file)
+    if first is None:
+        raise TraceError("is empty: no action and no file name in it", file.name)
+    number, words = first
+    # An action is at least two words and begins with its rank; anything else should be the name of a file.
+    if len(words) >= 2 and re.fullmatch(rb"[+-]?\d+", words[0]):
+        return [(file.data, file.name, -1)]
+    name = b" ".join(words).decode("utf-8", "replace")
+    if place.load(name) is not None:
+        return _from_index(file, place, np)
+    what = _shown(name)
+    raise TraceError(f"expected an action ('RANK ACTION …') or the name of an existing trace file, found {what}", file.name, number)
+
+
+def _from_index(index: _File, place: Place, np: int | None) -> list[Source]:
+    files: list[_File] = []
+    for number, raw in enumerate(index.data.splitlines(), 1):
+        name = raw.strip().decode("utf-8", "replace")
+        if not name or name.startswith("#"):
+            continue
+        file = place.load(name)
+        if file is None:
+            raise TraceError(f"names {_shown(name)}, which does not exist", index.name, number)
+        files.append(file)
+    if len(files) == 1:
+        return [(files[0].data, files[0].name, -1)]
+    if np is not None and np != len(files):
+        raise TraceError(f"names {len(files)} files, one a rank, but {np} ranks are asked for", index.name)
+    return [(f.data, f.name, rank) for rank, f in enumerate(files)]
+
+
+_RANK_FILE = re.compile(r"rank-(\d{1,7})\.txt(?:\.gz|\.zst)?")
+
+
+def _from_folder(place: Place, np: int | None) -> list[Source]:
+    for name in ("index.txt", "index.txt.gz", "index.txt.zst"):
+        index = place.load(name)
+        if index is not None:
+            return _from_index_or_fail(index, place, np)
+    ranks = {int(m[1]): m[0] for m in map(_RANK_FILE.fullmatch, place.names()) if m}
+    if not ranks:
+        raise TraceError("no index.txt and no rank-0.txt in it", place.label())
+    missing = next((r for r in range(len(ranks)) if r not in ranks), None)
+    if missing is not None:
+        raise TraceError(f"rank-{missing}.txt is missing among {len(ranks)} files of ranks", place.label())
+    if np is not None and np != len(ranks):
+        raise TraceError(f"holds {len(ranks)} files, one a rank, but {np} ranks are asked for", place.label())
+    files = [_required(place.load(ranks[r]), place) for r in range(len(ranks))]
+    return [(f.data, f.name, rank) for rank, f in enumerate(files)]
+
+
+def _from_index_or_fail(index: _File, place: Place, np: int | None) -> list[Source]:
+    sources = _from_index(index, place, np) if _first_line(index) else []
+    if not sources:
+        raise TraceError("is empty: no file name in it", index.name)
+    return sources
+
+
+def _required(file: _File | None, place: Place) -> _File:
+    if file is None:  # it was listed a moment ago
+        raise TraceError("a file vanished while the trace was read", place.label())
+    return file
+
+
+def _from_archive(files: Mapping[str, bytes], archive: str, folder: str | None, np: int | None) -> list[Source]:
+    inside = _trace_folders(files)
+    if not inside:
+        raise TraceError("no index.txt and no rank-0.txt in the archive", archive)
+    if folder is not None:
+        wanted = _join(folder.rstrip("/"), "")
+        # The innermost name is enough: archives repeat their own name as the outer folder.
+        matches = [f for f in inside if f == wanted] or [f for f in inside if PurePosixPath(f).name == wanted]
+        if not matches:
+            from retrompi.errors import nearest
+
+            raise TraceError(f"no folder {_shown(folder)} in the archive{nearest(folder, inside)}", archive)
+        inside = matches
+    if len(inside) > 1:
+        raise TraceError(f"holds {len(inside)} traces; name one as {Path(archive).name}:{inside[0]}", archive)
+    return _from_folder(_Members(files, archive, inside[0]), np)
+
+
+def _trace_folders(files: Iterable[str]) -> list[str]:
+    roots = re.compile(r"(?:(.*)/)?(?:index|rank-0)\.txt(?:\.gz|\.zst)?")
+    return sorted({m[1] or "." for m in map(roots.fullmatch, files) if m})
+
+
+def _join(folder: str, name: str) -> str:
+    """A member's path in one spelling: no ``./``, no ``..`` (which stays in the name and so finds nothing)."""
+    return str(PurePosixPath(folder) / name)
+
+
+# --- unpacking -------------------------------------------------------------------------------------------------------------
+
+
+def _load(path: Path) -> _File:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise TraceError("no such trace file", str(path)) from None
+    except (OSError, ValueError) as e:
+        raise TraceError(f"cannot be read: {getattr(e, 'strerror', None) or e}", str(path)) from e
+    name = str(path)
+    for suffix, magic, what in ((".zst", _ZSTD, "zstd"), (".gz", _GZIP, "gzip"), (".tgz", _GZIP, "gzip")):
+        if path.name.endswith(suffix) and not data.startswith(magic) and not (magic == _ZSTD and _is_skippable(data)):
+            raise TraceError(f"is not {what} data although it is called {suffix}: corrupt, or misnamed", name)
+    return _File(_unpack(data, name), name)
+
+
+def _is_skippable(data: bytes) -> bool:
+    """A zstd stream may begin with a frame of user data (RFC 8878, 3.1.2)."""
+    return len(data) >= 4 and data[1:4] == b"\x2a\x4d\x18" and data[0] & 0xF0 == 0x50
+
+
+def _unpack(data: bytes, name: str) -> bytes:
+    if data.startswith(_GZIP):
+        return _gunzip(data, name)
+    if data.startswith(_ZSTD) or _is_skippable(data):
+        return _unzstd(data, name)
+    return data
+
+
+def _collect(chunks: Callable[[], bytes], name: str) -> bytes:
+    parts: list[bytes] = []
+    total = 0
+    while chunk := chunks():
+        total += len(chunk)
+        if total > MAX_UNPACKED:
+            raise TraceError(f"unpacks to more than {MAX_UNPACKED >> 30} GiB", name)
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def _gunzip(data: bytes, name: str) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            return _collect(lambda: stream.read(_CHUNK), name)
+    except EOFError:
+        raise TraceError("the gzip data end early: the file is truncated", name) from None
+    except (gzip.BadGzipFile, zlib.error, OSError) as e:
+        raise TraceError(f"corrupt gzip data: {e}", name) from None
+
+
+def _unzstd(data: bytes, name: str) -> bytes:
+    # One object a frame: a stream reader would take a frame that ends early for the end of the file.
+    parts: list[bytes] = []
+    total = 0
+    rest = memoryview(data)
+    try:
+        while len(rest):
+            if _is_skippable(bytes(rest[:4])):
+                if len(rest) < 8 or len(rest) < 8 + int.from_bytes(rest[4:8], "little"):
+                    raise TraceError("the zstd data end early: the file is truncated", name)
+                rest = rest[8 + int.from_bytes(rest[4:8], "little") :]
+                continue
+            frame = zstandard.ZstdDecompressor().decompressobj()
+            used = 0
+            while used < len(rest) and not frame.eof:
+                step = rest[used : used + _CHUNK // 16]
+                out = frame.decompress(step)
+                used += len(step)
+                total += len(out)
+                if total > MAX_UNPACKED:
+                    raise TraceError(f"unpacks to more than {MAX_UNPACKED >> 30} GiB", name)
+                parts.append(out)
+            if not frame.eof:
+                raise TraceError("the zstd data end early: the file is truncated", name)
+            rest = rest[used - len(frame.unused_data) :]
+    except zstandard.ZstdError as e:
+        raise TraceError(f"corrupt zstd data: {e}", name) from None
+    return b"".join(parts)
+
+
+def _is_tar(data: bytes) -> bool:
+    return len(data) >= 512 and data[257:262] == b"ustar"
+
+
+def _archive(file: _File) -> dict[str, bytes]:
+    """The regular files of a tar archive by path. Nothing is written to disk, so a path cannot escape."""
+    members: dict[str, bytes] = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(file.data), mode="r:") as tar:
+            for member in tar:
+                if not member.isfile():
+                    continue
+                stream = tar.extractfile(member)
+                data = b"" if stream is None else stream.read()
+                if len(data) != member.size:
+                    raise TraceError(f"the archive ends inside {_shown(member.name)}: it is truncated", file.name)
+                members[str(PurePosixPath(member.name))] = data
+    except (tarfile.TarError, ValueError, OverflowError, OSError, EOFError) as e:
+        raise TraceError(f"corrupt or truncated tar archive: {e}", file.name) from None
+    return members
+
+
+# --- small things ----------------------------------------------------------------------------------------------------------
+
+
+def _first_line(file: _File) -> tuple[int, list[bytes]] | None:
+    """Number and words of the first line that is neither empty nor a comment."""
+    for number, raw in enumerate(io.BytesIO(file.data), 1):
+        words = raw.split()
+        if words and not words[0].startswith(b"#"):
+            return number, words
+    return None
+
+
+def _shown(text: str, limit: int = 60) -> str:
+    shown = text if len(text) <= limit else text[:limit] + "…"
+    return repr(shown)
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)

@@ -1,0 +1,193 @@
+"""Synthetic traces: benchmarks as the papers define them and the usual communication patterns.
+
+Sizes are bytes. Every trace begins each rank with ``init``, ends it with ``finalize``, and carries marks on rank 0 where a
+benchmark's sections begin and end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from retrompi._engine import Trace
+from retrompi.errors import UsageError
+
+__all__ = ["DEFAULT_SIZES", "broadcast", "default_reps", "half_to_half", "halo2d", "pingping", "pingpong", "ring"]
+
+KIB = 1024
+
+#: 0 B and the powers of two up to 4 MiB: the sizes of the PingPong study of Baker and Fox.
+DEFAULT_SIZES: tuple[int, ...] = (0, *(1 << k for k in range(23)))
+
+Reps = int | Mapping[int, int] | Callable[[int], int] | None
+
+
+def default_reps(size: int) -> int:
+    """Repetitions of the published PingPong at ``size`` bytes.
+
+    1000 up to 64 KiB (paper: Baker & Fox 5.4, claim BF-CFG-04); above it the paper says only "fewer": 100 up to 512 KiB and 20
+    beyond are assumed.
+    """
+    if size <= 64 * KIB:
+        return 1000
+    return 100 if size <= 512 * KIB else 20
+
+
+def pingpong(sizes: Iterable[int] | None = None, reps: Reps = None) -> Trace:
+    """PingPong of two ranks with MPI_Send and MPI_Recv, no warm-up: rank 0 sends and receives back, rank 1 the other way round.
+
+    ``reps`` is a number, a mapping or a function of the size, or None for ``default_reps``. Rank 0 carries the mark
+    ``size S reps R`` before each size's loop and ``end`` after the last. The published time is half that of an exchange.
+    """
+    a, b = ["0 init\n"], ["1 init\n"]
+    for size, n in _plan(sizes, reps):
+        a.append(f"# mark size {size} reps {n}\n" + f"0 send 1 0 {size} 6\n0 recv 1 0 {size} 6\n" * n)
+        b.append(f"1 recv 0 0 {size} 6\n1 send 0 0 {size} 6\n" * n)
+    a.append("# mark end\n0 finalize\n")
+    b.append("1 finalize\n")
+    return _trace("pingpong", [a, b])
+
+
+def pingping(sizes: Iterable[int] | None = None, reps: Reps = None) -> Trace:
+    """PingPing of two ranks: both send at once (MPI_Isend, MPI_Recv, MPI_Wait). Arguments and marks as in ``pingpong``."""
+    ranks = [["0 init\n"], ["1 init\n"]]
+    for size, n in _plan(sizes, reps):
+        ranks[0].append(f"# mark size {size} reps {n}\n")
+        for me, other in ((0, 1), (1, 0)):
+            step = f"{me} isend {other} 0 {size} 6\n{me} recv {other} 0 {size} 6\n{me} wait {me} {other} 0\n"
+            ranks[me].append(step * n)
+    ranks[0].append("# mark end\n")
+    for me, lines in enumerate(ranks):
+        lines.append(f"{me} finalize\n")
+    return _trace("pingping", ranks)
+
+
+def ring(ranks: int, size: int, reps: int = 1) -> Trace:
+    """A token of ``size`` bytes goes round ``ranks`` ranks ``reps`` times, from rank 0 back to it. Marked as ``pingpong``."""
+    _check_ranks(ranks, 2)
+    _check_size(size)
+    _check_reps(reps)
+    lines = []
+    for me in range(ranks):
+        send = f"{me} send {(me + 1) % ranks} 0 {size} 6\n"
+        receive = f"{me} recv {(me - 1) % ranks} 0 {size} 6\n"
+        lines.append(_timed(me, size, reps, (send + receive if me == 0 else receive + send) * reps))
+    return _trace("ring", lines)
+
+
+def halo2d(rows: int, columns: int, size: int, reps: int = 1, *, flops: float = 0.0, periodic: bool = False) -> Trace:
+    """Halo exchange on a grid of ``rows`` × ``columns`` ranks, ``reps`` steps.
+
+    Each rank posts a receive from and a send to each neighbour (``size`` bytes), waits for all and computes ``flops`` operations.
+    Without ``periodic`` the edges have no neighbour beyond them. A rank that would be its own neighbour is left out.
+    """
+    for what, n in (("rows", rows), ("columns", columns)):
+        if n < 1:
+            raise UsageError(f"halo2d needs at least 1 of {what}, not {n}")
+    _check_size(size)
+    _check_reps(reps)
+    if not 0 <= flops < float("inf"):
+        raise UsageError(f"flops must be a finite number of at least 0, not {flops}")
+    lines = []
+    for me in range(rows * columns):
+        row, column = divmod(me, columns)
+        # The tag is the direction of travel: on a ring of two, both neighbours are the same rank.
+        receives, sends = "", ""
+        for tag, (down, right) in enumerate(((-1, 0), (1, 0), (0, -1), (0, 1))):
+            to = _neighbour(row + down, column + right, rows, columns, periodic)
+            source = _neighbour(row - down, column - right, rows, columns, periodic)
+            if source is not None and source != me:
+                receives += f"{me} irecv {source} {tag} {size} 6\n"
+            if to is not None and to != me:
+                sends += f"{me} isend {to} {tag} {size} 6\n"
+        requests = receives.count("\n") + sends.count("\n")
+        step = receives + sends + (f"{me} waitall {requests}\n" if requests else "") + (f"{me} compute {flops!r}\n" if flops else "")
+        lines.append(_timed(me, size, reps, step * reps))
+    return _trace("halo2d", lines)
+
+
+def broadcast(ranks: int, size: int, reps: int = 1, *, root: int = 0) -> Trace:
+    """``reps`` broadcasts (MPI_Bcast) of ``size`` bytes from ``root`` to all ranks."""
+    _check_ranks(ranks, 1)
+    _check_size(size)
+    _check_reps(reps)
+    if not 0 <= root < ranks:
+        raise UsageError(f"root {root} is out of range 0..{ranks - 1}")
+    return _trace("broadcast", [_timed(me, size, reps, f"{me} bcast {size} {root} 6\n" * reps) for me in range(ranks)])
+
+
+def half_to_half(ranks: int, size: int, reps: int = 1, *, both: bool = False) -> Trace:
+    """Every rank of the lower half sends ``size`` bytes to its partner in the upper half, all pairs at once, ``reps`` times.
+
+    Rank ``i`` is paired with ``i + ranks / 2``. With ``both`` the pairs exchange (MPI_Sendrecv). The benchmark of Hudson and Wang
+    (their Tables 2 and 5), which counts some rows in one direction and some in both.
+    """
+    _check_ranks(ranks, 2)
+    if ranks % 2:
+        raise UsageError(f"half_to_half needs an even number of ranks, not {ranks}")
+    _check_size(size)
+    _check_reps(reps)
+    half = ranks // 2
+    lines = []
+    for me in range(ranks):
+        other = me + half if me < half else me - half
+        if both:
+            step = f"{me} sendRecv {size} {other} {size} {other} 6 6\n"
+        else:
+            step = f"{me} {'send' if me < half else 'recv'} {other} 0 {size} 6\n"
+        lines.append(_timed(me, size, reps, step * reps))
+    return _trace("half-to-half", lines)
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------------
+
+
+def _trace(name: str, ranks: list[list[str]]) -> Trace:
+    return Trace.parse([("".join(lines).encode(), f"{name}/rank-{r}.txt", r) for r, lines in enumerate(ranks)])
+
+
+def _timed(me: int, size: int, reps: int, body: str) -> list[str]:
+    if me:
+        return [f"{me} init\n", body, f"{me} finalize\n"]
+    return ["0 init\n", f"# mark size {size} reps {reps}\n", body, "# mark end\n", "0 finalize\n"]
+
+
+def _plan(sizes: Iterable[int] | None, reps: Reps) -> list[tuple[int, int]]:
+    plan = []
+    for size in DEFAULT_SIZES if sizes is None else sizes:
+        _check_size(size)
+        if reps is None:
+            n = default_reps(size)
+        elif isinstance(reps, int):
+            n = reps
+        elif isinstance(reps, Mapping):
+            if size not in reps:
+                raise UsageError(f"no number of repetitions for size {size} B")
+            n = reps[size]
+        else:
+            n = reps(size)
+        _check_reps(n)
+        plan.append((size, n))
+    if not plan:
+        raise UsageError("at least one message size is needed")
+    return plan
+
+
+def _neighbour(row: int, column: int, rows: int, columns: int, periodic: bool) -> int | None:
+    if periodic:
+        return row % rows * columns + column % columns
+    return row * columns + column if 0 <= row < rows and 0 <= column < columns else None
+
+
+def _check_ranks(ranks: int, least: int) -> None:
+    if ranks < least:
+        raise UsageError(f"at least {least} rank{'s are' if least > 1 else ' is'} needed, not {ranks}")
+
+
+def _check_size(size: int) -> None:
+    if size < 0:
+        raise UsageError(f"a message size is at least 0 B, not {size}")
+
+
+def _check_reps(reps: int) -> None:
+    if reps < 1:
+        raise UsageError(f"at least 1 repetition is needed, not {reps}")

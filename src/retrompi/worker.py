@@ -1,0 +1,177 @@
+"""One simulation per process: a fork server.
+
+SimGrid allows one simulation in the life of a process and ends the process on its errors. A small server process loads
+the engine once, is told the trace once, and forks a child for every simulation (a few milliseconds); what the child
+says comes back over a pipe, and a child that dies becomes an `EngineError` with its last words.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import OrderedDict
+from typing import IO, Any
+
+from retrompi.errors import EngineError, InputError
+
+__all__ = ["ForkServer", "shared_server"]
+
+_HEAD = struct.Struct("<Q")
+_KEPT_TRACES = 8
+
+
+def _write(pipe: IO[bytes], message: Any) -> None:
+    data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    pipe.write(_HEAD.pack(len(data)))
+    pipe.write(data)
+    pipe.flush()
+
+
+def _read(pipe: IO[bytes]) -> Any:
+    head = pipe.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        raise EOFError
+    (size,) = _HEAD.unpack(head)
+    data = pipe.read(size)
+    if len(data) < size:
+        raise EOFError
+    return pickle.loads(data)
+
+
+class ForkServer:
+    """A server process and the conversation with it. Not shared between threads without its lock."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._known: set[str] = set()
+
+    def simulate(self, config: dict[str, Any], trace: Any, key: str) -> dict[str, Any]:
+        """The engine's answer for one configuration. ``key`` names the trace: it is sent once, then remembered.
+
+        Raises InputError for what the engine refuses and EngineError when the simulation died.
+        """
+        with self._lock:
+            process = self._start()
+            assert process.stdin is not None and process.stdout is not None
+            try:
+                if key not in self._known:
+                    _write(process.stdin, ("trace", key, trace.dump()))
+                    self._known.add(key)
+                _write(process.stdin, ("run", key, config))
+                kind, answer = _read(process.stdout)
+                if kind == "forgotten":
+                    _write(process.stdin, ("trace", key, trace.dump()))
+                    _write(process.stdin, ("run", key, config))
+                    kind, answer = _read(process.stdout)
+            except (EOFError, BrokenPipeError):
+                self.close()
+                raise EngineError("the simulation server ended; run the command again") from None
+        if kind == "ok":
+            return dict(answer)
+        if kind == "refused":
+            raise InputError(answer)
+        raise EngineError(f"the simulation died: {answer}")
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self._known.clear()
+            self._process = subprocess.Popen([sys.executable, "-m", "retrompi.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        return self._process
+
+    def close(self) -> None:
+        """Ends the server; the next simulation starts another."""
+        if self._process is not None:
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    pipe.close()
+            self._process.terminate()
+            self._process.wait()
+            self._process = None
+
+
+_shared: ForkServer | None = None
+
+
+def shared_server() -> ForkServer:
+    """The server of this process, started with the first simulation and ended with the process."""
+    global _shared
+    if _shared is None:
+        _shared = ForkServer()
+        atexit.register(_shared.close)
+    return _shared
+
+
+def _child(config: dict[str, Any], trace: Any, out: int) -> None:
+    """The forked child: simulate, answer, leave without any clean-up of what it shares with its parent."""
+    from retrompi import _engine
+
+    try:
+        answer: tuple[str, Any] = ("ok", _engine.simulate(config, trace))
+    except _engine.ConfigError as error:
+        answer = ("refused", str(error))
+    with os.fdopen(out, "wb") as pipe:
+        pickle.dump(answer, pipe, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+def _last_words(status: int, said: bytes) -> str:
+    text = [line for line in said.decode(errors="replace").splitlines() if line.strip()]
+    how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit code {os.waitstatus_to_exitcode(status)}"
+    return f"{how}; last words: {text[-1].strip()}" if text else how
+
+
+def _serve() -> None:
+    from retrompi import _engine
+
+    inbox, outbox = sys.stdin.buffer, sys.stdout.buffer
+    traces: OrderedDict[str, Any] = OrderedDict()
+    while True:
+        try:
+            message = _read(inbox)
+        except EOFError:
+            return
+        if message[0] == "trace":
+            traces[message[1]] = _engine.Trace.load(message[2])
+            while len(traces) > _KEPT_TRACES:
+                traces.popitem(last=False)
+            continue
+        _, key, config = message
+        if key not in traces:
+            _write(outbox, ("forgotten", None))
+            continue
+        traces.move_to_end(key)
+        incoming, outgoing = os.pipe()
+        with tempfile.TemporaryFile() as errors:
+            pid = os.fork()
+            if pid == 0:
+                code = 1
+                try:
+                    os.close(incoming)
+                    os.dup2(errors.fileno(), 2)
+                    _child(config, traces[key], outgoing)
+                    code = 0
+                except BaseException as error:  # the parent must hear of anything
+                    os.write(2, f"{type(error).__name__}: {error}\n".encode())
+                finally:
+                    os._exit(code)
+            os.close(outgoing)
+            with os.fdopen(incoming, "rb") as pipe:
+                data = pipe.read()
+            _, status = os.waitpid(pid, 0)
+            if status == 0 and data:
+                outbox.write(_HEAD.pack(len(data)))
+                outbox.write(data)
+                outbox.flush()
+            else:
+                errors.seek(0)
+                _write(outbox, ("died", _last_words(status, errors.read())))
+
+
+if __name__ == "__main__":
+    _serve()

@@ -1,0 +1,183 @@
+"""What several tests share: a store of one's own, the command line in-process, and an engine that need not be built.
+
+No test touches the user's store or depends on the user's environment.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from retrompi import paths
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RETROMPI_STORE", "NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command line ended with."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def retrompi(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """Run the command line in this process: ``retrompi("models", "list").code``."""
+    from retrompi.cli.main import run
+
+    def call(*args: str) -> Outcome:
+        code = run(list(args))
+        sys.stdout.flush()
+        out, err = capfd.readouterr()
+        return Outcome(code, out, err)
+
+    return call
+
+
+@dataclass
+class FakeEngine:
+    """Stands in for `retrompi.simulate`: answers at once and counts what it was asked."""
+
+    calls: list[str] = field(default_factory=list)
+    outcome: str = "completed"
+    detail: str = ""
+    waits: list[dict[str, Any]] = field(default_factory=list)
+    fails: Exception | None = None
+
+    def _asked(self, what: str) -> None:
+        self.calls.append(what)
+        if self.fails is not None:
+            raise self.fails
+
+    def pingpong(
+        self, model: str, platform: str, mode: Any, sizes: list[int], *, sets: Any = (), seed: int = 1, reps: Any = None
+    ) -> list[dict[str, Any]]:
+        self._asked("pingpong")
+        slow = 2.0 if sets else 1.0
+        return [
+            {
+                "size_B": s,
+                "time_us": slow * (100.0 + s / 80),
+                "bandwidth_MBps": s / (slow * (100.0 + s / 80)),
+                "repetitions": reps or 10,
+            }
+            for s in sizes
+        ]
+
+    def explain(self, model: str, platform: str, mode: Any, size: int, sets: Any = ()) -> dict[str, Any]:
+        self._asked("explain")
+        ps = [("copy", "rank 0", 123_456_789), ("switch", "os", 15_000_001), ("copy", "rank 1", 7)]
+        stages = [{"stage": a, "process": b, "seconds": c / 1e12, "ps": c} for a, b, c in ps]
+        return {"total_s": sum(c for *_, c in ps) / 1e12, "stages": stages}
+
+    def run(self, model: str, platform: str, trace: Any, **options: Any) -> dict[str, Any]:
+        self._asked("run")
+        row = {"mpi_s": 0.5, "compute_s": 0.25, "sent": 1, "received": 1, "bytes_sent": 8, "bytes_received": 8}
+        return {
+            "outcome": self.outcome,
+            "detail": self.detail,
+            "time_s": 0.75,
+            "ranks": 2,
+            "actions": 6,
+            "messages": 2,
+            "bytes": 16,
+            "packets": 2,
+            "wall_s": 0.01,
+            "per_rank": [{"rank": r, "host": "server", "time_s": 0.75, **row} for r in range(2)],
+            "marks": [],
+            "anatomy": [],
+            "waits": self.waits,
+            "startup": [],
+        }
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    """Put a `FakeEngine` where `retrompi.simulate` is."""
+    fake = FakeEngine()
+    module = ModuleType("retrompi.simulate")
+    for name in ("pingpong", "explain", "run"):
+        setattr(module, name, getattr(fake, name))
+    monkeypatch.setitem(sys.modules, "retrompi.simulate", module)
+    # `from retrompi import simulate` looks at the package first.
+    monkeypatch.setattr(sys.modules["retrompi"], "simulate", module, raising=False)
+    return fake
+
+
+TOY_MODEL = '''
+"""A model small enough to read in a test."""
+
+from retrompi.runtime import Param, RuntimeModel
+
+
+class Toy(RuntimeModel):
+    name = "toy"
+    title = "Toy MPI"
+    version = "1.0"
+    years = "1997"
+    summary = "a runtime that tests use"
+    packet = Param("16 KiB", "B", "largest packet", source="assumed: for tests", low="1 KiB", high="64 KiB")
+    call = Param("10 us", "s", "cost of a call", source="fit:fit.toml", low="5 us", high="50 us")
+    wait = Param("block", "choice", "how a receiver waits", source="assumed: for tests", choices=("block", "spin"))
+
+    def compile(self, p, platform, placement):
+        return {"packet": p.packet, "call": p.call, "spin": p.wait == "spin"}
+
+
+class Spinning(Toy):
+    name = "toy:spinning"
+    variant_note = "the receiver spins"
+    wait = Param("spin", "choice", "how a receiver waits", source="assumed: the rival", choices=("block", "spin"))
+'''
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """The folder of a model of the user's own."""
+    folder = tmp_path / "toy"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(TOY_MODEL)
+    return folder
+
+
+@pytest.fixture
+def store_path(tmp_path: Path) -> Iterator[Path]:
+    """Where a test may make a store."""
+    path = tmp_path / "store" / "runs.db"
+    yield path
+    for folder in (path.parent, path.parent.parent):  # a test may have taken the write bits away
+        if folder.exists():
+            os.chmod(folder, 0o755)
+
+
+REFERENCE_ID = re.compile(r"\b(?:BF-[A-Z]+-\d+[a-zA-Z]?|E-[A-Z0-9]+-\d+)\b")
+
+
+def reference_ids() -> set[str]:
+    """Every identifier of claims.csv and hardware.csv."""
+    ids: set[str] = set()
+    for name in ("claims.csv", "hardware.csv"):
+        with (paths.reference_dir() / name).open(newline="", encoding="utf-8") as handle:
+            ids |= {row["id"] for row in csv.DictReader(handle)}
+    return ids
+
+
+def cited_ids(text: str) -> set[str]:
+    """Every reference identifier that ``text`` mentions."""
+    return set(REFERENCE_ID.findall(text))

@@ -1,0 +1,189 @@
+"""Machine rooms: every shipped one keeps the contract, and a wrong file is told by line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import cited_ids, reference_ids
+
+from retrompi import platform, registry
+from retrompi.errors import InputError, UsageError
+from retrompi.platform import HOST_KEYS, LINK_KEYS, SOURCE_KINDS
+
+NAMES = registry.platform_names()
+
+
+@pytest.fixture(params=NAMES)
+def room(request: pytest.FixtureRequest) -> platform.Platform:
+    return registry.platform(request.param)
+
+
+def test_shipped() -> None:
+    assert {"nt-pair", "nt-cluster"} <= set(NAMES)
+
+
+def test_contract(room: platform.Platform) -> None:
+    assert room.path is not None and room.name == room.path.stem
+    assert len({h.name for h in room.hosts}) == len(room.hosts)
+    for host in room.hosts:
+        for key in HOST_KEYS:
+            assert isinstance(getattr(host, key), float)
+            assert room.quantities[f"{host.name}.{key}"].value == getattr(host, key)
+        assert host.cores >= 1 and host.speed > 0 and host.l2 > host.l1
+        assert host.copy_l1 >= host.copy_l2 >= host.copy_mem
+        assert host.mss + 40 <= room.link.mtu  # 20 B of TCP and 20 B of IP
+    for key in LINK_KEYS:
+        assert getattr(room.link, key) == room.quantities[f"link.{key}"].value
+    for row in room.describe():
+        assert row["source"].startswith(SOURCE_KINDS) and row["source"].partition(":")[2]
+        assert row["help"]
+        assert row["low"] is None or row["low"] <= row["value"]
+        assert row["high"] is None or row["value"] <= row["high"]
+
+
+def test_every_cited_source_exists(room: platform.Platform) -> None:
+    assert room.path is not None
+    cited = cited_ids(room.path.read_text(encoding="utf-8"))
+    assert cited and cited <= reference_ids(), cited - reference_ids()
+    for row in room.describe():
+        if row["source"].startswith(("paper:", "doc:")):
+            assert cited_ids(row["source"]), row
+
+
+def test_nt_pair_is_table_1() -> None:
+    server, workstation = registry.platform("nt-pair").hosts
+    assert (server.name, workstation.name) == ("server", "workstation")
+    assert (server.quantum, workstation.quantum) == (0.12, 0.04)
+    assert (server.clock, workstation.clock) == (150e6, 75e6)
+    assert server.cores == workstation.cores == 1
+
+
+def test_nt_cluster_is_six_machines_on_a_hub() -> None:
+    room = registry.platform("nt-cluster")
+    assert [h.name for h in room.hosts] == ["n1", "n2", "n3", "n4", "n5", "n6"]
+    assert room.link.kind == "hub" and room.link.bandwidth == 1.25e6
+
+
+def test_overrides() -> None:
+    room = registry.platform("nt-pair")
+    changed = room.with_overrides({"server.quantum": "30 ms", "host.quantum": "20 ms", "link.bandwidth": "10 Mbps"})
+    assert [h.quantum for h in changed.hosts] == [0.03, 0.02]  # one host is more than all hosts, whatever the order
+    assert changed.link.bandwidth == 1.25e6
+    assert room.hosts[0].quantum == 0.12
+    assert changed.hash != room.hash
+    assert changed.overridden == {"server.quantum", "workstation.quantum", "link.bandwidth"}
+    assert changed.quantities["server.quantum"].source == "assumed: set by the user (was 120 ms, doc:E-NT-01)"
+    assert room.with_overrides({"link.kind": "hub"}).link.kind == "hub"
+    assert room.with_overrides({"host.quantum": "120 ms"}).with_overrides({"workstation.quantum": "40 ms"}).hash == room.hash
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("host.qantum", "20 ms", "did you mean 'platform.host.quantum'?"),
+        ("sever.quantum", "20 ms", "did you mean 'platform.server.quantum'?"),
+        ("quantum", "20 ms", "has no 'platform.quantum'"),
+        ("link.bandwith", "1 Mbps", "did you mean 'platform.link.bandwidth'?"),
+        ("host.quantum", "20", "platform.host.quantum: '20' has no unit; accepted: s, ms, us, ns, ps"),
+        ("host.cores", "1.5", "whole number"),
+        ("host.cores", "0", "whole number"),
+        ("host.quantum_carry", "2", "neither 0 nor 1"),
+        ("host.copy_mem", "0", "more than zero"),
+        ("link.kind", "hubb", "no link kind 'hubb'; did you mean 'hub'?"),
+    ],
+)
+def test_wrong_overrides(key: str, value: str, says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        registry.platform("nt-pair").with_overrides({key: value})
+    assert says in str(caught.value)
+
+
+def test_placement() -> None:
+    room = registry.platform("nt-pair")
+    assert room.placement("shared") == "shared"
+    assert room.placement("workstation, server") == [1, 0]
+    assert room.placement("0,1,1") == [0, 1, 1]
+    for text in ("shard", "2", "server,", "-1"):
+        with pytest.raises(UsageError, match="no mode or host"):
+            room.placement(text)
+
+
+def _edited(tmp_path: Path, old: str, new: str, count: int = 1) -> Path:
+    text = (registry.platform("nt-pair").path or Path()).read_text(encoding="utf-8")
+    assert old in text
+    file = tmp_path / "mine.toml"
+    file.write_text(text.replace(old, new, count), encoding="utf-8")
+    return file
+
+
+def _line_of(file: Path, part: str, number: int = 1) -> int:
+    lines = [i for i, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1) if part in line]
+    return lines[number - 1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "at", "says"),
+    [
+        ('value = "120 ms"', 'value = "120"', "quantum = {", "'quantum': value: '120' has no unit"),
+        ('value = "120 ms"', 'value = "120 MiB"', "quantum = {", "wrong unit 'MiB'; accepted: s, ms"),
+        ('value = "8 KiB"', 'value = "8 KB"', "l1 =", "ambiguous"),
+        ('source = "doc:E-NT-01"', 'source = "somewhere"', "quantum = {", "must begin paper: doc: code: fit: assumed:"),
+        ('source = "doc:E-NT-01", ', "", "quantum = {", "must begin"),
+        ("quantum = {", "quantam = {", "quantam", "unknown key 'quantam'; did you mean 'quantum'?"),
+        ('value = "120 ms"', "valeu = 1", "quantum = {", "is not a table with value and source"),
+        ('low = "120 ms"', 'low = "121 ms"', "quantum = {", "outside its own low..high"),
+        ('name = "server"', 'name = "link"', 'name = "link"', "cannot be told from a keyword"),
+        ('kind = "cable"', 'kind = "wire"', 'kind = "wire"', "no link kind 'wire'"),
+        ("nic_rate = {", "# nic_rate = {", 'name = "server"', "host 'server' lacks nic_rate"),
+        ("mtu = {", "# mtu = {", "[link]", "the link lacks mtu"),
+        ('title = "NT', 'titel = "NT', "titel", "unknown key 'titel'; did you mean 'title'?"),
+        ('name = "nt-pair"', "name = ", "name = ", "not valid TOML"),
+    ],
+)
+def test_a_wrong_file_is_told_by_line(tmp_path: Path, old: str, new: str, at: str, says: str) -> None:
+    file = _edited(tmp_path, old, new)
+    with pytest.raises(InputError) as caught:
+        platform.load(file)
+    assert str(caught.value).startswith(f"{file}:{_line_of(file, at)}: ")
+    assert says in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_line_is_the_second_hosts(tmp_path: Path) -> None:
+    file = _edited(tmp_path, 'value = "40 ms"', 'value = "40"')
+    with pytest.raises(InputError) as caught:
+        platform.load(file)
+    assert caught.value.line == _line_of(file, "quantum = {", 2)
+
+
+@pytest.mark.parametrize("text", ["", "[host]\nname = 'a'", "host = 3", "[[host]]\n", "name = 3", "link = 1\nhost = [1]"])
+def test_any_other_toml_is_one_line(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(InputError) as caught:
+        platform.load(file)
+    assert str(caught.value).startswith(str(file)) and "\n" not in str(caught.value)
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        platform.load(tmp_path / "none.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="cannot read this platform"):
+        platform.load(tmp_path / "bytes.toml")
+
+
+def test_like_takes_a_host_from_another_platform(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    link = (registry.platform("nt-pair").path or Path()).read_text(encoding="utf-8").partition("[link]")[2]
+    head = 'name = "mine"\ntitle = "t"\nyears = "1998"\nsummary = "s"\n'
+    host = '[[host]]\nname = "a"\nlike = "nt-pair:workstation"\ncores = { value = 2, source = "assumed: mine" }\n'
+    file.write_text(f'{head}{host}[[host]]\nname = "b"\nlike = "a"\n[link]{link}', encoding="utf-8")
+    room = platform.load(file)
+    assert [h.cores for h in room.hosts] == [2, 2]
+    assert room.hosts[1].quantum == 0.04 and room.hosts[1].os == "Windows NT Workstation 4"
+    for wrong in ("nt-pear:server", "nt-pair:sever", "z", "mine:a"):
+        file.write_text(f'{head}[[host]]\nname = "a"\nlike = "{wrong}"\n[link]{link}', encoding="utf-8")
+        with pytest.raises(InputError) as caught:
+            platform.load(file)
+        assert caught.value.line == 7

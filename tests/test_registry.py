@@ -1,0 +1,138 @@
+"""Finding models by name and path, and the contract that every model in the repository keeps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import cited_ids, reference_ids
+
+from retrompi import registry
+from retrompi.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.platform import SOURCE_KINDS
+from retrompi.runtime import RuntimeModel, resolve
+
+MODELS = registry.models()
+PLACEMENTS = ([0, 0], [0, 1], [1, 1])
+
+
+@pytest.fixture(params=list(MODELS))
+def model(request: pytest.FixtureRequest) -> type[RuntimeModel]:
+    return MODELS[request.param]
+
+
+def test_shipped() -> None:
+    assert {"winmpich", "wmpi", "hpvm"} <= set(MODELS)
+    for base in ("winmpich", "wmpi", "hpvm"):  # each has at least one rival hypothesis to compare with
+        assert any(cls.variant_of == base for cls in MODELS.values())
+
+
+def test_contract(model: type[RuntimeModel]) -> None:
+    assert registry.model(model.name) is model
+    assert model.folder().name == model.name.partition(":")[0]
+    assert model.params()
+    if ":" in model.name:
+        assert model.variant_of in MODELS and model.variant_note
+    for row in resolve(model, "nt-pair")[0].describe():
+        assert row["help"] and row["source"].startswith(SOURCE_KINDS)
+        if isinstance(row["value"], float):
+            assert row["low"] is None or row["low"] <= row["value"] * (1 + 1e-9)
+            assert row["high"] is None or row["value"] <= row["high"] * (1 + 1e-9)
+
+
+def test_every_number_a_fit_may_move_has_a_range(model: type[RuntimeModel]) -> None:
+    for name, param in model.params().items():
+        if param.fitted:
+            assert param.low is not None and param.high is not None, name
+
+
+def test_compile_gives_plain_rows_and_reads_every_parameter(model: type[RuntimeModel]) -> None:
+    unread = set(model.params())
+    for placement in PLACEMENTS:
+        values, room = resolve(model, "nt-pair")
+        rows = model().compile(values, room, placement)
+        json.dumps(rows)  # plain: it crosses a process boundary
+        again, _ = resolve(model, "nt-pair")
+        assert model().compile(again, room, placement) == rows
+        unread &= set(values.unread())
+    if unread and hasattr(model, "startup"):  # some describe only how a job is started
+        values, room = resolve(model, "nt-pair")
+        model().startup(values, room, [0, 1], __import__("random").Random(1))
+        unread &= set(values.unread())
+    assert not unread, f"{model.name}: never read: {sorted(unread)}"
+
+
+def test_every_cited_source_exists(model: type[RuntimeModel]) -> None:
+    known = reference_ids()
+    for file in [*model.folder().glob("*.py"), *model.folder().glob("*.toml")]:
+        cited = cited_ids(file.read_text(encoding="utf-8"))
+        assert cited <= known, f"{file}: {sorted(cited - known)}"
+    for name, param in model.params().items():
+        # Some reference rows are named by paper and section instead; the words after the colon must then say where.
+        assert len(param.source.partition(":")[2].strip()) > 3, name
+
+
+def test_names_with_a_suggestion() -> None:
+    with pytest.raises(UsageError) as caught:
+        registry.model("wmpy")
+    assert str(caught.value).startswith("no model 'wmpy'; did you mean 'wmpi'? valid: hpvm, ")
+    with pytest.raises(UsageError, match="did you mean 'nt-pair'"):
+        registry.platform("ntpair")
+    with pytest.raises(UsageError, match="no model 'wmpi:nothing'"):
+        registry.model("wmpi:nothing")
+    for wrong in ("", "../models/wmpi/none", "./none"):
+        with pytest.raises(RetrompiError):
+            registry.model(wrong)
+    with pytest.raises(UsageError, match="no platform file none/x.toml"):
+        registry.platform("none/x.toml")
+
+
+def test_a_folder_of_ones_own(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert registry.model(str(toy)).name == "toy"
+    assert registry.model(f"{toy}:spinning").name == "toy:spinning"
+    assert registry.model(f"{toy}/__init__.py").name == "toy"
+    monkeypatch.chdir(toy.parent)
+    assert registry.model("./toy") is registry.model(str(toy))
+    with pytest.raises(UsageError, match="no model"):
+        registry.model(f"{toy}:spining")
+    assert "toy" not in registry.models()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("x = 1", None, "no RuntimeModel named 'bad' in this folder"),
+        ("\n\nx = 1 +", 3, "SyntaxError"),
+        ("import nothing_like_this", 1, "No module named 'nothing_like_this'"),
+        (
+            "from retrompi.runtime import Param, RuntimeModel\n"
+            "class M(RuntimeModel):\n"
+            "    name, title, version, years, summary = 'bad', 't', '1', '1997', 's'\n"
+            "    packet = Param('16 KB', 'B', 'packet', source='assumed: x')\n",
+            4,
+            "the unit 'KB' is ambiguous",
+        ),
+        (
+            "from retrompi.runtime import RuntimeModel\n"
+            "class M(RuntimeModel):\n"
+            "    name, title, version, years, summary = 'good', 't', '1', '1997', 's'\n",
+            None,
+            "model 'good' must be named 'bad' or 'bad:VARIANT'",
+        ),
+    ],
+)
+def test_a_broken_model_is_told_by_file_and_line(tmp_path: Path, text: str, line: int | None, says: str) -> None:
+    folder = tmp_path / "bad"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(text)
+    with pytest.raises(InputError) as caught:
+        registry.model(str(folder))
+    assert str(folder / "__init__.py") in str(caught.value) and says in str(caught.value)
+    assert caught.value.line == line
+
+
+def test_nearest() -> None:
+    assert nearest("wmpi", []) == "; none exist"
+    assert nearest("Hpvm", ["hpvm", "wmpi"]) == "; did you mean 'hpvm'? valid: hpvm, wmpi"
+    assert nearest("zzz", [f"n{i}" for i in range(20)], 3) == "; valid: n0, n1, n10, … (17 more)"

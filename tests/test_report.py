@@ -1,0 +1,425 @@
+"""The report: points are computed, then drawn; here the points are tested. All curves are made up for the tests."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from retrompi.validate import claims, study, verdicts
+from retrompi.validate.study import Study
+
+from retrompi import experiment, report
+from retrompi.errors import InputError, RetrompiError, UsageError
+from retrompi.report import cards, export, figures, overlay, page
+
+PLAN = study.setup("baker-fox")
+STARTS = {"wmpi": (200.0, 90.0), "winmpich": (350.0, 20.0), "hpvm": (120_000.0, 0.5)}
+FACTS: dict[str, Any] = {
+    "machines": 2,
+    "processes": 2,
+    "startup": {
+        m: {
+            "attempts": 2000,
+            "failures": 660,
+            "failure_rate": 0.33,
+            "windows": 4,
+            "daemons": 3,
+            "manual_steps_per_job": 5,
+            "steps": [{"step": "start <the> proxy", "manual": True}],
+        }
+        for m in PLAN.models
+    },
+}
+
+
+def made_up_points() -> list[dict[str, Any]]:
+    return [
+        {
+            "model": m,
+            "platform": PLAN.platform,
+            "mode": mode,
+            "size_B": s,
+            "time_us": start + s / rate,
+            "bandwidth_MBps": s / (start + s / rate),
+            "repetitions": 10,
+            "run_id": 1,
+        }
+        for m, (start, rate) in STARTS.items()
+        for mode in PLAN.modes
+        for s in PLAN.sizes
+    ]
+
+
+def made_up_anatomy() -> list[dict[str, Any]]:
+    stages = [
+        {"stage": "copy", "process": "rank 0", "seconds": 0.001},
+        {"stage": "copy", "process": "rank 1", "seconds": 0.003},
+        {"stage": "quantum", "process": "rank 1", "seconds": 0.012},
+    ]
+    return [{"model": m, "mode": mode, "size_B": s, "total_s": 0.016, "stages": stages, "run_id": 2} for m, mode, s in PLAN.anatomy]
+
+
+@pytest.fixture
+def made_up() -> Study:
+    points, found = made_up_points(), claims.by_paper("baker-fox")
+    judged = verdicts.judge(found, points, FACTS)
+    return Study(PLAN, tuple(found), points, FACTS, made_up_anatomy(), judged, (1, 2), 2)
+
+
+# --- published marks ---
+
+
+def test_marks_repeat_the_claims_and_nothing_else() -> None:
+    found = overlay.marks(claims.by_paper("baker-fox"))
+    assert len(found) > 20
+    per_unit = {"microseconds": 1.0, "ms": 1e3, "MByte/s": 1.0, "KByte/s": 1e-3}
+    for m in found:
+        claim = claims.find(m.claim)
+        if m.shape == "knee":
+            assert (m.x0, m.x1) == (claim.low, claim.high)
+            assert m.y is None
+            continue
+        assert claim.low is not None
+        assert claim.high is not None
+        assert m.low == pytest.approx(claim.low * per_unit[claim.unit])
+        assert m.high == pytest.approx(claim.high * per_unit[claim.unit])
+        if m.y is not None:
+            assert any(f"{m.y / per_unit[claim.unit]:g}" in text for text in (claim.value,)), m
+
+
+def test_a_claim_without_numbers_draws_nothing() -> None:
+    bare = [replace(c, low=None, high=None) for c in claims.by_paper("baker-fox")]
+    assert overlay.marks(bare) == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(1, 1e4), st.floats(1, 1e4))
+def test_a_mark_moves_with_its_claim(a: float, b: float) -> None:
+    low, high = sorted((a, b))
+    (mark,) = overlay.marks([replace(claims.find("BF-SM-01"), low=low, high=high)])
+    assert (mark.low, mark.high, mark.x0, mark.series) == (low, high, 0, "time")
+
+
+def test_known_marks_stand_where_the_text_puts_them() -> None:
+    found = {(m.claim, m.series): m for m in overlay.marks(claims.by_paper("baker-fox"))}
+    peak = found["BF-SM-06", "bandwidth"]
+    assert (peak.shape, peak.x0, peak.low, peak.high, peak.y) == ("point", 262144, 75, 85, 80)
+    assert found["BF-DM-07", "bandwidth"].shape == "band"  # the text gives no size for this peak
+    assert found["BF-SM-12b", "bandwidth"].x0 == 4 << 20
+    ends = overlay.marks([claims.find("BF-SM-16")])
+    assert [(m.x0, m.y) for m in ends] == [(0, 124_000), (65536, 121_000)]
+    assert found["BF-DM-09", "bandwidth"].use == "exclude"
+
+
+@pytest.mark.parametrize(
+    ("value", "number"), [("80", 80), ("near 30", 30), ("3.0", 3.0), ("between 3.5 and 6", None), ("peaks at 64K", None), ("many", None)]
+)
+def test_the_one_number_of_a_statement(value: str, number: float | None) -> None:
+    assert overlay.stated_number(replace(claims.find("BF-SM-01"), value=value)) == number
+
+
+# --- curves ---
+
+
+def test_series_are_the_points() -> None:
+    points = made_up_points()
+    times = figures.series(points, "shared", "time")
+    assert set(times) == set(PLAN.models)
+    assert times["wmpi"][0] == [float(s) for s in PLAN.sizes]
+    assert times["wmpi"][1][0] == pytest.approx(200)
+    rates = figures.series(points, "shared", "bandwidth")
+    assert rates["wmpi"][0][0] == 1  # 0 B has no bandwidth
+    assert figures.series(points, "elsewhere", "time") == {}
+
+
+def test_a_figure_draws_every_point_and_mark() -> None:
+    points = made_up_points()
+    marks = overlay.marks(claims.by_paper("baker-fox"))
+    figure = figures.curve_figure(points, "shared", "time", marks, "title")
+    curves = {t.name: t for t in figure.data if t.mode == "lines+markers"}
+    assert set(curves) == {"WMPI", "WinMPICH", "HPVM"}
+    assert list(curves["WMPI"].x)[:2] == [figures.ZERO, 1]
+    assert list(curves["WMPI"].y) == figures.series(points, "shared", "time")["wmpi"][1]
+    stars = [t for t in figure.data if t.mode == "markers" and t.x[0] is not None]
+    wanted = [m for m in marks if (m.mode, m.series, m.shape) == ("shared", "time", "point")]
+    assert len(stars) == len(wanted)
+    labels = {a.text for a in figure.layout.annotations}
+    assert labels == {"4K · BF-SM-03", "128K–512K · BF-SM-04"}
+    assert figure.layout.xaxis.type == figure.layout.yaxis.type == "log"
+
+
+def test_models_keep_their_colour_and_symbol() -> None:
+    models = ["hpvm", "wmpi:rival", "wmpi", "mine", "winmpich"]
+    looks = [figures.style(m, models) for m in models]
+    assert len(set(looks)) == len(models)
+    assert figures.style("wmpi", ["wmpi"]) == figures.style("wmpi", models)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    r, g, b = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def test_curves_stand_out_from_the_page() -> None:
+    for model in PLAN.models:
+        contrast = 1.05 / (_luminance(figures.style(model, PLAN.models)[0]) + 0.05)
+        assert contrast >= 3, model  # WCAG's minimum for graphics
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.sampled_from(["copy", "tick", "wire", "quantum"]), st.floats(1e-9, 1.0)), min_size=1, max_size=9),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_anatomy_bars_fill_the_whole(bars: list[list[tuple[str, float]]]) -> None:
+    anatomy = [
+        {"model": "wmpi", "mode": "shared", "size_B": i, "stages": [{"stage": s, "process": "p", "seconds": v} for s, v in bar]}
+        for i, bar in enumerate(bars)
+    ]
+    labels, shares, seconds = figures.anatomy_bars(anatomy)
+    for i, (bar, _) in enumerate(zip(bars, labels, strict=True)):
+        assert sum(values[i] for values in shares.values()) == pytest.approx(100)
+        assert sum(values[i] for values in seconds.values()) == pytest.approx(sum(v for _, v in bar))
+
+
+# --- the page ---
+
+
+class Assets(HTMLParser):
+    """Collects what a browser would fetch, identifiers, and links within the page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if "src" in given or (tag == "link" and given.get("href") != "data:,"):
+            self.fetched.append(str(given))
+        if given.get("id"):
+            self.ids.append(str(given["id"]))
+        if tag == "a":
+            self.links.append(str(given.get("href")))
+
+
+CARD = cards.Card(
+    "wmpi",
+    "WMPI <1>",
+    "1.1",
+    "1997",
+    "a summary",
+    ({"name": "packet", "value": "128 KiB", "range": "", "source": "paper:BF-SM-05", "help": "largest packet"},),
+    ({"what": "residuals", "name": "BF-SM-01", "text": "0.1"},),
+    (("wmpi:rival", "another cause"),),
+)
+
+
+@pytest.fixture
+def text(made_up: Study) -> str:
+    return page.page(made_up, report.study_figures(made_up), [CARD], (), footer="v1")
+
+
+def test_page_is_self_contained(text: str) -> None:
+    found = Assets()
+    found.feed(text)
+    assert found.fetched == []
+    assert len(found.ids) == len(set(found.ids))
+    assert all(link.startswith("#") and link[1:] in found.ids for link in found.links)
+    assert "Plotly.newPlot" in text
+    assert "viewport" in text
+    assert "@import" not in text.split("<script>")[0]
+
+
+def test_page_shows_every_claim_with_its_contradiction(text: str, made_up: Study) -> None:
+    from html import escape
+
+    for v in made_up.verdicts:
+        assert f'id="{v.id}"' in text
+        assert escape(v.contradiction) in text
+    assert "Held out: " in text
+    assert "Fit: " in text
+    assert "Excluded: 1</summary>" in text
+    assert "WMPI &lt;1&gt;" in text
+    assert "start &lt;the&gt; proxy" in text
+
+
+def test_page_is_the_same_for_the_same_study(made_up: Study) -> None:
+    one, two = (page.page(made_up, report.study_figures(made_up), [CARD], ()) for _ in range(2))
+    assert one == two
+
+
+def test_why_names_mechanism_shares_and_verdicts(made_up: Study) -> None:
+    why = next(w for w in PLAN.why if w.model == "hpvm" and w.mode == "shared")
+    html = page.why_paragraph(why, made_up)
+    assert why.mechanism in html
+    assert "quantum 12 ms (75%)" in html
+    assert "copy 4 ms (25%)" in html
+    assert all(c in html for c in why.claims)
+
+
+def test_every_anomaly_points_at_things_that_exist() -> None:
+    ids = {c.id for c in claims.by_paper(PLAN.paper)}
+    for why in PLAN.why:
+        assert set(why.claims) <= ids, why.title
+        assert why.model in PLAN.models
+        assert why.size is None or (why.model, why.mode, why.size) in PLAN.anatomy, why.title
+        assert why.size is None or why.size in PLAN.sizes
+
+
+def test_setup_of_an_unknown_or_unmodelled_paper() -> None:
+    with pytest.raises(UsageError, match="baker-fox"):
+        study.setup("baker")
+    with pytest.raises(UsageError, match="not modelled yet"):
+        study.setup("hudson-wang")
+
+
+# --- files ---
+
+
+@pytest.fixture
+def no_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cards, "model_card", lambda model, platform: replace(CARD, name=model))
+
+
+@pytest.mark.usefixtures("no_models")
+def test_write_makes_the_page_and_the_tables(made_up: Study, tmp_path: Path) -> None:
+    written = report.write(made_up, tmp_path / "out", footer="v1")
+    assert written.page.name == "baker-fox.html"
+    names = {p.name for p in written.tables}
+    assert names == {f"baker-fox-{n}.csv" for n in ("points", "published", "verdicts", "anatomy", "startup")}
+    assert written.images == ()
+    assert written.missing == ""
+    with (tmp_path / "out" / "baker-fox-points.csv").open(newline="", encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle))
+    assert [float(r["time_us"]) for r in rows] == [p["time_us"] for p in made_up.points]
+
+
+@pytest.mark.usefixtures("no_models")
+def test_write_where_nothing_can_be_written(made_up: Study, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot write the report"):
+        report.write(made_up, tmp_path / "file" / "out", footer="v1")
+
+
+def test_images_without_a_browser_are_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("RETROMPI_BROWSER", raising=False)
+    paths, missing = export.images({}, tmp_path, ("png",))
+    assert paths == []
+    assert "RETROMPI_BROWSER" in missing
+    assert "\n" not in missing
+
+
+def test_images_refuse_an_unknown_format_and_a_broken_browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="png"):
+        export.images({}, tmp_path, ("pnj",))
+    fake = tmp_path / "browser"
+    fake.write_text("#!/bin/sh\necho no display >&2\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("RETROMPI_BROWSER", str(fake))
+    with pytest.raises(RetrompiError, match="no display"):
+        export.images({}, tmp_path, ("png",))
+
+
+@pytest.mark.skipif(export.browser() is None, reason="needs Chromium or Chrome")
+def test_images_are_images(made_up: Study, tmp_path: Path) -> None:
+    figure = report.study_figures(made_up)["shared-time"]
+    paths, missing = export.images({"shared-time": figure}, tmp_path, ("png", "svg"), scale=1)
+    assert missing == ""
+    assert [p.name for p in paths] == ["shared-time.png", "shared-time.svg"]
+    assert paths[0].read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in paths[1].read_text(encoding="utf-8")
+    assert "BF-SM-03" in paths[1].read_text(encoding="utf-8")
+
+
+# --- the study, without an engine ---
+
+
+class Shelf:
+    """Stands for a store: counts what is asked of it."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[str, list[Mapping[str, Any]], tuple[int, ...]]] = []
+
+    def add_verdicts(self, paper: str, rows: list[Mapping[str, Any]], run_ids: tuple[int, ...] = ()) -> int:
+        self.kept.append((paper, rows, run_ids))
+        return 1
+
+
+@pytest.fixture
+def no_engine(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    asked: list[tuple[Any, ...]] = []
+    rows = made_up_points()
+
+    def pingpong(store: Any, model: str, platform: str, mode: str, sizes: Any, *, fresh: bool) -> experiment.Found:
+        asked.append(("pingpong", model, platform, mode, fresh))
+        keys = ("size_B", "time_us", "bandwidth_MBps", "repetitions")
+        mine = [{k: r[k] for k in keys} for r in rows if (r["model"], r["mode"]) == (model, mode)]
+        return experiment.Found(7, mine, not fresh)
+
+    def explain(store: Any, model: str, platform: str, mode: str, size: int, *, fresh: bool) -> experiment.Found:
+        asked.append(("explain", model, mode, size, fresh))
+        return experiment.Found(8, [{"stage": "copy", "process": "rank 0", "seconds": 0.5, "ps": None}], not fresh)
+
+    monkeypatch.setattr(experiment, "pingpong", pingpong)
+    monkeypatch.setattr(experiment, "explain", explain)
+    monkeypatch.setattr(study, "_startup", lambda store, model, plan, fresh: (99, FACTS["startup"][model], not fresh))
+    monkeypatch.setattr(study, "_parameters", lambda plan: {"wmpi": {"packet": 131072.0}})
+    return asked
+
+
+def test_run_paper_asks_for_everything_once_and_keeps_the_verdicts(no_engine: list[tuple[Any, ...]]) -> None:
+    shelf, seen = Shelf(), []
+    got = study.run_paper("baker-fox-long", shelf, fresh=True, progress=lambda *a: seen.append(a))  # type: ignore[arg-type]
+    curves = [a for a in no_engine if a[0] == "pingpong"]
+    assert sorted(a[1:4:2] for a in curves) == sorted((m, mode) for m in PLAN.models for mode in PLAN.modes)
+    assert len(no_engine) == len(set(no_engine)) == 6 + len(PLAN.anatomy)
+    assert len(seen) == len(got.runs) == got.simulated == 9 + len(PLAN.anatomy)
+    assert [s[0] for s in seen] == list(range(1, len(seen) + 1))
+    ((paper, rows, runs),) = shelf.kept
+    assert paper == "baker-fox"
+    assert [r["id"] for r in rows] == [c.id for c in claims.by_paper("baker-fox")]
+    assert runs == got.runs
+    assert [p["size_B"] for p in got.points[: len(PLAN.sizes)]] == list(PLAN.sizes)
+    assert {v.id: v.verdict for v in got.verdicts}["BF-SM-05"] == "pass"
+    assert got.anatomy[0]["total_s"] == 0.5
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_run_paper_again_is_the_same_and_simulates_nothing() -> None:
+    one, two = (study.run_paper("baker-fox", Shelf(), keep=False) for _ in range(2))  # type: ignore[arg-type]
+    assert one.simulated == 0
+    assert one.points == two.points
+    assert one.verdicts == two.verdicts
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_run_paper_passes_a_failure_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: Any, **kwargs: Any) -> experiment.Found:
+        raise RetrompiError("the engine stopped")
+
+    monkeypatch.setattr(experiment, "explain", broken)
+    shelf = Shelf()
+    with pytest.raises(RetrompiError, match="the engine stopped"):
+        study.run_paper("baker-fox", shelf)  # type: ignore[arg-type]
+    assert shelf.kept == []
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_judge_all_has_every_row_of_the_reference() -> None:
+    got = study.run_paper("baker-fox", Shelf(), keep=False)  # type: ignore[arg-type]
+    every = study.judge_all([got])
+    assert [v.id for v in every] == [c.id for c in claims.load()]
+    assert {v.verdict for v in every if v.id.startswith(("KB-", "LW-", "HW-"))} == {"unjudged"}

@@ -1,0 +1,199 @@
+"""A model's contract: parameters, fits, overrides, and what was read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrompi import registry
+from retrompi.errors import InputError, UsageError
+from retrompi.runtime import Param, RuntimeModel, Values, check_read, model_values, parse_sets, resolve
+
+
+@pytest.fixture
+def model(toy: Path) -> type[RuntimeModel]:
+    return registry.model(str(toy))
+
+
+@pytest.fixture
+def variant(toy: Path) -> type[RuntimeModel]:
+    return registry.model(f"{toy}:spinning")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"source": "somewhere"}, "must begin paper: doc: code: fit: assumed:"),
+        ({"source": "paper:"}, "must begin"),
+        ({"default": "16"}, "has no unit"),
+        ({"default": "16 KB"}, "ambiguous"),
+        ({"unit": "furlong"}, "the unit 'furlong' valid: B, s,"),
+        ({"unit": "choice"}, "needs choices"),
+        ({"help": " "}, "the help is empty"),
+        ({"low": "32 KiB"}, "outside range 32 KiB..?"),
+        ({"high": "8 KiB"}, "outside range ?..8 KiB"),
+        ({"high": "8 s"}, "wrong unit 's'"),
+        ({"choices": ("a", "b")}, "is no choice; valid: a, b"),
+    ],
+)
+def test_a_wrong_param_fails_where_it_is_declared(arguments: dict[str, Any], says: str) -> None:
+    given: dict[str, Any] = {"default": "16 KiB", "unit": "B", "help": "packet", "source": "assumed: test"} | arguments
+    with pytest.raises(ValueError, match="") as caught:
+        Param(given.pop("default"), given.pop("unit"), given.pop("help"), **given)
+    assert says in str(caught.value)
+
+
+def test_plain_numbers_and_choices() -> None:
+    assert Param(2, "count", "copies", source="assumed: test").parse("2") == 2
+    assert Param(0.25, "probability", "loss", source="assumed: test").parse("5%") == 0.05
+    assert Param("spin", "choice", "wait", source="assumed: test", choices=("spin", "block")).unit == "choice"
+
+
+def test_a_model_needs_its_texts() -> None:
+    with pytest.raises(ValueError, match="'years' is missing"):
+        type("M", (RuntimeModel,), {"name": "m", "title": "t", "version": "1", "summary": "s"})
+    with pytest.raises(ValueError, match="variant_note"):
+        type("M", (RuntimeModel,), {"name": "m:x", "title": "t", "version": "1", "years": "1997", "summary": "s"})
+
+
+def test_defaults(model: type[RuntimeModel]) -> None:
+    values = model_values(model)
+    assert values.as_dict() == {"packet": 16384, "call": 1e-5, "wait": "block"}
+    assert values.settings["call"].source == "assumed: not fitted yet (range 5 us..50 us)"
+    assert [row["name"] for row in values.describe()] == ["packet", "call", "wait"]
+
+
+def test_values_note_what_was_read(model: type[RuntimeModel]) -> None:
+    values = model_values(model, ["packet=1MiB"])
+    assert values.unread() == ["packet", "call", "wait"] and values.unread_overrides() == ["packet"]
+    assert values.packet == 2**20 and values["call"] == 1e-5
+    assert values.unread() == ["wait"] and values.unread_overrides() == []
+    assert dict(model_values(model)) == model_values(model).as_dict()
+    with pytest.raises(AttributeError, match="no parameter 'packt'; did you mean 'packet'"):
+        _ = values.packt
+    with pytest.raises(KeyError):
+        _ = values["packt"]
+
+
+def test_a_variant_overrides_only_what_differs(model: type[RuntimeModel], variant: type[RuntimeModel]) -> None:
+    assert variant.variant_of == "toy" and list(variant.params()) == list(model.params())
+    assert variant.params()["packet"] is model.params()["packet"]
+    assert model_values(variant).as_dict() == {**model_values(model).as_dict(), "wait": "spin"}
+    assert variant.hash() != model.hash()
+
+
+def test_overrides_reach_model_and_platform(model: type[RuntimeModel], variant: type[RuntimeModel]) -> None:
+    values, room = resolve(
+        model, "nt-pair", ["toy.packet=1MiB", "wait=spin", "platform.host.cores=2", "platform.server.quantum=20ms"]
+    )
+    assert (values.packet, values.wait) == (2**20, "spin")  # outside the sourced range: that is what a what-if is for
+    assert values.settings["packet"].overridden
+    assert values.settings["packet"].source == "assumed: set by the user (was 16 KiB, assumed: for tests)"
+    assert [h.cores for h in room.hosts] == [2, 2] and [h.quantum for h in room.hosts] == [0.02, 0.04]
+    for key in ("toy.packet", "toy:spinning.packet", "spinning.packet", "packet"):
+        assert resolve(variant, "nt-pair", {key: "2 KiB"})[0].packet == 2048
+    assert resolve(model, "nt-pair", ["packet=1KiB", "toy.packet=2KiB"])[0].packet == 2048
+
+
+@pytest.mark.parametrize(
+    ("item", "says"),
+    [
+        ("packt=1KiB", "model 'toy' has no parameter 'packt'; did you mean 'packet'? valid: call, packet, wait"),
+        ("toy.packt=1KiB", "did you mean 'toy.packet'?"),
+        ("other.packet=1KiB", "no parameter 'other.packet'; did you mean 'toy.packet'?"),
+        ("packet=1", "packet: '1' has no unit"),
+        ("packet=1MB", "packet: '1MB': the unit 'MB' is ambiguous"),
+        ("toy.packet=5ms", "toy.packet: '5ms' has the wrong unit 'ms'; accepted: B, kB, KiB, MiB, GiB"),
+        ("wait=spinn", "wait: 'spinn' is no choice; did you mean 'spin'?"),
+        ("platform.host.qantum=1ms", "did you mean 'platform.host.quantum'?"),
+        ("platform=1", "no parameter 'platform'"),
+        ("packet", "is not KEY=VALUE"),
+        ("=1", "is not KEY=VALUE"),
+        ("packet=", "is not KEY=VALUE"),
+    ],
+)
+def test_wrong_overrides(model: type[RuntimeModel], item: str, says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        resolve(model, "nt-pair", [item])
+    assert says in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_parse_sets() -> None:
+    assert parse_sets([" a = 1 ", "b=c=d", "a=2"]) == {"a": "2", "b": "c=d"}
+    assert parse_sets({"a": " 1 "}) == {"a": "1"}
+
+
+@given(st.text(max_size=40))
+def test_any_override_is_accepted_or_one_line(text: str) -> None:
+    class Plain(RuntimeModel):
+        name, title, version, years, summary = "plain", "t", "1", "1997", "s"
+        packet = Param("16 KiB", "B", "packet", source="assumed: test")
+
+    try:
+        resolve(Plain, "nt-pair", [text])
+    except UsageError as error:
+        assert error.exit_code == 2
+
+
+def test_an_override_without_effect_is_an_error(model: type[RuntimeModel]) -> None:
+    values, room = resolve(model, "nt-pair", ["call=20us"])
+    with pytest.raises(UsageError, match=r"--set toy.call has no effect"):
+        check_read(values)
+    model().compile(values, room, [0, 0])
+    check_read(values, room, [0, 0])
+    _, room = resolve(model, "nt-pair", ["platform.workstation.quantum=20ms"])
+    with pytest.raises(UsageError, match="no rank runs on 'workstation'"):
+        check_read(values, room, [0, 0])
+    check_read(values, room, [0, 1])
+    _, room = resolve(model, "nt-pair", ["platform.host.quantum=20ms", "platform.link.bandwidth=10Mbps"])
+    check_read(values, room, [0, 0])
+
+
+FIT = """
+[toy.values]
+call = "12.5 us"
+[toy.residuals]
+"BF-SM-01" = 0.0
+["toy:spinning".values]
+call = "30 us"
+"""
+
+
+def test_a_fit_gives_the_value(toy: Path, model: type[RuntimeModel], variant: type[RuntimeModel]) -> None:
+    (toy / "fit.toml").write_text(FIT)
+    assert model_values(model).call == 12.5e-6
+    assert model_values(model).settings["call"].source == "fit:fit.toml [toy]"
+    assert model_values(variant).call == 30e-6
+    assert resolve(model, "nt-pair", ["call=20us"])[0].call == 20e-6
+    before = model.hash()
+    (toy / "fit.toml").write_text('[toy.values]\ncall = "13.5 us"\n')  # another length is another file even within a tick
+    assert model_values(model).call == 13.5e-6
+    assert model_values(variant).call == 13.5e-6  # the variant has no fit of its own: its parent's
+    assert model.hash() != before
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[toy.values]\ncall = "60 us"', "lies outside its range 5 us..50 us"),
+        ('[toy.values]\ncall = "60"', "has no unit"),
+        ('[toy.values]\ncal = "6 us"', "does not exist; did you mean 'call'?"),
+        ('[toy.values]\npacket = "6 KiB"', "is not a fitted parameter"),
+        ("[toy", "cannot read this fit"),
+        ("toy = 1", "must be a table"),
+    ],
+)
+def test_a_wrong_fit_is_told_by_file(toy: Path, model: type[RuntimeModel], text: str, says: str) -> None:
+    (toy / "fit.toml").write_text(text)
+    with pytest.raises(InputError) as caught:
+        model_values(model)
+    assert str(caught.value).startswith(str(toy / "fit.toml")) and says in str(caught.value)
+
+
+def test_compile_must_be_defined() -> None:
+    with pytest.raises(NotImplementedError):
+        RuntimeModel.compile(object(), Values("m", {}, {}), registry.platform("nt-pair"), [0])  # type: ignore[arg-type]

@@ -1,0 +1,110 @@
+"""Experiments: every shipped one names what exists, and a wrong file is told by line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import reference_ids
+
+from retrompi import registry, scenario
+from retrompi.errors import InputError, UsageError
+from retrompi.runtime import resolve
+from retrompi.scenario import Scenario
+
+NAMES = registry.scenario_names()
+CURVES = [f"bf-{m}-{mode}" for m in ("winmpich", "wmpi", "hpvm") for mode in ("shared", "distributed")]
+
+
+@pytest.fixture(params=NAMES)
+def one(request: pytest.FixtureRequest) -> Scenario:
+    return registry.scenario(request.param)
+
+
+def test_shipped() -> None:
+    assert set(CURVES) <= set(NAMES)
+    assert {"hpvm-workstation", "hpvm-two-cpus", "wmpi-fast-ethernet"} <= set(NAMES)
+
+
+def test_contract(one: Scenario) -> None:
+    assert one.path is not None and one.name == one.path.stem
+    room = registry.platform(one.platform)
+    assert room.placement(one.mode)
+    values, _ = resolve(registry.model(one.model), room, one.sets)
+    assert values.as_dict()
+    assert set(one.claims) <= reference_ids()
+    assert one.expect and one.summary
+    assert one.what_if or one.claims
+    assert one.generator == "pingpong" or (one.trace is not None and one.trace.exists())
+
+
+def test_the_claims_of_the_six_curves_are_all_their_checkable_claims() -> None:
+    named = {c for name in CURVES for c in registry.scenario(name).claims}
+    from retrompi.validate import load
+
+    wanted = {c.id for c in load() if c.id.startswith(("BF-SM-", "BF-DM-")) and c.use in ("calibrate", "validate")}
+    assert wanted - named <= {"BF-DM-16"}, "only the claim about the link belongs to no runtime"
+
+
+GOOD = """
+name = "mine"
+title = "t"
+summary = "s"
+reproduces = "what-if: mine"
+model = "wmpi"
+platform = "nt-pair"
+mode = "shared"
+[trace]
+generator = "pingpong"
+sizes = "0,1KiB"
+repetitions = 3
+[set]
+"platform.host.cores" = 2
+"""
+
+
+def test_load_and_hash(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(GOOD)
+    one = registry.scenario(str(file))
+    assert one.sizes == (0, 1024) and one.repetitions == 3 and one.sets == {"platform.host.cores": "2"} and one.what_if
+    file.write_text(GOOD.replace('title = "t"', 'title = "another"'))
+    assert scenario.load(file).hash == one.hash
+    file.write_text(GOOD.replace("1KiB", "2KiB"))
+    assert scenario.load(file).hash != one.hash
+    file.write_text(GOOD.replace('generator = "pingpong"\nsizes = "0,1KiB"\nrepetitions = 3', 'file = "a.ti"'))
+    with pytest.raises(InputError, match=r"no trace a\.ti"):
+        scenario.load(file)
+    (tmp_path / "a.ti").write_text("0 init\n")
+    assert scenario.load(file).trace == (tmp_path / "a.ti").resolve()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ('model = "wmpi"', 'modell = "wmpi"', 6, "unknown key 'modell'; did you mean 'model'?"),
+        ('model = "wmpi"', "", None, "'model' is missing"),
+        ('mode = "shared"', "mode = 3", 8, "'mode' is missing or not a text"),
+        ("pingpong", "pingpon", 10, "no generator 'pingpon'; did you mean 'pingpong'?"),
+        ("1KiB", "1KB", 11, "ambiguous"),
+        ("repetitions = 3", "repetitions = 0", 12, "whole number from 1 on"),
+        ("repetitions = 3", "repititions = 3", 12, "did you mean 'repetitions'?"),
+        ("[trace]", "[trace", 9, "not valid TOML"),
+        ('generator = "pingpong"', "", 9, "either a generator or a file"),
+        ('name = "mine"', 'name = "mine"\nseed = -1', 3, "'seed' is not a whole number"),
+        ('name = "mine"', 'name = "mine"\nclaims = "BF-SM-01"', 3, "'claims' is not a list"),
+        ('"platform.host.cores" = 2', "platform.host.cores = 2", 13, "'set' is a table of quoted keys"),
+    ],
+)
+def test_a_wrong_file_is_told_by_line(tmp_path: Path, old: str, new: str, line: int | None, says: str) -> None:
+    file = tmp_path / "mine.toml"
+    assert old in GOOD
+    file.write_text(GOOD.replace(old, new))
+    with pytest.raises(InputError) as caught:
+        scenario.load(file)
+    assert says in str(caught.value) and caught.value.line == line
+
+
+def test_unknown_scenario() -> None:
+    with pytest.raises(UsageError, match="did you mean 'bf-wmpi-shared'"):
+        registry.scenario("bf-wmpi-share")
