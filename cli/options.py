@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -136,13 +137,12 @@ def _silent(done: int, total: int, what: str = "") -> None:
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
     """A progress bar on a terminal's stderr, nothing elsewhere; yields ``report(done, total, what)``."""
-    stream = click.get_text_stream("stderr")
-    if not stream.isatty():
+    if not sys.stderr.isatty():
         yield _silent
         return
     state: dict[str, Any] = {"at": 0, "what": ""}
     bar: Any = click.progressbar(
-        length=1000, label=label, file=stream, item_show_func=lambda item: state["what"], show_pos=False
+        length=1000, label=label, file=sys.stderr, item_show_func=lambda item: state["what"], show_pos=False
     )
     with bar:
 

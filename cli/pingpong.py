@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-
 from retrompi.cli.options import (
     csv_option,
     debug_option,
@@ -18,6 +17,7 @@ from retrompi.cli.options import (
     store_option,
 )
 from retrompi.cli.output import Column, emit, note
+
 from retrompi.units import format_bytes, format_time, parse_sizes
 
 COLUMNS = (

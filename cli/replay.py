@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import click
-
 from retrompi.cli.options import (
     csv_option,
     debug_option,
@@ -20,6 +19,7 @@ from retrompi.cli.options import (
     store_option,
 )
 from retrompi.cli.output import Column, emit, note, print_json, time_column
+
 from retrompi.units import format_bytes, format_time, parse
 
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
@@ -43,6 +43,14 @@ COLUMNS = (
 @platform_option
 @mode_option("distributed")
 @click.option("--np", "ranks", type=click.IntRange(1), help="Number of ranks (default: what the trace has).")
+@click.option(
+    "--undefined-source",
+    type=click.Choice(["refuse", "any", "null"]),
+    default="refuse",
+    show_default=True,
+    help="What a receive from -333 is: SMPI writes it for a wildcard and for MPI_PROC_NULL.",
+)
+@click.option("--partial", is_flag=True, help="Accept ranks that are cut before finalize.")
 @click.option("--limit", metavar="TIME", help="End the job after so much simulated time, e.g. 10s (outcome timeout).")
 @click.option("--startup", is_flag=True, help="Start the job first as the runtime did; that may fail.")
 @set_option
@@ -60,6 +68,8 @@ def command(
     platform: str,
     mode: str,
     ranks: int | None,
+    undefined_source: Literal["refuse", "any", "null"],
+    partial: bool,
     limit: str | None,
     startup: bool,
     sets: tuple[str, ...],
@@ -77,12 +87,13 @@ def command(
     from retrompi import experiment, registry
 
     registry.model(model), registry.platform(platform).placement(mode)
-    store_ = open_for(ctx, store)
     from retrompi import traces
 
+    read = traces.read(trace, np=ranks, undefined_source=undefined_source, partial=partial)
+    store_ = open_for(ctx, store)
     found = experiment.replay(
         store_,
-        traces.read(trace, np=ranks),
+        read,
         trace,
         model,
         platform,

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-
 from retrompi.cli.options import csv_option, debug_option, fresh_option, json_option, open_for, progress, store_option
 from retrompi.cli.output import Column, as_text, emit
 
@@ -38,12 +37,17 @@ def published(row: Mapping[str, Any]) -> str:
     return as_text(low) if low == high else f"{as_text(low)}..{as_text(high)}"
 
 
-def print_verdicts(verdicts: Sequence[Verdict], *, as_json: bool, as_csv: bool) -> None:
-    """The verdicts as JSON, CSV, or a table with a count for fit and held-out claims below it."""
+def print_verdicts(verdicts: Sequence[Verdict], *, as_json: bool, as_csv: bool, all_rows: bool = False) -> None:
+    """The verdicts as JSON, CSV, or a table with a count for fit and held-out claims below it.
+
+    The table has what was judged and what is excluded; ``all_rows`` adds the rest. JSON and CSV have everything.
+    """
     from retrompi.validate import summary
 
     rows = [v.row() for v in verdicts]
-    shown = rows if as_json or as_csv else [{**row, "published": published(row)} for row in rows if _judges(row)]
+    shown: list[dict[str, Any]] = rows
+    if not (as_json or as_csv):
+        shown = [{**row, "published": published(row)} for row in rows if all_rows or _interesting(row)]
     emit(shown, COLUMNS, as_json=as_json, as_csv=as_csv, keys=KEYS, empty="no claims to judge")
     if not (as_json or as_csv):
         click.echo("")
@@ -51,9 +55,8 @@ def print_verdicts(verdicts: Sequence[Verdict], *, as_json: bool, as_csv: bool) 
             click.echo(str(line))
 
 
-def _judges(row: Mapping[str, Any]) -> bool:
-    # Context rows define and explain; a table of verdicts is easier to read without them. JSON and CSV have all.
-    return bool(row["use"] != "context")
+def _interesting(row: Mapping[str, Any]) -> bool:
+    return bool(row["verdict"] != "unjudged" or row["use"] == "exclude")
 
 
 def studies(ctx: click.Context, paper: str | None, store: str | None, fresh: bool) -> list[Study]:
@@ -71,13 +74,22 @@ def studies(ctx: click.Context, paper: str | None, store: str | None, fresh: boo
 
 @click.command()
 @click.option("--paper", metavar="KEY", help="Only this paper's statements (default: all).")
+@click.option("--all", "all_rows", is_flag=True, help="List also what is not judged (not simulated yet, definitions).")
 @fresh_option
 @json_option
 @csv_option
 @store_option
 @debug_option
 @click.pass_context
-def command(ctx: click.Context, paper: str | None, fresh: bool, as_json: bool, as_csv: bool, store: str | None) -> None:
+def command(
+    ctx: click.Context,
+    paper: str | None,
+    all_rows: bool,
+    fresh: bool,
+    as_json: bool,
+    as_csv: bool,
+    store: str | None,
+) -> None:
     """Judge the published statements against simulated points.
 
     What is not in the store yet is simulated. Fit and held-out claims are counted apart. Ends with exit code 1
@@ -87,6 +99,6 @@ def command(ctx: click.Context, paper: str | None, fresh: bool, as_json: bool, a
 
     done = studies(ctx, paper, store, fresh)
     verdicts = done[0].verdicts if paper is not None else judge_all(done)
-    print_verdicts(verdicts, as_json=as_json, as_csv=as_csv)
+    print_verdicts(verdicts, as_json=as_json, as_csv=as_csv, all_rows=all_rows)
     if any(v.verdict == "fail" for v in verdicts):
         ctx.exit(1)

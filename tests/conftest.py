@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -51,73 +50,28 @@ def retrompi(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
 
 
 @dataclass
-class FakeEngine:
-    """Stands in for `retrompi.simulate`: answers at once and counts what it was asked."""
+class Watched:
+    """The engine, with every simulation counted, and failing on demand."""
 
     calls: list[str] = field(default_factory=list)
-    outcome: str = "completed"
-    detail: str = ""
-    waits: list[dict[str, Any]] = field(default_factory=list)
     fails: Exception | None = None
-
-    def _asked(self, what: str) -> None:
-        self.calls.append(what)
-        if self.fails is not None:
-            raise self.fails
-
-    def pingpong(
-        self, model: str, platform: str, mode: Any, sizes: list[int], *, sets: Any = (), seed: int = 1, reps: Any = None
-    ) -> list[dict[str, Any]]:
-        self._asked("pingpong")
-        slow = 2.0 if sets else 1.0
-        return [
-            {
-                "size_B": s,
-                "time_us": slow * (100.0 + s / 80),
-                "bandwidth_MBps": s / (slow * (100.0 + s / 80)),
-                "repetitions": reps or 10,
-            }
-            for s in sizes
-        ]
-
-    def explain(self, model: str, platform: str, mode: Any, size: int, sets: Any = ()) -> dict[str, Any]:
-        self._asked("explain")
-        ps = [("copy", "rank 0", 123_456_789), ("switch", "os", 15_000_001), ("copy", "rank 1", 7)]
-        stages = [{"stage": a, "process": b, "seconds": c / 1e12, "ps": c} for a, b, c in ps]
-        return {"total_s": sum(c for *_, c in ps) / 1e12, "stages": stages}
-
-    def run(self, model: str, platform: str, trace: Any, **options: Any) -> dict[str, Any]:
-        self._asked("run")
-        row = {"mpi_s": 0.5, "compute_s": 0.25, "sent": 1, "received": 1, "bytes_sent": 8, "bytes_received": 8}
-        return {
-            "outcome": self.outcome,
-            "detail": self.detail,
-            "time_s": 0.75,
-            "ranks": 2,
-            "actions": 6,
-            "messages": 2,
-            "bytes": 16,
-            "packets": 2,
-            "wall_s": 0.01,
-            "per_rank": [{"rank": r, "host": "server", "time_s": 0.75, **row} for r in range(2)],
-            "marks": [],
-            "anatomy": [],
-            "waits": self.waits,
-            "startup": [],
-        }
 
 
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
-    """Put a `FakeEngine` where `retrompi.simulate` is."""
-    fake = FakeEngine()
-    module = ModuleType("retrompi.simulate")
-    for name in ("pingpong", "explain", "run"):
-        setattr(module, name, getattr(fake, name))
-    monkeypatch.setitem(sys.modules, "retrompi.simulate", module)
-    # `from retrompi import simulate` looks at the package first.
-    monkeypatch.setattr(sys.modules["retrompi"], "simulate", module, raising=False)
-    return fake
+def engine(monkeypatch: pytest.MonkeyPatch) -> Watched:
+    """Watch `retrompi.simulate.run`, through which everything that simulates goes."""
+    from retrompi import simulate
+
+    watched, real = Watched(), simulate.run
+
+    def run(model: str, *arguments: Any, **options: Any) -> Any:
+        watched.calls.append(model)
+        if watched.fails is not None:
+            raise watched.fails
+        return real(model, *arguments, **options)
+
+    monkeypatch.setattr(simulate, "run", run)
+    return watched
 
 
 TOY_MODEL = '''

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -24,19 +25,23 @@ def test_shipped() -> None:
 
 
 def test_contract(room: platform.Platform) -> None:
-    assert room.path is not None and room.name == room.path.stem
+    assert room.path is not None
+    assert room.name == room.path.stem
     assert len({h.name for h in room.hosts}) == len(room.hosts)
     for host in room.hosts:
         for key in HOST_KEYS:
             assert isinstance(getattr(host, key), float)
             assert room.quantities[f"{host.name}.{key}"].value == getattr(host, key)
-        assert host.cores >= 1 and host.speed > 0 and host.l2 > host.l1
+        assert host.cores >= 1
+        assert host.speed > 0
+        assert host.l2 > host.l1
         assert host.copy_l1 >= host.copy_l2 >= host.copy_mem
         assert host.mss + 40 <= room.link.mtu  # 20 B of TCP and 20 B of IP
     for key in LINK_KEYS:
         assert getattr(room.link, key) == room.quantities[f"link.{key}"].value
     for row in room.describe():
-        assert row["source"].startswith(SOURCE_KINDS) and row["source"].partition(":")[2]
+        assert row["source"].startswith(SOURCE_KINDS)
+        assert row["source"].partition(":")[2]
         assert row["help"]
         assert row["low"] is None or row["low"] <= row["value"]
         assert row["high"] is None or row["value"] <= row["high"]
@@ -45,7 +50,8 @@ def test_contract(room: platform.Platform) -> None:
 def test_every_cited_source_exists(room: platform.Platform) -> None:
     assert room.path is not None
     cited = cited_ids(room.path.read_text(encoding="utf-8"))
-    assert cited and cited <= reference_ids(), cited - reference_ids()
+    assert cited
+    assert cited <= reference_ids(), cited - reference_ids()
     for row in room.describe():
         if row["source"].startswith(("paper:", "doc:")):
             assert cited_ids(row["source"]), row
@@ -62,7 +68,8 @@ def test_nt_pair_is_table_1() -> None:
 def test_nt_cluster_is_six_machines_on_a_hub() -> None:
     room = registry.platform("nt-cluster")
     assert [h.name for h in room.hosts] == ["n1", "n2", "n3", "n4", "n5", "n6"]
-    assert room.link.kind == "hub" and room.link.bandwidth == 1.25e6
+    assert room.link.kind == "hub"
+    assert room.link.bandwidth == 1.25e6
 
 
 def test_overrides() -> None:
@@ -146,7 +153,8 @@ def test_a_wrong_file_is_told_by_line(tmp_path: Path, old: str, new: str, at: st
     with pytest.raises(InputError) as caught:
         platform.load(file)
     assert str(caught.value).startswith(f"{file}:{_line_of(file, at)}: ")
-    assert says in str(caught.value) and "\n" not in str(caught.value)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_the_line_is_the_second_hosts(tmp_path: Path) -> None:
@@ -162,7 +170,8 @@ def test_any_other_toml_is_one_line(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(InputError) as caught:
         platform.load(file)
-    assert str(caught.value).startswith(str(file)) and "\n" not in str(caught.value)
+    assert str(caught.value).startswith(str(file))
+    assert "\n" not in str(caught.value)
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
@@ -181,9 +190,37 @@ def test_like_takes_a_host_from_another_platform(tmp_path: Path) -> None:
     file.write_text(f'{head}{host}[[host]]\nname = "b"\nlike = "a"\n[link]{link}', encoding="utf-8")
     room = platform.load(file)
     assert [h.cores for h in room.hosts] == [2, 2]
-    assert room.hosts[1].quantum == 0.04 and room.hosts[1].os == "Windows NT Workstation 4"
+    assert room.hosts[1].quantum == 0.04
+    assert room.hosts[1].os == "Windows NT Workstation 4"
     for wrong in ("nt-pear:server", "nt-pair:sever", "z", "mine:a"):
         file.write_text(f'{head}[[host]]\nname = "a"\nlike = "{wrong}"\n[link]{link}', encoding="utf-8")
         with pytest.raises(InputError) as caught:
             platform.load(file)
         assert caught.value.line == 7
+
+
+def test_a_fit_beside_the_file(tmp_path: Path) -> None:
+    file = _edited(tmp_path, "nic_rate = {", "nic_rate = { ", 2)
+    text = re.sub(r'(nic_rate = .*?source = )"[^"]*"', r'\1"fit:claims of the card"', file.read_text(encoding="utf-8"))
+    file.write_text(text, encoding="utf-8")
+    fit = tmp_path / "mine.fit.toml"
+    plain = platform.load(file)
+    assert plain.quantities["server.nic_rate"].source == "assumed: not fitted yet"
+    fit.write_text('[fit.values]\n"host.nic_rate" = "4 MB/s"\n')
+    fitted = platform.load(file)
+    assert [h.nic_rate for h in fitted.hosts] == [4e6, 4e6]
+    assert fitted.quantities["server.nic_rate"].source == "fit:claims of the card"
+    assert fitted.overridden == frozenset()
+    assert fitted.hash != plain.hash
+    for text, says in (
+        ('"host.nic_rate" = "40 MB/s"', "outside its sourced range"),
+        ('"host.nic_rat" = "4 MB/s"', "did you mean 'platform.host.nic_rate'?"),
+        ('"host.nic_rate" = "4"', "has no unit"),
+        ('"host.tick" = "5 ms"', "is not a fitted quantity"),
+        ("[", "cannot read this fit"),
+    ):
+        fit.write_text(f"[fit.values]\n{text}\n")
+        with pytest.raises(InputError) as caught:
+            platform.load(file)
+        assert str(caught.value).startswith(str(fit))
+        assert says in str(caught.value)

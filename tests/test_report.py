@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from retrompi.validate import claims, study, verdicts
+from retrompi.validate import claims, markdown, study, verdicts
 from retrompi.validate.study import Study
 
-from retrompi import experiment, report
+from retrompi import experiment, registry, report
 from retrompi.errors import InputError, RetrompiError, UsageError
 from retrompi.report import cards, export, figures, overlay, page
+from retrompi.runtime import resolve
+from retrompi.store import open_store
 
 PLAN = study.setup("baker-fox")
 STARTS = {"wmpi": (200.0, 90.0), "winmpich": (350.0, 20.0), "hpvm": (120_000.0, 0.5)}
@@ -186,10 +188,25 @@ def test_anatomy_bars_fill_the_whole(bars: list[list[tuple[str, float]]]) -> Non
         {"model": "wmpi", "mode": "shared", "size_B": i, "stages": [{"stage": s, "process": "p", "seconds": v} for s, v in bar]}
         for i, bar in enumerate(bars)
     ]
-    labels, shares, seconds = figures.anatomy_bars(anatomy)
+    labels, shares, seconds = figures.anatomy_bars(anatomy, figures.stage_order(anatomy))
     for i, (bar, _) in enumerate(zip(bars, labels, strict=True)):
         assert sum(values[i] for values in shares.values()) == pytest.approx(100)
         assert sum(values[i] for values in seconds.values()) == pytest.approx(sum(v for _, v in bar))
+
+
+def test_small_stages_are_drawn_together_and_colours_hold() -> None:
+    def entry(size: int, **stages: float) -> dict[str, Any]:
+        listed = [{"stage": k, "process": "p", "seconds": v} for k, v in stages.items()]
+        return {"model": "wmpi", "mode": "shared", "size_B": size, "stages": listed}
+
+    both = [entry(0, copy=1.0, tick=3.0, dust=0.001), entry(1, copy=9.0, wire=0.5, dust=0.001)]
+    order = figures.stage_order(both)
+    assert order == ["copy", "tick", "wire"]
+    _, shares, _ = figures.anatomy_bars(both, order)
+    assert list(shares) == [*order, figures.OTHER]
+    one = {t.name: t.marker.color for t in figures.anatomy_figure(both[:1], order=order).data}
+    two = {t.name: t.marker.color for t in figures.anatomy_figure(both[1:], order=order).data}
+    assert all(one[s] == two[s] for s in one.keys() & two.keys())
 
 
 # --- the page ---
@@ -276,6 +293,8 @@ def test_every_anomaly_points_at_things_that_exist() -> None:
         assert why.model in PLAN.models
         assert why.size is None or (why.model, why.mode, why.size) in PLAN.anatomy, why.title
         assert why.size is None or why.size in PLAN.sizes
+        # Published numbers come from the claims: prose repeats none.
+        assert not any(ch.isdigit() for ch in why.title + why.mechanism + why.text), why.title
 
 
 def test_setup_of_an_unknown_or_unmodelled_paper() -> None:
@@ -283,6 +302,33 @@ def test_setup_of_an_unknown_or_unmodelled_paper() -> None:
         study.setup("baker")
     with pytest.raises(UsageError, match="not modelled yet"):
         study.setup("hudson-wang")
+
+
+def test_a_fit_is_spelled_out_on_its_card() -> None:
+    told = cards.fit_rows(
+        {
+            "values": {"library": "50 us"},
+            "bounds": {"library": ["5 us", "90 us"]},
+            "residuals": {"BF-SM-01": [176.0, 165.0, 185.0, "microseconds", 0.1]},
+            "meta": {"seed": 1, "claims": ["a", "b"], "identifiability": {"library": "determined"}},
+        }
+    )
+    assert [(r["what"], r["name"], r["text"]) for r in told] == [
+        ("range", "library", "5 us – 90 us"),
+        ("residual", "BF-SM-01", "176 microseconds, published 165 – 185: +0.10 half ranges from the middle"),
+        ("meta", "seed", "1"),
+        ("meta", "claims", "a, b"),
+        ("identifiability", "library", "determined"),
+    ]
+
+
+def test_every_model_of_the_study_has_a_card() -> None:
+    for name in PLAN.models:
+        card = cards.model_card(name, PLAN.platform)
+        assert card.name == name
+        assert card.rows
+        assert all(r["source"] and r["help"] for r in card.rows)
+    assert any(r["name"] == "server.quantum" for r in cards.platform_rows(PLAN.platform))
 
 
 # --- files ---
@@ -423,3 +469,64 @@ def test_judge_all_has_every_row_of_the_reference() -> None:
     every = study.judge_all([got])
     assert [v.id for v in every] == [c.id for c in claims.load()]
     assert {v.verdict for v in every if v.id.startswith(("KB-", "LW-", "HW-"))} == {"unjudged"}
+
+
+def test_a_small_study_for_real_and_again_from_the_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Engine, store and judge together, on two sizes: the second time nothing is simulated and nothing differs."""
+    small = replace(PLAN, sizes=(0, 1024), anatomy=PLAN.anatomy[:1], starts=20)
+    monkeypatch.setattr(study, "setup", lambda paper: small)
+    store = open_store(tmp_path / "runs.db")
+    one = study.run_paper("baker-fox", store)
+    two = study.run_paper("baker-fox", store)
+    assert (one.simulated, two.simulated) == (len(one.runs), 0)
+    assert one.points == two.points
+    assert one.verdicts == two.verdicts
+    assert one.anatomy == two.anatomy
+    assert one.facts == two.facts
+    assert {p["run_id"] for p in one.points} <= set(one.runs)
+    fresh = study.run_paper("baker-fox", store, fresh=True, keep=False)
+    assert [p["time_us"] for p in fresh.points] == [p["time_us"] for p in one.points]
+    assert [v["verdict"] for v in store.verdicts("baker-fox")] == [v.verdict for v in one.verdicts]
+    pages = [report.write(s, tmp_path / name).page.read_bytes() for name, s in (("a", one), ("b", two))]
+    assert pages[0] == pages[1]
+
+
+# --- documents that are generated or promise something ---
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("part", ["readings", "checks"])
+def test_validation_page_is_up_to_date(part: str, tmp_path: Path) -> None:
+    copy = tmp_path / "validation.md"
+    copy.write_text((ROOT / "docs" / "validation.md").read_text(encoding="utf-8"), encoding="utf-8")
+    wanted = markdown.reading_table() if part == "readings" else markdown.check_table()
+    assert not markdown.fill(copy, part, wanted), "run: python -m retrompi.validate.markdown docs/validation.md"
+
+
+def test_fill_refuses_a_missing_part(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("nothing", encoding="utf-8")
+    with pytest.raises(InputError, match="<!-- x -->"):
+        markdown.fill(tmp_path / "a.md", "x", "text")
+
+
+def test_verdict_table_counts_apart_and_names_reasons(made_up: Study) -> None:
+    table = markdown.verdict_table(made_up.verdicts)
+    assert table.startswith("- fit: ")
+    assert "- held out: " in table
+    assert "| BF-DM-09 | exclude | unjudged |" in table
+    assert "BF-FUN-03, BF-FUN-04" in table
+    assert all(line.count("|") == 8 for line in table.replace("\\|", "").splitlines() if line.startswith("| "))
+
+
+def test_readme_begins_with_the_flow_and_its_model_works(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text.splitlines()[0] == "`traces → models → platforms → engine → store → validate, report`"
+    code = text.split("```python\n")[1].split("```")[0]
+    (tmp_path / "mailbox").mkdir()
+    (tmp_path / "mailbox" / "__init__.py").write_text(code, encoding="utf-8")
+    model, room = registry.model(str(tmp_path / "mailbox")), registry.platform("nt-pair")
+    values, changed = resolve(model, room)
+    rows = model().compile(values, changed, [0, 1])
+    assert [hop["medium"] for hop in rows["remote"]] == ["stream"]
+    assert values.unread() == []

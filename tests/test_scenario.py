@@ -27,13 +27,15 @@ def test_shipped() -> None:
 
 
 def test_contract(one: Scenario) -> None:
-    assert one.path is not None and one.name == one.path.stem
+    assert one.path is not None
+    assert one.name == one.path.stem
     room = registry.platform(one.platform)
     assert room.placement(one.mode)
     values, _ = resolve(registry.model(one.model), room, one.sets)
     assert values.as_dict()
     assert set(one.claims) <= reference_ids()
-    assert one.expect and one.summary
+    assert one.expect
+    assert one.summary
     assert one.what_if or one.claims
     assert one.generator == "pingpong" or (one.trace is not None and one.trace.exists())
 
@@ -67,7 +69,10 @@ def test_load_and_hash(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(GOOD)
     one = registry.scenario(str(file))
-    assert one.sizes == (0, 1024) and one.repetitions == 3 and one.sets == {"platform.host.cores": "2"} and one.what_if
+    assert one.sizes == (0, 1024)
+    assert one.repetitions == 3
+    assert one.sets == {"platform.host.cores": "2"}
+    assert one.what_if
     file.write_text(GOOD.replace('title = "t"', 'title = "another"'))
     assert scenario.load(file).hash == one.hash
     file.write_text(GOOD.replace("1KiB", "2KiB"))
@@ -102,7 +107,8 @@ def test_a_wrong_file_is_told_by_line(tmp_path: Path, old: str, new: str, line: 
     file.write_text(GOOD.replace(old, new))
     with pytest.raises(InputError) as caught:
         scenario.load(file)
-    assert says in str(caught.value) and caught.value.line == line
+    assert says in str(caught.value)
+    assert caught.value.line == line
 
 
 def test_unknown_scenario() -> None:

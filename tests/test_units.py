@@ -113,7 +113,8 @@ def test_any_text_is_sizes_or_one_line(text: str) -> None:
         sizes = units.parse_sizes(text)
     except UsageError:
         return
-    assert sizes and all(isinstance(s, int) and s >= 0 for s in sizes)
+    assert sizes
+    assert all(isinstance(s, int) and s >= 0 for s in sizes)
 
 
 @given(st.integers(0, 2**40))

@@ -11,10 +11,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from retrompi.errors import InputError
 from retrompi.validate.claims import checks, load
 from retrompi.validate.metrics import READINGS
 from retrompi.validate.verdicts import Verdict, summary
+
+from retrompi.errors import InputError
 
 __all__ = ["check_table", "fill", "reading_table", "verdict_table"]
 
@@ -45,7 +46,14 @@ def check_table() -> str:
     return _table(
         ("claim", "use", "system", "what is published", "check", "reading"),
         (
-            (c.id, c.use, c.system, f"{c.observable}: {c.value}", _how(c.id), " ".join(str(k.get("reading", k.get("why", ""))) for k in checks()[c.id]))
+            (
+                c.id,
+                c.use,
+                c.system,
+                f"{c.observable}: {c.value}",
+                _how(c.id),
+                " ".join(str(k.get("reading", k.get("why", ""))) for k in checks()[c.id]),
+            )
             for c in found
         ),
     )
@@ -85,8 +93,8 @@ def verdict_table(verdicts: Sequence[Verdict]) -> str:
 def fill(path: Path, name: str, text: str) -> bool:
     """Replace the part ``name`` of a file; returns whether it changed. InputError when the part is not there."""
     old = path.read_text(encoding="utf-8")
-    pattern = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(\n<!-- /{re.escape(name)} -->)", re.S)
-    new, count = pattern.subn(lambda m: m[1] + "\n" + text + "\n" + m[2], old)
+    pattern = re.compile(rf"(<!-- {re.escape(name)} -->).*?(<!-- /{re.escape(name)} -->)", re.S)
+    new, count = pattern.subn(lambda m: f"{m[1]}\n\n{text}\n\n{m[2]}", old)
     if count != 1:
         raise InputError(f"needs exactly one part '<!-- {name} -->' ... '<!-- /{name} -->', has {count}", path)
     if new != old:
@@ -96,8 +104,9 @@ def fill(path: Path, name: str, text: str) -> bool:
 
 def main(argv: Sequence[str]) -> int:
     """Fill every part of the file named by the first argument from the shipped tables and the store."""
-    from retrompi.store import open_store
     from retrompi.validate.study import run_paper, setups
+
+    from retrompi.store import open_store
 
     path = Path(argv[0])
     fill(path, "readings", reading_table())

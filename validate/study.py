@@ -168,7 +168,8 @@ def _jobs(store: Store, plan: Setup, fresh: bool) -> list[Job]:
         entry = {"model": model, "mode": mode, "size_B": size, "stages": stages, "run_id": got.run_id}
         return "anatomy", [{**entry, "total_s": sum(s["seconds"] for s in stages)}], got.run_id, got.found
 
-    jobs: list[Job] = [(f"{model} {mode}", partial(curve, model, mode)) for model in plan.models for mode in plan.modes]
+    # Runs between machines have the most events: begun first, they do not keep everybody waiting at the end.
+    jobs: list[Job] = [(f"{model} {mode}", partial(curve, model, mode)) for mode in reversed(plan.modes) for model in reversed(plan.models)]
     jobs += [(f"{model} start-up", partial(start, model)) for model in plan.models]
     jobs += [
         (f"{model} {mode} {units.format_bytes(size)} anatomy", partial(explain, model, mode, size)) for model, mode, size in plan.anatomy
@@ -196,9 +197,10 @@ def run_paper(paper: str, store: Store, fresh: bool = False, progress: Progress 
             # Nothing new is begun once one has failed or the user has had enough.
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    # In the order of the jobs, not of their ends: the same study is the same to the byte.
+    # In an order of their own, not of their ends: the same study is the same to the byte.
     done_jobs = [r for r in results if r is not None]
     points = [row for what, rows, _, _ in done_jobs if what == "points" for row in rows]
+    points.sort(key=lambda p: (plan.modes.index(p["mode"]), plan.models.index(p["model"])))
     anatomy = [row for what, rows, _, _ in done_jobs if what == "anatomy" for row in rows]
     facts: dict[str, Any] = {
         "machines": plan.machines,

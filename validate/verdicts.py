@@ -484,6 +484,9 @@ def _verdict(claim: Claim, data: Data) -> Verdict:
     ranked = [f for f in findings if f.ok is False] + [f for f in findings if isinstance(f.observed, float)] + findings
     shown = ranked[0] if ranked else Finding(None, None)
     texts = [f.observed for f in findings if isinstance(f.observed, str) and f is not shown]
+    observed = shown.observed
+    if isinstance(observed, str):  # words beside words; a number stands alone
+        observed, texts = "; ".join([observed, *texts]), []
     low, high = (shown.low, shown.high) if shown.low is not None or shown.unit else (claim.low, claim.high)
     number = shown.observed if isinstance(shown.observed, float) else None
     distance = None if number is None or low is None or high is None else residual(number, low, high)
@@ -492,13 +495,13 @@ def _verdict(claim: Claim, data: Data) -> Verdict:
         system=claim.system,
         use=claim.use,
         verdict=word,
-        observed=shown.observed,
+        observed=observed,
         low=low,
         high=high,
         unit=shown.unit or (claim.unit if claim.unit != "-" else ""),
-        note="; ".join(notes + texts),
+        note="; ".join(dict.fromkeys(notes + texts)),
         observable=claim.observable,
-        published=claim.value,
+        published=f"{claim.value} {claim.unit}" if claim.kind == "quant" and claim.unit != "-" else claim.value,
         residual=distance,
         reading=" ".join(str(c["reading"]) for c in entries if "reading" in c),
         contradiction=claim.note,
@@ -559,9 +562,10 @@ class Summary:
         return self.passed + self.failed
 
     def __str__(self) -> str:
-        word = {"calibrate": "fit", "validate": "held out"}.get(self.use, self.use)
-        share = f" ({self.passed / self.judged:.0%})" if self.judged else ""
-        return f"{word}: {self.passed} of {self.judged} pass{share}, {self.unjudged} unjudged"
+        word = {"calibrate": "fit", "validate": "held out", "exclude": "excluded"}.get(self.use, self.use)
+        if not self.judged:
+            return f"{word}: {self.unjudged} not judged"
+        return f"{word}: {self.passed} of {self.judged} pass ({self.passed / self.judged:.0%}), {self.unjudged} not judged"
 
 
 def summary(verdicts: Sequence[Verdict]) -> list[Summary]:

@@ -196,6 +196,34 @@ class Platform:
                 changed[path] = replace(
                     old, value=value, text=text, source=f"assumed: set by the user (was {old.text}, {old.source})"
                 )
+        return replace(self._changed(changed, kind), overridden=self.overridden | set(changed))
+
+    def with_fit(self, file: Path) -> Platform:
+        """A copy with what a calibration found (``[fit.values]``, keys as in `with_overrides`) for ``fit:`` quantities.
+
+        Raises InputError when a value is not of a fitted quantity or lies outside its sourced range.
+        """
+        try:
+            given = tomllib.loads(file.read_text(encoding="utf-8"))["fit"]["values"].items()
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"cannot read this fit: {error}; make it again with 'retrompi calibrate'", file) from None
+        changed: dict[str, Quantity] = {}
+        for key, text in given:
+            try:
+                for path in self._paths(key):
+                    old = self.quantities[path]
+                    if not old.source.startswith("fit:"):
+                        raise UsageError(f"'{key}' is not a fitted quantity of platform '{self.name}'")
+                    value = _checked(path.rpartition(".")[2], str(text), old.unit, key)
+                    slack = 1e-6 * value  # the text is rounded
+                    if (old.low is not None and value < old.low - slack) or (old.high is not None and value > old.high + slack):
+                        raise UsageError(f"{key} = {text} lies outside its sourced range")
+                    changed[path] = replace(old, value=value, text=str(text))
+            except UsageError as error:
+                raise InputError(str(error), file) from None
+        return self._changed(changed, self.link.kind)
+
+    def _changed(self, changed: Mapping[str, Quantity], kind: str) -> Platform:
         values: dict[str, dict[str, Any]] = {}
         for path, quantity in changed.items():
             owner, _, name = path.partition(".")
@@ -206,7 +234,6 @@ class Platform:
             hosts=hosts,
             link=replace(self.link, kind=kind, **values.get("link", {})),
             quantities={**self.quantities, **changed},
-            overridden=self.overridden | set(changed),
         )
 
     def _paths(self, key: str) -> list[str]:
@@ -333,7 +360,7 @@ class _Reader:
             other = platforms_dir() / f"{file}.toml"
         if not other.is_file() or other.resolve() in self.loading:
             raise self.fail(f"like = '{like}': no platform '{file}' to take a host from", "like", index)
-        platform = _Reader(other, (*self.loading, other.resolve())).platform()
+        platform = _loaded(other, (*self.loading, other.resolve()))
         try:
             source = platform.host(name)
         except UsageError as error:
@@ -397,11 +424,27 @@ def _reason(error: Exception) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)
 
 
+def _loaded(file: Path, loading: tuple[Path, ...]) -> Platform:
+    """The platform of ``file`` with its fit; a quantity that waits for one says so in its source."""
+    room = _Reader(file, loading).platform()
+    fit = file.with_name(f"{file.stem}.fit.toml")
+    fitted = room.with_fit(fit) if fit.is_file() else room
+    unfitted = {
+        path: replace(q, source="assumed: not fitted yet")
+        for path, q in fitted.quantities.items()
+        if q.source.startswith("fit:") and q is room.quantities[path]
+    }
+    return replace(fitted, quantities={**fitted.quantities, **unfitted})
+
+
 def load(path: str | Path) -> Platform:
-    """Read the platform in ``path``; raises InputError with file and line when it is wrong."""
+    """Read the platform in ``path`` and its fit, ``<stem>.fit.toml`` beside it, where there is one.
+
+    Raises InputError with file and line when one of them is wrong.
+    """
     file = Path(path)
     try:
-        return _Reader(file, (file.resolve(),)).platform()
+        return _loaded(file, (file.resolve(),))
     except RetrompiError:
         raise
     except (KeyError, TypeError, AttributeError) as error:  # TOML of the wrong shape: [host] for [[host]] and so on

@@ -145,7 +145,7 @@ def model(name_or_path: str) -> type[RuntimeModel]:
 
 
 def _toml_files(folder: Path) -> dict[str, Path]:
-    return {file.stem: file for file in sorted(folder.glob("*.toml"))}
+    return {file.stem: file for file in sorted(folder.glob("*.toml")) if not file.name.endswith(".fit.toml")}
 
 
 def _toml(kind: str, folder: Path, name_or_path: str) -> Path:

@@ -14,13 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from random import Random
 from typing import Any, ClassVar
 
 from retrompi import units
 from retrompi.errors import InputError, UsageError, nearest
 from retrompi.platform import SOURCE_KINDS, Platform
 
-__all__ = ["Param", "RuntimeModel", "Setting", "Values", "check_read", "fit_tables", "model_values",
+__all__ = ["Param", "RuntimeModel", "Setting", "StartStep", "Values", "check_read", "fit_tables", "model_values",
            "parse_sets", "resolve"]  # fmt: skip
 
 _STRING_UNITS = ("choice", "str")
@@ -100,6 +101,18 @@ class Param:
         return f"range {low}..{high}"
 
 
+@dataclass(frozen=True, slots=True)
+class StartStep:
+    """One step of starting a job: what a person must do, which windows and daemons it leaves, how long it takes."""
+
+    step: str
+    manual: int = 0
+    windows: int = 0
+    daemons: int = 0
+    seconds: float = 0.0
+    note: str = ""
+
+
 class RuntimeModel:
     """An MPI implementation of its time. Subclasses declare the texts below, `Param` attributes and `compile`."""
 
@@ -110,6 +123,8 @@ class RuntimeModel:
     summary: ClassVar[str]
     variant_of: ClassVar[str | None] = None
     variant_note: ClassVar[str] = ""
+    fits_platform: ClassVar[tuple[str, ...]] = ()
+    """Keys of every host (``nic_rate``) that a calibration of this model determines as well."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -150,7 +165,13 @@ class RuntimeModel:
 
     def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
         """The engine's rows for this runtime. ``placement[r]`` is the index in ``platform.hosts`` of rank r."""
-        raise NotImplementedError(f"model '{self.name}' does not define compile")
+        raise NotImplementedError(f"model class {type(self).__name__} does not define compile")
+
+    def startup(
+        self, p: Values, platform: Platform, placement: list[int], draw: Random
+    ) -> tuple[list[StartStep], str]:
+        """How a job is started: its steps, and why this start failed (empty when it did not), drawn from ``draw``."""
+        return [], ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,15 +292,17 @@ def _fitted(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]
         file = model.folder() / "fit.toml"
         for key, text in tables[name].get("values", {}).items():
             param = klass.params().get(key)
-            if param is None or not param.fitted:
-                problem = "does not exist" if param is None else "is not a fitted parameter"
-                raise InputError(f"[{name}.values] {key} {problem}{nearest(key, klass.params())}", file)
+            stale = "; the fit is older than the model: delete it and run 'retrompi calibrate'"
+            if param is None:
+                raise InputError(f"[{name}.values] {key} does not exist{nearest(key, klass.params())}{stale}", file)
+            if not param.fitted:
+                raise InputError(f"[{name}.values] {key} is not a fitted parameter{stale}", file)
             try:
                 value = param.parse(str(text))
             except UsageError as error:
                 raise InputError(f"[{name}.values] {key}: {error}", file) from None
             if not param.inside(value):
-                raise InputError(f"[{name}.values] {key} = {text} lies outside its {param.range_text}", file)
+                raise InputError(f"[{name}.values] {key} = {text} lies outside its {param.range_text}{stale}", file)
             if key not in found and params[key] is param:
                 found[key] = (value, str(text), f"fit:fit.toml [{name}]")
     return found

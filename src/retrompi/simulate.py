@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from retrompi import registry
@@ -25,6 +25,7 @@ __all__ = ["MODES", "Result", "SimulationEnded", "compile_model", "explain", "pi
 
 Sets = Mapping[str, str] | Sequence[str]
 Mode = str | Sequence[int]
+Repetitions = int | Mapping[int, int] | Callable[[int], int] | None
 MODES = ("shared", "distributed")
 FIDELITIES = ("mechanism",)
 PS = 1e-12
@@ -93,6 +94,7 @@ def compile_model(model: str, platform: str, mode: Mode, ranks: int, sets: Sets 
     values, room = resolve(cls, registry.platform(platform), sets)
     placement = place(room, mode, ranks)
     rows = cls().compile(values, room, placement)
+    cls().startup(values, room, placement, random.Random(0))  # what only starting a job reads is no idle override either
     check_read(values, room, placement)
     return rows, room, placement
 
@@ -213,7 +215,7 @@ def pingpong(
     *,
     sets: Sets = (),
     seed: int = 1,
-    reps: int | None = None,
+    reps: Repetitions = None,
     anatomy: bool = False,
     server: ForkServer | None = None,
 ) -> list[dict[str, Any]]:
@@ -271,8 +273,8 @@ def explain(model: str, platform: str, mode: Mode, size: int, sets: Sets = (), *
 
 def start(cls: type[RuntimeModel], values: Any, platform: Platform, placement: Sequence[int], seed: int) -> dict[str, Any]:
     """One start of a job: its steps (step, manual, windows, daemons, seconds, note) and whether it failed."""
-    steps, reason = cls().startup(values, platform, placement, random.Random(seed))
-    return {"steps": steps, "failed": bool(reason), "reason": reason}
+    steps, reason = cls().startup(values, platform, list(placement), random.Random(seed))
+    return {"steps": [asdict(s) for s in steps], "failed": bool(reason), "reason": reason}
 
 
 def startup(model: str, platform: str, n: int, seeds: Sequence[int], sets: Sets = ()) -> dict[str, Any]:

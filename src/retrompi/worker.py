@@ -96,16 +96,16 @@ class ForkServer:
             self._process = None
 
 
-_shared: ForkServer | None = None
+_local = threading.local()
 
 
 def shared_server() -> ForkServer:
-    """The server of this process, started with the first simulation and ended with the process."""
-    global _shared
-    if _shared is None:
-        _shared = ForkServer()
-        atexit.register(_shared.close)
-    return _shared
+    """The calling thread's server, started with its first simulation and ended with the process."""
+    server: ForkServer | None = getattr(_local, "server", None)
+    if server is None:
+        server = _local.server = ForkServer()
+        atexit.register(server.close)
+    return server
 
 
 def _child(config: dict[str, Any], trace: Any, out: int) -> None:

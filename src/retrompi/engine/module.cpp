@@ -129,6 +129,7 @@ HopSpec hop(const py::dict& d) {
   h.sndbuf = r.integer("sndbuf");
   h.rcvbuf = r.integer("rcvbuf");
   h.nagle = r.num("nagle") != 0;
+  h.header_write = r.num("header_write") != 0;
   h.credits = static_cast<int32_t>(r.integer("credits"));
   h.call = r.ps("call");
   h.window = static_cast<int32_t>(r.integer("window"));

@@ -65,7 +65,7 @@ struct HopSpec {
   int32_t slots = 0;          // Ring
   int64_t pool = 0, prefix = 0;  // Pool: bytes a host, bytes of the allocator before each buffer
   int64_t sndbuf = 0, rcvbuf = 0;  // Stream; 0: the host's
-  bool nagle = false;
+  bool nagle = false, header_write = false;  // header_write: header and data in two writes
   int32_t credits = 0;        // packets a sender may have outstanding before the receiver takes them in; 0: no such limit
   Ps call = 0;                // library and system cost of one socket call beside the bare system call
   int32_t window = 1, retries = 0;  // Datagram

@@ -37,9 +37,12 @@ class StreamChan final : public Chan {
     }
     frames_.push_back(f);
     ++world.count.packets;
+    int64_t piece = spec.header_write && p.bytes > 0 && p.first ? spec.header : left;  // what the current write still holds
     while (left > 0) {
       co_await from.until([this] { return room() > 0; }, spec.space_wait, spec.progress);
-      const int64_t n = std::min(left, room());
+      if (piece == 0) piece = left;
+      const int64_t n = std::min(piece, room());
+      piece -= n;
       const Ps call = h.spec.syscall + h.scaled(spec.call);
       const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(h.copy_time(n, working_set(p))));
       if (world.anatomy.on) {

@@ -1,50 +1,46 @@
 // The parser. Lines are taken apart in place: no string is made unless a message is written.
-#include "trace_parser.hpp"
-
 #include <cstring>
 #include <limits>
+
+#include "trace_parser.hpp"
 
 namespace retrompi {
 namespace parsing {
 
-void Parser::at_most(const Word& word, size_t most) {
-  if (args_.size() <= most)
-    return;
+void Parser::at_most(const Word &word, size_t most) {
+  if (args_.size() <= most) return;
   // A word among the surplus is two lines run together, not a field of a newer SMPI.
   for (size_t i = most; i < args_.size(); ++i) {
     double value = 0;
-    if (!to_double(args_[i], value))
-      fail("unexpected " + quoted(args_[i]) + " after the arguments of " + quoted(word.name));
+    if (!to_double(args_[i], value)) fail("unexpected " + quoted(args_[i]) + " after the arguments of " + quoted(word.name));
   }
   warn(word.name, "surplus arguments are ignored, as SMPI does");
 }
 
-void Parser::read(const Source& source) {
+void Parser::read(const Source &source) {
   source_ = &source;
   line_ = 0;
-  const char* p = source.text.data();
-  const char* const end = p + source.text.size();
+  const char *p = source.text.data();
+  const char *const end = p + source.text.size();
   if (source.rank >= 0) {
-    auto& actions = trace_.ranks[static_cast<size_t>(source.rank)];
+    auto &actions = trace_.ranks[static_cast<size_t>(source.rank)];
     actions.reserve(static_cast<size_t>(std::count(p, end, '\n')) + 1);
   }
   bool any = false;
   while (p < end) {
-    if (line_ == std::numeric_limits<uint32_t>::max())
-      fail("more than 4294967295 lines");
+    if (line_ == std::numeric_limits<uint32_t>::max()) fail("more than 4294967295 lines");
     ++line_;
-    const auto* newline = static_cast<const char*>(std::memchr(p, '\n', static_cast<size_t>(end - p)));
+    const auto *newline = static_cast<const char *>(std::memchr(p, '\n', static_cast<size_t>(end - p)));
     terminated_ = newline != nullptr;
-    const char* stop = terminated_ ? newline : end;
-    while (p < stop && is_blank(*p))
-      ++p;
+    const char *stop = terminated_ ? newline : end;
+    while (p < stop && is_blank(*p)) ++p;
     if (p < stop) {
       if (*p == '#') {
         comment(p + 1, stop);
       } else {
         line(p, stop);
         any = true;
-        const RankState& s = state_[static_cast<size_t>(rank_)];
+        const RankState &s = state_[static_cast<size_t>(rank_)];
         if (!terminated_ && s.init && !s.finalize && !options_.partial)
           throw TraceError(source.name, line_, "the file ends inside this line and before 'finalize': it looks truncated");
       }
@@ -52,53 +48,44 @@ void Parser::read(const Source& source) {
     p = terminated_ ? newline + 1 : end;
   }
   terminated_ = true;
-  if (!any)
-    throw TraceError(source.name, 0, "no action in it: the file is empty");
+  if (!any) throw TraceError(source.name, 0, "no action in it: the file is empty");
   if (source.rank >= 0 && state_[static_cast<size_t>(source.rank)].last_line == 0)
     throw TraceError(source.name, 0, "no action of rank " + std::to_string(source.rank) + " in it, only of other ranks");
 }
 
 // `# mark LABEL` or `# RANK mark LABEL`; every other comment is one.
-void Parser::comment(const char* p, const char* end) {
+void Parser::comment(const char *p, const char *end) {
   const auto skip = [&] {
-    while (p < end && is_blank(*p))
-      ++p;
+    while (p < end && is_blank(*p)) ++p;
   };
   const auto token = [&] {
-    const char* start = p;
-    while (p < end && !is_blank(*p))
-      ++p;
+    const char *start = p;
+    while (p < end && !is_blank(*p)) ++p;
     return std::string_view(start, static_cast<size_t>(p - start));
   };
   skip();
   std::string_view word = token();
-  int32_t rank = std::max(source_->rank, 0); // in a shared file a mark without a rank is rank 0's
+  int32_t rank = std::max(source_->rank, 0);  // in a shared file a mark without a rank is rank 0's
   bool named = false;
   if (digits_only(word)) {
     named = to_int(word, rank);
     skip();
     word = token();
-    if (word == "mark" && !named)
-      fail("the rank of a mark is not an integer");
+    if (word == "mark" && !named) fail("the rank of a mark is not an integer");
   }
-  if (word != "mark")
-    return;
+  if (word != "mark") return;
   skip();
-  while (end > p && is_blank(end[-1]))
-    --end;
-  if (p == end)
-    return;
-  if (rank >= n_)
-    fail("the rank of a mark, " + std::to_string(rank) + ", is out of range 0.." + std::to_string(n_ - 1));
+  while (end > p && is_blank(end[-1])) --end;
+  if (p == end) return;
+  if (rank >= n_) fail("the rank of a mark, " + std::to_string(rank) + ", is out of range 0.." + std::to_string(n_ - 1));
   if (source_->rank >= 0 && rank != source_->rank) {
     rank_ = source_->rank;
     warn("mark", "the mark is of rank " + std::to_string(rank) + " in the file of rank " + std::to_string(source_->rank) + ": ignored");
     return;
   }
   const std::string_view label(p, static_cast<size_t>(end - p));
-  if (!is_text(label))
-    fail("the label of the mark, " + quoted(label) + ", is not printable UTF-8");
-  auto& labels = trace_.labels;
+  if (!is_text(label)) fail("the label of the mark, " + quoted(label) + ", is not printable UTF-8");
+  auto &labels = trace_.labels;
   // Every rank may carry the same few labels: look among the latest before adding one.
   size_t at = labels.size();
   for (size_t i = labels.size(), tried = 0; i > 0 && tried < 64; --i, ++tried)
@@ -106,8 +93,7 @@ void Parser::comment(const char* p, const char* end) {
       at = i - 1;
       break;
     }
-  if (at == labels.size())
-    labels.emplace_back(label);
+  if (at == labels.size()) labels.emplace_back(label);
   Action a;
   a.op = Op::Mark;
   a.tag = static_cast<int32_t>(at);
@@ -115,13 +101,12 @@ void Parser::comment(const char* p, const char* end) {
   trace_.ranks[static_cast<size_t>(rank)].push_back(a);
 }
 
-void Parser::line(const char* p, const char* end) {
+void Parser::line(const char *p, const char *end) {
   args_.clear();
   std::string_view first, name;
   for (size_t i = 0; p < end; ++i) {
-    const char* start = p;
-    while (p < end && !is_blank(*p))
-      ++p;
+    const char *start = p;
+    while (p < end && !is_blank(*p)) ++p;
     const std::string_view token(start, static_cast<size_t>(p - start));
     if (i == 0)
       first = token;
@@ -129,25 +114,22 @@ void Parser::line(const char* p, const char* end) {
       name = token;
     else
       args_.push_back(token);
-    while (p < end && is_blank(*p))
-      ++p;
+    while (p < end && is_blank(*p)) ++p;
   }
   int32_t rank = 0;
-  if (!to_int(first, rank))
-    fail("a line begins with its rank, " + quoted(first) + " is not an integer");
+  if (!to_int(first, rank)) fail("a line begins with its rank, " + quoted(first) + " is not an integer");
   rank_ = member(rank, first, "rank");
-  if (name.empty())
-    fail("no action after the rank: expected 'RANK ACTION ARGUMENTS'");
+  if (name.empty()) fail("no action after the rank: expected 'RANK ACTION ARGUMENTS'");
   if (source_->rank >= 0 && rank != source_->rank) {
     rank_ = source_->rank;
-    warn(name.substr(0, 40), "a line of rank " + std::to_string(rank) + " in the file of rank " + std::to_string(source_->rank) + ": ignored, as SMPI does");
+    warn(name.substr(0, 40),
+         "a line of rank " + std::to_string(rank) + " in the file of rank " + std::to_string(source_->rank) + ": ignored, as SMPI does");
     return;
   }
-  const Word* word = find_word(name);
-  if (word == nullptr)
-    fail("unknown action " + quoted(name) + suggestion(name));
+  const Word *word = find_word(name);
+  if (word == nullptr) fail("unknown action " + quoted(name) + suggestion(name));
 
-  RankState& state = state_[static_cast<size_t>(rank_)];
+  RankState &state = state_[static_cast<size_t>(rank_)];
   state.last_line = line_;
   state.source = source_;
   if (state.finalize && word->form != Form::Compute && word->form != Form::Sleep && word->form != Form::Ignored && word->form != Form::Location)
@@ -158,57 +140,54 @@ void Parser::line(const char* p, const char* end) {
   a.line = line_;
   bool keep = true;
   switch (word->form) {
-  case Form::Refused:
-    refuse(word->name, word->reason);
-    return;
-  case Form::Ignored:
-    if (word->name != "comm_size")
-      warn(word->name, "is accepted and ignored, as SMPI does: collectives run on all ranks");
-    return;
-  case Form::Location:
-    need(*word, 2, "FILE LINE");
-    return;
-  case Form::Request:
-    request(*word, a, keep);
-    break;
-  case Form::Recv:
-  case Form::Probe: {
-    const bool probe = word->form == Form::Probe;
-    need(*word, probe ? 2 : 3, probe ? "SRC TAG" : "SRC TAG COUNT [TYPE]");
-    keep = source_rank(0, word->name, a.peer);
-    a.tag = tag(1, true);
-    if (!probe) {
-      const int64_t elements = count(2, "count", true);
-      a.bytes = bytes(elements, type(3), word->name);
-      if (elements < 0) {
-        a.flags |= FLAG_UNKNOWN_COUNT;
-        a.bytes = -1;
+    case Form::Refused:
+      refuse(word->name, word->reason);
+      return;
+    case Form::Ignored:
+      if (word->name != "comm_size") warn(word->name, "is accepted and ignored, as SMPI does: collectives run on all ranks");
+      return;
+    case Form::Location:
+      need(*word, 2, "FILE LINE");
+      return;
+    case Form::Request:
+      request(*word, a, keep);
+      break;
+    case Form::Recv:
+    case Form::Probe: {
+      const bool probe = word->form == Form::Probe;
+      need(*word, probe ? 2 : 3, probe ? "SRC TAG" : "SRC TAG COUNT [TYPE]");
+      keep = source_rank(0, word->name, a.peer);
+      a.tag = tag(1, true);
+      if (!probe) {
+        const int64_t elements = count(2, "count", true);
+        a.bytes = bytes(elements, type(3), word->name);
+        if (elements < 0) {
+          a.flags |= FLAG_UNKNOWN_COUNT;
+          a.bytes = -1;
+        }
       }
+      at_most(*word, probe ? 2 : 4);
+      break;
     }
-    at_most(*word, probe ? 2 : 4);
-    break;
+    case Form::Sendrecv: {
+      need(*word, 6, "SCOUNT DST RCOUNT SRC STYPE RTYPE");
+      a.peer = destination(1);
+      keep = source_rank(3, word->name, a.peer2);
+      a.bytes = bytes(count(0, "count sent"), type(4), word->name, a.peer != PROC_NULL);
+      a.bytes2 = bytes(count(2, "count received"), type(5), word->name, a.peer2 != PROC_NULL);
+      at_most(*word, 6);
+      break;
+    }
+    default:
+      arguments(*word, a);
   }
-  case Form::Sendrecv: {
-    need(*word, 6, "SCOUNT DST RCOUNT SRC STYPE RTYPE");
-    a.peer = destination(1);
-    keep = source_rank(3, word->name, a.peer2);
-    a.bytes = bytes(count(0, "count sent"), type(4), word->name, a.peer != PROC_NULL);
-    a.bytes2 = bytes(count(2, "count received"), type(5), word->name, a.peer2 != PROC_NULL);
-    at_most(*word, 6);
-    break;
-  }
-  default:
-    arguments(*word, a);
-  }
-  if (!keep)
-    return;
-  auto& actions = trace_.ranks[static_cast<size_t>(rank_)];
-  if (is_collective(a.op))
-    state.collectives.push_back(static_cast<uint32_t>(actions.size()));
+  if (!keep) return;
+  auto &actions = trace_.ranks[static_cast<size_t>(rank_)];
+  if (is_collective(a.op)) state.collectives.push_back(static_cast<uint32_t>(actions.size()));
   actions.push_back(a);
 }
 
-void Parser::request(const Word& word, Action& a, bool& keep) {
+void Parser::request(const Word &word, Action &a, bool &keep) {
   need(word, 3, "SRC DST TAG");
   // Which end is this rank decides what -333 at the other one means; both ends may be this rank.
   const int32_t src = integer(0, "source");
@@ -228,122 +207,118 @@ void Parser::request(const Word& word, Action& a, bool& keep) {
   else
     a.peer = src;
   a.peer2 = receiving ? dst : destination(1);
-  if (tag_value < 0 && tag_value != ANY_TAG)
-    fail("tag " + quoted(args_[2]) + " is negative");
+  if (tag_value < 0 && tag_value != ANY_TAG) fail("tag " + quoted(args_[2]) + " is negative");
   a.tag = tag_value;
   at_most(word, 3);
 }
 
-void Parser::arguments(const Word& word, Action& a) {
-  RankState& state = state_[static_cast<size_t>(rank_)];
+void Parser::arguments(const Word &word, Action &a) {
+  RankState &state = state_[static_cast<size_t>(rank_)];
   switch (word.form) {
-  case Form::Bare:
-    if (a.op == Op::Init) {
-      state.init = true;
-      // SMPI: an argument of init marks the old traces whose sizes are counts of doubles
-      state.default_type = args_.empty() ? TYPE_BYTE : TYPE_DOUBLE;
+    case Form::Bare:
+      if (a.op == Op::Init) {
+        state.init = true;
+        // SMPI: an argument of init marks the old traces whose sizes are counts of doubles
+        state.default_type = args_.empty() ? TYPE_BYTE : TYPE_DOUBLE;
+        at_most(word, 1);
+        return;
+      }
+      if (a.op == Op::Finalize) state.finalize = true;
+      at_most(word, 0);
+      return;
+    case Form::Compute:
+      need(word, 1, "FLOPS");
+      a.amount = amount(0, "amount of computation");
       at_most(word, 1);
       return;
-    }
-    if (a.op == Op::Finalize)
-      state.finalize = true;
-    at_most(word, 0);
-    return;
-  case Form::Compute:
-    need(word, 1, "FLOPS");
-    a.amount = amount(0, "amount of computation");
-    at_most(word, 1);
-    return;
-  case Form::Sleep:
-    need(word, 1, "SECONDS");
-    a.amount = amount(0, "duration");
-    at_most(word, 1);
-    return;
-  case Form::Send:
-    need(word, 3, "DST TAG COUNT [TYPE]");
-    a.peer = destination(0);
-    a.tag = tag(1, false);
-    a.bytes = bytes(count(2, "count"), type(3), word.name, a.peer != PROC_NULL);
-    at_most(word, 4);
-    return;
-  case Form::All:
-    a.bytes = args_.empty() ? -1 : count(0, "count");
-    at_most(word, 1);
-    return;
-  default:
-    collective(word, a);
+    case Form::Sleep:
+      need(word, 1, "SECONDS");
+      a.amount = amount(0, "duration");
+      at_most(word, 1);
+      return;
+    case Form::Send:
+      need(word, 3, "DST TAG COUNT [TYPE]");
+      a.peer = destination(0);
+      a.tag = tag(1, false);
+      a.bytes = bytes(count(2, "count"), type(3), word.name, a.peer != PROC_NULL);
+      at_most(word, 4);
+      return;
+    case Form::All:
+      a.bytes = args_.empty() ? -1 : count(0, "count");
+      at_most(word, 1);
+      return;
+    default:
+      collective(word, a);
   }
 }
 
 void Parser::finish() {
-  const bool any_finalize = std::any_of(state_.begin(), state_.end(), [](const RankState& s) { return s.finalize; });
+  const bool any_finalize = std::any_of(state_.begin(), state_.end(), [](const RankState &s) { return s.finalize; });
   for (size_t r = 0; r < state_.size(); ++r) {
-    const RankState& s = state_[r];
+    const RankState &s = state_[r];
     rank_ = static_cast<int32_t>(r);
     line_ = s.last_line;
-    if (s.last_line == 0)
-      warn("", "no line of rank " + std::to_string(r) + ": it does nothing");
-    if (!s.init || s.finalize)
-      continue;
+    if (s.last_line == 0) warn("", "no line of rank " + std::to_string(r) + ": it does nothing");
+    if (!s.init || s.finalize) continue;
     // Some programs exit without MPI_Finalize, then no rank has it. When others have it, this file was cut.
     if (any_finalize && !options_.partial)
-      throw TraceError(trace_.files[r], s.last_line,
-                       "rank " + std::to_string(r) + " begins with 'init' but ends without 'finalize', which other ranks have: the trace is truncated");
-    if (any_finalize)
-      warn("init", "rank " + std::to_string(r) + " ends without 'finalize'");
+      throw TraceError(
+          trace_.files[r], s.last_line,
+          "rank " + std::to_string(r) + " begins with 'init' but ends without 'finalize', which other ranks have: the trace is truncated");
+    if (any_finalize) warn("init", "rank " + std::to_string(r) + " ends without 'finalize'");
   }
-  const auto begun = std::find_if(state_.begin(), state_.end(), [](const RankState& s) { return s.init; });
+  const auto begun = std::find_if(state_.begin(), state_.end(), [](const RankState &s) { return s.init; });
   if (!any_finalize && begun != state_.end()) {
     rank_ = static_cast<int32_t>(begun - state_.begin());
     line_ = begun->last_line;
     warn("init", "no rank reaches 'finalize'");
   }
-  std::sort(ambiguous_.begin(), ambiguous_.end(), [](const Ambiguous& x, const Ambiguous& y) { return std::pair{x.rank, x.index} < std::pair{y.rank, y.index}; });
-  for (size_t i = 0; i < ambiguous_.size(); ++i)
-    resolve_rooted(i);
+  std::sort(ambiguous_.begin(), ambiguous_.end(), [](const Ambiguous &x, const Ambiguous &y) {
+    return std::pair{x.rank, x.index} < std::pair{y.rank, y.index};
+  });
+  for (size_t i = 0; i < ambiguous_.size(); ++i) resolve_rooted(i);
   compare_collectives();
 }
 
 // How many ranks a shared file has. A rank needs a line of its own, so a number beyond the count of lines is a mistake
 // and not a reason to make room for a million ranks.
-static int32_t ranks_of_shared(const Source& source) {
-  const char* p = source.text.data();
-  const char* const end = p + source.text.size();
+static int32_t ranks_of_shared(const Source &source) {
+  const char *p = source.text.data();
+  const char *const end = p + source.text.size();
   int32_t highest = -1;
   uint32_t line = 0, at = 0, used = 0;
   for (; p < end; ++p) {
     ++line;
-    while (p < end && is_blank(*p))
-      ++p;
+    while (p < end && is_blank(*p)) ++p;
     int64_t rank = 0;
-    const char* start = p;
-    while (p < end && *p >= '0' && *p <= '9' && rank < MAX_RANKS)
-      rank = rank * 10 + (*p++ - '0');
+    const char *start = p;
+    while (p < end && *p >= '0' && *p <= '9' && rank < MAX_RANKS) rank = rank * 10 + (*p++ - '0');
     if (p > start) {
       ++used;
       if (rank >= MAX_RANKS)
-        throw TraceError(source.name, line, "rank " + quoted(std::string_view(start, static_cast<size_t>(p - start))) + " is out of range 0.." + std::to_string(MAX_RANKS - 1));
+        throw TraceError(
+            source.name, line,
+            "rank " + quoted(std::string_view(start, static_cast<size_t>(p - start))) + " is out of range 0.." + std::to_string(MAX_RANKS - 1));
       if (rank > highest) {
         highest = static_cast<int32_t>(rank);
         at = line;
       }
     }
-    const auto* newline = static_cast<const char*>(std::memchr(p, '\n', static_cast<size_t>(end - p)));
-    if (newline == nullptr)
-      break;
+    const auto *newline = static_cast<const char *>(std::memchr(p, '\n', static_cast<size_t>(end - p)));
+    if (newline == nullptr) break;
     p = newline;
   }
   if (highest >= 0 && static_cast<uint32_t>(highest) >= used)
-    throw TraceError(source.name, at, "rank " + std::to_string(highest) + " is out of range: " + std::to_string(used) + " line" + (used == 1 ? "" : "s") +
-                                          " cannot be the trace of " + std::to_string(highest + 1) + " ranks (is this one rank's file of a larger trace?)");
-  return std::max(highest + 1, 1); // 1: nothing there, the parser says so
+    throw TraceError(source.name, at,
+                     "rank " + std::to_string(highest) + " is out of range: " + std::to_string(used) + " line" + (used == 1 ? "" : "s") +
+                         " cannot be the trace of " + std::to_string(highest + 1) + " ranks (is this one rank's file of a larger trace?)");
+  return std::max(highest + 1, 1);  // 1: nothing there, the parser says so
 }
 
-} // namespace parsing
+}  // namespace parsing
 
-Trace parse(std::span<const Source> sources, const ReadOptions& options) {
-  if (sources.empty())
-    throw TraceError("trace", 0, "no file to read");
+Trace parse(std::span<const Source> sources, const ReadOptions &options) {
+  if (sources.empty()) throw TraceError("trace", 0, "no file to read");
   if (options.ranks < 0 || options.ranks > parsing::MAX_RANKS || sources.size() > static_cast<size_t>(parsing::MAX_RANKS))
     throw TraceError(sources[0].name, 0, "the number of ranks must be 1.." + std::to_string(parsing::MAX_RANKS));
   Trace trace;
@@ -357,7 +332,7 @@ Trace parse(std::span<const Source> sources, const ReadOptions& options) {
     if (sources.size() != static_cast<size_t>(n))
       throw TraceError(sources[0].name, 0, "there are " + std::to_string(sources.size()) + " files, one a rank, for " + std::to_string(n) + " ranks");
     std::vector<bool> seen(static_cast<size_t>(n));
-    for (const Source& s : sources) {
+    for (const Source &s : sources) {
       if (s.rank < 0 || s.rank >= n || seen[static_cast<size_t>(s.rank)])
         throw TraceError(s.name, 0, "the files must be of ranks 0.." + std::to_string(n - 1) + ", each once");
       seen[static_cast<size_t>(s.rank)] = true;
@@ -365,10 +340,9 @@ Trace parse(std::span<const Source> sources, const ReadOptions& options) {
     }
   }
   parsing::Parser parser(trace, options);
-  for (const Source& s : sources)
-    parser.read(s);
+  for (const Source &s : sources) parser.read(s);
   parser.finish();
   return trace;
 }
 
-} // namespace retrompi
+}  // namespace retrompi

@@ -15,13 +15,54 @@
 namespace retrompi {
 
 enum class Op : uint8_t {
-  Init, Finalize, Compute, Sleep,
-  Send, Ssend, Bsend, Rsend, Isend, Issend, Ibsend, Irsend,
-  Recv, Irecv, Sendrecv,
-  Wait, Waitall, Waitany, Waitsome, Test, Testall, Testany, Testsome, Probe, Iprobe,
-  SendInit, SsendInit, BsendInit, RsendInit, RecvInit, Start, Startall, RequestFree,
-  Barrier, Bcast, Reduce, Allreduce, Scan, Exscan, ReduceScatter, Alltoall, Alltoallv,
-  Gather, Gatherv, Allgather, Allgatherv, Scatter, Scatterv,
+  Init,
+  Finalize,
+  Compute,
+  Sleep,
+  Send,
+  Ssend,
+  Bsend,
+  Rsend,
+  Isend,
+  Issend,
+  Ibsend,
+  Irsend,
+  Recv,
+  Irecv,
+  Sendrecv,
+  Wait,
+  Waitall,
+  Waitany,
+  Waitsome,
+  Test,
+  Testall,
+  Testany,
+  Testsome,
+  Probe,
+  Iprobe,
+  SendInit,
+  SsendInit,
+  BsendInit,
+  RsendInit,
+  RecvInit,
+  Start,
+  Startall,
+  RequestFree,
+  Barrier,
+  Bcast,
+  Reduce,
+  Allreduce,
+  Scan,
+  Exscan,
+  ReduceScatter,
+  Alltoall,
+  Alltoallv,
+  Gather,
+  Gatherv,
+  Allgather,
+  Allgatherv,
+  Scatter,
+  Scatterv,
   Mark
 };
 constexpr int OP_COUNT = static_cast<int>(Op::Mark) + 1;
@@ -34,7 +75,7 @@ constexpr int32_t PROC_NULL = -666;
 constexpr int32_t UNDEFINED = -333;
 
 // Action::flags
-constexpr uint8_t FLAG_UNKNOWN_COUNT = 1; // a receive with COUNT < 0: bytes is -1, any length fits (SMPI probes first)
+constexpr uint8_t FLAG_UNKNOWN_COUNT = 1;  // a receive with COUNT < 0: bytes is -1, any length fits (SMPI probes first)
 
 // One line of a trace. Which fields an action uses (others are 0, aux -1):
 //
@@ -46,7 +87,8 @@ constexpr uint8_t FLAG_UNKNOWN_COUNT = 1; // a receive with COUNT < 0: bytes is 
 //   Sendrecv                     peer destination, bytes sent; peer2 source, bytes2 of the receive buffer; tag 0 both ways
 //   Wait Test Start RequestFree  peer SRC, peer2 DST, tag: the key under which the request was filed,
 //                                (me, destination, tag) for sends and (source, me, tag) for receives, first in first out
-//   Waitall..Testsome Startall   every outstanding (Startall: inactive persistent) request of the rank; bytes the COUNT as
+//   Waitall Waitany Waitsome Testall Testany Testsome Startall
+//                                every outstanding (Startall: inactive persistent) request of the rank; bytes the COUNT as
 //                                written, -1 when there was none: for information only, as in SMPI
 //   Probe Iprobe                 peer source, tag
 //   Bcast                        bytes, peer2 root
@@ -69,17 +111,17 @@ struct Action {
   int32_t aux = -1;   // index in Trace::vec of a vector of byte counts, -1 none
   uint32_t line = 0;  // 1-based, in Trace::files[rank]
   int64_t bytes = 0;
-  int64_t bytes2 = 0; // the receiving side
-  double amount = 0;  // flops or seconds
+  int64_t bytes2 = 0;  // the receiving side
+  double amount = 0;   // flops or seconds
 };
 static_assert(sizeof(Action) == 48, "millions of these are held: keep it to 48 bytes");
 
 // What is wrong with a trace, and where. what() is "file:line: message" (no line: "file: message").
 class TraceError : public std::runtime_error {
-public:
+ public:
   TraceError(std::string file, size_t line, std::string message);
   std::string file;
-  size_t line; // 0: the file as a whole
+  size_t line;  // 0: the file as a whole
   std::string message;
 };
 
@@ -93,45 +135,49 @@ struct Remark {
 
 struct Trace {
   std::vector<std::vector<Action>> ranks;
-  std::vector<std::vector<int64_t>> vec; // byte counts of the vector collectives, Action::aux
-  std::vector<std::string> labels;       // Mark: tag is the index
-  std::vector<std::string> files;        // per rank, for messages
-  std::vector<Remark> refused;           // must be empty for a run; the first REMARK_LIMIT, refused_total counts all
-  std::vector<Remark> warned;            // harmless or doubtful, to be shown
+  std::vector<std::vector<int64_t>> vec;  // byte counts of the vector collectives, Action::aux
+  std::vector<std::string> labels;        // Mark: tag is the index
+  std::vector<std::string> files;         // per rank, for messages
+  std::vector<Remark> refused;            // must be empty for a run; the first REMARK_LIMIT, refused_total counts all
+  std::vector<Remark> warned;             // harmless or doubtful, to be shown
   size_t refused_total = 0;
   size_t warned_total = 0;
 
-  size_t actions() const;                // of all ranks, without marks
-  int64_t bytes_sent() const;            // payload of the sends of all ranks, point-to-point; persistent ones are not counted
-  std::string to_ti(size_t rank, bool shared = false) const; // the rank's lines, sizes in bytes (type code 6); reading them gives an equal trace
-  std::string where(size_t rank, const Action& a) const;     // "file:line"
+  size_t actions() const;                                     // of all ranks, without marks
+  int64_t bytes_sent() const;                                 // payload of the sends of all ranks, point-to-point; persistent ones are not counted
+  std::string to_ti(size_t rank, bool shared = false) const;  // the rank's lines, sizes in bytes (type code 6); reading them gives an equal trace
+  std::string where(size_t rank, const Action& a) const;      // "file:line"
   // A copy with marks before the first action at or after a line of a rank (line 0: at the start, past the end: at the end).
-  struct MarkAt { size_t rank; uint32_t line; std::string label; };
+  struct MarkAt {
+    size_t rank;
+    uint32_t line;
+    std::string label;
+  };
   Trace with_marks(std::vector<MarkAt> marks) const;
-  bool operator==(const Trace& other) const; // same actions; line numbers, file names and remarks do not count
+  bool operator==(const Trace& other) const;  // same actions; line numbers, file names and remarks do not count
 
-  std::string dump() const;                  // binary image, for handing a parsed trace to a worker process
-  static Trace load(std::string_view image); // TraceError when it is not one
+  std::string dump() const;                   // binary image, for handing a parsed trace to a worker process
+  static Trace load(std::string_view image);  // TraceError when it is not one
 };
 constexpr size_t REMARK_LIMIT = 1000;
 
-const char* op_name(Op op);     // as written in a trace: "sendRecv"
-size_t nearest_ops(std::string_view word, std::vector<std::string>& out); // known action names by edit distance, at most three
+const char* op_name(Op op);                                                // as written in a trace: "sendRecv"
+size_t nearest_ops(std::string_view word, std::vector<std::string>& out);  // known action names by edit distance, at most three
 
 struct Source {
   std::string_view text;
-  std::string name; // for messages
-  int32_t rank;     // the rank whose file it is; -1: shared by all ranks
+  std::string name;  // for messages
+  int32_t rank;      // the rank whose file it is; -1: shared by all ranks
 };
 
 struct ReadOptions {
-  int32_t ranks = 0; // 0: as many as there are files, or the highest rank of a shared file plus one
+  int32_t ranks = 0;  // 0: as many as there are files, or the highest rank of a shared file plus one
   enum class Undefined : uint8_t { Refuse, AnySource, ProcNull };
-  Undefined undefined_source = Undefined::Refuse; // what a receive from -333 is
-  bool partial = false; // accept a rank that begins with init and never reaches finalize
+  Undefined undefined_source = Undefined::Refuse;  // what a receive from -333 is
+  bool partial = false;                            // accept a rank that begins with init and never reaches finalize
 };
 
 // Throws TraceError for whatever is malformed. Lines that are well formed but not simulated go to Trace::refused.
 Trace parse(std::span<const Source> sources, const ReadOptions& options = {});
 
-} // namespace retrompi
+}  // namespace retrompi

@@ -10,10 +10,12 @@ namespace {
 constexpr const char* NBC = "non-blocking collectives are not simulated";
 constexpr const char* RMA = "one-sided communication is not simulated";
 constexpr const char* FILE_IO = "MPI-IO is not simulated";
-constexpr const char* START = "SMPI's tracer writes no line for MPI_Send_init and MPI_Recv_init, so which request this starts is lost; "
-                              "write 'sendInit'/'recvInit' and 'start SRC DST TAG'";
-constexpr const char* STARTALL = "SMPI's tracer writes no line for MPI_Send_init and MPI_Recv_init, so which requests this starts is lost; "
-                                 "write 'sendInit'/'recvInit' and 'startall'";
+constexpr const char* START =
+    "SMPI's tracer writes no line for MPI_Send_init and MPI_Recv_init, so which request this starts is lost; "
+    "write 'sendInit'/'recvInit' and 'start SRC DST TAG'";
+constexpr const char* STARTALL =
+    "SMPI's tracer writes no line for MPI_Send_init and MPI_Recv_init, so which requests this starts is lost; "
+    "write 'sendInit'/'recvInit' and 'startall'";
 
 // The first name of an operation is the one to_ti writes: SMPI's own where SMPI has one.
 constexpr Word WORDS[] = {
@@ -123,8 +125,7 @@ constexpr size_t SLOTS = 512;
 
 constexpr size_t slot(std::string_view s) {
   size_t h = s.size();
-  for (char c : s)
-    h = h * 31 + static_cast<unsigned char>(c);
+  for (char c : s) h = h * 31 + static_cast<unsigned char>(c);
   return h % SLOTS;
 }
 
@@ -133,8 +134,7 @@ constexpr std::array<uint8_t, SLOTS> build_table() {
   std::array<uint8_t, SLOTS> table{};
   for (size_t i = 0; i < std::size(WORDS); ++i) {
     size_t at = slot(WORDS[i].name);
-    while (table[at] != 0)
-      at = (at + 1) % SLOTS;
+    while (table[at] != 0) at = (at + 1) % SLOTS;
     table[at] = static_cast<uint8_t>(i + 1);
   }
   return table;
@@ -146,8 +146,7 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 // Levenshtein, case counting for nothing (SSend is Ssend); words here are short.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j)
-    row[j] = j;
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
     size_t diagonal = row[0];
     row[0] = i;
@@ -161,32 +160,28 @@ size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-} // namespace
+}  // namespace
 
 const Word* find_word(std::string_view name) {
-  if (name.empty() || name.size() > 24) // no name is longer: keeps garbage from being hashed at length
+  if (name.empty() || name.size() > 24)  // no name is longer: keeps garbage from being hashed at length
     return nullptr;
   for (size_t at = slot(name); TABLE[at] != 0; at = (at + 1) % SLOTS)
-    if (WORDS[TABLE[at] - 1].name == name)
-      return &WORDS[TABLE[at] - 1];
+    if (WORDS[TABLE[at] - 1].name == name) return &WORDS[TABLE[at] - 1];
   return nullptr;
 }
 
 std::string_view canonical_name(Op op) {
-  if (op == Op::Mark)
-    return "mark";
+  if (op == Op::Mark) return "mark";
   for (const Word& w : WORDS)
-    if (w.op == op)
-      return w.name;
+    if (w.op == op) return w.name;
   return "?";
 }
 
-const char* op_name(Op op) { return canonical_name(op).data(); } // literals: zero-terminated
+const char* op_name(Op op) { return canonical_name(op).data(); }  // literals: zero-terminated
 
 Form form_of(Op op) {
   for (const Word& w : WORDS)
-    if (w.op == op)
-      return w.form;
+    if (w.op == op) return w.form;
   return Form::Bare;
 }
 
@@ -194,16 +189,13 @@ bool is_collective(Op op) { return op >= Op::Barrier && op <= Op::Scatterv; }
 
 size_t nearest_ops(std::string_view word, std::vector<std::string>& out) {
   out.clear();
-  if (word.size() > 64)
-    return 0;
+  if (word.size() > 64) return 0;
   std::vector<std::pair<size_t, std::string_view>> near;
   for (const Word& w : WORDS)
     if (w.form != Form::Refused)
-      if (const size_t d = distance(word, w.name); d <= std::max<size_t>(1, w.name.size() / 3))
-        near.emplace_back(d, w.name);
+      if (const size_t d = distance(word, w.name); d <= std::max<size_t>(1, w.name.size() / 3)) near.emplace_back(d, w.name);
   std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (size_t i = 0; i < near.size() && i < 3; ++i)
-    out.emplace_back(near[i].second);
+  for (size_t i = 0; i < near.size() && i < 3; ++i) out.emplace_back(near[i].second);
   return out.size();
 }
 
@@ -212,8 +204,7 @@ std::string suggestion(std::string_view word) {
   if (nearest_ops(word, near) == 0)
     return "; known are init, finalize, compute, sleep, send, recv, isend, irecv, wait, waitall, barrier, bcast and others: docs/trace-format.md";
   std::string text = "; did you mean ";
-  for (size_t i = 0; i < near.size(); ++i)
-    text += (i == 0 ? "'" : i + 1 == near.size() ? " or '" : ", '") + near[i] + "'";
+  for (size_t i = 0; i < near.size(); ++i) text += (i == 0 ? "'" : i + 1 == near.size() ? " or '" : ", '") + near[i] + "'";
   return text + "?";
 }
 
@@ -240,8 +231,7 @@ bool is_text(std::string_view s) {
     const auto c = static_cast<unsigned char>(s[i]);
     size_t more = 0;
     uint32_t code = c;
-    if (c < 0x20 || c == 0x7f)
-      return false;
+    if (c < 0x20 || c == 0x7f) return false;
     if (c >= 0x80) {
       if (c >= 0xc2 && c <= 0xdf) {
         more = 1;
@@ -255,21 +245,18 @@ bool is_text(std::string_view s) {
       } else {
         return false;
       }
-      if (s.size() - i <= more)
-        return false;
+      if (s.size() - i <= more) return false;
       for (size_t k = 1; k <= more; ++k) {
         const auto d = static_cast<unsigned char>(s[i + k]);
-        if ((d & 0xc0) != 0x80)
-          return false;
+        if ((d & 0xc0) != 0x80) return false;
         code = code << 6 | (d & 0x3f);
       }
       const bool overlong = (more == 2 && code < 0x800) || (more == 3 && code < 0x10000);
-      if (overlong || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) || code < 0xa0)
-        return false;
+      if (overlong || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) || code < 0xa0) return false;
     }
     i += more + 1;
   }
   return true;
 }
 
-} // namespace retrompi
+}  // namespace retrompi

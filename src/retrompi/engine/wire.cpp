@@ -62,10 +62,10 @@ void Wire::build(size_t n, const LinkSpec& link) {
   for (const char* c : {"network/model:CM02", "network/TCP-gamma:0", "network/crosstraffic:0", "network/bandwidth-factor:1",
                         "network/latency-factor:1", "network/weight-S:0", "maxmin/precision:1e-12"})
     sg::Engine::set_config(std::string(c));
-#if SIMGRID_VERSION >= 30500
+#if SIMGRID_VERSION >= 40000
   sg::Engine::set_config(std::string("precision/timing:1e-12"));  // latencies here start at 240 ns
 #else
-  sg::Engine::set_config(std::string("surf/precision:1e-12"));
+  sg::Engine::set_config(std::string("surf/precision:1e-12"));  // its name before 4.0
 #endif
   auto* zone = sg::create_full_zone("room");
   for (size_t i = 0; i < n; ++i) impl_->hosts.push_back(zone->create_host("h" + std::to_string(i), 1e9));

@@ -18,10 +18,9 @@ from retrompi.errors import InputError
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from retrompi.store.database import Store
     from retrompi.validate.study import Study
 
-__all__ = ["Written", "build", "csv_tables", "study_figures", "write"]
+__all__ = ["Written", "csv_tables", "study_figures", "write"]
 
 _TITLES = {
     ("shared", "time"): "Shared memory, one processor: one-way time",
@@ -43,7 +42,7 @@ class Written:
 
 def study_figures(study: Study) -> dict[str, go.Figure]:
     """Name -> figure: time and bandwidth per mode, and the anatomy per mode."""
-    from retrompi.report.figures import anatomy_figure, curve_figure
+    from retrompi.report.figures import anatomy_figure, curve_figure, stage_order
     from retrompi.report.overlay import marks
 
     found = marks(study.claims, study.verdicts, last=max(study.setup.sizes))
@@ -52,10 +51,11 @@ def study_figures(study: Study) -> dict[str, go.Figure]:
         for mode in study.setup.modes
         for what in ("time", "bandwidth")
     }
+    order = stage_order(study.anatomy)
     for mode in study.setup.modes:
         mine = [a for a in study.anatomy if a["mode"] == mode]
         if mine:
-            out[f"anatomy-{mode}"] = anatomy_figure(mine, f"One message, {mode} memory: share of time by stage")
+            out[f"anatomy-{mode}"] = anatomy_figure(mine, f"One message, {mode} memory: share of time by stage", order)
     return out
 
 
@@ -112,10 +112,3 @@ def write(study: Study, folder: str | Path, *, images: Sequence[str] = (), foote
     if images:
         pictures, missing = export.images({f"{setup.paper}-{n}": f for n, f in drawn.items()}, target, images)
     return Written(html, tables, tuple(pictures), missing)
-
-
-def build(paper: str, folder: str | Path, store: Store, *, images: Sequence[str] = ()) -> Path:
-    """Draw a study again from its stored runs (what is missing is simulated); returns the path of its page."""
-    from retrompi.validate.study import run_paper
-
-    return write(run_paper(paper, store, keep=False), folder, images=images).page

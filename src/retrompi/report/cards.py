@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ from retrompi import registry
 from retrompi.runtime import fit_tables, resolve
 from retrompi.units import format_quantity
 
-__all__ = ["Card", "model_card", "platform_rows"]
+__all__ = ["Card", "fit_rows", "model_card", "platform_rows"]
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,32 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
-def model_card(model: str, platform: str, sets: tuple[str, ...] = ()) -> Card:
-    """The card of ``model`` as it stands on ``platform``, with ``sets`` applied.
+def fit_rows(tables: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
+    """A model's tables of ``fit.toml`` but its values, as text rows what, name, text.
 
-    The fit's tables other than its values (bounds, residuals by claim, identifiability and what else `retrompi calibrate`
-    noted) are passed through as text, so that a new note appears here without a change.
+    Residuals and identifiability are spelled out; anything else that `retrompi calibrate` notes is passed through, so
+    that a new note appears on the card without a change here.
     """
+    out: list[dict[str, str]] = []
+    for what, table in tables.items():
+        if what == "values":
+            continue
+        for name, entry in table.items() if isinstance(table, Mapping) else [(what, table)]:
+            if what == "residuals" and isinstance(entry, list) and len(entry) == 5:
+                observed, low, high, unit, residual = entry
+                text = f"{_plain(observed)} {unit}, published {_plain(low)} – {_plain(high)}: {residual:+.2f} half ranges from the middle"
+                out.append({"what": "residual", "name": name, "text": text})
+            elif what == "bounds" and isinstance(entry, list) and len(entry) == 2:
+                out.append({"what": "range", "name": name, "text": f"{entry[0]} – {entry[1]}"})
+            elif name == "identifiability" and isinstance(entry, Mapping):
+                out += [{"what": "identifiability", "name": k, "text": _plain(v)} for k, v in entry.items()]
+            else:
+                out.append({"what": what, "name": name, "text": _plain(entry)})
+    return tuple(out)
+
+
+def model_card(model: str, platform: str, sets: tuple[str, ...] = ()) -> Card:
+    """The card of ``model`` as it stands on ``platform``, with ``sets`` applied."""
     cls = registry.model(model)
     values, _ = resolve(cls, registry.platform(platform), list(sets))
     rows = tuple(
@@ -62,13 +83,7 @@ def model_card(model: str, platform: str, sets: tuple[str, ...] = ()) -> Card:
         }
         for r in values.describe()
     )
-    tables = fit_tables(cls.folder()).get(cls.name, {})
-    fit = tuple(
-        {"what": what, "name": name, "text": _plain(entry)}
-        for what, table in tables.items()
-        if what != "values"
-        for name, entry in (table.items() if isinstance(table, dict) else [(what, table)])
-    )
+    fit = fit_rows(fit_tables(cls.folder()).get(cls.name, {}))
     variants = tuple((name, c.variant_note) for name, c in registry.models().items() if c.variant_of == cls.name)
     return Card(cls.name, cls.title, cls.version, cls.years, cls.summary, rows, fit, variants)
 

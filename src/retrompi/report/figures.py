@@ -13,8 +13,9 @@ from typing import Any
 import plotly.graph_objects as go
 
 from retrompi.report.overlay import Mark
+from retrompi.units import format_bytes
 
-__all__ = ["AXES", "PALETTE", "anatomy_bars", "anatomy_figure", "curve_figure", "series", "size_label", "style"]
+__all__ = ["AXES", "PALETTE", "anatomy_bars", "anatomy_figure", "curve_figure", "series", "size_label", "stage_order", "style"]
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 _SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
@@ -96,7 +97,7 @@ def _layout(figure: go.Figure, title: str) -> None:
 
 
 def _size_axis(sizes: Iterable[float]) -> dict[str, Any]:
-    shown = [0.0, *(float(16**k) for k in range(6))]
+    shown = [0.0, *(float(16**k) for k in range(1, 6))]
     top = max([*sizes, 1 << 22])
     return {
         "type": "log",
@@ -204,8 +205,11 @@ def _knees(figure: go.Figure, knees: Sequence[Mark], models: Sequence[str]) -> N
             row += 1
         taken.append((at, row))
         sizes = size_label(mark.x0) + (f"–{size_label(mark.x1)}" if mark.x1 != mark.x0 else "")
+        edge = at > 5.0  # a label centred here would leave a phone's screen
         figure.add_annotation(
-            x=at,
+            x=1 if edge else at,
+            xref="paper" if edge else "x",
+            xanchor="right" if edge else "center",
             y=1,
             yref="paper",
             yshift=2 + 17 * row,
@@ -236,8 +240,8 @@ def curve_figure(points: Iterable[Mapping[str, Any]], mode: str, what: str, mark
                 mode="lines+markers",
                 line={"color": colour, "width": 2.5},
                 marker={"symbol": symbol, "size": 7},
-                customdata=[size_label(s) for s in sizes],
-                hovertemplate=f"{name_of(model)} %{{customdata}}B: %{{y:.4g}} {unit}<extra>simulated</extra>",
+                customdata=[format_bytes(s) for s in sizes],
+                hovertemplate=f"{name_of(model)} %{{customdata}}: %{{y:.4g}} {unit}<extra>simulated</extra>",
                 legendgroup=model,
             )
         )
@@ -266,37 +270,61 @@ def curve_figure(points: Iterable[Mapping[str, Any]], mode: str, what: str, mark
     return figure
 
 
+OTHER = "other stages"
+_LEAST = 0.5
+"""Stages that are nowhere this share of a message (percent) are drawn together."""
+
+
+def _by_stage(stages: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    out: dict[str, float] = {}
+    for s in stages:
+        out[s["stage"]] = out.get(s["stage"], 0.0) + float(s["seconds"])
+    return out
+
+
+def stage_order(anatomy: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The stages worth a colour, those with the largest share of any message first."""
+    largest: dict[str, float] = {}
+    for entry in anatomy:
+        found = _by_stage(entry["stages"])
+        whole = sum(found.values())
+        for stage, value in found.items():
+            largest[stage] = max(largest.get(stage, 0.0), 100 * value / whole if whole else 0.0)
+    return sorted((s for s in largest if largest[s] >= _LEAST), key=lambda s: (-largest[s], s))
+
+
 def anatomy_bars(
-    anatomy: Iterable[Mapping[str, Any]],
+    anatomy: Iterable[Mapping[str, Any]], order: Sequence[str]
 ) -> tuple[list[str], dict[str, list[float]], dict[str, list[float]]]:
     """Bars of the anatomy chart: (labels, stage -> share of each bar in percent, stage -> seconds in each bar).
 
-    A bar is one model, mode and size; stages of several processes are added up and ordered by their largest share.
+    A bar is one entry; stages of several processes are added up, those not in ``order`` together as `OTHER`. Only stages
+    that occur are given, in that order.
     """
-    labels: list[str] = []
-    totals: dict[str, dict[str, float]] = {}
-    for entry in anatomy:
-        label = f"{name_of(str(entry['model']))} {size_label(entry['size_B'])}B"
-        if label not in totals:
-            labels.append(label)
-        bar = totals.setdefault(label, {})
-        for stage in entry["stages"]:
-            bar[stage["stage"]] = bar.get(stage["stage"], 0.0) + float(stage["seconds"])
-    names = list(dict.fromkeys(s for label in labels for s in totals[label]))
-    sums = {label: sum(totals[label].values()) for label in labels}
-    seconds = {s: [totals[label].get(s, 0.0) for label in labels] for s in names}
-    share = {s: [100 * v / sums[label] if sums[label] else 0.0 for v, label in zip(seconds[s], labels, strict=True)] for s in names}
-    ranked = sorted((s for s in names if max(share[s]) > 0), key=lambda s: -max(share[s]))
-    return labels, {s: share[s] for s in ranked}, {s: seconds[s] for s in ranked}
+    entries = list(anatomy)
+    labels = [f"{name_of(str(e['model']))} {format_bytes(e['size_B'])}" for e in entries]
+    bars = [_by_stage(e["stages"]) for e in entries]
+    seconds = {s: [bar.get(s, 0.0) for bar in bars] for s in order}
+    seconds[OTHER] = [sum(v for s, v in bar.items() if s not in order) for bar in bars]
+    sums = [sum(bar.values()) for bar in bars]
+    seconds = {s: values for s, values in seconds.items() if any(values)}
+    share = {s: [100 * v / whole if whole else 0.0 for v, whole in zip(values, sums, strict=True)] for s, values in seconds.items()}
+    return labels, share, seconds
 
 
-def anatomy_figure(anatomy: Iterable[Mapping[str, Any]], title: str = "") -> go.Figure:
-    """Stacked horizontal bars: where the one-way time of chosen messages goes, by stage, in percent."""
-    labels, shares, seconds = anatomy_bars(anatomy)
+def anatomy_figure(anatomy: Iterable[Mapping[str, Any]], title: str = "", order: Sequence[str] | None = None) -> go.Figure:
+    """Stacked horizontal bars: where the one-way time of chosen messages goes, by stage, in percent.
+
+    ``order`` fixes the colours, so that a stage looks the same in several charts; by default that of these messages.
+    """
+    entries = list(anatomy)
+    order = stage_order(entries) if order is None else order
+    labels, shares, seconds = anatomy_bars(entries, order)
     totals = [sum(seconds[s][i] for s in seconds) for i in range(len(labels))]
     ticks = [f"{label}<br><b>{_time(t)}</b>" for label, t in zip(labels, totals, strict=True)]
     figure = go.Figure()
-    for i, (stage, values) in enumerate(shares.items()):
+    for stage, values in shares.items():
+        i = order.index(stage) if stage in order else -1
         figure.add_trace(
             go.Bar(
                 y=ticks,
@@ -304,8 +332,15 @@ def anatomy_figure(anatomy: Iterable[Mapping[str, Any]], title: str = "") -> go.
                 name=stage,
                 orientation="h",
                 marker={
-                    "color": PALETTE[i % len(PALETTE)],
-                    "pattern": {"shape": _PATTERNS[i // len(PALETTE) % len(_PATTERNS)], "fgcolor": "white"},
+                    "color": PALETTE[i % len(PALETTE)] if i >= 0 else "#bbbbbb",
+                    # After the last colour the palette begins again, hatched.
+                    "pattern": {
+                        "shape": _PATTERNS[i // len(PALETTE) % len(_PATTERNS)] if i >= 0 else "",
+                        "fillmode": "overlay",
+                        "fgcolor": "white",
+                        "size": 7,
+                        "solidity": 0.35,
+                    },
                     "line": {"color": "white", "width": 1},
                 },
                 customdata=[_time(s) for s in seconds[stage]],

@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from retrompi.report.cards import Card
-from retrompi.report.figures import name_of, size_label
+from retrompi.report.figures import name_of
+from retrompi.units import format_bytes
 from retrompi.validate.metrics import READINGS
 from retrompi.validate.study import Study, Why
 from retrompi.validate.verdicts import Verdict, summary
@@ -49,6 +50,7 @@ td.n { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .pass { color: var(--pass); } .fail { color: var(--fail); } .unjudged { color: var(--open); font-weight: 500; }
 .contradiction { display: block; border-left: .2rem solid #E69F00; padding-left: .5rem; margin-top: .2rem; }
 details { margin: .7rem 0; } summary { cursor: pointer; font-weight: 600; font-size: 1.05rem; padding: .3rem 0; }
+ul.claims { margin: .2rem 0 .8rem; padding-left: 1.1rem; font-size: .9rem; color: var(--soft); }
 .scroll { overflow-x: auto; }
 @media (max-width: 760px) {
   table.stack thead { display: none; }
@@ -74,7 +76,9 @@ _USES = (
 def _number(value: float | str | None) -> str:
     if value is None:
         return ""
-    return escape(value) if isinstance(value, str) else f"{value:.4g}" if abs(value) < 1e5 else f"{value:,.0f}"
+    if isinstance(value, str):
+        return escape(value)
+    return f"{value:,.0f}" if abs(value) >= 1000 and value == int(value) else f"{value:.4g}"
 
 
 def _bounds(v: Verdict) -> str:
@@ -82,15 +86,18 @@ def _bounds(v: Verdict) -> str:
         return ""
     if v.high is None:
         return f"≥ {_number(v.low)}"
-    return _number(v.low) if v.low == v.high else f"{_number(v.low)} – {_number(v.high)}"
+    bounds = _number(v.low) if v.low == v.high else f"{_number(v.low)} – {_number(v.high)}"
+    return f"{bounds} {escape(v.unit)}"
 
 
 def _cell(label: str, html: str, css: str = "") -> str:
-    return f'<td data-label="{label}"{f" class={chr(34)}{css}{chr(34)}" if css else ""}>{html}</td>'
+    name = f' class="{css}"' if css else ""
+    # One element inside: on a phone the cell is a grid of label and content.
+    return f'<td data-label="{label}"{name}><div>{html}</div></td>' if html else f'<td data-label="{label}"{name}></td>'
 
 
 def _verdict_row(v: Verdict) -> str:
-    published = f"{escape(v.observable)}: <b>{escape(v.published)}</b> {escape(v.unit if v.kind != 'qual' else '')}"
+    published = f"{escape(v.observable)}: <b>{escape(v.published)}</b>"
     notes = [f"<span>{escape(v.note)}</span>"] if v.note else []
     if v.reading:
         notes.append(f'<span class="soft">Read as: {escape(v.reading)}</span>')
@@ -102,7 +109,7 @@ def _verdict_row(v: Verdict) -> str:
         + _cell("claim", f'<span class="id">{escape(v.id)}</span><br><small class="soft">{escape(v.system)}</small>')
         + _cell("published", published)
         + _cell("observed", _number(v.observed), "n" if not isinstance(v.observed, str) else "")
-        + _cell("read as", _bounds(v), "n")
+        + _cell("read as", _bounds(v))
         + _cell("residual", residual, "n")
         + _cell("verdict", f'<span class="{v.verdict}">{_SIGN[v.verdict]}</span>')
         + _cell("notes", "<br>".join(notes))
@@ -143,13 +150,13 @@ def _verdict_tables(verdicts: Sequence[Verdict]) -> str:
 
 
 def shares(stages: Sequence[Mapping[str, Any]], most: int = 3) -> list[tuple[str, float, float]]:
-    """(stage, seconds, share of the whole) of the largest stages, processes added up."""
+    """(stage, seconds, share of the whole) of the largest stages that matter (half a percent), processes added up."""
     total: dict[str, float] = {}
     for s in stages:
         total[s["stage"]] = total.get(s["stage"], 0.0) + float(s["seconds"])
     whole = sum(total.values())
     ranked = sorted(total.items(), key=lambda kv: -kv[1])[:most]
-    return [(name, value, value / whole) for name, value in ranked if whole and value > 0]
+    return [(name, value, value / whole) for name, value in ranked if whole and value / whole >= 0.005]
 
 
 def _seconds(value: float) -> str:
@@ -165,20 +172,22 @@ def why_paragraph(why: Why, study: Study) -> str:
     entry = next((a for a in study.anatomy if (a["model"], a["mode"], a["size_B"]) == (why.model, why.mode, why.size)), None)
     if entry is not None:
         told = ", ".join(f"{escape(name)} {_seconds(value)} ({share:.0%})" for name, value, share in shares(entry["stages"]))
-        parts.append(f" In the simulated message of {size_label(entry['size_B'])}B ({_seconds(entry['total_s'])}): {told}.")
+        parts.append(f" In the simulated message of {format_bytes(entry['size_B'])} ({_seconds(entry['total_s'])}): {told}.")
     found = {v.id: v for v in study.verdicts}
     links = [
-        f'<a href="#{escape(c)}">{escape(c)}</a> <span class="{found[c].verdict}">{_SIGN[found[c].verdict][0]}</span>'
+        f'<li><a href="#{escape(c)}">{escape(c)}</a> <span class="{found[c].verdict}">{_SIGN[found[c].verdict][0]}</span> '
+        f"{escape(found[c].observable)}: {escape(found[c].published)}</li>"
         for c in why.claims
         if c in found
     ]
-    return "".join(parts) + f' <small class="soft">Claims: {", ".join(links)}</small></p>'
+    return "".join(parts) + f'</p><ul class="claims">{"".join(links)}</ul>'
 
 
 def _figure(figure: go.Figure, name: str) -> str:
     # The title is the page's: it wraps on a phone, which one inside the drawing does not.
     title = figure.layout.title.text or ""
-    return f'<figure><figcaption>{escape(title)}</figcaption><div class="figure" id="figure-{escape(name)}"></div></figure>'
+    box = f'<div class="figure" id="figure-{escape(name)}" role="img" aria-label="{escape(title)}"></div>'
+    return f"<figure><figcaption>{escape(title)}</figcaption>{box}</figure>"
 
 
 def _drawing(figures: Mapping[str, go.Figure]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform as _machine
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, is_dataclass
@@ -104,7 +105,7 @@ def _sqlite_engine(path: Path, *, read_only: bool) -> Engine:
         connection = sqlite3.connect(target, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
         connection.execute("PRAGMA foreign_keys = ON")
         if not read_only:
-            connection.execute("PRAGMA journal_mode = WAL")
+            _write_ahead(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
         return connection
 
@@ -118,6 +119,20 @@ def _sqlite_engine(path: Path, *, read_only: bool) -> Engine:
 
     event.listen(engine, "begin", begin)
     return engine
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Put a SQLite store into WAL mode, which stays with the file."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return  # a file system that cannot do WAL keeps its own mode, which is slower and as safe
+        except sqlite3.OperationalError as error:
+            # SQLite does not wait for this lock by itself: somebody else is making the same new store.
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _server_engine(url: URL) -> Engine:

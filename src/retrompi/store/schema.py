@@ -144,7 +144,7 @@ class Verdict(Base):
     system: Mapped[str] = mapped_column(Text)
     use: Mapped[str] = mapped_column(String(16))
     verdict: Mapped[str] = mapped_column(String(16))
-    observed: Mapped[Any] = mapped_column(JSON)
+    observed: Mapped[Any] = mapped_column(JSON, nullable=True)
     low: Mapped[float | None] = mapped_column(Double)
     high: Mapped[float | None] = mapped_column(Double)
     unit: Mapped[str] = mapped_column(String(40))

@@ -12,7 +12,7 @@ import io
 import re
 import tarfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -63,11 +63,11 @@ def read(
         raise TraceError(f"the number of ranks must be at least 1, not {np}", str(path))
     found = Path(path)
     inside: str | None = None
-    if not found.exists() and ":" in found.name:
+    if ":" in str(path) and not _is(found, Path.exists):
         archive, _, folder = str(path).rpartition(":")
-        if Path(archive).is_file():
+        if _is(Path(archive), Path.is_file):
             found, inside = Path(archive), folder
-    if found.is_dir():
+    if _is(found, Path.is_dir):
         sources = _from_folder(_Disk(found), np)
     else:
         file = _load(found)
@@ -81,14 +81,14 @@ def read(
 
 
 def parse(
-    text: str | bytes | list[str] | list[bytes],
+    text: str | bytes | Sequence[str | bytes],
     np: int | None = None,
     *,
     name: str = "trace",
     undefined_source: UndefinedSource = "refuse",
     partial: bool = False,
 ) -> Trace:
-    """Parse a trace from memory: the text of a file of all ranks, or a list with a text a rank.
+    """Parse a trace from memory: the text of a file of all ranks, or a sequence with a text a rank.
 
     ``name`` is what messages call it (``NAME:LINE`` or ``NAME/rank-K.txt:LINE``). Otherwise as ``read``.
     """
@@ -143,10 +143,7 @@ class _Disk:
         self.folder = folder
 
     def find(self, name: str) -> Path | None:
-        try:
-            return next((p for p in (self.folder / name, Path(name)) if p.is_file()), None)
-        except (OSError, ValueError):  # a name too long or with a NUL is no file
-            return None
+        return next((p for p in (self.folder / name, Path(name)) if _is(p, Path.is_file)), None)
 
     def load(self, name: str) -> _File | None:
         path = self.find(name)
@@ -315,7 +312,7 @@ def _collect(chunks: Callable[[], bytes], name: str) -> bytes:
     while chunk := chunks():
         total += len(chunk)
         if total > MAX_UNPACKED:
-            raise TraceError(f"unpacks to more than {MAX_UNPACKED >> 30} GiB", name)
+            raise TraceError(f"unpacks to more than {MAX_UNPACKED >> 20} MiB", name)
         parts.append(chunk)
     return b"".join(parts)
 
@@ -350,7 +347,7 @@ def _unzstd(data: bytes, name: str) -> bytes:
                 used += len(step)
                 total += len(out)
                 if total > MAX_UNPACKED:
-                    raise TraceError(f"unpacks to more than {MAX_UNPACKED >> 30} GiB", name)
+                    raise TraceError(f"unpacks to more than {MAX_UNPACKED >> 20} MiB", name)
                 parts.append(out)
             if not frame.eof:
                 raise TraceError("the zstd data end early: the file is truncated", name)
@@ -392,6 +389,13 @@ def _first_line(file: _File) -> tuple[int, list[bytes]] | None:
         if words and not words[0].startswith(b"#"):
             return number, words
     return None
+
+
+def _is(path: Path, test: Callable[[Path], bool]) -> bool:
+    try:
+        return test(path)
+    except (OSError, ValueError):  # a name too long or with a NUL is no file; the reading of it will say why
+        return False
 
 
 def _shown(text: str, limit: int = 60) -> str:

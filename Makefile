@@ -1,0 +1,55 @@
+# Everything on a fresh Debian 12: `make demo` runs the main job, `make test` the tests. Both install what is missing.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
+
+.PHONY: demo test validate bench lint sanitize clean setup apt
+demo: setup
+	$(BIN)/retrompi reproduce baker-fox --out out/baker-fox
+
+test: setup
+	$(BIN)/python -m pytest
+
+validate: setup
+	$(BIN)/retrompi validate --paper baker-fox
+
+bench: setup
+	$(BIN)/python benchmarks/bench.py
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/mypy -p retrompi
+	@command -v clang-format >/dev/null && clang-format --dry-run -Werror src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp || echo "clang-format is not installed: C++ layout not checked"
+
+sanitize: setup
+	benchmarks/sanitize.sh
+
+setup: $(STAMP)
+
+# The compiler, SimGrid and CMake come from Debian; only what is missing is installed.
+apt:
+	@missing=""; \
+	command -v c++ >/dev/null || missing="$$missing g++"; \
+	command -v cmake >/dev/null || missing="$$missing cmake"; \
+	command -v ninja >/dev/null || missing="$$missing ninja-build"; \
+	$(PYTHON) -c 'import ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
+	[ -e "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ] || missing="$$missing python3-dev"; \
+	ls /usr/include/simgrid/version.h >/dev/null 2>&1 || [ -n "$$SIMGRID_ROOT" ] || missing="$$missing libsimgrid-dev"; \
+	if [ -n "$$missing" ]; then \
+	  echo "installing$$missing"; \
+	  if [ -z "$(SUDO)" ] && [ "$$(id -u)" != 0 ]; then echo "not root and no sudo: install$$missing by hand" >&2; exit 1; fi; \
+	  $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	fi
+
+ENGINE := $(wildcard src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp)
+$(STAMP): pyproject.toml CMakeLists.txt $(ENGINE) | apt
+	@echo "setting up $(VENV): virtual environment, build tools, retrompi (editable)"
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check "scikit-build-core>=0.10" "pybind11>=2.11"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e ".[dev]"
+	@touch $@
+
+clean:
+	rm -rf build out $(VENV)

@@ -1,0 +1,75 @@
+"""HPVM 1.0's FM-MPI over WinSock 2: MPICH's ADI on Fast Messages, packets over TCP, also on one machine [BF-CFG-12].
+A receive polls FM_extract and never gives the processor away [BF-SM-20: not made for processes on one processor]."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+from typing import Any
+
+from retrompi import rows
+from retrompi.platform import Platform
+from retrompi.runtime import Param, RuntimeModel, StartStep, Values
+
+
+class Hpvm(RuntimeModel):
+    name = "hpvm"
+    title = "HPVM (FM-MPI over WinSock)"
+    version = "1.0"
+    years = "1997-1998"
+    summary = "Fast Messages packets over WinSock with credits; receives poll without yielding"
+    fits_platform = ("nic_rate",)  # nothing stands between HPVM and the card: its peak shows the card's rate [BF-DM-16]
+
+    packet = Param("2 KiB", "B", "payload of an FM packet", source="assumed: FM 2.x packets over WinSock", low="256 B", high="4 KiB")
+    header = Param("24 B", "B", "FM packet header", source="assumed: FM 2.x header", low="16 B", high="40 B")
+    window = Param("64 KiB", "B", "payload that a sender may have outstanding: FM's credits, sized to TCP's largest window", source="doc:E-NT-07", low="48 KiB", high="64 KiB")
+    rcvbuf = Param("65535 B", "B", "socket receive buffer", source="doc:E-NT-07")
+    receive = Param("spin", "choice", "how a receive waits", source="assumed: FM_extract polls without yielding", choices=("spin", "spin_yield", "block"))
+    polls = Param(50, "count", "polls before a yielding receive gives the processor away", source="code:E-P4-07")
+    poll_cost = Param("20 us", "s", "one FM_extract on an idle socket", source="assumed: a select() of a few system calls", low="5 us", high="100 us")
+    library = Param("200 us", "s", "library work of a send or of a receive", source="fit:fit.toml", low="50 us", high="2 ms")
+    packet_cost = Param("10 us", "s", "library work for each FM packet, at either end", source="assumed: below one socket call", low="1 us", high="60 us")
+    socket_call = Param("20 us", "s", "WinSock work of one socket call on a packet", source="assumed: below the others', calls are made for each packet", low="5 us", high="100 us")
+    buffer = Param("2 MiB", "B", "fixed buffer for unexpected messages; it cannot be enlarged by the user", source="paper:BF-FUN-09", low="256 KiB", high="8 MiB")
+    nagle = Param(0, "count", "1: Nagle's algorithm on", source="code:E-P4-11")
+
+    def hop(self, p: Values) -> dict[str, Any]:
+        """TCP from rank to rank, on one machine and between two."""
+        return rows.stream(
+            ("rank", "rank"), packet=p.packet, header=p.header, call=p.socket_call, send_cpu=p.packet_cost, recv_cpu=p.packet_cost,
+            rcvbuf=p.rcvbuf, credits=max(1, math.ceil(p.window / p.packet)), nagle=p.nagle,
+        )  # fmt: skip
+
+    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
+        return rows.compiled(
+            platform, placement, same=[self.hop(p)], remote=[self.hop(p)], protocol_same=[rows.eager()], protocol_remote=[rows.eager()],
+            send_cpu=p.library, recv_cpu=p.library, test_cpu=p.poll_cost,
+            recv_wait=rows.wait(p.receive, polls=p.polls, poll_cost=p.poll_cost), send_wait=rows.BLOCK, unexpected_limit=p.buffer,
+        )  # fmt: skip
+
+    def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
+        """A Context Manager on every machine and one Global Resource Manager, all restarted by hand for each job [BF-FUN-16]."""
+        machines = sorted(set(placement))
+        steps = [StartStep("Global Resource Manager", manual=1, windows=1, daemons=1, note=f"on {platform.hosts[machines[0]].name}")]
+        for m in machines:
+            name = platform.hosts[m].name
+            steps.append(StartStep(f"Context Manager on {name}", manual=1, windows=1, daemons=1))
+            steps.append(StartStep(f"program on {name}", manual=1, windows=1))
+        return steps, ""
+
+
+class DelayedAck(Hpvm):
+    name = "hpvm:delayed-ack"
+    title = "HPVM with a yielding receive, held by the delayed acknowledgement"
+    version = "1.0"
+    years = "1997-1998"
+    summary = "rival to the burnt quantum: Nagle waits for an acknowledgement that the receiver delays"
+    variant_note = "Rival: the 121 ms are Nagle's algorithm waiting for a 200 ms delayed acknowledgement, not a burnt quantum."
+
+    receive = Param("block", "choice", "how a receive waits", source="assumed: rival hypothesis of mechanisms.md", choices=("spin", "spin_yield", "block"))
+    nagle = Param(1, "count", "1: Nagle's algorithm on", source="assumed: rival hypothesis of mechanisms.md")
+    pieces = Param(2, "count", "socket writes for a message: header and data", source="assumed: FM 2.x gathers pieces")
+
+    def hop(self, p: Values) -> dict[str, Any]:
+        # The header goes out alone and is acknowledged late; the data wait for that acknowledgement.
+        return super().hop(p) | {"header_write": 1 if p.pieces > 1 else 0}

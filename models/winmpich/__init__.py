@@ -1,0 +1,103 @@
+"""WinMPICH: MPICH for Win32 from Mississippi State. On one machine packets go through a region of shared memory; between
+machines a proxy process per host carries them: rank -> shared memory -> proxy -> TCP -> proxy -> shared memory -> rank
+[BF-CFG-09, BF-CFG-10]. The proxy waits on its sockets with a time-out and looks at shared memory when that ends."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from retrompi import rows
+from retrompi.platform import Platform
+from retrompi.runtime import Param, RuntimeModel, StartStep, Values
+
+
+class WinMpich(RuntimeModel):
+    name = "winmpich"
+    title = "WinMPICH"
+    version = "0.92 beta"
+    years = "1996-1998"
+    summary = "shared-memory packets signalled by events; a proxy process per host between machines"
+
+    packet = Param("4 KiB", "B", "packet in shared memory between ranks", source="fit:fit.toml", low="2 KiB", high="16 KiB")
+    header = Param("32 B", "B", "packet header", source="assumed: the ADI's packet head", low="16 B", high="64 B")
+    slots = Param(8, "count", "packets of a process's shared region", source="assumed: a small ring", low=2, high=64)
+    copies = Param(2, "count", "copies of a message: into the region and out of it (segmented, reassembled)", source="paper:BF-CFG-10")
+    live = Param(3, "count", "working set of a copy in message sizes: source, region, destination", source="assumed: all three stay alive in a PingPong")
+    library = Param("80 us", "s", "library work of a send or of a receive", source="fit:fit.toml", low="10 us", high="150 us")
+    event = Param("30 us", "s", "signalling and reassembly of a packet through an event", source="fit:fit.toml", low="30 us", high="100 us")
+    proxy_packet = Param("1024 B", "B", "packet between a rank and its proxy, headers included", source="code:E-P4-02", low="512 B", high="16 KiB")
+    proxy_slots = Param(1, "count", "packets of the region between a rank and its proxy", source="assumed: one message slot per process", low=1, high=4)
+    proxy_timeout = Param("5 ms", "s", "time-out of the proxy's select()", source="fit:fit.toml", low="1 ms", high="20 ms")
+    proxy_cost = Param("100 us", "s", "routing a packet by its destination field", source="assumed: a few system calls", low="20 us", high="400 us")
+    proxy_wait = Param("poll", "choice", "how the proxy waits for shared memory", source="assumed: polls when its select() times out", choices=("poll", "event"))
+    socket_call = Param("200 us", "s", "library and WinSock work of one socket call", source="assumed: range of the other NT runtimes", low="50 us", high="675 us")
+    proxy = Param("yes", "choice", "whether a proxy carries messages between machines; no: ranks own the sockets", source="paper:BF-CFG-09", choices=("yes", "no"))
+    region_jitter = Param("1 s", "s", "spread of the time at which a process or proxy comes up", source="assumed: programs started by hand on loaded machines")
+    region_gap = Param("394 ms", "s", "time by which a rank attaches later than its proxy begins", source="fit:fit.toml", low="0 ms", high="1 s")
+
+    def shared(self, p: Values, between: tuple[str, str], by_event: bool) -> dict[str, Any]:
+        """A hop through shared memory: between ranks, or between a rank and its proxy."""
+        ranks = between == ("rank", "rank")
+        return rows.ring(
+            between, packet=p.packet if ranks else p.proxy_packet - p.header, header=p.header,
+            slots=p.slots if ranks else p.proxy_slots, copies_in=p.copies / 2, copies_out=p.copies / 2,
+            ws_message=p.live, event=p.event, by_event=by_event,
+        )  # fmt: skip
+
+    def network(self, p: Values) -> list[dict[str, Any]]:
+        """The hops between machines, with or without the proxies."""
+        tcp = {"packet": p.proxy_packet - p.header, "header": p.header, "call": p.socket_call}
+        if p.proxy == "no":
+            return [rows.stream(("rank", "rank"), **tcp)]
+        return [
+            self.shared(p, ("rank", "proxy@src"), p.proxy_wait == "event"),
+            rows.stream(("proxy@src", "proxy@dst"), **tcp),
+            self.shared(p, ("proxy@dst", "rank"), True),
+        ]
+
+    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
+        idle = rows.wait("poll", period=p.proxy_timeout) if p.proxy_wait == "poll" else rows.BLOCK
+        return rows.compiled(
+            platform, placement, same=[self.shared(p, ("rank", "rank"), True)], remote=self.network(p),
+            protocol_same=[rows.eager()], protocol_remote=[rows.eager()],
+            send_cpu=p.library, recv_cpu=p.library, test_cpu=p.event, recv_wait=rows.BLOCK, send_wait=rows.BLOCK,
+            idle={"proxy": idle}, forward_cost={"proxy": p.proxy_cost},
+        )  # fmt: skip
+
+    def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
+        """MPIrun asks the MPIserve of each machine for the ranks; a proxy per machine makes the region that they attach to.
+
+        Nobody waits for anybody: a rank that attaches before its proxy has made the region ends the start [BF-FUN-12].
+        """
+        machines = sorted(set(placement))
+        steps = [StartStep("MPIrun", manual=1, note="on one machine")]
+        reason = ""
+        for m in machines:
+            name = platform.hosts[m].name
+            ready = p.region_jitter * draw.random()
+            attach = p.region_gap + p.region_jitter * draw.random()
+            steps.append(StartStep(f"proxy on {name}", windows=1, daemons=1, seconds=ready, note="MPIserve starts it; makes the shared region"))
+            if attach < ready and not reason:
+                reason = f"a rank on {name} attached {ready - attach:.3f} s before the proxy had made its shared region"
+        steps += [StartStep(f"rank {r}", windows=1, note=f"on {platform.hosts[h].name}") for r, h in enumerate(placement)]
+        return steps, reason
+
+
+class TickFreeProxy(WinMpich):
+    name = "winmpich:delayed-ack"
+    title = "WinMPICH with an event-driven proxy and 16 KiB segments held by the delayed acknowledgement"
+    version = "0.92 beta"
+    years = "1996-1998"
+    summary = "rival to the polling proxy: large packets, small send buffer, Nagle against the delayed acknowledgement"
+    variant_note = "Rival: 16 KiB segments held by a 200 ms delayed acknowledgement make the 80 KB/s, not a proxy that polls by the tick."
+
+    proxy_wait = Param("event", "choice", "how the proxy waits for shared memory", source="assumed: rival hypothesis of mechanisms.md", choices=("poll", "event"))
+    proxy_packet = Param("16 KiB", "B", "packet between a rank and its proxy, headers included", source="code:E-P4-02", low="512 B", high="16 KiB")
+
+    def network(self, p: Values) -> list[dict[str, Any]]:
+        hops = super().network(p)
+        for hop in hops:
+            if hop["medium"] == "stream":
+                hop |= {"nagle": 1}
+        return hops

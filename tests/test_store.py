@@ -1,0 +1,372 @@
+"""The store: one contract for every backend, its migrations, and one line for everything that can be wrong with it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from retrompi.errors import StoreError, UsageError
+from retrompi.store import RunSpec, Store, code_version, database, default_path, open_store, run_spec
+from retrompi.store.schema import REVISION, VERSION_TABLE, Base
+
+SPEC = RunSpec(
+    kind="pingpong",
+    model="wmpi",
+    model_hash="m" * 64,
+    platform="nt-pair",
+    platform_hash="p" * 64,
+    mode="shared",
+    parameters={"packet": 131072.0, "wait": "spin"},
+    overrides={"wmpi.pool": "10MiB"},
+    seed=7,
+    fidelity="mechanism",
+    trace="pingpong",
+    trace_hash="t" * 64,
+    scenario="",
+    scenario_hash="",
+    code_version="0.1.0+abc",
+)
+POINTS = [
+    {"size_B": s, "time_us": 175.1 + s / 3, "bandwidth_MBps": s / (175.1 + s / 3), "repetitions": 1000}
+    for s in (0, 1024, 4 << 20)
+]
+RESULT: dict[str, Any] = {
+    "outcome": "deadlock",
+    "detail": "two ranks wait for each other",
+    "time_s": 0.1,
+    "wall_s": 0.02,
+    "ranks": 2,
+    "actions": 2**40,
+    "messages": 3,
+    "bytes": 2**41,
+    "packets": 4,
+    "per_rank": [
+        {"rank": r, "host": "server", "time_s": 0.1, "mpi_s": 0.1, "compute_s": 0.0, "sent": 1, "received": 0,
+         "bytes_sent": 8, "bytes_received": 0}
+        for r in range(2)
+    ],
+    "marks": [{"rank": 0, "label": "a", "time_s": 0.5}],
+    "anatomy": [{"stage": "copy", "process": "rank 0", "seconds": 1 / 3, "ps": 333_333_333_333}],
+    "waits": [{"rank": 0, "line": 3, "file": "a.ti", "action": "recv", "on": "rank 1"}],
+    "startup": [],
+}  # fmt: skip
+
+
+def _sqlite_path(tmp_path: Path) -> str:
+    return str(tmp_path / "a folder" / "runs.db")
+
+
+def _sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/url.db"
+
+
+def _postgres(tmp_path: Path) -> str:
+    url = os.environ.get("RETROMPI_TEST_POSTGRES")
+    if not url:
+        pytest.skip("set RETROMPI_TEST_POSTGRES to the URL of an empty PostgreSQL database to test it")
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(sa.text("DROP SCHEMA public CASCADE"))
+        connection.execute(sa.text("CREATE SCHEMA public"))
+    engine.dispose()
+    return url
+
+
+BACKENDS: dict[str, Callable[[Path], str]] = {
+    "sqlite-path": _sqlite_path,
+    "sqlite-url": _sqlite_url,
+    "postgresql": _postgres,
+}
+
+
+@pytest.fixture(params=list(BACKENDS))
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return BACKENDS[request.param](tmp_path)
+
+
+@pytest.fixture
+def store(location: str) -> Store:
+    return open_store(location)
+
+
+def test_a_run_comes_back_as_it_was_stored(store: Store, location: str) -> None:
+    run_id = store.add_run(SPEC, RESULT, points=POINTS, size_B=1024)
+    again = open_store(location)
+    row = again.run(run_id)
+    for name in ("kind", "model", "model_hash", "platform", "mode", "seed", "fidelity", "trace", "code_version", "identity"):
+        assert row[name] == getattr(SPEC, name)
+    assert row["parameters"] == SPEC.parameters
+    assert row["overrides"] == SPEC.overrides
+    for name in ("outcome", "detail", "time_s", "wall_s", "ranks", "actions", "messages", "bytes", "packets"):
+        assert row[name] == RESULT[name]
+    assert row["facts"] == {"marks": RESULT["marks"], "waits": RESULT["waits"]}
+    assert row["created"].endswith("+00:00")
+    assert row["host"]
+    assert again.points(run_id) == POINTS  # to the last bit
+    assert again.ranks(run_id) == [{**r, "cpu_s": None} for r in RESULT["per_rank"]]
+    assert again.anatomy(run_id) == [{**RESULT["anatomy"][0], "position": 0, "size_B": 1024}]
+
+
+def test_identical_runs_are_found(store: Store) -> None:
+    assert store.find_run(SPEC.identity) is None
+    first = store.add_run(SPEC)
+    assert store.find_run(SPEC.identity) == first
+    second = store.add_run(SPEC)
+    assert store.find_run(SPEC.identity) == second != first
+    assert store.find_run(replace(SPEC, seed=8).identity) is None
+
+
+def test_rows_can_be_added_later(store: Store) -> None:
+    run_id = store.add_run(SPEC)
+    store.add_points(run_id, POINTS)
+    store.add_ranks(run_id, RESULT["per_rank"])
+    store.add_anatomy(run_id, RESULT["anatomy"], size_B=8)
+    store.add_points(run_id, [])
+    assert (len(store.points(run_id)), len(store.ranks(run_id)), store.anatomy(run_id)[0]["size_B"]) == (3, 2, 8)
+    assert store.points(run_id + 1) == []
+
+
+def test_runs_are_filtered(store: Store) -> None:
+    ids = [store.add_run(replace(SPEC, model=m, mode=mode)) for m in ("wmpi", "hpvm") for mode in ("shared", "distributed")]
+    assert [r["id"] for r in store.runs()] == ids
+    assert [r["id"] for r in store.runs(limit=2)] == ids[2:]
+    assert [r["id"] for r in store.runs(model="wmpi")] == ids[:2]
+    assert [r["id"] for r in store.runs(model="hpvm", mode="shared", kind="pingpong", platform="nt-pair")] == [ids[2]]
+    assert store.runs(outcome="deadlock") == []
+    with pytest.raises(UsageError, match=f"no run 99 in .*; ids run from {ids[0]} to {ids[-1]}"):
+        store.run(99)
+
+
+def test_a_failed_insert_leaves_nothing(store: Store) -> None:
+    with pytest.raises(StoreError):
+        store.add_run(SPEC, points=[{"size_B": 1}])  # no time: the run must not appear without its points
+    assert store.runs() == []
+    with pytest.raises(StoreError):
+        store.add_points(12345, POINTS)  # no such run
+
+
+def _verdict(claim: str, word: str, observed: Any = 1.5) -> dict[str, Any]:
+    return {"id": claim, "system": "WMPI", "use": "validate", "verdict": word, "observed": observed, "low": 1.0,
+            "high": None, "unit": "us", "note": "why"}  # fmt: skip
+
+
+def test_verdicts_newest_of_each_claim(store: Store) -> None:
+    run_id = store.add_run(SPEC)
+    first = store.add_verdicts("baker-fox", [_verdict("BF-1", "fail"), _verdict("BF-2", "pass", "falls")], [run_id])
+    second = store.add_verdicts("baker-fox", [_verdict("BF-1", "pass")], [run_id])
+    assert [(v["id"], v["verdict"], v["observed"]) for v in store.verdicts()] == [("BF-2", "pass", "falls"), ("BF-1", "pass", 1.5)]
+    assert [v["verdict"] for v in store.verdicts(batch=first)] == ["fail", "pass"]
+    assert [v["verdict"] for v in store.verdicts("baker-fox", batch=second)] == ["pass"]
+    assert store.verdicts("krishna-2010") == []
+    assert set(_verdict("", "")) <= set(store.verdicts()[0])
+    store.add_verdicts("baker-fox", [])
+
+
+def test_the_migrations_make_the_schema(store: Store) -> None:
+    with store._engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE, "compare_type": True})
+        assert compare_metadata(context, Base.metadata) == []
+        assert context.get_current_revision() == REVISION
+
+
+def test_the_code_works_with_the_last_migration() -> None:
+    from retrompi.store.migrate import known
+
+    assert known()[0] == REVISION
+
+
+def test_two_threads_and_a_first_opening_race(tmp_path: Path) -> None:
+    location, failures = str(tmp_path / "runs.db"), []
+
+    def work() -> None:
+        try:
+            mine = open_store(location)
+            for _ in range(5):
+                mine.add_run(SPEC, points=POINTS)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert len(open_store(location).runs()) == 20
+
+
+def test_sqlite_is_in_wal_mode_and_keeps_references(tmp_path: Path) -> None:
+    open_store(tmp_path / "runs.db")
+    with sqlite3.connect(tmp_path / "runs.db") as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_killed_process_loses_at_most_the_run_in_flight(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; sys.path.insert(0, sys.argv[2])\n"
+        "from test_store import SPEC, POINTS; from retrompi.store import open_store\n"
+        "s = open_store(sys.argv[1]); s.add_run(SPEC, points=POINTS)\n"
+        "with s._connect(write=True) as c:\n"
+        "    import sqlalchemy as sa\n"
+        "    c.execute(sa.text('DELETE FROM points')); os.kill(os.getpid(), 9)\n"
+    )
+    path = tmp_path / "runs.db"
+    done = subprocess.run([sys.executable, "-c", code, str(path), str(Path(__file__).parent)], check=False)
+    assert done.returncode == -9
+    store = open_store(path)
+    assert store.points(store.runs()[0]["id"]) == POINTS
+
+
+def test_default_location(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert default_path() == tmp_path / "data" / "retrompi" / "retrompi.db"
+    assert open_store().label == str(default_path())
+    monkeypatch.setenv("RETROMPI_STORE", str(tmp_path / "env.db"))
+    assert open_store().label == str(tmp_path / "env.db")
+    assert open_store(tmp_path / "given.db").label == str(tmp_path / "given.db")
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_path() == tmp_path / ".local/share/retrompi/retrompi.db"
+
+
+def _fails(location: Any, **options: Any) -> str:
+    with pytest.raises(StoreError) as caught:
+        open_store(location, **options)
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 2
+    return str(caught.value)
+
+
+def test_read_only_store(store_path: Path) -> None:
+    open_store(store_path).add_run(SPEC)
+    store_path.chmod(0o444)
+    assert "is read-only; choose another with --store or RETROMPI_STORE" in _fails(store_path)
+    reading = open_store(store_path, write=False)
+    assert len(reading.runs()) == 1
+    with pytest.raises(StoreError, match="is read-only"):
+        reading.add_run(SPEC)
+    store_path.chmod(0o644)
+    store_path.parent.chmod(0o555)
+    assert "is read-only" in _fails(store_path)
+    assert "is read-only" in _fails(store_path.parent / "new.db")
+    assert len(open_store(store_path, write=False).runs()) == 1
+
+
+def test_locked_store(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store(store_path)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
+    other = sqlite3.connect(store_path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match=r"is locked by another process \(waited 0.1 s\); try again"):
+        store.add_run(SPEC)
+    assert store.runs() == []  # readers do not wait for a writer
+    other.execute("ROLLBACK")
+    store.add_run(SPEC)
+    other.close()
+
+
+def test_not_a_store(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("this is no database, but it is long enough to be looked at" * 20)
+    assert "is not a retrompi store" in _fails(tmp_path / "text.db")
+    with sqlite3.connect(tmp_path / "other.db") as connection:
+        connection.execute("CREATE TABLE customers (name TEXT)")
+    assert "is a database of something else (it has a table 'customers')" in _fails(tmp_path / "other.db")
+    assert "is a folder" in _fails(tmp_path)
+    assert "no store at" in _fails(tmp_path / "none.db", write=False)
+    assert not (tmp_path / "none.db").exists()
+    (tmp_path / "file").write_text("")
+    assert str(tmp_path / "file" / "runs.db") in _fails(tmp_path / "file" / "runs.db")
+
+
+def test_a_damaged_store_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    store = open_store(path)
+    for _ in range(40):
+        store.add_run(SPEC, points=POINTS)
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    data = bytearray(path.read_bytes())
+    data[4096:] = os.urandom(len(data) - 4096)
+    path.write_bytes(data)
+    with pytest.raises(StoreError) as caught:
+        open_store(path).runs()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_store_of_a_newer_version(tmp_path: Path) -> None:
+    open_store(tmp_path / "runs.db")
+    with sqlite3.connect(tmp_path / "runs.db") as connection:
+        connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+    connection.close()
+    assert "was made by a newer retrompi (revision 9999); update" in _fails(tmp_path / "runs.db")
+
+
+def test_an_empty_file_becomes_a_store_unless_it_is_read_only(store_path: Path) -> None:
+    store_path.parent.mkdir()
+    store_path.touch()
+    store_path.chmod(0o444)
+    assert "is empty and read-only" in _fails(store_path, write=False)
+    store_path.chmod(0o644)
+    assert open_store(store_path).runs() == []
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("oracle9://host/db", "no database kind"),
+        ("postgresql+psycopg://nobody@127.0.0.1:1/none", "needs the package psycopg"),
+        ("sqlite://", "has no file"),
+        ("://", "neither a path nor a database URL"),
+        ("postgresql://a:b:c@host:port/x", "neither a path nor a database URL"),
+    ],
+)
+def test_wrong_urls(url: str, says: str) -> None:
+    said = _fails(url)
+    if "psycopg" in url and "cannot be used" in said:
+        return  # the driver is installed and the server is not there: also one line
+    assert says in said
+
+
+def _with(name: str, value: Any) -> RunSpec:
+    changed: dict[str, Any] = {name: value}
+    return replace(SPEC, **changed)
+
+
+def test_identity_covers_all_that_changes_a_result() -> None:
+    labels = {"platform": "other", "trace": "other", "scenario": "other"}
+    for name, value in labels.items():
+        assert _with(name, value).identity == SPEC.identity
+    for name in ("kind", "model", "model_hash", "platform_hash", "mode", "fidelity", "trace_hash", "scenario_hash", "code_version"):
+        assert _with(name, "other").identity != SPEC.identity
+    assert replace(SPEC, seed=8).identity != SPEC.identity
+    assert replace(SPEC, parameters={**SPEC.parameters, "packet": 131073.0}).identity != SPEC.identity
+    assert replace(SPEC, overrides={}).identity != SPEC.identity
+
+
+def test_run_spec_resolves(toy: Path) -> None:
+    plain = run_spec("pingpong", str(toy), "nt-pair", mode="shared", trace_hash="t")
+    assert plain.parameters == {"packet": 16384, "call": 1e-5, "wait": "block"}
+    assert (plain.model, plain.platform, plain.mode) == ("toy", "nt-pair", "shared")
+    other = run_spec("pingpong", str(toy), "nt-pair", mode=[0, 1], sets=["platform.host.cores=2"], trace_hash="t")
+    assert other.mode == "0,1"
+    assert other.platform_hash != plain.platform_hash
+    assert other.overrides == {"platform.host.cores": "2"}
+    with pytest.raises(UsageError):
+        run_spec("pingpong", str(toy), "nt-pair", mode="shared", sets=["packt=1"], trace_hash="t")
+
+
+def test_code_version_names_version_and_code() -> None:
+    version, _, digest = code_version().partition("+")
+    assert version
+    assert len(digest.rpartition("+")[2]) == 8
