@@ -390,6 +390,14 @@ def test_images_are_images(made_up: Study, tmp_path: Path) -> None:
     assert "BF-SM-03" in paths[1].read_text(encoding="utf-8")
 
 
+@pytest.mark.skipif(export.browser() is None, reason="needs Chromium or Chrome")
+def test_a_picture_of_a_page(tmp_path: Path) -> None:
+    source = tmp_path / "page.html"
+    source.write_text("<!doctype html><h1>hello</h1>", encoding="utf-8")
+    assert export.screenshot(source, tmp_path / "new" / "page.png", width=320, height=200)
+    assert (tmp_path / "new" / "page.png").read_bytes().startswith(b"\x89PNG")
+
+
 # --- the study, without an engine ---
 
 

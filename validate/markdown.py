@@ -60,7 +60,13 @@ def check_table() -> str:
 
 
 def _text(value: float | str | None) -> str:
-    return "" if value is None else value if isinstance(value, str) else f"{value:.4g}"
+    if value is None or isinstance(value, str):
+        return value or ""
+    return f"{value:.0f}" if abs(value) >= 1000 and value == int(value) else f"{value:.4g}"
+
+
+def _bounds(v: Verdict) -> str:
+    return _text(v.low) if v.low == v.high else f"{_text(v.low)}..{_text(v.high)}"
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> str:
@@ -75,7 +81,7 @@ def verdict_table(verdicts: Sequence[Verdict]) -> str:
                 v.use,
                 f"**{v.verdict}**" if v.verdict == "fail" else v.verdict,
                 _text(v.observed),
-                "" if v.low is None else f"{_text(v.low)}..{_text(v.high)}",
+                _bounds(v),
                 v.unit,
                 v.contradiction,
             )

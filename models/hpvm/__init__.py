@@ -30,6 +30,7 @@ class Hpvm(RuntimeModel):
     library = Param("200 us", "s", "library work of a send or of a receive", source="fit:fit.toml", low="50 us", high="2 ms")
     packet_cost = Param("10 us", "s", "library work for each FM packet, at either end", source="assumed: below one socket call", low="1 us", high="60 us")
     socket_call = Param("20 us", "s", "WinSock work of one socket call on a packet", source="assumed: below the others', calls are made for each packet", low="5 us", high="100 us")
+    connect = Param("20 ms", "s", "opening a connection, on its first message", source="assumed: as p4 does", low="5 ms", high="100 ms")
     buffer = Param("2 MiB", "B", "fixed buffer for unexpected messages; it cannot be enlarged by the user", source="paper:BF-FUN-09", low="256 KiB", high="8 MiB")
     nagle = Param(0, "count", "1: Nagle's algorithm on", source="code:E-P4-11")
 
@@ -37,7 +38,7 @@ class Hpvm(RuntimeModel):
         """TCP from rank to rank, on one machine and between two."""
         return rows.stream(
             ("rank", "rank"), packet=p.packet, header=p.header, call=p.socket_call, send_cpu=p.packet_cost, recv_cpu=p.packet_cost,
-            rcvbuf=p.rcvbuf, credits=max(1, math.ceil(p.window / p.packet)), nagle=p.nagle,
+            rcvbuf=p.rcvbuf, connect=p.connect, credits=max(1, math.ceil(p.window / p.packet)), nagle=p.nagle,
         )  # fmt: skip
 
     def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ class WinMpich(RuntimeModel):
     years = "1996-1998"
     summary = "shared-memory packets signalled by events; a proxy process per host between machines"
 
-    packet = Param("4 KiB", "B", "packet in shared memory between ranks", source="fit:fit.toml", low="2 KiB", high="16 KiB")
+    packet = Param("4 KiB", "B", "packet in shared memory between ranks", source="assumed: one page; the fit's claims do not determine it", low="512 B", high="16 KiB")
     header = Param("32 B", "B", "packet header", source="assumed: the ADI's packet head", low="16 B", high="64 B")
     slots = Param(8, "count", "packets of a process's shared region", source="assumed: a small ring", low=2, high=64)
     copies = Param(2, "count", "copies of a message: into the region and out of it (segmented, reassembled)", source="paper:BF-CFG-10")
@@ -28,7 +28,7 @@ class WinMpich(RuntimeModel):
     event = Param("30 us", "s", "signalling and reassembly of a packet through an event", source="fit:fit.toml", low="30 us", high="100 us")
     proxy_packet = Param("1024 B", "B", "packet between a rank and its proxy, headers included", source="code:E-P4-02", low="512 B", high="16 KiB")
     proxy_slots = Param(1, "count", "packets of the region between a rank and its proxy", source="assumed: one message slot per process", low=1, high=4)
-    proxy_timeout = Param("5 ms", "s", "time-out of the proxy's select()", source="fit:fit.toml", low="1 ms", high="20 ms")
+    proxy_timeout = Param("3 ms", "s", "time-out of the proxy's select()", source="fit:fit.toml", low="1 ms", high="20 ms")
     proxy_cost = Param("100 us", "s", "routing a packet by its destination field", source="assumed: a few system calls", low="20 us", high="400 us")
     proxy_wait = Param("poll", "choice", "how the proxy waits for shared memory", source="assumed: polls when its select() times out", choices=("poll", "event"))
     socket_call = Param("200 us", "s", "library and WinSock work of one socket call", source="assumed: range of the other NT runtimes", low="50 us", high="675 us")
@@ -42,7 +42,7 @@ class WinMpich(RuntimeModel):
         return rows.ring(
             between, packet=p.packet if ranks else p.proxy_packet - p.header, header=p.header,
             slots=p.slots if ranks else p.proxy_slots, copies_in=p.copies / 2, copies_out=p.copies / 2,
-            ws_message=p.live, event=p.event, by_event=by_event,
+            ws_message=p.live, ws_packet=p.slots if ranks else p.proxy_slots, event=p.event, by_event=by_event,
         )  # fmt: skip
 
     def network(self, p: Values) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ class Wmpi(RuntimeModel):
     pool = Param("1 MiB", "B", "global shared memory of a machine", source="paper:BF-FUN-06", low="1 MiB", high="16 MiB")
     prefix = Param("32 B", "B", "the allocator's header before every buffer of the pool", source="assumed: p4's message block links", low="8 B", high="64 B")
     copies = Param(2, "count", "copies of a message in shared memory: into the pool and out of it", source="code:E-P4-08")
+    copy_set = Param("64 KiB", "B", "working set of a copy through the pool", source="assumed: copies favoured by the cache, or 80 MB/s could not be (E-LM-01, mechanisms.md)", low="16 KiB", high="128 KiB")
     library = Param("50 us", "s", "library work of a send or of a receive", source="fit:fit.toml", low="5 us", high="90 us")
     event = Param("30 us", "s", "signalling the receiver", source="assumed: a kernel object, range of E-REC-15", low="10 us", high="30 us")
     largest_class = Param("256 KiB", "B", "largest buffer class; longer messages ask the receiver first", source="code:E-P4-03", low="256 KiB", high="1 MiB")
@@ -32,6 +33,8 @@ class Wmpi(RuntimeModel):
     pool_wait = Param("block", "choice", "how a sender waits for a free buffer", source="assumed: as a receive waits", choices=("spin", "spin_yield", "block"))
     poll_cost = Param("2 us", "s", "one look at the queue and the pool's lock", source="assumed: a lock and a few memory accesses", low="0.5 us", high="20 us")
     socket_call = Param("90 us", "s", "library and WinSock work of one socket call", source="assumed: 0.2 ms at 75 MHz, the low end of mechanisms.md", low="90 us", high="675 us")
+    socket_buffer = Param("16 KiB", "B", "socket buffers that p4 asks for", source="code:E-P4-05")
+    connect = Param("20 ms", "s", "opening a connection, on its first message", source="assumed: p4 connects when a message needs it, by a listener process", low="5 ms", high="100 ms")
     daemon = Param("100 us", "s", "routing a packet in a daemon", source="fit:fit.toml", low="20 us", high="800 us")
     network_packet = Param("32 KiB", "B", "largest datagram between daemons", source="fit:fit.toml", low="16 KiB", high="60 KiB")
     udp_window = Param(4, "count", "datagrams a daemon may have unacknowledged", source="assumed: a small window", low=1, high=16)
@@ -52,20 +55,21 @@ class Wmpi(RuntimeModel):
         return [
             rows.pool(
                 ("rank", "rank"), packet=p.packet, header=p.header, pool=p.pool, prefix=p.prefix, copies_in=p.copies / 2, copies_out=p.copies / 2,
-                event=p.event, hold_unexpected=1, ws_packet=2, space_wait=self.waits(p, p.pool_wait),
+                event=p.event, hold_unexpected=1, ws_packet=0, ws_fixed=p.copy_set, space_wait=self.waits(p, p.pool_wait),
             )
         ]  # fmt: skip
 
     def network(self, p: Values) -> list[dict[str, Any]]:
         """The three hops between tasks of two machines."""
         tcp = {"packet": p.network_packet, "header": p.header, "call": p.socket_call}
+        local = {"sndbuf": p.socket_buffer, "rcvbuf": p.socket_buffer, "connect": p.connect}
         return [
-            rows.stream(("rank", "daemon@src"), **tcp),
+            rows.stream(("rank", "daemon@src"), **tcp, **local),
             rows.datagram(
                 ("daemon@src", "daemon@dst"), **tcp, timeout=p.udp_timeout, retries=p.udp_retries, window=p.udp_window,
                 loss=p.loss, duplicate=p.duplicate, reorder=p.reorder, reorder_delay=p.reorder_delay,
             ),
-            rows.stream(("daemon@dst", "rank"), **tcp),
+            rows.stream(("daemon@dst", "rank"), **tcp, **local),
         ]  # fmt: skip
 
     def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:

@@ -47,6 +47,7 @@ class Host:
     syscall: float = _q("s", "null system call")
     l1: float = _q("B", "first-level data cache")
     l2: float = _q("B", "second-level cache")
+    l2_ways: float = _q("count", "associativity of the second-level cache")
     copy_l1: float = _q("B/s", "copy rate while the working set is in the first-level cache")
     copy_l2: float = _q("B/s", "copy rate while the working set is in the second-level cache")
     copy_mem: float = _q("B/s", "copy rate from main memory")
@@ -87,7 +88,7 @@ HOST_KEYS: Mapping[str, tuple[str, str]] = _keys(Host)
 LINK_KEYS: Mapping[str, tuple[str, str]] = _keys(Link)
 """Key of the link -> (unit, help)."""
 
-_WHOLE_FROM_ONE = ("cores",)
+_WHOLE_FROM_ONE = ("cores", "l2_ways")
 _FLAGS = ("quantum_carry", "quantum_at_tick")
 _POSITIVE = ("speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
              "window", "mss", "sndbuf", "nic_rate", "bandwidth", "mtu")  # fmt: skip

@@ -26,8 +26,8 @@ BLOCK = wait("block")
 
 _HOP: Row = {
     "send_cpu": 0.0, "recv_cpu": 0.0, "event": 0.0, "by_event": 1, "progress": 1, "hold_unexpected": 0, "space_wait": BLOCK,
-    "copies_in": 1.0, "copies_out": 1.0, "ws_message": 0.0, "ws_packet": 2.0,
-    "slots": 0, "pool": 0.0, "prefix": 0.0, "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "header_write": 0, "credits": 0, "call": 0.0,
+    "copies_in": 1.0, "copies_out": 1.0, "ws_message": 0.0, "ws_packet": 2.0, "ws_fixed": 0.0,
+    "slots": 0, "pool": 0.0, "prefix": 0.0, "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "header_write": 0, "credits": 0, "connect": 0.0, "call": 0.0,
     "window": 1, "retries": 0, "timeout": 0.0, "loss": 0.0, "duplicate": 0.0, "reorder": 0.0, "reorder_delay": 0.0,
 }  # fmt: skip
 
@@ -72,7 +72,7 @@ def rendezvous(low: float, high: float = NO_LIMIT) -> tuple[float, float, str]:
 def _host(h: Host) -> Row:
     keys = (
         "name", "speed", "cores", "quantum", "tick", "dispatch", "syscall", "boost", "quantum_carry", "wait_charge", "quantum_at_tick",
-        "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "loopback_mss",
+        "l1", "l2", "l2_ways", "copy_l1", "copy_l2", "copy_mem", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "loopback_mss",
         "window", "mss", "sndbuf", "delayed_ack", "nic_rate", "nic_latency", "flops",
     )  # fmt: skip
     return {k: getattr(h, k) for k in keys}

@@ -62,7 +62,7 @@ class DatagramChan final : public Chan {
   Task transmit(uint32_t seq) {
     const Packet p = find(seq)->p;
     Host& h = from.host;
-    const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(h.copy_time(p.bytes, working_set(p))));
+    const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
     co_await from.thread.run(call(from), Stage::Syscall);
     co_await from.thread.run(copy, Stage::Copy);
     Out* o = find(seq);
@@ -141,7 +141,7 @@ class DatagramChan final : public Chan {
     Host& h = to.host;
     Out* o = find(seq);
     const int64_t bytes = o ? o->p.bytes : 0;
-    const Ps copy = o ? static_cast<Ps>(spec.copies_out * static_cast<double>(h.copy_time(bytes, working_set(o->p)))) : 0;
+    const Ps copy = o ? static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, o->p, bytes, false))) : 0;
     co_await to.thread.run(call(to), Stage::Syscall);
     co_await to.thread.run(copy, Stage::Copy);
     // Acknowledge whatever comes, also what came before: the first acknowledgement may have been lost.

@@ -1,5 +1,7 @@
 #include "host.hpp"
 
+#include <cmath>
+
 namespace retrompi {
 
 // ---------------------------------------------------------------- Thread
@@ -109,10 +111,29 @@ Thread& Host::add_thread(const std::string& name) {
   return *threads_.back();
 }
 
-Ps Host::copy_time(int64_t bytes, double working_set) const {
+double Host::misses(double working_set) const {
+  // NT did not colour pages, so a working set's pages fall on the cache's page colours at random: their number on one colour
+  // is close to Poisson with mean `load`. A colour holds `l2_ways` pages; one that gets more loses all of them when they are
+  // walked in order under LRU. The share of pages on such colours is P(Poisson(load) >= ways).
+  const double load = working_set * spec.l2_ways / spec.l2;
+  double term = std::exp(-load), below = 0;
+  for (int k = 0; k < static_cast<int>(spec.l2_ways); ++k) {
+    below += term;
+    term *= load / (k + 1);
+  }
+  return std::clamp(1 - below, 0.0, 1.0);
+}
+
+Ps Host::copy_time(int64_t bytes, double from_set, double to_set) const {
   if (bytes <= 0) return 0;
-  const double rate = working_set <= spec.l1 ? spec.copy_l1 : working_set <= spec.l2 ? spec.copy_l2 : spec.copy_mem;
-  return to_ps(static_cast<double>(bytes) / rate);
+  // A line is read once and written once; a line that is written in main memory is fetched first and written back later, so
+  // writing is two thirds of a copy there (E-LM-01, E-LM-02 and E-LM-09 agree on this).
+  auto side = [this](double ws, double mem_share) {
+    if (ws <= spec.l1) return 0.5 / spec.copy_l1;
+    const double miss = misses(ws);
+    return (1 - miss) * 0.5 / spec.copy_l2 + miss * mem_share / spec.copy_mem;
+  };
+  return to_ps(static_cast<double>(bytes) * (side(from_set, 1.0 / 3) + side(to_set, 2.0 / 3)));
 }
 
 Ps Host::next_tick(Ps t) const {

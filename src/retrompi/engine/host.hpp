@@ -29,6 +29,7 @@ struct HostSpec {
   Ps wait_charge = 0;       // taken off the quantum for each wait
   bool quantum_at_tick = false;  // a quantum ends at a clock tick
   double l1 = 0, l2 = 0;    // bytes
+  double l2_ways = 4;
   double copy_l1 = 0, copy_l2 = 0, copy_mem = 0;  // bytes per second, each byte counted once
   Ps tcp_segment = 0, interrupt = 0, loopback_segment = 0;
   double tcp_byte = 0;      // picoseconds per byte
@@ -131,8 +132,10 @@ class Host {
   Thread& add_thread(const std::string& name);
   void kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg = 0);
 
-  /// Time to copy `bytes` when `working_set` bytes are alive around the copy.
-  [[nodiscard]] Ps copy_time(int64_t bytes, double working_set) const;
+  /// Time to copy `bytes` from a place with one working set (bytes) to a place with another.
+  [[nodiscard]] Ps copy_time(int64_t bytes, double from_set, double to_set) const;
+  /// Share of the lines of a working set that miss the second-level cache.
+  [[nodiscard]] double misses(double working_set) const;
   /// A cost stated for the reference host, on this host.
   [[nodiscard]] Ps scaled(Ps reference) const { return static_cast<Ps>(static_cast<double>(reference) / spec.speed + 0.5); }
   [[nodiscard]] Ps next_tick(Ps t) const;

@@ -71,6 +71,7 @@ HostSpec host(const py::dict& d) {
   h.quantum_at_tick = r.num("quantum_at_tick") != 0;
   h.l1 = r.num("l1");
   h.l2 = r.num("l2");
+  h.l2_ways = r.num("l2_ways");
   h.copy_l1 = r.num("copy_l1");
   h.copy_l2 = r.num("copy_l2");
   h.copy_mem = r.num("copy_mem");
@@ -116,6 +117,7 @@ HopSpec hop(const py::dict& d) {
   h.copies_out = r.num("copies_out");
   h.ws_message = r.num("ws_message");
   h.ws_packet = r.num("ws_packet");
+  h.ws_fixed = r.num("ws_fixed");
   h.send_cpu = r.ps("send_cpu");
   h.recv_cpu = r.ps("recv_cpu");
   h.event = r.ps("event");
@@ -131,6 +133,7 @@ HopSpec hop(const py::dict& d) {
   h.nagle = r.num("nagle") != 0;
   h.header_write = r.num("header_write") != 0;
   h.credits = static_cast<int32_t>(r.integer("credits"));
+  h.connect = r.ps("connect");
   h.call = r.ps("call");
   h.window = static_cast<int32_t>(r.integer("window"));
   h.retries = static_cast<int32_t>(r.integer("retries"));

@@ -55,7 +55,8 @@ struct HopSpec {
   int64_t packet = 0;         // largest payload of a packet
   int64_t header = 0;
   double copies_in = 1, copies_out = 1;
-  double ws_message = 0, ws_packet = 2;  // working set of a copy: the larger of these times message and packet size
+  // Working set around a copy: of the channel's memory a fixed size or so many packets, of the user's so many messages.
+  double ws_message = 0, ws_packet = 2, ws_fixed = 0;
   Ps send_cpu = 0, recv_cpu = 0;         // library work per packet
   Ps event = 0;               // signalling a kernel object
   bool by_event = true;       // false: the receiver finds the packet only when it looks
@@ -67,6 +68,7 @@ struct HopSpec {
   int64_t sndbuf = 0, rcvbuf = 0;  // Stream; 0: the host's
   bool nagle = false, header_write = false;  // header_write: header and data in two writes
   int32_t credits = 0;        // packets a sender may have outstanding before the receiver takes them in; 0: no such limit
+  Ps connect = 0;             // Stream: opening the connection, on its first use
   Ps call = 0;                // library and system cost of one socket call beside the bare system call
   int32_t window = 1, retries = 0;  // Datagram
   Ps timeout = 0;
@@ -154,7 +156,7 @@ class Chan {
   /// Deals with one token in the receiving process (or, for acknowledgements and timers, in the sending one).
   virtual Task pull(Token t) = 0;
   /// Copies out and frees a packet that was left in the pool.
-  virtual Task fetch(Message::Held) { co_return; }
+  virtual Task fetch(Message&, Message::Held) { co_return; }
 
   World& world;
   const HopSpec& spec;
@@ -165,8 +167,11 @@ class Chan {
   std::deque<Packet> deferred;
 
  protected:
-  [[nodiscard]] double working_set(const Packet& p) const {
-    return std::max(spec.ws_message * static_cast<double>(p.m->bytes), spec.ws_packet * static_cast<double>(p.bytes));
+  /// Copying `bytes` of a packet between the user's buffer and the channel's, on `host`; `in`: towards the channel.
+  [[nodiscard]] Ps copy_time(const Host& host, const Packet& p, int64_t bytes, bool in) const {
+    const double channel = std::max(spec.ws_fixed, spec.ws_packet * static_cast<double>(p.bytes));
+    const double user = p.m ? std::max(spec.ws_message * static_cast<double>(p.m->bytes), channel) : channel;
+    return in ? host.copy_time(bytes, user, channel) : host.copy_time(bytes, channel, user);
   }
 };
 

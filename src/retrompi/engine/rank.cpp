@@ -80,7 +80,7 @@ Task Rank::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, 
   co_await thread.run(host.scaled(spec_.send_cpu), Stage::Library);
   if (mode == Op::Bsend || mode == Op::Ibsend || mode == Op::BsendInit) {
     // MPI 1.1, 3.4: a buffered send is complete once the user's data is in the attached buffer.
-    co_await thread.run(host.copy_time(bytes, 2.0 * static_cast<double>(bytes)), Stage::Copy);
+    co_await thread.run(host.copy_time(bytes, 2.0 * static_cast<double>(bytes), 2.0 * static_cast<double>(bytes)), Stage::Copy);
     r.done = true;
     m.sreq = nullptr;
     r.m = nullptr;
@@ -194,14 +194,14 @@ Task Rank::matched(Message& m) {
   while (!m.held.empty()) {
     const Message::Held h = m.held.front();
     m.held.erase(m.held.begin());
-    co_await h.chan->fetch(h);
+    co_await h.chan->fetch(m, h);
     m.arrived += h.bytes;
   }
   if (m.stashed > 0) {  // one copy more: from the library's buffer to the user's
     const int64_t n = m.stashed;
     m.stashed = 0;
     unexpected_bytes_ -= n;
-    co_await thread.run(host.copy_time(n, 2.0 * static_cast<double>(n)), Stage::Copy);
+    co_await thread.run(host.copy_time(n, 2.0 * static_cast<double>(n), 2.0 * static_cast<double>(n)), Stage::Copy);
   }
   if (m.sync && !m.ack_sent) {
     m.ack_sent = true;

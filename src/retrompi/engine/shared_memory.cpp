@@ -115,7 +115,7 @@ class SharedChan final : public Chan {
     }
     Host& h = from.host;
     const Ps lib = h.scaled(spec.send_cpu), event = h.scaled(spec.event);
-    const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(h.copy_time(p.bytes, working_set(p))));
+    const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
     if (world.anatomy.on) {
       co_await from.thread.run(lib, Stage::Library);
       co_await from.thread.run(copy, Stage::Copy);
@@ -141,9 +141,8 @@ class SharedChan final : public Chan {
     co_await to.handle(e.p);
   }
 
-  Task fetch(Message::Held held) override {
-    Packet p;
-    p.bytes = held.bytes;
+  Task fetch(Message& m, Message::Held held) override {
+    Packet p{.m = &m, .bytes = held.bytes};
     co_await copy_out(p, held.buffer);
   }
 
@@ -166,9 +165,8 @@ class SharedChan final : public Chan {
   }
   Task copy_out(Packet p, int32_t buffer) {
     Host& h = to.host;
-    const double ws = p.m ? working_set(p) : spec.ws_packet * static_cast<double>(p.bytes);
     const Ps lib = h.scaled(spec.recv_cpu);
-    const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(h.copy_time(p.bytes, ws)));
+    const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, p, p.bytes, false)));
     if (world.anatomy.on) {
       co_await to.thread.run(lib, Stage::Library);
       co_await to.thread.run(copy, Stage::Copy);

@@ -23,6 +23,11 @@ class StreamChan final : public Chan {
 
   Task push(Packet p) override {
     Host& h = from.host;
+    if (!open_) {
+      open_ = true;
+      if (reverse) reverse->open_ = true;
+      co_await from.thread.run(h.scaled(spec.connect), Stage::Syscall);
+    }
     if (spec.credits > 0) {
       co_await from.until([this] { return credits_ > 0; }, spec.space_wait, spec.progress);
       --credits_;
@@ -44,7 +49,7 @@ class StreamChan final : public Chan {
       const int64_t n = std::min(piece, room());
       piece -= n;
       const Ps call = h.spec.syscall + h.scaled(spec.call);
-      const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(h.copy_time(n, working_set(p))));
+      const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, n, true)));
       if (world.anatomy.on) {
         co_await from.thread.run(call, Stage::Syscall);
         co_await from.thread.run(copy, Stage::Copy);
@@ -63,7 +68,7 @@ class StreamChan final : public Chan {
     const Frame& f = frames_.front();
     const int64_t n = std::min(delivered_ - consumed_, f.end - consumed_);
     const Ps call = h.spec.syscall + h.scaled(spec.call);
-    const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(h.copy_time(n, working_set(f.p))));
+    const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, f.p, n, false)));
     if (world.anatomy.on) {
       co_await to.thread.run(call, Stage::Syscall);
       co_await to.thread.run(copy, Stage::Copy);
@@ -236,7 +241,7 @@ class StreamChan final : public Chan {
   int64_t delivered_ = 0, consumed_ = 0, advertised_;  // receiver
   int32_t unacked_ = 0;
   uint64_t ack_gen_ = 0;
-  bool token_out_ = false;
+  bool token_out_ = false, open_ = false;
   int32_t credits_, owed_ = 0;
   std::deque<Frame> frames_;
   std::deque<Ack> acks_, piggy_;

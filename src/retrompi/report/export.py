@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ from plotly.offline import get_plotlyjs
 
 from retrompi.errors import RetrompiError, UsageError, nearest
 
-__all__ = ["FORMATS", "browser", "images", "write_csv"]
+__all__ = ["FORMATS", "browser", "images", "screenshot", "write_csv"]
 
 FORMATS = ("png", "svg")
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -95,6 +96,45 @@ def _decode(uri: str) -> bytes:
     return base64.b64decode(data) if head.endswith(";base64") else unquote_to_bytes(data)
 
 
+def _browse(program: str, page: Path, options: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
+    """Load a page in a headless browser of its own, with no profile and nothing fetched behind its back."""
+    with tempfile.TemporaryDirectory(prefix="retrompi-") as profile:
+        command = [
+            program,
+            "--headless",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--hide-scrollbars",
+            f"--user-data-dir={profile}",
+            "--virtual-time-budget=60000",
+            *options,
+            page.resolve().as_uri(),
+        ]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            command.insert(1, "--no-sandbox")  # Chromium refuses to run sandboxed as root, as in a container
+        try:
+            return subprocess.run(command, capture_output=True, timeout=timeout_s, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise RetrompiError(f"no image written: {program} failed: {error}") from error
+
+
+def screenshot(page: Path, target: Path, *, width: int = 1500, height: int = 1700, timeout_s: float = 120.0) -> bool:
+    """A PNG of the top of a page as a browser shows it; returns False where there is no browser.
+
+    ``python -m retrompi.report.export PAGE PNG`` makes the picture of the README.
+    """
+    program = browser()
+    if program is None:
+        return False
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    done = _browse(program, page, [f"--window-size={width},{height}", f"--screenshot={target.resolve()}"], timeout_s)
+    if not target.is_file():
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise RetrompiError(f"no image written: {program} drew nothing ({said[-1] if said else 'no message'})")
+    return True
+
+
 def images(
     figures: Mapping[str, go.Figure],
     folder: Path,
@@ -119,27 +159,11 @@ def images(
     with tempfile.TemporaryDirectory(prefix="retrompi-") as scratch:
         page = Path(scratch) / "page.html"
         page.write_text(_page(figures, formats, width, height, scale), encoding="utf-8")
-        command = [
-            program,
-            "--headless",
-            "--disable-gpu",
-            "--disable-background-networking",
-            "--hide-scrollbars",
-            f"--user-data-dir={scratch}/profile",
-            "--virtual-time-budget=60000",
-            "--dump-dom",
-            page.as_uri(),
-        ]
-        if hasattr(os, "geteuid") and os.geteuid() == 0:
-            command.insert(1, "--no-sandbox")  # Chromium refuses to run sandboxed as root, as in a container
-        try:
-            done = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise RetrompiError(f"no PNG or SVG written: {program} failed: {error}") from error
+        done = _browse(program, page, ["--dump-dom"], timeout_s)
     found = re.search(rb'<pre id="images">([A-Za-z0-9+/=]*)</pre>', done.stdout)
     if found is None:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise RetrompiError(f"no PNG or SVG written: {program} drew nothing ({said[-1] if said else 'no message'})")
+        raise RetrompiError(f"no image written: {program} drew nothing ({said[-1] if said else 'no message'})")
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, uri in json.loads(base64.b64decode(found[1])):
@@ -147,3 +171,10 @@ def images(
         path.write_bytes(_decode(uri))
         paths.append(path)
     return paths, ""
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("usage: python -m retrompi.report.export PAGE.html PICTURE.png")
+    if not screenshot(Path(sys.argv[1]), Path(sys.argv[2])):
+        sys.exit(MISSING)
