@@ -23,7 +23,7 @@ class WinMpich(RuntimeModel):
     header = Param("32 B", "B", "packet header", source="assumed: the ADI's packet head", low="16 B", high="64 B")
     slots = Param(8, "count", "packets of a process's shared region", source="assumed: a small ring", low=2, high=64)
     copies = Param(2, "count", "copies of a message: into the region and out of it (segmented, reassembled)", source="paper:BF-CFG-10")
-    live = Param(3, "count", "working set of a copy in message sizes: source, region, destination", source="assumed: all three stay alive in a PingPong")
+    live = Param(2, "count", "user memory alive around a copy, in message sizes", source="assumed: the buffers of both ranks; the region is small and counted by itself", low=2, high=4)
     library = Param("80 us", "s", "library work of a send or of a receive", source="fit:fit.toml", low="10 us", high="150 us")
     event = Param("30 us", "s", "signalling and reassembly of a packet through an event", source="fit:fit.toml", low="30 us", high="100 us")
     proxy_packet = Param("1024 B", "B", "packet between a rank and its proxy, headers included", source="code:E-P4-02", low="512 B", high="16 KiB")
