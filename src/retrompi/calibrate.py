@@ -30,6 +30,8 @@ Progress = Callable[[int, int, str], None]
 STARTS = 2
 STEPS = 12
 """Steps of the optimiser from each start; each costs one simulation a parameter and one more."""
+SIMPLEXES = (0.15, 0.03)
+"""First sizes of the simplex, in parts of a range: a wide search, then a fine one."""
 UNDETERMINED = 1e-2
 """A parameter whose whole range moves no residual by more than this many half ranges is not determined by the claims."""
 STARTUP_SEEDS = 2000
@@ -207,12 +209,12 @@ class _Problem:
         return float(np.sum(2 * (np.sqrt(1 + r * r) - 1)))
 
 
-def _simplex(x: np.ndarray) -> np.ndarray:
-    """A small simplex around ``x`` that stays inside 0..1."""
+def _simplex(x: np.ndarray, width: float) -> np.ndarray:
+    """A simplex around ``x`` that stays inside 0..1."""
     corners = [np.array(x)]
     for i in range(len(x)):
         corner = np.array(x)
-        corner[i] += 0.05 if corner[i] < 0.9 else -0.05
+        corner[i] += width if corner[i] + width <= 1 else -width
         corners.append(corner)
     return np.array(corners)
 
@@ -239,18 +241,19 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     best: Any = None
     for start in starts:
         found = least_squares(
-            problem.residuals, start, bounds=(0, 1), diff_step=0.02, x_scale=0.2, loss="soft_l1",
-            max_nfev=max(1, total // (2 * len(starts) * (len(free) + 1))), xtol=1e-4, ftol=1e-4,
+            problem.residuals, start, bounds=(0, 1), diff_step=0.05, x_scale=0.2, loss="soft_l1",
+            max_nfev=max(1, total // (2 * len(starts) * (len(free) + 1))), xtol=1e-6, ftol=1e-10,
         )  # fmt: skip
         if best is None or found.cost < best.cost:
             best = found
-    # Clock ticks make a curve jump where a parameter moves a packet past a tick; a simplex walks over jumps, gradients do not.
-    polished = minimize(
-        lambda x: problem.cost(x), best.x, method="Nelder-Mead", bounds=[(0.0, 1.0)] * len(free),
-        options={"maxfev": max(1, total // 2), "xatol": 1e-5, "fatol": 1e-7, "initial_simplex": _simplex(best.x)},
-    )  # fmt: skip
-    if polished.fun < problem.cost(best.x):
-        best.x = np.asarray(polished.x)
+    # Clock ticks and whole packets make a curve jump where a parameter passes them: a simplex walks over jumps, gradients do not.
+    for width in SIMPLEXES:
+        polished = minimize(
+            problem.cost, best.x, method="Nelder-Mead", bounds=[(0.0, 1.0)] * len(free),
+            options={"maxfev": max(1, total // 2), "xatol": 1e-6, "fatol": 1e-9, "initial_simplex": _simplex(best.x, width)},
+        )  # fmt: skip
+        if polished.fun < problem.cost(best.x):
+            best.x = np.asarray(polished.x)
     jacobian = np.asarray(best.jac)
     for i, f in enumerate(free):
         moved = float(np.linalg.norm(jacobian[:, i]))
