@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+
 from retrompi.cli.options import (
     complete_model,
     csv_option,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+
 from retrompi.cli.options import csv_option, debug_option, json_option
 from retrompi.cli.output import Column, as_text, emit
 

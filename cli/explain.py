@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+
 from retrompi.cli.options import (
     complete_model,
     csv_option,
@@ -18,7 +19,6 @@ from retrompi.cli.options import (
     store_option,
 )
 from retrompi.cli.output import Column, emit, note, print_json
-
 from retrompi.errors import UsageError
 from retrompi.units import format_bytes, format_time, parse_sizes
 

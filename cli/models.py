@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import click
+
 from retrompi.cli.options import complete_model, csv_option, debug_option, json_option, set_option
 from retrompi.cli.output import Column, as_text, emit
-
 from retrompi.units import format_quantity
 
 LIST = (

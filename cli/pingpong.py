@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+
 from retrompi.cli.options import (
     csv_option,
     debug_option,
@@ -17,7 +18,6 @@ from retrompi.cli.options import (
     store_option,
 )
 from retrompi.cli.output import Column, emit, note
-
 from retrompi.units import format_bytes, format_time, parse_sizes
 
 COLUMNS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+
 from retrompi.cli.models import range_of
 from retrompi.cli.options import complete_platform, csv_option, debug_option, json_option
 from retrompi.cli.output import Column, emit

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import click
+
 from retrompi.cli.options import (
     csv_option,
     debug_option,
@@ -19,7 +20,6 @@ from retrompi.cli.options import (
     store_option,
 )
 from retrompi.cli.output import Column, emit, note, print_json, time_column
-
 from retrompi.units import format_bytes, format_time, parse
 
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+
 from retrompi.cli.options import csv_option, debug_option, fresh_option, json_option, store_option
 from retrompi.cli.output import note
 
@@ -40,9 +41,8 @@ def command(
     PAPER is a key such as baker-fox. Prints the verdict table and the report's path; a failing statement is a
     finding shown there, not an error (use 'retrompi validate' for an exit code).
     """
-    from retrompi.cli.validate import print_verdicts, studies
-
     from retrompi import report
+    from retrompi.cli.validate import print_verdicts, studies
 
     study = studies(ctx, paper, store, fresh)[0]
     written = report.write(study, out, images=images)

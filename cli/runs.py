@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import click
+
 from retrompi.cli.options import (
     complete_model,
     complete_platform,
@@ -17,7 +18,6 @@ from retrompi.cli.options import (
     store_option,
 )
 from retrompi.cli.output import Column, emit, time_column
-
 from retrompi.units import format_bytes
 
 LIST = (

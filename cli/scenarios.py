@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+
 from retrompi.cli.options import (
     complete_scenario,
     csv_option,
@@ -73,9 +74,8 @@ def run_scenario(
     ctx: click.Context, scenario: str, fresh: bool, as_json: bool, as_csv: bool, store: str | None
 ) -> None:
     """Run SCENARIO (a name or a TOML file) and print its curve, or its ranks for a trace."""
-    from retrompi.cli import pingpong, replay
-
     from retrompi import experiment, registry
+    from retrompi.cli import pingpong, replay
 
     s = registry.scenario(scenario)
     store_ = open_for(ctx, store)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+
 from retrompi.cli.options import csv_option, debug_option, fresh_option, json_option, open_for, progress, store_option
 from retrompi.cli.output import Column, as_text, emit
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from retrompi.validate import claims
-from retrompi.validate.claims import SizeRange, parse_size_range
 
 import retrompi
 from retrompi.errors import InputError, UsageError
+from retrompi.validate import claims
+from retrompi.validate.claims import SizeRange, parse_size_range
 
 MODELS = ("wmpi", "winmpich", "hpvm")
 HEADER = "id,system,platform,configuration,observable,value,unit,low,high,kind,paper,section,also_in,note,use\n"

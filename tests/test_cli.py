@@ -19,9 +19,9 @@ from typing import Any
 import click
 import pytest
 from conftest import Outcome, Watched
-from retrompi.cli.main import COMMANDS, cli
 
 from retrompi import registry
+from retrompi.cli.main import COMMANDS, cli
 from retrompi.errors import EngineError
 
 Run = Callable[..., Outcome]
@@ -400,9 +400,8 @@ def test_a_scenario_runs(retrompi: Run, engine: Watched) -> None:
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Make run_paper return a study in which one held-out claim has the given verdict and no other is judged."""
-    from retrompi.validate import claims
-
     from retrompi import validate
+    from retrompi.validate import claims
 
     def judged(word: str) -> None:
         def run_paper(paper: str, store: Any, fresh: bool, progress: Any) -> validate.Study:

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from retrompi.validate import claims, markdown, study, verdicts
-from retrompi.validate.study import Study
 
 from retrompi import experiment, registry, report
 from retrompi.errors import InputError, RetrompiError, UsageError
 from retrompi.report import cards, export, figures, overlay, page
 from retrompi.runtime import resolve
 from retrompi.store import open_store
+from retrompi.validate import claims, markdown, study, verdicts
+from retrompi.validate.study import Study
 
 PLAN = study.setup("baker-fox")
 STARTS = {"wmpi": (200.0, 90.0), "winmpich": (350.0, 20.0), "hpvm": (120_000.0, 0.5)}

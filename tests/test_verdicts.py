@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from retrompi.validate import claims, metrics, verdicts
 from retrompi.validate.claims import Claim, SizeRange
 from retrompi.validate.metrics import Curve, curves

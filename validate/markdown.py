@@ -11,11 +11,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from retrompi.errors import InputError
 from retrompi.validate.claims import checks, load
 from retrompi.validate.metrics import READINGS
 from retrompi.validate.verdicts import Verdict, summary
-
-from retrompi.errors import InputError
 
 __all__ = ["check_table", "fill", "reading_table", "verdict_table"]
 
@@ -110,9 +109,8 @@ def fill(path: Path, name: str, text: str) -> bool:
 
 def main(argv: Sequence[str]) -> int:
     """Fill every part of the file named by the first argument from the shipped tables and the store."""
-    from retrompi.validate.study import run_paper, setups
-
     from retrompi.store import open_store
+    from retrompi.validate.study import run_paper, setups
 
     path = Path(argv[0])
     fill(path, "readings", reading_table())

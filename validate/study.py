@@ -10,13 +10,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.validate.claims import Claim, by_paper, paper_key, papers
-from retrompi.validate.verdicts import Verdict, judge
-
 from retrompi import experiment, registry, units
 from retrompi.errors import UsageError, nearest
 from retrompi.runtime import resolve
 from retrompi.store.identity import run_spec, sha256_json
+from retrompi.validate.claims import Claim, by_paper, paper_key, papers
+from retrompi.validate.verdicts import Verdict, judge
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store

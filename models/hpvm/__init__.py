@@ -27,23 +27,24 @@ class Hpvm(RuntimeModel):
     receive = Param("spin", "choice", "how a receive waits", source="assumed: FM_extract polls without yielding", choices=("spin", "spin_yield", "block"))
     polls = Param(50, "count", "polls before a yielding receive gives the processor away", source="code:E-P4-07")
     poll_cost = Param("20 us", "s", "one FM_extract on an idle socket", source="assumed: a select() of a few system calls", low="5 us", high="100 us")
-    library = Param("200 us", "s", "library work of a send or of a receive", source="fit:fit.toml", low="50 us", high="2 ms")
+    library = Param("50 us", "s", "library work of a send or of a receive", source="assumed: as the other runtimes', which is 65 to 95 us with their events", low="10 us", high="200 us")
+    network_calls = Param("1 ms", "s", "system calls for each message between machines, at either end", source="fit:fit.toml", low="50 us", high="2 ms")
     packet_cost = Param("10 us", "s", "library work for each FM packet, at either end", source="assumed: below one socket call", low="1 us", high="60 us")
     socket_call = Param("20 us", "s", "WinSock work of one socket call on a packet", source="assumed: below the others', calls are made for each packet", low="5 us", high="100 us")
     connect = Param("20 ms", "s", "opening a connection, on its first message", source="assumed: as p4 does", low="5 ms", high="100 ms")
     buffer = Param("2 MiB", "B", "fixed buffer for unexpected messages; it cannot be enlarged by the user", source="paper:BF-FUN-09", low="256 KiB", high="8 MiB")
     nagle = Param(0, "count", "1: Nagle's algorithm on", source="code:E-P4-11")
 
-    def hop(self, p: Values) -> dict[str, Any]:
+    def hop(self, p: Values, message_cpu: float) -> dict[str, Any]:
         """TCP from rank to rank, on one machine and between two."""
         return rows.stream(
-            ("rank", "rank"), packet=p.packet, header=p.header, call=p.socket_call, send_cpu=p.packet_cost, recv_cpu=p.packet_cost,
+            ("rank", "rank"), packet=p.packet, header=p.header, call=p.socket_call, send_cpu=p.packet_cost, recv_cpu=p.packet_cost, message_cpu=message_cpu,
             rcvbuf=p.rcvbuf, connect=p.connect, credits=max(1, math.ceil(p.window / p.packet)), nagle=p.nagle,
         )  # fmt: skip
 
     def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
         return rows.compiled(
-            platform, placement, same=[self.hop(p)], remote=[self.hop(p)], protocol_same=[rows.eager()], protocol_remote=[rows.eager()],
+            platform, placement, same=[self.hop(p, 0.0)], remote=[self.hop(p, p.network_calls)], protocol_same=[rows.eager()], protocol_remote=[rows.eager()],
             send_cpu=p.library, recv_cpu=p.library, test_cpu=p.poll_cost,
             recv_wait=rows.wait(p.receive, polls=p.polls, poll_cost=p.poll_cost), send_wait=rows.BLOCK, unexpected_limit=p.buffer,
         )  # fmt: skip
@@ -71,6 +72,6 @@ class DelayedAck(Hpvm):
     nagle = Param(1, "count", "1: Nagle's algorithm on", source="assumed: rival hypothesis of mechanisms.md")
     pieces = Param(2, "count", "socket writes for a message: header and data", source="assumed: FM 2.x gathers pieces")
 
-    def hop(self, p: Values) -> dict[str, Any]:
+    def hop(self, p: Values, message_cpu: float) -> dict[str, Any]:
         # The header goes out alone and is acknowledged late; the data wait for that acknowledgement.
-        return super().hop(p) | {"header_write": 1 if p.pieces > 1 else 0}
+        return super().hop(p, message_cpu) | {"header_write": 1 if p.pieces > 1 else 0}

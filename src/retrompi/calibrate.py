@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from retrompi.validate.claims import Claim, for_fit
-from retrompi.validate.verdicts import measure
 from scipy.optimize import least_squares, minimize
 
 import retrompi
 from retrompi import registry, simulate
 from retrompi.errors import InputError, UsageError
 from retrompi.runtime import RuntimeModel
+from retrompi.validate.claims import Claim, for_fit
+from retrompi.validate.verdicts import measure
 
 __all__ = ["Fit", "fit"]
 
@@ -77,7 +77,10 @@ def _text(value: float, unit: str) -> str:
 
 @dataclass
 class Fit:
-    """The outcome of a calibration. ``values``: parameter, value, low, high, note; ``residuals``: claim, observed, low, high, unit, residual."""
+    """The outcome of a calibration.
+
+    ``values``: rows parameter, value, low, high, note; ``residuals``: rows claim, observed, low, high, unit, residual.
+    """
 
     model: str
     folder: Path
@@ -111,8 +114,9 @@ class Fit:
             file.write_text(_toml(tables), encoding="utf-8")
             theirs = [v for v in self.values if v["parameter"].startswith("platform.")]
             if theirs and self.platform_file is not None:
-                by = {"values": {v["parameter"].removeprefix("platform."): v["value"] for v in theirs},
-                      "meta": {"by": self.model, "claims": [r["claim"] for r in self.residuals], "date": datetime.date.today().isoformat()}}  # fmt: skip
+                meta = {k: tables[self.model]["meta"][k] for k in ("date", "version", "seed", "claims")}
+                values = {v["parameter"].removeprefix("platform."): v["value"] for v in theirs}
+                by = {"values": values, "meta": {"by": self.model, **meta}}
                 self.platform_file.write_text(_toml({"fit": by}), encoding="utf-8")
         except OSError as error:
             raise InputError(f"cannot write the fit: {error.strerror}", file) from None
@@ -141,7 +145,7 @@ def _toml(tables: dict[str, Any]) -> str:
     out = ["# Written by `retrompi calibrate`; not by hand."]
     for name in sorted(tables):
         for part, rows in tables[name].items():
-            out.append(f'\n[{_quoted(name)}.{part}]')
+            out.append(f"\n[{_quoted(name)}.{part}]")
             out += [f"{_quoted(k)} = {_toml_value(v)}" for k, v in rows.items()]
     return "\n".join(out) + "\n"
 
@@ -163,7 +167,9 @@ def _free_parameters(cls: type[RuntimeModel], platform: str) -> list[_Free]:
 
 
 class _Problem:
-    def __init__(self, model: str, platform: str, claims: Sequence[Claim], free: Sequence[_Free], report: Progress | None, total: int) -> None:
+    def __init__(
+        self, model: str, platform: str, claims: Sequence[Claim], free: Sequence[_Free], report: Progress | None, total: int
+    ) -> None:
         self.model, self.platform, self.claims, self.free = model, platform, list(claims), list(free)
         self.base = model.partition(":")[0]
         self.report, self.total = report, total
@@ -250,7 +256,7 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     for width in SIMPLEXES:
         polished = minimize(
             problem.cost, best.x, method="Nelder-Mead", bounds=[(0.0, 1.0)] * len(free),
-            options={"maxfev": max(1, total // 2), "xatol": 1e-6, "fatol": 1e-9, "initial_simplex": _simplex(best.x, width)},
+            options={"maxfev": max(1, total), "xatol": 1e-6, "fatol": 1e-9, "initial_simplex": _simplex(best.x, width)},
         )  # fmt: skip
         if polished.fun < problem.cost(best.x):
             best.x = np.asarray(polished.x)

@@ -25,9 +25,11 @@ def wait(kind: str, *, polls: float = 1, poll_cost: float = 0.0, period: float =
 BLOCK = wait("block")
 
 _HOP: Row = {
-    "send_cpu": 0.0, "recv_cpu": 0.0, "event": 0.0, "by_event": 1, "progress": 1, "hold_unexpected": 0, "space_wait": BLOCK,
+    "send_cpu": 0.0, "recv_cpu": 0.0, "message_cpu": 0.0, "event": 0.0, "by_event": 1, "progress": 1,
+    "hold_unexpected": 0, "space_wait": BLOCK,
     "copies_in": 1.0, "copies_out": 1.0, "ws_message": 0.0, "ws_packet": 2.0, "ws_fixed": 0.0,
-    "slots": 0, "pool": 0.0, "prefix": 0.0, "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "header_write": 0, "credits": 0, "connect": 0.0, "call": 0.0,
+    "slots": 0, "pool": 0.0, "prefix": 0.0, "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "header_write": 0,
+    "credits": 0, "connect": 0.0, "call": 0.0,
     "window": 1, "retries": 0, "timeout": 0.0, "loss": 0.0, "duplicate": 0.0, "reorder": 0.0, "reorder_delay": 0.0,
 }  # fmt: skip
 
@@ -54,7 +56,9 @@ def stream(between: tuple[str, str], *, packet: float, header: float, call: floa
     return _hop("stream", between, packet, header, {"call": call, **facts})
 
 
-def datagram(between: tuple[str, str], *, packet: float, header: float, call: float, timeout: float, retries: float, **facts: Any) -> Row:
+def datagram(
+    between: tuple[str, str], *, packet: float, header: float, call: float, timeout: float, retries: float, **facts: Any
+) -> Row:
     """UDP with acknowledgement and retry by the processes themselves."""
     return _hop("datagram", between, packet, header, {"call": call, "timeout": timeout, "retries": retries, **facts})
 

@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from retrompi import registry
@@ -130,7 +131,7 @@ def run(
     steps: list[dict[str, Any]] = []
     if with_startup:
         cls = registry.model(model)
-        values, _ = resolve(cls, registry.platform(platform), [s for s in _listed(sets)])
+        values, _ = resolve(cls, registry.platform(platform), sets)
         told = start(cls, values, room, placement, seed)
         steps = told["steps"]
         if told["failed"]:
@@ -166,10 +167,6 @@ def run(
     )
 
 
-def _listed(sets: Sets) -> list[str]:
-    return [f"{k}={v}" for k, v in sets.items()] if isinstance(sets, Mapping) else list(sets)
-
-
 def _rank_row(r: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "rank": r["rank"],
@@ -197,13 +194,15 @@ def rows_from_marks(result: Result) -> list[dict[str, Any]]:
     """PingPong rows from the marks ``size S reps R`` of rank 0; a row ends where the next mark begins."""
     marks = [m for m in result.marks if m["rank"] == 0]
     rows = []
-    for mark, after in zip(marks, marks[1:], strict=False):
+    for mark, after in pairwise(marks):
         words = str(mark["label"]).split()
         if len(words) != 4 or words[0] != "size" or words[2] != "reps":
             continue
         size, reps = int(words[1]), int(words[3])
         one_way = (after["time_ps"] - mark["time_ps"]) / (2 * reps) * PS
-        rows.append({"size_B": size, "time_us": one_way * 1e6, "bandwidth_MBps": size / one_way / 1e6 if one_way else 0.0, "repetitions": reps})
+        rows.append(
+            {"size_B": size, "time_us": one_way * 1e6, "bandwidth_MBps": size / one_way / 1e6 if one_way else 0.0, "repetitions": reps}
+        )
     return rows
 
 
@@ -259,7 +258,9 @@ def explain(model: str, platform: str, mode: Mode, size: int, sets: Sets = (), *
         if spare > 0 and r["ps"] % 2:
             halves[i] += 1
             spare -= 1
-    stages = [{"stage": r["stage"], "process": r["process"], "seconds": h * PS, "ps": h} for r, h in zip(rows, halves, strict=True) if h > 0]
+    stages = [
+        {"stage": r["stage"], "process": r["process"], "seconds": h * PS, "ps": h} for r, h in zip(rows, halves, strict=True) if h > 0
+    ]
     return {
         "model": model,
         "platform": platform,

@@ -59,7 +59,8 @@ class ForkServer:
         """
         with self._lock:
             process = self._start()
-            assert process.stdin is not None and process.stdout is not None
+            assert process.stdin is not None
+            assert process.stdout is not None
             try:
                 if key not in self._known:
                     _write(process.stdin, ("trace", key, trace.dump()))

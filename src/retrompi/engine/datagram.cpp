@@ -11,7 +11,7 @@ class DatagramChan final : public Chan {
 
   Task push(Packet p) override {
     co_await from.until([this] { return static_cast<int32_t>(out_.size()) < spec.window; }, spec.space_wait, true);
-    out_.push_back({p, 0, false, 0});
+    out_.push_back({.p = p, .tries = 0, .acked = false, .timer = 0});
     ++world.count.packets;
     const uint32_t seq = base_ + static_cast<uint32_t>(out_.size()) - 1;
     co_await from.thread.run(from.host.scaled(spec.send_cpu), Stage::Library);
@@ -52,6 +52,8 @@ class DatagramChan final : public Chan {
     bool acked;
     uint32_t timer;      // only the newest timer counts
     bool fetched = false;  // taken in by the receiver
+    Ps armed = 0;          // when the timer was set, and by whom
+    Cause by{};
   };
   [[nodiscard]] Ps call(const Proc& p) const { return p.host.spec.syscall + p.host.scaled(spec.call); }
   Out* find(uint32_t seq) {
@@ -68,6 +70,8 @@ class DatagramChan final : public Chan {
     Out* o = find(seq);
     if (!o || o->acked) co_return;  // acknowledged while we were busy sending it again
     // The retry timer is a timed wait of the daemon: it ends on a clock tick; it doubles with each try.
+    o->armed = world.loop.now;
+    o->by = world.anatomy.current;
     const Ps due = h.next_tick(world.loop.now + (spec.timeout << std::min(o->tries, 6)));
     world.loop.at(due, &DatagramChan::on_timer, this, (static_cast<uint64_t>(seq) << 32) | ++o->timer);
     ship(from, kData, seq, p.bytes + spec.header);
@@ -130,9 +134,8 @@ class DatagramChan final : public Chan {
     const Out* o = c.find(seq);
     if (!o || o->acked || o->timer != static_cast<uint32_t>(arg)) return;
     if (c.world.anatomy.on) {
-      c.world.anatomy.current = {};
-      c.world.anatomy.current = c.world.anatomy.of(
-          c.world.anatomy.record("udp retry", Stage::Ack, c.world.loop.now - c.spec.timeout, c.world.loop.now - c.spec.timeout, c.world.loop.now));
+      c.world.anatomy.current = o->by;
+      c.world.anatomy.current = c.world.anatomy.of(c.world.anatomy.record("udp retry", Stage::Ack, o->armed, o->armed, c.world.loop.now));
     }
     c.from.arrive({&c, kTimer, seq}, true);
   }

@@ -43,6 +43,7 @@ Thread::Await Thread::wait(const WaitPolicy& p) {
   } else {
     enter(Stage::Wait);
     host_.go(*this);
+    host_.reblame();
   }
   return {*this, false};
 }
@@ -89,6 +90,7 @@ void Thread::signal(bool immediate) {
         need_ = policy_.poll_cost;
         want_ = Stage::Poll;
         host_.go(*this);
+        host_.reblame();
       } else {
         need_ = policy_.poll_cost;
         want_ = Stage::Poll;
@@ -153,6 +155,17 @@ Stage Host::blame(const Thread& t) const {
   for (const Core& c : cores_)
     if (c.running && c.running != &t && spinning(*c.running)) return Stage::Quantum;
   return Stage::Queueing;
+}
+
+void Host::reblame() {
+  if (!anatomy.on) return;
+  // The reason for which a ready thread waits changes while it waits: who holds the processor may begin to spin.
+  for (auto& q : ready_)
+    for (Thread* t : q)
+      if (!spinning(*t)) {
+        const Stage s = blame(*t);
+        if (t->seg_ != s) t->enter(s);
+      }
 }
 
 void Host::go(Thread& t) {
@@ -242,6 +255,7 @@ void Host::dispatch(size_t core) {
   t->q_end_ = from + t->q_left_;
   t->q_armed_ = false;
   go(*t);
+  reblame();
   if (any_ready()) arm(core);
 }
 

@@ -168,6 +168,7 @@ class Host {
   [[nodiscard]] bool any_ready() const;
   Thread* pop_ready();
   Stage blame(const Thread& t) const;
+  void reblame();                  // anatomy only: the running thread has changed or begun to spin
   void start_kernel(Core& c);
   static void on_done(void* t, uint64_t gen);
   static void on_quantum(void* t, uint64_t gen);

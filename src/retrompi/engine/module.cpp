@@ -120,6 +120,7 @@ HopSpec hop(const py::dict& d) {
   h.ws_fixed = r.num("ws_fixed");
   h.send_cpu = r.ps("send_cpu");
   h.recv_cpu = r.ps("recv_cpu");
+  h.message_cpu = r.ps("message_cpu");
   h.event = r.ps("event");
   h.by_event = r.num("by_event") != 0;
   h.progress = r.num("progress") != 0;

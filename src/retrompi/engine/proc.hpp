@@ -58,6 +58,7 @@ struct HopSpec {
   // Working set around a copy: of the channel's memory a fixed size or so many packets, of the user's so many messages.
   double ws_message = 0, ws_packet = 2, ws_fixed = 0;
   Ps send_cpu = 0, recv_cpu = 0;         // library work per packet
+  Ps message_cpu = 0;         // Stream: work at either end for each message, whatever its length
   Ps event = 0;               // signalling a kernel object
   bool by_event = true;       // false: the receiver finds the packet only when it looks
   bool progress = true;       // a process that waits for room takes in packets meanwhile

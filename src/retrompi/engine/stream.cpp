@@ -32,7 +32,7 @@ class StreamChan final : public Chan {
       co_await from.until([this] { return credits_ > 0; }, spec.space_wait, spec.progress);
       --credits_;
     }
-    co_await from.thread.run(h.scaled(spec.send_cpu), Stage::Library);
+    co_await from.thread.run(h.scaled(spec.send_cpu + (p.first ? spec.message_cpu : 0)), Stage::Library);
     int64_t left = p.bytes + spec.header;
     const int64_t end = written_ + left;
     Frame f{p, end, 0};
@@ -86,7 +86,7 @@ class StreamChan final : public Chan {
     }
     if (delivered_ > consumed_) offer();
     if (!done) co_return;
-    co_await to.thread.run(h.scaled(spec.recv_cpu), Stage::Library);
+    co_await to.thread.run(h.scaled(spec.recv_cpu + (done->p.first ? spec.message_cpu : 0)), Stage::Library);
     if (done->credits > 0 && reverse) reverse->refill(done->credits);
     if (spec.credits > 0 && ++owed_ >= std::max(1, spec.credits / 2)) {
       co_await to.thread.run(call, Stage::Syscall);
@@ -166,6 +166,8 @@ class StreamChan final : public Chan {
       s.acknowledge();
     } else {
       ++s.ack_gen_;
+      s.ack_armed_ = s.world.loop.now;
+      s.ack_by_ = s.world.anatomy.current;
       s.world.loop.at(s.world.loop.now + s.to.host.spec.delayed_ack, &StreamChan::on_ack_timer, p, s.ack_gen_);
     }
   }
@@ -178,10 +180,9 @@ class StreamChan final : public Chan {
     auto& s = *static_cast<StreamChan*>(p);
     if (gen != s.ack_gen_ || s.unacked_ == 0) return;
     if (s.world.anatomy.on) {
-      s.world.anatomy.current = {};
-      const Ps now = s.world.loop.now;
-      s.world.anatomy.current =
-          s.world.anatomy.of(s.world.anatomy.record("tcp", Stage::Ack, now - s.to.host.spec.delayed_ack, now - s.to.host.spec.delayed_ack, now));
+      // The segment that is acknowledged late armed the timer: the chain of causes goes on with it.
+      s.world.anatomy.current = s.ack_by_;
+      s.world.anatomy.current = s.world.anatomy.of(s.world.anatomy.record("tcp", Stage::Ack, s.ack_armed_, s.ack_armed_, s.world.loop.now));
     }
     s.acknowledge();
   }
@@ -241,6 +242,8 @@ class StreamChan final : public Chan {
   int64_t delivered_ = 0, consumed_ = 0, advertised_;  // receiver
   int32_t unacked_ = 0;
   uint64_t ack_gen_ = 0;
+  Ps ack_armed_ = 0;
+  Cause ack_by_;
   bool token_out_ = false, open_ = false;
   int32_t credits_, owed_ = 0;
   std::deque<Frame> frames_;

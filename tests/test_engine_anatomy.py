@@ -1,0 +1,87 @@
+"""The anatomy of a message: exact sums, and the stage that a mechanism is known by."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from engine_runs import MODELS, MODES, PATHS, run
+
+from retrompi import simulate
+from retrompi.errors import RetrompiError
+
+KIB = 1024
+STAGES = {"library", "copy", "syscall", "event", "switch", "tick", "quantum", "queueing", "poll", "stack", "interrupt", "nic", "wire", "ack", "compute"}
+
+
+def shares(model: str, mode: str, size: int, sets: list[str] | None = None) -> dict[str, float]:
+    """Share of every stage in the time of a message."""
+    told = simulate.explain(model, "nt-pair", mode, size, sets or [])
+    by_stage: Counter[str] = Counter()
+    for row in told["stages"]:
+        by_stage[row["stage"]] += row["ps"]
+    return {stage: ps / told["total_ps"] for stage, ps in by_stage.items()}
+
+
+@pytest.mark.parametrize(("model", "mode"), PATHS)
+@pytest.mark.parametrize("size", [0, 1, 1000, 16 * KIB, 65 * KIB + 1, 512 * KIB, 4 * KIB * KIB])
+def test_the_stages_sum_exactly_to_the_total(model: str, mode: str, size: int) -> None:
+    told = simulate.explain(model, "nt-pair", mode, size)
+    assert sum(s["ps"] for s in told["stages"]) == told["total_ps"]
+    assert sum(s["seconds"] for s in told["stages"]) == told["total_s"]
+    assert told["total_s"] == pytest.approx(told["total_ps"] * 1e-12, rel=1e-12)
+    assert {s["stage"] for s in told["stages"]} <= STAGES
+    assert all(s["ps"] > 0 and s["process"] for s in told["stages"])
+    assert len({(s["stage"], s["process"]) for s in told["stages"]}) == len(told["stages"])
+    trace = simulate._explained_trace(size)
+    result = run(trace, model, mode, anatomy=True)
+    times = {m["label"]: m["time_ps"] for m in result.marks}
+    assert abs(2 * told["total_ps"] - (times["end"] - times["anatomy"])) <= 2
+    assert result.anatomy_ps == times["end"] - times["anatomy"]
+    assert sum(r["ps"] for r in result.anatomy) == result.anatomy_ps
+
+
+def test_hpvm_on_one_machine_waits_for_a_burnt_quantum() -> None:
+    assert shares("hpvm", "shared", 0)["quantum"] > 0.9
+    assert shares("hpvm", "shared", 512 * KIB)["quantum"] > 0.8
+
+
+def test_wmpi_collapses_at_512_kib_by_a_burnt_quantum() -> None:
+    assert shares("wmpi", "shared", 512 * KIB)["quantum"] > 0.8
+    assert "quantum" not in shares("wmpi", "shared", 16 * KIB)
+
+
+def test_a_sender_that_blocks_burns_no_quantum() -> None:
+    assert "quantum" not in shares("wmpi", "shared", 512 * KIB, ["answer_wait=block"])
+
+
+def test_winmpich_between_machines_waits_for_the_tick() -> None:
+    assert shares("winmpich", "distributed", 0)["tick"] > 0.5
+    assert "tick" not in shares("winmpich", "distributed", 0, ["proxy_wait=event"])
+    assert "tick" not in shares("winmpich", "shared", 0)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_what_crosses_a_wire_shows_the_wire_and_what_does_not_does_not(model: str) -> None:
+    assert {"wire", "nic"} <= shares(model, "distributed", 4 * KIB).keys()
+    assert not {"wire", "nic"} & shares(model, "shared", 4 * KIB).keys()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_delayed_acknowledgement_rival_shows_the_acknowledgement(mode: str) -> None:
+    """A small packet's data wait for the acknowledgement of its header."""
+    assert shares("hpvm:delayed-ack", mode, 100)["ack"] > 0.9
+    assert "ack" not in shares("hpvm", mode, 100)
+
+
+def test_a_lost_datagram_shows_its_retry() -> None:
+    assert shares("wmpi", "distributed", 100, ["loss=0.4"])["ack"] > 0.9
+
+
+def test_two_equal_explanations_are_equal() -> None:
+    assert simulate.explain("wmpi", "nt-pair", "distributed", 5000) == simulate.explain("wmpi", "nt-pair", "distributed", 5000)
+
+
+def test_an_explanation_of_a_run_that_ends_badly_says_so() -> None:
+    with pytest.raises(RetrompiError, match=r"aborted.*after 10 retries"):
+        simulate.explain("wmpi", "nt-pair", "distributed", 0, ["loss=1"])

@@ -1,0 +1,102 @@
+"""The questions that overrides answer: another scheduler, processor, network, packet."""
+
+from __future__ import annotations
+
+import pytest
+from engine_runs import MODELS, PATHS, completed, job, one_way
+
+from retrompi import registry, simulate
+from retrompi.errors import UsageError
+from retrompi.runtime import resolve
+
+KIB, MIB = 1024, 1024 * 1024
+MS = 1e-3
+
+
+def test_hpvm_takes_the_quantum_of_the_server_with_nothing_fitted() -> None:
+    for size in (0, 64, 1 * KIB, 4 * KIB):
+        assert 118 * MS <= one_way("hpvm", "shared", size, reps=50) <= 124 * MS, size
+    # Nothing of that comes from a fit: every fitted number may be moved.
+    cls = registry.model("hpvm")
+    values, _ = resolve(cls, registry.platform("nt-pair"), [])
+    fitted = [name for name, param in cls.params().items() if param.source.startswith("fit:")]
+    for name in fitted:
+        assert 115 * MS <= one_way("hpvm", "shared", 0, reps=50, sets=[f"{name}={getattr(values, name) / 2:.9f} s"]) <= 124 * MS, name
+
+
+@pytest.mark.parametrize("mode", [[1, 1], "workstation,workstation"])
+def test_hpvm_on_the_workstation_takes_its_shorter_quantum(mode: object) -> None:
+    assert 20 * MS <= one_way("hpvm", mode, 0, reps=50) <= 60 * MS
+
+
+def test_hpvm_with_two_processors_burns_nothing() -> None:
+    # Many repetitions: opening the connection counts with the first message.
+    assert one_way("hpvm", "shared", 0, sets=["platform.host.cores=2"], reps=500) < 1 * MS
+
+
+def test_a_receive_that_yields_or_blocks_is_far_faster() -> None:
+    spin = one_way("hpvm", "shared", 0)
+    for policy in ("spin_yield", "block"):
+        assert one_way("hpvm", "shared", 0, sets=[f"hpvm.receive={policy}"]) < spin / 10, policy
+
+
+@pytest.mark.parametrize("quantum", [30, 60, 240])
+def test_the_plateau_follows_the_quantum(quantum: int) -> None:
+    observed = one_way("hpvm", "shared", 0, sets=[f"platform.host.quantum={quantum} ms"], reps=50)
+    assert observed == pytest.approx(quantum * MS, rel=0.05)
+
+
+def test_winmpich_without_its_proxy_is_faster_between_machines() -> None:
+    for size in (0, 1 * KIB, 64 * KIB, MIB):
+        assert one_way("winmpich", "distributed", size, sets=["winmpich.proxy=no"]) < one_way("winmpich", "distributed", size), size
+    # Its proxy has no part on one machine.
+    trace = job("send 1 0 9000 6", "recv 0 0 9000 6")
+    assert completed(trace, "winmpich", "shared").time_ps > 0
+
+
+def test_wmpi_with_larger_packets_and_pool_does_not_collapse_at_512_kib() -> None:
+    large = ["wmpi.packet=1MiB", "wmpi.pool=16MiB", "wmpi.largest_class=1MiB"]
+    assert one_way("wmpi", "shared", 512 * KIB, sets=large) < one_way("wmpi", "shared", 512 * KIB) / 3
+    # Below the packet there was one packet before and there is one now.
+    for size in (0, 1 * KIB, 64 * KIB):
+        assert one_way("wmpi", "shared", size, sets=large) == pytest.approx(one_way("wmpi", "shared", size), rel=0.01)
+    for size in (256 * KIB, MIB, 4 * MIB):
+        completed(job(f"send 1 0 {size} 6", f"recv 0 0 {size} 6"), "wmpi", "shared", sets=["wmpi.packet=1MiB", "wmpi.pool=16MiB"])
+
+
+def test_a_second_processor_removes_the_collapse_of_wmpi() -> None:
+    one, two = (one_way("wmpi", "shared", 512 * KIB, sets=s) for s in ([], ["platform.host.cores=2"]))
+    assert two < one / 3
+    assert one_way("wmpi", "shared", 512 * KIB, sets=["wmpi.answer_wait=block"]) < one / 3
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_fast_ethernet_beats_ethernet(model: str) -> None:
+    slow, fast = (
+        one_way(model, [0, 1], 256 * KIB, platform="nt-cluster", sets=[f"platform.link.bandwidth={rate}"]) for rate in ("10Mbps", "100Mbps")
+    )
+    assert fast < slow
+
+
+@pytest.mark.parametrize(("model", "mode"), PATHS)
+def test_a_faster_machine_is_no_slower(model: str, mode: str) -> None:
+    """Twice the speed; not where a clock decides."""
+    slow = one_way(model, mode, 4 * KIB, reps=20)
+    fast = one_way(model, mode, 4 * KIB, reps=20, sets=["platform.host.speed=4"])
+    assert fast <= slow * 1.01
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_what_nothing_reads_is_refused(model: str) -> None:
+    with pytest.raises(UsageError, match="latency"):
+        simulate.pingpong(model, "nt-pair", "shared", [0], sets=["platform.link.no_such_latency=1us"], reps=1)
+    with pytest.raises(UsageError, match="nonsense"):
+        simulate.pingpong(model, "nt-pair", "shared", [0], sets=["nonsense=1"], reps=1)
+    with pytest.raises(UsageError):
+        simulate.pingpong(model, "nt-pair", "shared", [0], sets=["platform.workstation.quantum=10ms"], reps=1)
+
+
+def test_a_parameter_without_a_part_in_the_run_is_refused() -> None:
+    """The proxy's time-out means nothing where ranks own the sockets."""
+    with pytest.raises(UsageError, match=r"proxy_cost|proxy_packet|never read|not read|no effect"):
+        simulate.pingpong("winmpich", "nt-pair", "distributed", [0], sets=["proxy_wait=event", "proxy_timeout=5ms"], reps=1)
