@@ -20,8 +20,11 @@ bench: setup
 
 lint: setup
 	$(BIN)/ruff check .
-	$(BIN)/mypy -p retrompi
-	@command -v clang-format >/dev/null && clang-format --dry-run -Werror src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp || echo "clang-format is not installed: C++ layout not checked"
+	@# mypy cannot see the folders that the build maps into the package: give it the package as it is installed
+	@rm -rf build/lint && mkdir -p build/lint/retrompi && cd build/lint/retrompi && \
+	  ln -s ../../../src/retrompi/* . && for d in models platforms scenarios validate cli; do ln -s ../../../$$d $$d; done
+	cd build/lint && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p retrompi
+	@command -v clang-format >/dev/null && clang-format --dry-run -Werror src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp || echo "C++ layout not checked or not clean (clang-format)"
 
 sanitize: setup
 	benchmarks/sanitize.sh

@@ -30,8 +30,8 @@ Progress = Callable[[int, int, str], None]
 STARTS = 2
 STEPS = 12
 """Steps of the optimiser from each start; each costs one simulation a parameter and one more."""
-SIMPLEXES = (0.15, 0.03)
-"""First sizes of the simplex, in parts of a range: a wide search, then a fine one."""
+SIMPLEXES = (0.15, 0.03, 0.005)
+"""First sizes of the simplex, in parts of a range: a wide search, then finer ones."""
 UNDETERMINED = 1e-2
 """A parameter whose whole range moves no residual by more than this many half ranges is not determined by the claims."""
 STARTUP_SEEDS = 2000

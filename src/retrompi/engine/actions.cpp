@@ -7,9 +7,7 @@ namespace {
 [[noreturn]] void bad(const Trace& t, int32_t rank, const Action& a, const std::string& why) {
   throw ConfigError(t.where(static_cast<size_t>(rank), a) + ": " + op_name(a.op) + ": " + why);
 }
-std::string peer_name(int32_t p) {
-  return p == ANY_SOURCE ? "any source" : "rank " + std::to_string(p);
-}
+std::string peer_name(int32_t p) { return p == ANY_SOURCE ? "any source" : "rank " + std::to_string(p); }
 }  // namespace
 
 Task Rank::main() {
@@ -211,9 +209,7 @@ Task Rank::point_to_point(const Action& a) {
       Request want;
       want.peer = a.peer;
       want.tag = a.tag;
-      auto there = [this, &want] {
-        return std::any_of(unexpected_.begin(), unexpected_.end(), [&](const Message* m) { return fits(want, *m); });
-      };
+      auto there = [this, &want] { return std::any_of(unexpected_.begin(), unexpected_.end(), [&](const Message* m) { return fits(want, *m); }); };
       co_await thread.run(host.scaled(spec_.test_cpu), Stage::Library);
       if (a.op == Op::Probe)
         co_await until(there, spec_.recv_wait, true);
@@ -233,8 +229,7 @@ Task Rank::completion(const Action& a) {
       Request* r = filed(a, marker);
       if (!r) {
         // As in SMPI's replay: a key without a request was completed earlier, unless the rank never filed any request.
-        if (!marker && store_.empty())
-          bad(job_.trace, id, a, "no request is outstanding on rank " + std::to_string(id));
+        if (!marker && store_.empty()) bad(job_.trace, id, a, "no request is outstanding on rank " + std::to_string(id));
         break;
       }
       co_await wait(*r);
@@ -270,9 +265,7 @@ Task Rank::completion(const Action& a) {
       break;
     case Op::Waitany:
     case Op::Waitsome: {
-      auto ready = [this] {
-        return std::any_of(store_.begin(), store_.end(), [](const Filed& f) { return f.r && f.r->active && f.r->done; });
-      };
+      auto ready = [this] { return std::any_of(store_.begin(), store_.end(), [](const Filed& f) { return f.r && f.r->active && f.r->done; }); };
       const bool any = std::any_of(store_.begin(), store_.end(), [](const Filed& f) { return f.r && f.r->active; });
       if (!any) break;  // MPI 1.1, 3.7.5: no active request, returns at once
       co_await until(ready, spec_.recv_wait, true);
@@ -362,8 +355,8 @@ std::string Rank::waits_for() const {
       std::string s;
       for (const Filed& f : store_)
         if (f.r && !f.r->done)
-          s += (s.empty() ? "" : "; ") + (f.r->kind == Request::Send ? peer_name(f.dst) + " to take a message, " : "a message from " + peer_name(f.src) + ", ") +
-               tag(f.tag);
+          s += (s.empty() ? "" : "; ") +
+               (f.r->kind == Request::Send ? peer_name(f.dst) + " to take a message, " : "a message from " + peer_name(f.src) + ", ") + tag(f.tag);
       return s.empty() ? "its requests" : s;
     }
     case Op::Finalize:

@@ -51,8 +51,7 @@ std::vector<Anatomy::Row> Anatomy::split(int thread, Ps begin, Ps end) const {
     }
     // Waiting: go on with whoever ended the wait, from that moment.
     auto sg = std::upper_bound(log.signals.begin(), log.signals.end(), t, [](Ps v, const Signal& s) { return v < s.t; });
-    if (stuck > 64 || sg == log.signals.begin() || (sg - 1)->t < it->begin ||
-        ((sg - 1)->by.kind == Cause::Thread && (sg - 1)->by.id == cur.id)) {
+    if (stuck > 64 || sg == log.signals.begin() || (sg - 1)->t < it->begin || ((sg - 1)->by.kind == Cause::Thread && (sg - 1)->by.id == cur.id)) {
       add(Stage::Queueing, log.name, it->begin, t);
       t = it->begin;
       continue;

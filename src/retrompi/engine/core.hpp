@@ -20,12 +20,8 @@ using Ps = int64_t;
 constexpr Ps kNever = INT64_MAX;
 constexpr double kPsPerSecond = 1e12;
 
-inline Ps to_ps(double seconds) {
-  return static_cast<Ps>(seconds * kPsPerSecond + 0.5);
-}
-inline double to_s(Ps ps) {
-  return static_cast<double>(ps) / kPsPerSecond;
-}
+inline Ps to_ps(double seconds) { return static_cast<Ps>(seconds * kPsPerSecond + 0.5); }
+inline double to_s(Ps ps) { return static_cast<double>(ps) / kPsPerSecond; }
 
 /// The model, the platform or the trace asks for something that cannot be simulated.
 struct ConfigError : std::runtime_error {

@@ -50,7 +50,7 @@ class DatagramChan final : public Chan {
     Packet p;
     int32_t tries;
     bool acked;
-    uint32_t timer;      // only the newest timer counts
+    uint32_t timer;        // only the newest timer counts
     bool fetched = false;  // taken in by the receiver
     Ps armed = 0;          // when the timer was set, and by whom
     Cause by{};

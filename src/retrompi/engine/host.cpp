@@ -100,9 +100,7 @@ void Thread::signal(bool immediate) {
   }
 }
 
-bool Thread::could_act() const {
-  return state_ == State::Ready && (mode_ != Mode::Wait || signalled_);
-}
+bool Thread::could_act() const { return state_ == State::Ready && (mode_ != Mode::Wait || signalled_); }
 
 // ---------------------------------------------------------------- Host
 
@@ -147,9 +145,7 @@ bool Host::could_act() const {
   return std::any_of(threads_.begin(), threads_.end(), [](const auto& t) { return t->could_act(); });
 }
 
-bool Host::spinning(const Thread& t) const {
-  return t.mode_ == Thread::Mode::Wait && !t.signalled_;
-}
+bool Host::spinning(const Thread& t) const { return t.mode_ == Thread::Mode::Wait && !t.signalled_; }
 
 Stage Host::blame(const Thread& t) const {
   for (const Core& c : cores_)
@@ -224,9 +220,7 @@ bool Host::others_ready(int prio) const {
   return false;
 }
 
-bool Host::any_ready() const {
-  return others_ready(0);
-}
+bool Host::any_ready() const { return others_ready(0); }
 
 Thread* Host::pop_ready() {
   for (int p = kPrios - 1; p >= 0; --p) {

@@ -13,9 +13,9 @@ namespace retrompi {
 /// How a process waits for something to happen.
 struct WaitPolicy {
   enum Kind : uint8_t { Block, Spin, SpinYield, Poll } kind = Block;
-  int polls = 1;       // SpinYield: polls before the processor is offered to others
-  Ps poll_cost = 0;    // one look at the queues
-  Ps period = 0;       // Poll: the time-out asked of the system; it ends on a clock tick
+  int polls = 1;     // SpinYield: polls before the processor is offered to others
+  Ps poll_cost = 0;  // one look at the queues
+  Ps period = 0;     // Poll: the time-out asked of the system; it ends on a clock tick
 };
 
 /// Published or assumed figures of one host; all times already in picoseconds on this host.
@@ -24,20 +24,20 @@ struct HostSpec {
   double speed = 1;
   int cores = 1;
   Ps quantum = 0, tick = 0, dispatch = 0, syscall = 0;
-  int boost = 0;            // priority added to a thread that a kernel object wakes
-  bool quantum_carry = false;  // the rest of a quantum outlives a wait
-  Ps wait_charge = 0;       // taken off the quantum for each wait
+  int boost = 0;                 // priority added to a thread that a kernel object wakes
+  bool quantum_carry = false;    // the rest of a quantum outlives a wait
+  Ps wait_charge = 0;            // taken off the quantum for each wait
   bool quantum_at_tick = false;  // a quantum ends at a clock tick
-  double l1 = 0, l2 = 0;    // bytes
+  double l1 = 0, l2 = 0;         // bytes
   double l2_ways = 4;
   double copy_l1 = 0, copy_l2 = 0, copy_mem = 0;  // bytes per second, each byte counted once
   Ps tcp_segment = 0, interrupt = 0, loopback_segment = 0;
-  double tcp_byte = 0;      // picoseconds per byte
+  double tcp_byte = 0;  // picoseconds per byte
   int64_t loopback_mss = 0, window = 0, mss = 0, sndbuf = 0;
   Ps delayed_ack = 0;
-  double nic_rate = 0;      // bytes per second over the card's bus
+  double nic_rate = 0;  // bytes per second over the card's bus
   Ps nic_latency = 0;
-  Ps tick_phase = 0;        // clocks of two machines are not synchronised
+  Ps tick_phase = 0;  // clocks of two machines are not synchronised
   double flops = 1;
 };
 
@@ -97,16 +97,16 @@ class Thread {
   bool poll_armed_ = false;
   int prio_ = 0;
   int core_ = -1;
-  Ps pre_ = 0;          // context switch still to be paid before anything else
-  Ps need_ = 0;         // processor time still wanted
-  Ps began_ = 0;        // when the current stretch on the processor began
+  Ps pre_ = 0;             // context switch still to be paid before anything else
+  Ps need_ = 0;            // processor time still wanted
+  Ps began_ = 0;           // when the current stretch on the processor began
   bool on_clock_ = false;  // `pre_`, then `need_`, is being consumed
   bool q_armed_ = false;
-  uint32_t gen_ = 0;    // invalidates events of an interrupted stretch
+  uint32_t gen_ = 0;  // invalidates events of an interrupted stretch
   Ps q_left_ = 0, q_end_ = 0;
   uint32_t q_gen_ = 0;
   Ps wait_begin_ = 0;
-  Stage want_ = Stage::Library;   // what `need_` is spent on
+  Stage want_ = Stage::Library;  // what `need_` is spent on
   Stage seg_ = Stage::Wait;
   Ps seg_begin_ = 0;
   Ps used_ = 0;
@@ -156,19 +156,19 @@ class Host {
   };
   void make_ready(Thread& t, bool front = false);
   void dispatch(size_t core);
-  void go(Thread& t);              // the running thread (re)starts consuming its need
-  void pause(Thread& t);           // the running thread stops consuming
-  void resume(Thread& t);          // the need is consumed: let the coroutine act
-  void wake(Thread& t);            // a blocked thread becomes ready, with the system's boost
+  void go(Thread& t);      // the running thread (re)starts consuming its need
+  void pause(Thread& t);   // the running thread stops consuming
+  void resume(Thread& t);  // the need is consumed: let the coroutine act
+  void wake(Thread& t);    // a blocked thread becomes ready, with the system's boost
   [[nodiscard]] bool spinning(const Thread& t) const;
-  void release(Thread& t);         // the running thread gives up its core
+  void release(Thread& t);  // the running thread gives up its core
   void preempt(size_t core, bool to_front);
-  void arm(size_t core);           // somebody waits for this core: set the quantum's end
+  void arm(size_t core);  // somebody waits for this core: set the quantum's end
   bool others_ready(int prio) const;
   [[nodiscard]] bool any_ready() const;
   Thread* pop_ready();
   Stage blame(const Thread& t) const;
-  void reblame();                  // anatomy only: the running thread has changed or begun to spin
+  void reblame();  // anatomy only: the running thread has changed or begun to spin
   void start_kernel(Core& c);
   static void on_done(void* t, uint64_t gen);
   static void on_quantum(void* t, uint64_t gen);

@@ -88,9 +88,16 @@ HostSpec host(const py::dict& d) {
   h.nic_latency = r.ps("nic_latency");
   h.flops = r.num("flops");
   r.end();
-  for (const auto& [what, v] : {std::pair<const char*, double>{"speed", h.speed}, {"cores", h.cores}, {"quantum", to_s(h.quantum)},
-                                {"tick", to_s(h.tick)}, {"copy_l1", h.copy_l1}, {"copy_l2", h.copy_l2}, {"copy_mem", h.copy_mem},
-                                {"nic_rate", h.nic_rate}, {"flops", h.flops}, {"mss", static_cast<double>(h.mss)}})
+  for (const auto& [what, v] : {std::pair<const char*, double>{"speed", h.speed},
+                                {"cores", h.cores},
+                                {"quantum", to_s(h.quantum)},
+                                {"tick", to_s(h.tick)},
+                                {"copy_l1", h.copy_l1},
+                                {"copy_l2", h.copy_l2},
+                                {"copy_mem", h.copy_mem},
+                                {"nic_rate", h.nic_rate},
+                                {"flops", h.flops},
+                                {"mss", static_cast<double>(h.mss)}})
     if (!(v > 0)) throw ConfigError("host " + h.name + ": " + what + " must be more than nothing");
   return h;
 }

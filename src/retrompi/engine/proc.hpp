@@ -20,30 +20,30 @@ struct Message {
   int32_t src = 0, dst = 0, tag = 0, ctx = 0;
   int64_t bytes = 0;
   bool rendezvous = false, sync = false;
-  bool seen = false;          // the receiver knows the envelope
-  Request* sreq = nullptr;    // the sender's request, until it is complete
-  Request* rreq = nullptr;    // the receive that matched
-  int64_t arrived = 0;        // payload that has reached the receiving process
-  int64_t stashed = 0;        // of it, what waits in the library's own memory for a receive
+  bool seen = false;                     // the receiver knows the envelope
+  Request* sreq = nullptr;               // the sender's request, until it is complete
+  Request* rreq = nullptr;               // the receive that matched
+  int64_t arrived = 0;                   // payload that has reached the receiving process
+  int64_t stashed = 0;                   // of it, what waits in the library's own memory for a receive
   bool ack_sent = false, acked = false;  // a synchronous send's match: told by the receiver, heard by the sender
-  bool settled = false;       // the sender has nothing more to do with it
+  bool settled = false;                  // the sender has nothing more to do with it
   bool sent_all = false, delivered = false;
   struct Held {
     Chan* chan;
     int32_t buffer;
     int64_t bytes;
   };
-  std::vector<Held> held;     // packets left in the shared pool because no receive is posted
+  std::vector<Held> held;  // packets left in the shared pool because no receive is posted
 };
 
 struct Packet {
   enum Kind : uint8_t { Data, Rts, Cts, SyncAck };
   Message* m = nullptr;
-  int64_t bytes = 0;          // payload
-  int32_t from = 0, to = 0;   // ranks
+  int64_t bytes = 0;         // payload
+  int32_t from = 0, to = 0;  // ranks
   Kind kind = Data;
   bool first = false, last = false;
-  bool held = false;          // left in the pool: its bytes have not arrived yet
+  bool held = false;  // left in the pool: its bytes have not arrived yet
 };
 
 enum class Medium : uint8_t { Pool, Ring, Stream, Datagram };
@@ -51,27 +51,27 @@ enum class Medium : uint8_t { Pool, Ring, Stream, Datagram };
 /// One hop of a message's path, as the model states it. Times are for the reference host.
 struct HopSpec {
   Medium medium = Medium::Ring;
-  std::string from, to;       // rank, proxy@src, proxy@dst, daemon@src, daemon@dst
-  int64_t packet = 0;         // largest payload of a packet
+  std::string from, to;  // rank, proxy@src, proxy@dst, daemon@src, daemon@dst
+  int64_t packet = 0;    // largest payload of a packet
   int64_t header = 0;
   double copies_in = 1, copies_out = 1;
   // Working set around a copy: of the channel's memory a fixed size or so many packets, of the user's so many messages.
   double ws_message = 0, ws_packet = 2, ws_fixed = 0;
-  Ps send_cpu = 0, recv_cpu = 0;         // library work per packet
-  Ps message_cpu = 0;         // Stream: work at either end for each message, whatever its length
-  Ps event = 0;               // signalling a kernel object
-  bool by_event = true;       // false: the receiver finds the packet only when it looks
-  bool progress = true;       // a process that waits for room takes in packets meanwhile
-  bool hold_unexpected = false;  // an unexpected packet stays in the pool
+  Ps send_cpu = 0, recv_cpu = 0;  // library work per packet
+  Ps message_cpu = 0;             // Stream: work at either end for each message, whatever its length
+  Ps event = 0;                   // signalling a kernel object
+  bool by_event = true;           // false: the receiver finds the packet only when it looks
+  bool progress = true;           // a process that waits for room takes in packets meanwhile
+  bool hold_unexpected = false;   // an unexpected packet stays in the pool
   WaitPolicy space_wait;
-  int32_t slots = 0;          // Ring
-  int64_t pool = 0, prefix = 0;  // Pool: bytes a host, bytes of the allocator before each buffer
-  int64_t sndbuf = 0, rcvbuf = 0;  // Stream; 0: the host's
+  int32_t slots = 0;                         // Ring
+  int64_t pool = 0, prefix = 0;              // Pool: bytes a host, bytes of the allocator before each buffer
+  int64_t sndbuf = 0, rcvbuf = 0;            // Stream; 0: the host's
   bool nagle = false, header_write = false;  // header_write: header and data in two writes
-  int32_t credits = 0;        // packets a sender may have outstanding before the receiver takes them in; 0: no such limit
-  Ps connect = 0;             // Stream: opening the connection, on its first use
-  Ps call = 0;                // library and system cost of one socket call beside the bare system call
-  int32_t window = 1, retries = 0;  // Datagram
+  int32_t credits = 0;                       // packets a sender may have outstanding before the receiver takes them in; 0: no such limit
+  Ps connect = 0;                            // Stream: opening the connection, on its first use
+  Ps call = 0;                               // library and system cost of one socket call beside the bare system call
+  int32_t window = 1, retries = 0;           // Datagram
   Ps timeout = 0;
   double loss = 0, duplicate = 0, reorder = 0;
   Ps reorder_delay = 0;
@@ -116,7 +116,7 @@ class Proc {
   Thread& thread;
   std::string role;
   size_t host_index;
-  WaitPolicy idle;            // how it waits for packets
+  WaitPolicy idle;  // how it waits for packets
   std::deque<Token> inbox;
 
   /// Takes one token from the inbox and does what it asks.
@@ -164,7 +164,7 @@ class Chan {
   size_t hop;
   Proc& from;
   Proc& to;
-  bool busy = false;          // a packet is half written
+  bool busy = false;  // a packet is half written
   std::deque<Packet> deferred;
 
  protected:
@@ -185,8 +185,8 @@ class Forwarder : public Proc {
     pending_.push_back(p);
     co_return;
   }
-  std::vector<Chan*> next;    // by destination rank
-  Ps cost = 0;                // routing a packet
+  std::vector<Chan*> next;  // by destination rank
+  Ps cost = 0;              // routing a packet
  private:
   std::deque<Packet> pending_;
 };

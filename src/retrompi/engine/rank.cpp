@@ -32,9 +32,7 @@ Request& Rank::make(Request::Kind k, const Action*) {
   return r;
 }
 
-void Rank::drop(Request& r) {
-  job_.free_request(r);
-}
+void Rank::drop(Request& r) { job_.free_request(r); }
 
 bool Rank::rendezvous(int32_t dst, int64_t bytes) const {
   const bool same = job_.ranks[static_cast<size_t>(dst)]->host_index == host_index;
@@ -139,9 +137,7 @@ void Rank::settle_send(Message& m) {
   if (m.delivered) recycle(m);
 }
 
-void Rank::recycle(Message& m) {
-  job_.free_message(m);
-}
+void Rank::recycle(Message& m) { job_.free_message(m); }
 
 // ---------------------------------------------------------------- receiving
 

@@ -9,12 +9,12 @@ namespace retrompi {
 
 struct Request {
   enum Kind : uint8_t { Send, Recv } kind = Send;
-  int32_t peer = 0, tag = 0, ctx = 0;   // a receive's wildcards stay as asked for
+  int32_t peer = 0, tag = 0, ctx = 0;  // a receive's wildcards stay as asked for
   int64_t bytes = 0;
   Op mode = Op::Send;
   bool done = false, persistent = false, active = true, detached = false;
   Message* m = nullptr;
-  int32_t src = 0, dst = 0;             // the key under which a trace files it
+  int32_t src = 0, dst = 0;  // the key under which a trace files it
 };
 
 /// Which protocol a message of a size range follows.
@@ -45,7 +45,7 @@ class Rank final : public Proc {
   void sent(Message& m) override;
 
   const int32_t id;
-  std::vector<Chan*> out;          // first hop towards each rank
+  std::vector<Chan*> out;  // first hop towards each rank
   Ps end = 0, mpi = 0, compute = 0;
   int64_t sends = 0, receives = 0, bytes_sent = 0, bytes_received = 0;
   const Action* now_at = nullptr;  // the action being executed
@@ -62,8 +62,8 @@ class Rank final : public Proc {
   Task push_data(Message& m);
   Task matched(Message& m);
   Task to_self(Message& m, Request& r);
-  Task progress();                 // takes in whatever is there, without waiting
-  void meet(Message& m);           // an envelope has come: match it or queue it
+  Task progress();        // takes in whatever is there, without waiting
+  void meet(Message& m);  // an envelope has come: match it or queue it
   void finish_receive(Message& m);
   void settle_send(Message& m);
   void recycle(Message& m);
@@ -79,10 +79,10 @@ class Rank final : public Proc {
   Task start(Request& r);
   void file(Request& r);
   [[nodiscard]] Request* filed(const Action& a, bool& marker);
-  void settle(size_t i);           // a filed request is complete: take it out, or make it inactive
+  void settle(size_t i);  // a filed request is complete: take it out, or make it inactive
   struct Filed {
     int32_t src, dst, tag;
-    Request* r;                    // null: completed by a test, its wait is a no-op
+    Request* r;  // null: completed by a test, its wait is a no-op
   };
   std::vector<Filed> store_;
 
@@ -107,7 +107,7 @@ class Rank final : public Proc {
   std::vector<Request*> posted_;
   std::vector<Message*> unexpected_;
   int64_t unexpected_bytes_ = 0;
-  int32_t open_sends_ = 0;         // sends that MPI_Finalize must see through
+  int32_t open_sends_ = 0;  // sends that MPI_Finalize must see through
 };
 
 /// One MPI job in a world: its ranks, trace and object pools.

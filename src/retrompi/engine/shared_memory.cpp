@@ -54,9 +54,7 @@ class Pool {
     int64_t size;
     size_t cls;
   };
-  static size_t class_of(int64_t bytes) {
-    return static_cast<size_t>(std::lower_bound(kClasses.begin(), kClasses.end(), bytes) - kClasses.begin());
-  }
+  static size_t class_of(int64_t bytes) { return static_cast<size_t>(std::lower_bound(kClasses.begin(), kClasses.end(), bytes) - kClasses.begin()); }
   int32_t put(Buffer b) {
     if (!spare_.empty()) {
       const int32_t h = spare_.back();
@@ -98,8 +96,7 @@ class Ring {
 template <class Memory>
 class SharedChan final : public Chan {
  public:
-  SharedChan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b, std::shared_ptr<Memory> m)
-      : Chan(w, s, hop, a, b), memory_(std::move(m)) {}
+  SharedChan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b, std::shared_ptr<Memory> m) : Chan(w, s, hop, a, b), memory_(std::move(m)) {}
 
   Task push(Packet p) override {
     const int64_t size = p.bytes + spec.header;
@@ -184,15 +181,13 @@ class SharedChan final : public Chan {
 
 }  // namespace
 
-std::unique_ptr<Chan> make_pool_chan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b,
-                                     std::map<size_t, std::shared_ptr<void>>& pools) {
+std::unique_ptr<Chan> make_pool_chan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b, std::map<size_t, std::shared_ptr<void>>& pools) {
   auto& slot = pools[a.host_index];
   if (!slot) slot = std::make_shared<Pool>(s.pool, s.prefix);
   return std::make_unique<SharedChan<Pool>>(w, s, hop, a, b, std::static_pointer_cast<Pool>(slot));
 }
 
-std::unique_ptr<Chan> make_ring_chan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b,
-                                     std::map<const Proc*, std::shared_ptr<void>>& rings) {
+std::unique_ptr<Chan> make_ring_chan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b, std::map<const Proc*, std::shared_ptr<void>>& rings) {
   auto& slot = rings[&b];
   if (!slot) slot = std::make_shared<Ring>(s.slots);
   return std::make_unique<SharedChan<Ring>>(w, s, hop, a, b, std::static_pointer_cast<Ring>(slot));

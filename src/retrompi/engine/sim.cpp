@@ -121,7 +121,8 @@ void check(const SimConfig& c, const Trace& t) {
     if (h >= c.hosts.size()) throw ConfigError("rank placed on host " + std::to_string(h) + " of " + std::to_string(c.hosts.size()));
   for (const auto* route : {&c.same, &c.remote})
     for (const HopSpec& h : *route)
-      if (h.packet <= 0) throw ConfigError("packet size " + std::to_string(h.packet) + " B on the hop " + h.from + " to " + h.to + "; it must be at least 1 B");
+      if (h.packet <= 0)
+        throw ConfigError("packet size " + std::to_string(h.packet) + " B on the hop " + h.from + " to " + h.to + "; it must be at least 1 B");
   if (t.refused_total > 0) {
     const Remark& r = t.refused.front();
     throw ConfigError(t.files[static_cast<size_t>(r.rank)] + ":" + std::to_string(r.line) + ": " + r.action + ": " + r.reason);
@@ -165,7 +166,8 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   for (const Rank* k : job.ranks) {
     const Ps end = k->finished ? k->end : w.loop.now;
     r.time = std::max(r.time, end);
-    r.ranks.push_back({k->id, k->host.spec.name, end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
+    r.ranks.push_back(
+        {k->id, k->host.spec.name, end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
     if (r.outcome != "completed" && !k->finished && k->now_at)
       r.waits.push_back({k->id, k->now_at->line, trace.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), k->waits_for()});
   }

@@ -9,17 +9,17 @@ struct SimConfig {
   std::vector<HostSpec> hosts;
   LinkSpec link;
   int64_t frame_overhead = 0, mtu = 1500;
-  std::vector<size_t> placement;           // rank -> host
-  std::vector<HopSpec> same, remote;       // the hops between two ranks of one host, of two hosts
+  std::vector<size_t> placement;      // rank -> host
+  std::vector<HopSpec> same, remote;  // the hops between two ranks of one host, of two hosts
   RankSpec rank;
   std::map<std::string, WaitPolicy> idle;  // proxy, daemon
   std::map<std::string, Ps> forward_cost;
   int64_t unexpected_limit = 0;
   uint64_t seed = 1;
-  double limit_s = 0;                      // simulated seconds after which a run is given up; 0: none
+  double limit_s = 0;  // simulated seconds after which a run is given up; 0: none
   bool anatomy = false;
   int32_t anatomy_rank = 0;
-  std::string anatomy_from, anatomy_to;    // labels of marks
+  std::string anatomy_from, anatomy_to;  // labels of marks
 };
 
 struct SimResult {

@@ -148,8 +148,7 @@ class StreamChan final : public Chan {
   static void on_frame(void* p, uint64_t n) {
     auto& s = *static_cast<StreamChan*>(p);
     const HostSpec& h = s.to.host.spec;
-    s.to.host.kernel(h.interrupt + h.tcp_segment + static_cast<Ps>(h.tcp_byte * static_cast<double>(n)), Stage::Stack,
-                     &StreamChan::on_segment, p, n);
+    s.to.host.kernel(h.interrupt + h.tcp_segment + static_cast<Ps>(h.tcp_byte * static_cast<double>(n)), Stage::Stack, &StreamChan::on_segment, p, n);
   }
 
   // ---- receiving kernel
@@ -237,8 +236,8 @@ class StreamChan final : public Chan {
   static constexpr int64_t kTcpHeader = 20;  // the IP header is in the link's frame overhead
   bool local_;
   int64_t mss_, sndbuf_, rcvbuf_;
-  int64_t written_ = 0, sent_ = 0, acked_ = 0;       // sender
-  int64_t edge_;                                     // right edge of the window as the sender knows it
+  int64_t written_ = 0, sent_ = 0, acked_ = 0;         // sender
+  int64_t edge_;                                       // right edge of the window as the sender knows it
   int64_t delivered_ = 0, consumed_ = 0, advertised_;  // receiver
   int32_t unacked_ = 0;
   uint64_t ack_gen_ = 0;

@@ -1,8 +1,11 @@
 #include "wire.hpp"
 
+
 #include <cmath>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
+
+// Not self-contained in 3.32: it needs what s4u.hpp includes, so it stands in a block of its own.
 #include <simgrid/version.h>
 
 namespace retrompi {
@@ -127,9 +130,7 @@ void Wire::send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint6
   m.pending.push_back(c);
 }
 
-bool Wire::dead_end(const std::function<bool()>& could_act) const {
-  return loop_.empty() || (loop_.only_passive() && !could_act());
-}
+bool Wire::dead_end(const std::function<bool()>& could_act) const { return loop_.empty() || (loop_.only_passive() && !could_act()); }
 
 void Wire::pump() {
   Impl& m = *impl_;
@@ -148,8 +149,7 @@ void Wire::pump() {
           sg::Actor::create("carrier", m.hosts[static_cast<size_t>(c->from)], [this, c] {
             while (true) {
               c->go->acquire();
-              sg::Comm::sendto(impl_->hosts[static_cast<size_t>(c->from)], impl_->hosts[static_cast<size_t>(c->to)],
-                               static_cast<uint64_t>(c->bytes));
+              sg::Comm::sendto(impl_->hosts[static_cast<size_t>(c->from)], impl_->hosts[static_cast<size_t>(c->to)], static_cast<uint64_t>(c->bytes));
               const Ps now = std::max(loop_.now, static_cast<Ps>(std::llround(sg::Engine::get_clock() * kPsPerSecond)));
               if (anatomy_.on) {
                 const Cause before = anatomy_.current;

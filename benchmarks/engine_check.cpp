@@ -1,0 +1,193 @@
+// The engine without Python, for the sanitizers (benchmarks/sanitize.sh): small traces over every kind of channel.
+//
+//   engine_check            one host: ring, pool and stream between two and three ranks
+//   engine_check network    two hosts: SimGrid carries the frames of a stream and of lossy datagrams
+//
+// SimGrid allows one simulation in the life of a process, so each network case is a process of its own: `network K`.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "sim.hpp"
+
+using namespace retrompi;
+
+namespace {
+
+constexpr Ps kMicrosecond = 1'000'000;
+
+HostSpec computer(const std::string& name) {
+  HostSpec h;
+  h.name = name;
+  h.quantum = 20'000 * kMicrosecond;
+  h.tick = 10'000 * kMicrosecond;
+  h.dispatch = 15 * kMicrosecond;
+  h.syscall = 4 * kMicrosecond;
+  h.boost = 1;
+  h.l1 = 8192;
+  h.l2 = 262144;
+  h.copy_l1 = 300e6;
+  h.copy_l2 = 178e6;
+  h.copy_mem = 82e6;
+  h.tcp_segment = 100 * kMicrosecond;
+  h.interrupt = 20 * kMicrosecond;
+  h.loopback_segment = 60 * kMicrosecond;
+  h.tcp_byte = 60'000;
+  h.loopback_mss = h.mss = 1460;
+  h.window = 8760;
+  h.sndbuf = 8192;
+  h.delayed_ack = 200'000 * kMicrosecond;
+  h.nic_rate = 3.1e6;
+  h.nic_latency = 100 * kMicrosecond;
+  h.flops = 22e6;
+  return h;
+}
+
+HopSpec hop(Medium medium, const std::string& from, const std::string& to) {
+  HopSpec h;
+  h.medium = medium;
+  h.from = from;
+  h.to = to;
+  h.packet = medium == Medium::Pool ? 131072 : 4096;
+  h.header = 32;
+  h.ws_message = 2;
+  h.send_cpu = h.recv_cpu = 5 * kMicrosecond;
+  h.event = 30 * kMicrosecond;
+  h.slots = 2;
+  h.pool = 1 << 20;
+  h.prefix = 32;
+  h.hold_unexpected = medium == Medium::Pool;
+  h.call = 50 * kMicrosecond;
+  h.connect = 1000 * kMicrosecond;
+  h.window = 2;
+  h.retries = 12;
+  h.timeout = 100'000 * kMicrosecond;
+  return h;
+}
+
+SimConfig room(size_t hosts, size_t ranks, std::vector<HopSpec> route, WaitPolicy::Kind waits) {
+  SimConfig c;
+  for (size_t i = 0; i < hosts; ++i) c.hosts.push_back(computer("host" + std::to_string(i)));
+  c.link = {"cable", 12.5e6, 1e-6};
+  c.frame_overhead = 58;
+  for (size_t r = 0; r < ranks; ++r) c.placement.push_back(r % hosts);
+  (hosts > 1 ? c.remote : c.same) = std::move(route);
+  c.rank.same = c.rank.remote = {{0, 100'000, false}, {100'000, INT64_MAX, true}};
+  c.rank.send_cpu = c.rank.recv_cpu = 50 * kMicrosecond;
+  c.rank.test_cpu = 5 * kMicrosecond;
+  c.rank.recv_wait = {.kind = waits, .polls = 10, .poll_cost = 2 * kMicrosecond, .period = 3000 * kMicrosecond};
+  c.rank.send_wait = c.rank.recv_wait;
+  for (const char* role : {"proxy", "daemon"}) {
+    c.idle[role] = {.kind = WaitPolicy::Poll, .period = 3000 * kMicrosecond};
+    c.forward_cost[role] = 100 * kMicrosecond;
+  }
+  return c;
+}
+
+Trace job(const std::vector<std::string>& ranks) {
+  std::vector<std::string> texts;
+  std::vector<Source> sources;
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    std::string text, line;
+    for (const char ch : "init;" + ranks[r] + ";finalize;") {
+      if (ch != ';') {
+        line += ch;
+        continue;
+      }
+      text += (line.starts_with('#') ? "" : std::to_string(r) + " ") + line + "\n";
+      line.clear();
+    }
+    texts.push_back(text);
+  }
+  for (size_t r = 0; r < texts.size(); ++r) sources.push_back({texts[r], "rank-" + std::to_string(r), static_cast<int32_t>(r)});
+  return parse(sources, {});
+}
+
+std::string exchange(int me, const std::vector<int>& sizes) {
+  std::string s;
+  for (const int n : sizes) {
+    const std::string peer = std::to_string(1 - me), size = std::to_string(n);
+    const std::string out = "send " + peer + " 0 " + size + " 6", in = "recv " + peer + " 0 " + size + " 6";
+    s += me == 0 ? out + ";" + in + ";" : in + ";" + out + ";";
+    s += "isend " + peer + " 1 " + size + " 6;irecv -555 -444 " + size + " 6;waitall 2;";
+    s += "ISsend " + peer + " 2 " + size + " 6;irecv " + peer + " 2 " + size + " 6;test " + peer + " " + std::to_string(me) + " 2;waitall 2;";
+    s += "sendRecv " + size + " " + peer + " " + size + " " + peer + " 6 6;";
+  }
+  return s + "barrier;bcast 5000 0 6;allreduce 9000 100 6;alltoall 300 300 6 6";
+}
+
+int failures = 0;
+
+void expect(const std::string& what, const SimConfig& c, const Trace& t, const std::string& outcome) {
+  const SimResult r = simulate(c, t);
+  const bool whole = outcome != "completed" || (r.count.messages == r.count.delivered && r.count.bytes == r.count.delivered_bytes);
+  if (r.outcome == outcome && whole) return;
+  ++failures;
+  std::fprintf(stderr, "engine_check: %s: %s (%s), expected %s\n", what.c_str(), r.outcome.c_str(), r.detail.c_str(), outcome.c_str());
+}
+
+const std::vector<int> kSizes = {0, 1, 5000, 70'000, 300'000};
+
+void one_host() {
+  const Trace pair = job({"# mark anatomy;" + exchange(0, kSizes) + ";# mark end", exchange(1, kSizes)});
+  const Trace hungry = job({"recv 1 0 8 6", "bsend 0 1 5000 6"});
+  const Trace cut = job({"send 1 0 9000 6", "sleep 0.5;recv 0 0 8 6"});
+  const Trace three = job({"bcast 9000 2 6;gather 10 10 1 6 6;scan 8 0 6", "bcast 9000 2 6;gather 10 10 1 6 6;scan 8 0 6",
+                           "bcast 9000 2 6;gather 10 10 1 6 6;scan 8 0 6"});
+  for (const Medium m : {Medium::Ring, Medium::Pool, Medium::Stream})
+    for (const auto wait : {WaitPolicy::Block, WaitPolicy::Spin, WaitPolicy::SpinYield})
+      for (const bool anatomy : {false, true}) {
+        const std::string what = "medium " + std::to_string(static_cast<int>(m)) + ", wait " + std::to_string(static_cast<int>(wait));
+        SimConfig c = room(1, 2, {hop(m, "rank", "rank")}, wait);
+        c.anatomy = anatomy;
+        c.anatomy_from = "anatomy";
+        c.anatomy_to = "end";
+        expect(what, c, pair, "completed");
+        expect(what + ", no sender", c, hungry, "deadlock");
+        expect(what + ", short buffer", c, cut, "aborted");
+        c.limit_s = 0.01;
+        expect(what + ", out of time", c, pair, "timeout");
+        expect(what + ", three ranks", [&] {
+          SimConfig d = room(1, 3, {hop(m, "rank", "rank")}, wait);
+          return d;
+        }(), three, "completed");
+      }
+}
+
+void network(int which) {
+  HopSpec bad = hop(Medium::Datagram, "daemon@src", "daemon@dst");
+  bad.packet = 16384;
+  const std::vector<HopSpec> proxies = {hop(Medium::Ring, "rank", "proxy@src"), hop(Medium::Stream, "proxy@src", "proxy@dst"),
+                                        hop(Medium::Ring, "proxy@dst", "rank")};
+  const Trace pair = job({exchange(0, kSizes), exchange(1, kSizes)});
+  const auto daemons = [&bad] {
+    return std::vector<HopSpec>{hop(Medium::Stream, "rank", "daemon@src"), bad, hop(Medium::Stream, "daemon@dst", "rank")};
+  };
+  switch (which) {
+    case 0:
+      expect("stream", room(2, 2, {hop(Medium::Stream, "rank", "rank")}, WaitPolicy::Spin), pair, "completed");
+      break;
+    case 1:
+      expect("proxies", room(2, 2, proxies, WaitPolicy::Block), pair, "completed");
+      break;
+    case 2:
+      bad.loss = bad.duplicate = bad.reorder = 0.1;
+      bad.reorder_delay = 20'000 * kMicrosecond;
+      expect("lossy datagrams", room(2, 2, daemons(), WaitPolicy::Block), pair, "completed");
+      break;
+    default:
+      bad.loss = 1;
+      expect("no network", room(2, 2, daemons(), WaitPolicy::Block), pair, "aborted");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 2 && std::string(argv[1]) == "network")
+    network(std::atoi(argv[2]));
+  else
+    one_host();
+  if (failures == 0) std::printf("engine_check: no fault\n");
+  return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,39 @@
+#!/bin/sh
+# The C++ parts under the address and undefined-behaviour sanitizers: the trace parser with mutated input, and the engine.
+# SECONDS_EACH (default 20) is how long the parser is fuzzed. Exit code 0: no fault.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+engine=$root/src/retrompi/engine
+out=${RETROMPI_SANITIZE_DIR:-$root/build/sanitize}
+mkdir -p "$out"
+flags="-std=c++20 -g -O1 -fno-omit-frame-pointer -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover=undefined -I$engine"
+# SimGrid switches the stacks of its actors itself, which the check for returned stack frames takes for errors; what the
+# engine and SimGrid keep until the process ends is no leak worth a report.
+export ASAN_OPTIONS="detect_stack_use_after_return=0:detect_leaks=0:abort_on_error=0"
+export UBSAN_OPTIONS="print_stacktrace=1"
+simgrid=""
+if [ -n "${SIMGRID_ROOT:-}" ]; then simgrid="-I$SIMGRID_ROOT/include -L$SIMGRID_ROOT/lib -Wl,-rpath,$SIMGRID_ROOT/lib"; fi
+
+build() { # TARGET SOURCE...: rebuilt when a source or header is newer
+  target=$out/$1
+  shift
+  for f in "$@" "$engine"/*.hpp; do
+    if [ "$f" -nt "$target" ]; then
+      echo "building $(basename "$target")"
+      # shellcheck disable=SC2086
+      ${CXX:-c++} $flags $simgrid "$@" -o "$target" $libs
+      return
+    fi
+  done
+}
+
+libs=""
+build fuzz_trace "$engine"/fuzz_trace.cpp "$engine"/trace*.cpp
+libs="-lsimgrid"
+build engine_check "$root"/benchmarks/engine_check.cpp "$engine"/trace*.cpp "$engine"/anatomy.cpp "$engine"/host.cpp "$engine"/wire.cpp \
+  "$engine"/proc.cpp "$engine"/shared_memory.cpp "$engine"/stream.cpp "$engine"/datagram.cpp "$engine"/rank.cpp "$engine"/actions.cpp \
+  "$engine"/coll.cpp "$engine"/sim.cpp
+
+"$out/fuzz_trace" "-seconds=${SECONDS_EACH:-20}"
+"$out/engine_check"
+for k in 0 1 2 3; do "$out/engine_check" network $k; done
