@@ -60,10 +60,10 @@ class Smpi:
 
     def seconds(self, mode: str, trace: str) -> float:
         """Wall seconds of one replay, start and end included; raises RuntimeError with its last words when it fails."""
-        index = self.folder / trace / "index.txt"
-        command = ["smpirun", "-np", "2", "-platform", "platform.xml", "-hostfile", f"{mode}.txt", "-replay", str(index), "--log=root.thres:error"]
+        files = ["-platform", "../platform.xml", "-hostfile", f"../{mode}.txt", "-replay", "index.txt"]  # it looks beside where it runs
+        command = ["smpirun", "-np", "2", *files, "--log=root.thres:error"]
         begin = time.perf_counter()
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, env=os.environ | {"LC_ALL": "C"})
+        done = subprocess.run(command, cwd=self.folder / trace, capture_output=True, text=True, env=os.environ | {"LC_ALL": "C"})
         seconds = time.perf_counter() - begin
         if done.returncode != 0:
             raise RuntimeError((done.stderr or done.stdout).strip().splitlines()[-1])

@@ -147,10 +147,7 @@ void one_host() {
         expect(what + ", short buffer", c, cut, "aborted");
         c.limit_s = 0.01;
         expect(what + ", out of time", c, pair, "timeout");
-        expect(what + ", three ranks", [&] {
-          SimConfig d = room(1, 3, {hop(m, "rank", "rank")}, wait);
-          return d;
-        }(), three, "completed");
+        expect(what + ", three ranks", room(1, 3, {hop(m, "rank", "rank")}, wait), three, "completed");
       }
 }
 

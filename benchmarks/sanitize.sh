@@ -18,7 +18,7 @@ build() { # TARGET SOURCE...: rebuilt when a source or header is newer
   target=$out/$1
   shift
   for f in "$@" "$engine"/*.hpp; do
-    if [ "$f" -nt "$target" ]; then
+    if [ ! -e "$target" ] || [ "$f" -nt "$target" ]; then
       echo "building $(basename "$target")"
       # shellcheck disable=SC2086
       ${CXX:-c++} $flags $simgrid "$@" -o "$target" $libs
