@@ -28,7 +28,8 @@ def test_the_benchmark_runs() -> None:
 
 @pytest.mark.skipif(os.environ.get("RETROMPI_SANITIZE") != "1", reason="RETROMPI_SANITIZE=1 builds and runs the C++ parts under sanitizers")
 def test_the_sanitizers_find_nothing() -> None:
-    done = subprocess.run([str(BENCHMARKS / "sanitize.sh")], capture_output=True, text=True, timeout=900, env=os.environ | {"SECONDS_EACH": "5"})
+    command, env = [str(BENCHMARKS / "sanitize.sh")], os.environ | {"SECONDS_EACH": "5"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "runtime error" not in done.stderr
     assert done.stdout.count("no fault") == 6

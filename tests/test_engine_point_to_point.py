@@ -33,7 +33,8 @@ def test_every_blocking_send_meets_its_receive(go: Go, send: str) -> None:
 def test_every_nonblocking_send_meets_its_receive(go: Go, send: str) -> None:
     tags = range(len(SIZES))
     # Received in another order than sent: tags, not luck, decide which is which.
-    receives = "; ".join(f"recv 0 {t} {SIZES[t]} 6" for t in reversed(tags)) if send != "irsend" else "; ".join(f"recv 0 {t} {SIZES[t]} 6" for t in tags)
+    order = tags if send == "irsend" else reversed(tags)
+    receives = "; ".join(f"recv 0 {t} {SIZES[t]} 6" for t in order)
     go("; ".join(f"{send} 1 {t} {SIZES[t]} 6" for t in tags) + "; waitall 5", receives)
 
 
@@ -92,8 +93,8 @@ def test_a_buffered_send_ends_before_its_receive(model: str, mode: str) -> None:
 @everywhere
 def test_wait_and_its_family(go: Go) -> None:
     three = "isend 1 0 10 6; isend 1 1 9000 6; isend 1 2 100000 6"
-    go(f"{three}; wait 0 1 0; wait 0 1 1; wait 0 1 2", "irecv 0 0 10 6; irecv 0 1 9000 6; irecv 0 2 100000 6; wait 0 1 2; wait 0 1 1; wait 0 1 0")
     posted = "irecv 0 0 10 6; irecv 0 1 9000 6; irecv 0 2 100000 6"
+    go(f"{three}; wait 0 1 0; wait 0 1 1; wait 0 1 2", f"{posted}; wait 0 1 2; wait 0 1 1; wait 0 1 0")
     go(f"{three}; waitall 3", f"{posted}; waitAny 3; waitAny 2; waitAny 1")
     go(f"{three}; waitall 3", f"{posted}; waitsome 3; waitall 3")
     go("waitall 0; waitAny 0; waitsome 0", "testall 0; testany 0; testsome 0")  # nothing outstanding: they return at once
@@ -145,8 +146,8 @@ def test_proc_null_takes_and_gives_nothing(go: Go) -> None:
 
 @everywhere
 def test_messages_to_oneself(go: Go) -> None:
-    both = [f"isend {me} 0 5000 6; recv {me} 0 5000 6; irecv {me} 1 7 6; send {me} 1 7 6; waitall 2; sendRecv 3 {me} 3 {me} 6 6" for me in (0, 1)]
-    assert go(*both).messages == 6
+    lines = "isend {me} 0 5000 6; recv {me} 0 5000 6; irecv {me} 1 7 6; send {me} 1 7 6; waitall 2; sendRecv 3 {me} 3 {me} 6 6"
+    assert go(lines.format(me=0), lines.format(me=1)).messages == 6
 
 
 @everywhere

@@ -104,3 +104,16 @@ def test_a_lossy_network_is_repeatable_by_its_seed() -> None:
     times = [completed(trace, "wmpi", "distributed", sets=sets, seed=s).time_ps for s in (1, 2, 1)]
     assert times[0] == times[2]
     assert times[0] != times[1]
+
+
+@everywhere
+@settings(modest, max_examples=6)
+@given(seed=st.integers(0, 2**32))
+def test_a_woken_thread_that_outranks_its_waker_loses_nothing(model: str, mode: str, seed: int) -> None:
+    """NT's priority boost: whoever wakes another is preempted in the middle of what it does."""
+    sets = ["platform.host.boost=1"]
+    trace = matched(seed, 2, 4)
+    result = completed(trace, model, mode, sets=sets)
+    assert facts(result) == facts(completed(trace, model, mode, sets=sets))
+    if mode == "shared":  # one processor cannot have worked longer than there was time
+        assert sum(row["cpu_s"] for row in result.per_rank) <= result.time_s * (1 + 1e-9)

@@ -206,12 +206,18 @@ void Host::resume(Thread& t) {
   t.mode_ = Thread::Mode::Work;
   t.seg_ = Stage::Library;
   if (anatomy.on) anatomy.current = {Cause::Thread, t.log_};
+  t.acting_ = true;
   t.resume_.resume();
+  t.acting_ = false;
   if (t.main_.done()) {
     t.mode_ = Thread::Mode::Sleep;
     release(t);
     t.main_.check();
+    return;
   }
+  // Whom it woke may outrank it; a thread can only be preempted once its coroutine has said what it wants next.
+  if (t.state_ == Thread::State::Running && !(t.core_ == 0 && cores_[0].kernel_busy) && others_ready(t.prio_ + 1))
+    preempt(static_cast<size_t>(t.core_), true);
 }
 
 bool Host::others_ready(int prio) const {
@@ -323,7 +329,10 @@ void Host::make_ready(Thread& t, bool front) {
   int low = kPrios;
   for (size_t c = 0; c < cores_.size(); ++c)
     if (cores_[c].running && cores_[c].running->prio_ < low) low = cores_[c].running->prio_, worst = c;
-  if (low < t.prio_) return preempt(worst, true);
+  if (low < t.prio_) {
+    if (!cores_[worst].running->acting_) preempt(worst, true);
+    return;  // else `resume` does it
+  }
   for (size_t c = 0; c < cores_.size(); ++c) arm(c);
 }
 

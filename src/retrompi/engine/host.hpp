@@ -100,6 +100,7 @@ class Thread {
   Ps pre_ = 0;             // context switch still to be paid before anything else
   Ps need_ = 0;            // processor time still wanted
   Ps began_ = 0;           // when the current stretch on the processor began
+  bool acting_ = false;    // its coroutine is executing
   bool on_clock_ = false;  // `pre_`, then `need_`, is being consumed
   bool q_armed_ = false;
   uint32_t gen_ = 0;  // invalidates events of an interrupted stretch
