@@ -96,19 +96,20 @@ class Wmpi(RuntimeModel):
 
 class AbsorbedCopies(Wmpi):
     name = "wmpi:absorbed"
-    title = "WMPI whose copies are absorbed by the burnt quantum"
+    title = "WMPI without a handshake, whose copies are absorbed by the burnt quantum"
     version = "1.0 to 1.1"
     years = "1996-1998"
-    summary = "the rest of a quantum outlives a wait and each wait costs a third of a tick of it; receives yield; NT boosts a woken thread"
-    variant_note = "Rival: what is left of a quantum outlives a wait, so a burnt quantum swallows the copies and the time falls from 512K to 4M."
+    summary = "long messages exhaust the pool; receives yield after p4's 50 polls; NT boosts a woken thread and keeps the rest of its quantum"
+    variant_note = "Rival: no handshake but an exhausted pool, and the rest of a quantum outlives a wait, so that a burnt quantum swallows the copies."
 
+    largest_class = Param("1 GiB", "B", "size above which a message asks the receiver first: none", source="assumed: rival hypothesis of mechanisms.md")
     receive_wait = Param("spin_yield", "choice", "how a receive waits", source="code:E-P4-07", choices=("spin", "spin_yield", "block"))
     poll_cost = Param("0.5 us", "s", "one look at the queue", source="assumed: a lock and a few memory accesses", low="0.1 us", high="20 us")
 
     def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
         compiled = super().compile(p, platform, placement)
         for host in compiled["hosts"]:
-            host |= {"boost": 1, "quantum_carry": 1, "quantum_at_tick": 0, "wait_charge": host["tick"] / 3}
+            host |= {"boost": 1, "quantum_carry": 1, "quantum_at_tick": 0}
         return compiled
 
 
