@@ -24,7 +24,8 @@ lint: setup
 	@rm -rf build/lint && mkdir -p build/lint/retrompi && cd build/lint/retrompi && \
 	  ln -s ../../../src/retrompi/* . && for d in models platforms scenarios validate cli; do ln -s ../../../$$d $$d; done
 	cd build/lint && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p retrompi
-	@command -v clang-format >/dev/null && clang-format --dry-run -Werror src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp || echo "C++ layout not checked or not clean (clang-format)"
+	@if command -v clang-format >/dev/null; then clang-format --dry-run -Werror src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp benchmarks/*.cpp; \
+	  else echo "clang-format is not installed: C++ layout not checked"; fi
 
 sanitize: setup
 	benchmarks/sanitize.sh
@@ -51,7 +52,7 @@ $(STAMP): pyproject.toml CMakeLists.txt $(ENGINE) | apt
 	@echo "setting up $(VENV): virtual environment, build tools, retrompi (editable)"
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check "scikit-build-core>=0.10" "pybind11>=2.11"
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation -e ".[dev]"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation $(if $(CI),-C cmake.define.RETROMPI_WERROR=ON) -e ".[dev]"
 	@touch $@
 
 clean:

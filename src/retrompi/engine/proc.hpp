@@ -55,7 +55,8 @@ struct HopSpec {
   int64_t packet = 0;    // largest payload of a packet
   int64_t header = 0;
   double copies_in = 1, copies_out = 1;
-  // Working set around a copy: of the channel's memory a fixed size or so many packets, of the user's so many messages.
+  // Working set around a copy: of the channel's memory a fixed size or so many packets; the user's buffers, so many messages,
+  // compete with it for the same cache.
   double ws_message = 0, ws_packet = 2, ws_fixed = 0;
   Ps send_cpu = 0, recv_cpu = 0;  // library work per packet
   Ps message_cpu = 0;             // Stream: work at either end for each message, whatever its length
@@ -171,7 +172,7 @@ class Chan {
   /// Copying `bytes` of a packet between the user's buffer and the channel's, on `host`; `in`: towards the channel.
   [[nodiscard]] Ps copy_time(const Host& host, const Packet& p, int64_t bytes, bool in) const {
     const double channel = std::max(spec.ws_fixed, spec.ws_packet * static_cast<double>(p.bytes));
-    const double user = p.m ? std::max(spec.ws_message * static_cast<double>(p.m->bytes), channel) : channel;
+    const double user = p.m ? spec.ws_message * static_cast<double>(p.m->bytes) + channel : channel;
     return in ? host.copy_time(bytes, user, channel) : host.copy_time(bytes, channel, user);
   }
 };

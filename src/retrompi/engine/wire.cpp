@@ -1,12 +1,12 @@
 #include "wire.hpp"
 
-
 #include <cmath>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 
-// Not self-contained in 3.32: it needs what s4u.hpp includes, so it stands in a block of its own.
+// clang-format off: not self-contained in 3.32, it needs what s4u.hpp includes
 #include <simgrid/version.h>
+// clang-format on
 
 namespace retrompi {
 
