@@ -36,7 +36,7 @@ RESIDUALS = (
 @click.argument("model", shell_complete=complete_model)
 @platform_option
 @seed_option
-@click.option("--evaluations", type=click.IntRange(1), help="Candidates to try at most (default: the optimiser's).")
+@click.option("--evaluations", type=click.IntRange(1), help="About how many candidates to try (default: the optimiser's).")
 @click.option("--dry-run", is_flag=True, help="Print the fit without writing fit.toml.")
 @json_option
 @csv_option

@@ -236,8 +236,10 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     room = registry.platform(platform)
     platform_file = room.path.with_name(f"{room.path.stem}.fit.toml") if room.path and cls.fits_platform else None
     result = Fit(cls.name, cls.folder(), seed, 0, platform_file=platform_file)
-    total = evaluations or STARTS * STEPS * (len(free) + 1)
-    problem = _Problem(model, platform, claims, free, progress, total)
+    # Half a share goes to the gradients, a whole one to each simplex.
+    shares = 0.5 + len(SIMPLEXES)
+    share = max(1, int(evaluations / shares)) if evaluations else STARTS * STEPS * (len(free) + 1)
+    problem = _Problem(model, platform, claims, free, progress, round(share * shares))
     if not free:
         result.residuals = problem.look([])
         result.note = "nothing to fit: every number has a source"
@@ -248,7 +250,7 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     for start in starts:
         found = least_squares(
             problem.residuals, start, bounds=(0, 1), diff_step=0.05, x_scale=0.2, loss="soft_l1",
-            max_nfev=max(1, total // (2 * len(starts) * (len(free) + 1))), xtol=1e-6, ftol=1e-10,
+            max_nfev=max(1, share // (2 * len(starts) * (len(free) + 1))), xtol=1e-6, ftol=1e-10,
         )  # fmt: skip
         if best is None or found.cost < best.cost:
             best = found
@@ -256,7 +258,7 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     for width in SIMPLEXES:
         polished = minimize(
             problem.cost, best.x, method="Nelder-Mead", bounds=[(0.0, 1.0)] * len(free),
-            options={"maxfev": max(1, total), "xatol": 1e-6, "fatol": 1e-9, "initial_simplex": _simplex(best.x, width)},
+            options={"maxfev": share, "xatol": 1e-6, "fatol": 1e-9, "initial_simplex": _simplex(best.x, width)},
         )  # fmt: skip
         if polished.fun < problem.cost(best.x):
             best.x = np.asarray(polished.x)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi import registry
 from retrompi.errors import RetrompiError, UsageError
-from retrompi.runtime import RuntimeModel, check_read, resolve
+from retrompi.runtime import RuntimeModel, Values, check_read, resolve
 from retrompi.worker import ForkServer, shared_server
 
 if TYPE_CHECKING:
@@ -74,12 +74,11 @@ def place(platform: Platform, mode: Mode, ranks: int) -> list[int]:
     A list is taken as it is. Raises UsageError for an unknown mode, a wrong length or a host that is not there.
     """
     if isinstance(mode, str):
-        if mode == "shared":
-            return [0] * ranks
-        if mode == "distributed":
-            return [r % len(platform.hosts) for r in range(ranks)]
-        listed = platform.placement(mode)
-        mode = listed if not isinstance(listed, str) else [0] * ranks
+        mode = platform.placement(mode)
+    if mode == "shared":
+        return [0] * ranks
+    if mode == "distributed":
+        return [r % len(platform.hosts) for r in range(ranks)]
     placement = [int(i) for i in mode]
     if len(placement) != ranks:
         raise UsageError(f"{len(placement)} hosts are named for {ranks} ranks")
@@ -91,13 +90,19 @@ def place(platform: Platform, mode: Mode, ranks: int) -> list[int]:
 
 def compile_model(model: str, platform: str, mode: Mode, ranks: int, sets: Sets = ()) -> tuple[dict[str, Any], Platform, list[int]]:
     """The engine's rows of ``model`` on ``platform`` with overrides; refuses an override that nothing reads."""
-    cls: type[RuntimeModel] = registry.model(model)
+    rows, _, room, placement = _compiled(registry.model(model), platform, mode, ranks, sets)
+    return rows, room, placement
+
+
+def _compiled(
+    cls: type[RuntimeModel], platform: str, mode: Mode, ranks: int, sets: Sets
+) -> tuple[dict[str, Any], Values, Platform, list[int]]:
     values, room = resolve(cls, registry.platform(platform), sets)
     placement = place(room, mode, ranks)
     rows = cls().compile(values, room, placement)
     cls().startup(values, room, placement, random.Random(0))  # what only starting a job reads is no idle override either
     check_read(values, room, placement)
-    return rows, room, placement
+    return rows, values, room, placement
 
 
 def run(
@@ -127,11 +132,10 @@ def run(
         file, line, action, reason = refused[0]
         raise UsageError(f"{file}:{line}: {action}: {reason}")
     begin = time.perf_counter()
-    rows, room, placement = compile_model(model, platform, mode, trace.ranks, sets)
+    cls = registry.model(model)
+    rows, values, room, placement = _compiled(cls, platform, mode, trace.ranks, sets)
     steps: list[dict[str, Any]] = []
     if with_startup:
-        cls = registry.model(model)
-        values, _ = resolve(cls, registry.platform(platform), sets)
         told = start(cls, values, room, placement, seed)
         steps = told["steps"]
         if told["failed"]:
@@ -215,7 +219,6 @@ def pingpong(
     sets: Sets = (),
     seed: int = 1,
     reps: Repetitions = None,
-    anatomy: bool = False,
     server: ForkServer | None = None,
 ) -> list[dict[str, Any]]:
     """A PingPong curve: rows size_B, time_us (one way: half a round trip), bandwidth_MBps (10^6 B/s), repetitions.
@@ -226,7 +229,7 @@ def pingpong(
     from retrompi.traces import generate
 
     trace = generate.pingpong(sizes, reps)
-    result = run(model, platform, trace, mode=mode, sets=sets, seed=seed, anatomy=False, server=server)
+    result = run(model, platform, trace, mode=mode, sets=sets, seed=seed, server=server)
     require_completed(result, f"PingPong of {model} on {platform}, {mode}")
     return rows_from_marks(result)
 

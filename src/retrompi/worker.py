@@ -62,15 +62,16 @@ class ForkServer:
             assert process.stdin is not None
             assert process.stdout is not None
             try:
-                if key not in self._known:
-                    _write(process.stdin, ("trace", key, trace.dump()))
-                    self._known.add(key)
-                _write(process.stdin, ("run", key, config))
-                kind, answer = _read(process.stdout)
-                if kind == "forgotten":
-                    _write(process.stdin, ("trace", key, trace.dump()))
+                kind: str = "forgotten"
+                answer: Any = None
+                while kind == "forgotten":  # the server keeps the newest traces only
+                    if key not in self._known:
+                        _write(process.stdin, ("trace", key, trace.dump()))
+                        self._known.add(key)
                     _write(process.stdin, ("run", key, config))
                     kind, answer = _read(process.stdout)
+                    if kind == "forgotten":
+                        self._known.discard(key)
             except (EOFError, BrokenPipeError):
                 self.close()
                 raise EngineError("the simulation server ended; run the command again") from None

@@ -145,7 +145,7 @@ Task Rank::point_to_point(const Action& a) {
     case Op::Ssend:
     case Op::Bsend:
     case Op::Rsend: {
-      Request& r = make(Request::Send, &a);
+      Request& r = make(Request::Send);
       co_await isend(a.peer, a.tag, 0, a.bytes, a.op, r);
       co_await wait(r);
       drop(r);
@@ -155,7 +155,7 @@ Task Rank::point_to_point(const Action& a) {
     case Op::Issend:
     case Op::Ibsend:
     case Op::Irsend: {
-      Request& r = make(Request::Send, &a);
+      Request& r = make(Request::Send);
       r.peer = a.peer;
       r.tag = a.tag;
       file(r);
@@ -163,14 +163,14 @@ Task Rank::point_to_point(const Action& a) {
       break;
     }
     case Op::Recv: {
-      Request& r = make(Request::Recv, &a);
+      Request& r = make(Request::Recv);
       co_await irecv(a.peer, a.tag, 0, a.bytes, r);
       co_await wait(r);
       drop(r);
       break;
     }
     case Op::Irecv: {
-      Request& r = make(Request::Recv, &a);
+      Request& r = make(Request::Recv);
       r.peer = a.peer;
       r.tag = a.tag;
       file(r);
@@ -178,8 +178,8 @@ Task Rank::point_to_point(const Action& a) {
       break;
     }
     case Op::Sendrecv: {
-      Request& in = make(Request::Recv, &a);
-      Request& out_r = make(Request::Send, &a);
+      Request& in = make(Request::Recv);
+      Request& out_r = make(Request::Send);
       co_await irecv(a.peer2, 0, 0, a.bytes2, in);
       co_await isend(a.peer, 0, 0, a.bytes, Op::Isend, out_r);
       co_await wait(out_r);
@@ -193,7 +193,7 @@ Task Rank::point_to_point(const Action& a) {
     case Op::BsendInit:
     case Op::RsendInit:
     case Op::RecvInit: {
-      Request& r = make(a.op == Op::RecvInit ? Request::Recv : Request::Send, &a);
+      Request& r = make(a.op == Op::RecvInit ? Request::Recv : Request::Send);
       r.peer = a.peer;
       r.tag = a.tag;
       r.bytes = a.bytes;

@@ -11,22 +11,22 @@ constexpr int32_t kCollectiveContext = 1;
 }
 
 Task Rank::to_rank(int32_t dst, int64_t bytes) {
-  Request& r = make(Request::Send, nullptr);
+  Request& r = make(Request::Send);
   co_await isend(dst, coll_tag_, kCollectiveContext, bytes, Op::Send, r);
   co_await wait(r);
   drop(r);
 }
 
 Task Rank::from_rank(int32_t src, int64_t bytes) {
-  Request& r = make(Request::Recv, nullptr);
+  Request& r = make(Request::Recv);
   co_await irecv(src, coll_tag_, kCollectiveContext, bytes, r);
   co_await wait(r);
   drop(r);
 }
 
 Task Rank::exchange(int32_t dst, int64_t outgoing, int32_t src, int64_t incoming) {
-  Request& in = make(Request::Recv, nullptr);
-  Request& o = make(Request::Send, nullptr);
+  Request& in = make(Request::Recv);
+  Request& o = make(Request::Send);
   co_await irecv(src, coll_tag_, kCollectiveContext, incoming, in);
   co_await isend(dst, coll_tag_, kCollectiveContext, outgoing, Op::Isend, o);
   co_await wait(o);
@@ -98,19 +98,19 @@ Task Rank::alltoall(const std::vector<int64_t>& to_each, const std::vector<int64
   std::vector<Request*> rs;
   for (int32_t k = 0; k < n; ++k) {
     const int32_t peer = (id + k) % n;
-    rs.push_back(&make(Request::Recv, nullptr));
+    rs.push_back(&make(Request::Recv));
     co_await irecv(peer, coll_tag_, kCollectiveContext, from_each[static_cast<size_t>(peer)], *rs.back());
   }
   for (int32_t k = 0; k < n; ++k) {
     const int32_t peer = (id + k) % n;
-    rs.push_back(&make(Request::Send, nullptr));
+    rs.push_back(&make(Request::Send));
     co_await isend(peer, coll_tag_, kCollectiveContext, to_each[static_cast<size_t>(peer)], Op::Isend, *rs.back());
   }
   co_await wait_each(rs);
   for (Request* r : rs) drop(*r);
 }
 
-Task Rank::scan(int64_t bytes, bool) {
+Task Rank::scan(int64_t bytes) {
   // Linear: the exclusive form sends the same messages, it only leaves its own data out.
   const auto n = static_cast<int32_t>(job_.ranks.size());
   if (id > 0) co_await from_rank(id - 1, bytes);
@@ -141,7 +141,7 @@ Task Rank::collective(const Action& a) {
       break;
     case Op::Scan:
     case Op::Exscan:
-      co_await scan(a.bytes, a.op == Op::Exscan);
+      co_await scan(a.bytes);
       break;
     case Op::ReduceScatter: {
       const std::vector<int64_t> part = counts(0);

@@ -7,7 +7,7 @@ namespace {
 
 class DatagramChan final : public Chan {
  public:
-  DatagramChan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b) : Chan(w, s, hop, a, b) {}
+  DatagramChan(World& w, const HopSpec& s, Proc& a, Proc& b) : Chan(w, s, a, b) {}
 
   Task push(Packet p) override {
     co_await from.until([this] { return static_cast<int32_t>(out_.size()) < spec.window; }, spec.space_wait, true);
@@ -185,8 +185,6 @@ class DatagramChan final : public Chan {
 
 }  // namespace
 
-std::unique_ptr<Chan> make_datagram_chan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b) {
-  return std::make_unique<DatagramChan>(w, s, hop, a, b);
-}
+std::unique_ptr<Chan> make_datagram_chan(World& w, const HopSpec& s, Proc& a, Proc& b) { return std::make_unique<DatagramChan>(w, s, a, b); }
 
 }  // namespace retrompi

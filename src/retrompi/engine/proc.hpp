@@ -106,8 +106,7 @@ struct World {
 
 class Proc {
  public:
-  Proc(World& w, Host& h, std::string role, std::string name, size_t host_index)
-      : world(w), host(h), thread(h.add_thread(name)), role(std::move(role)), host_index(host_index) {}
+  Proc(World& w, Host& h, const std::string& name, size_t host_index) : world(w), host(h), thread(h.add_thread(name)), host_index(host_index) {}
   virtual ~Proc() = default;
   Proc(const Proc&) = delete;
   Proc& operator=(const Proc&) = delete;
@@ -115,7 +114,6 @@ class Proc {
   World& world;
   Host& host;
   Thread& thread;
-  std::string role;
   size_t host_index;
   WaitPolicy idle;  // how it waits for packets
   std::deque<Token> inbox;
@@ -150,7 +148,7 @@ class Proc {
 /// A one-way channel between two processes.
 class Chan {
  public:
-  Chan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b) : world(w), spec(s), hop(hop), from(a), to(b) {}
+  Chan(World& w, const HopSpec& s, Proc& a, Proc& b) : world(w), spec(s), from(a), to(b) {}
   virtual ~Chan() = default;
   Chan(const Chan&) = delete;
   Chan& operator=(const Chan&) = delete;
@@ -162,7 +160,6 @@ class Chan {
 
   World& world;
   const HopSpec& spec;
-  size_t hop;
   Proc& from;
   Proc& to;
   bool busy = false;  // a packet is half written
@@ -192,11 +189,11 @@ class Forwarder : public Proc {
   std::deque<Packet> pending_;
 };
 
-std::unique_ptr<Chan> make_pool_chan(World&, const HopSpec&, size_t hop, Proc&, Proc&, std::map<size_t, std::shared_ptr<void>>& pools);
-std::unique_ptr<Chan> make_ring_chan(World&, const HopSpec&, size_t hop, Proc&, Proc&, std::map<const Proc*, std::shared_ptr<void>>& rings);
-std::unique_ptr<Chan> make_stream_chan(World&, const HopSpec&, size_t hop, Proc&, Proc&);
+std::unique_ptr<Chan> make_pool_chan(World&, const HopSpec&, Proc&, Proc&, std::map<size_t, std::shared_ptr<void>>& pools);
+std::unique_ptr<Chan> make_ring_chan(World&, const HopSpec&, Proc&, Proc&, std::map<const Proc*, std::shared_ptr<void>>& rings);
+std::unique_ptr<Chan> make_stream_chan(World&, const HopSpec&, Proc&, Proc&);
 void join_streams(Chan& a, Chan& b);  // the two directions of one connection
-std::unique_ptr<Chan> make_datagram_chan(World&, const HopSpec&, size_t hop, Proc&, Proc&);
+std::unique_ptr<Chan> make_datagram_chan(World&, const HopSpec&, Proc&, Proc&);
 
 /// Frames between hosts: card, cable, card. One frame at a time crosses a card's bus.
 class Net {

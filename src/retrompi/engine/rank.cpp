@@ -22,11 +22,11 @@ Request& Job::new_request() {
 }
 
 Rank::Rank(Job& job, World& w, Host& h, size_t host_index, int32_t n, const RankSpec& spec)
-    : Proc(w, h, "rank", "rank " + std::to_string(n), host_index), id(n), job_(job), spec_(spec) {
+    : Proc(w, h, "rank " + std::to_string(n), host_index), id(n), job_(job), spec_(spec) {
   idle = spec.recv_wait;
 }
 
-Request& Rank::make(Request::Kind k, const Action*) {
+Request& Rank::make(Request::Kind k) {
   Request& r = job_.new_request();
   r.kind = k;
   return r;
@@ -84,7 +84,7 @@ Task Rank::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, 
     r.m = nullptr;
   }
   if (dst == id) {
-    co_await to_self(m, r);
+    co_await to_self(m);
     co_return;
   }
   m.rendezvous = rendezvous(dst, bytes);
@@ -109,7 +109,7 @@ Task Rank::push_data(Message& m) {
   } while (left > 0);
 }
 
-Task Rank::to_self(Message& m, Request&) {
+Task Rank::to_self(Message& m) {
   co_await thread.run(host.scaled(spec_.recv_cpu), Stage::Library);
   m.arrived = m.bytes;
   m.stashed = m.bytes;

@@ -61,7 +61,7 @@ class Rank final : public Proc {
   Task wait_each(std::vector<Request*>& rs);
   Task push_data(Message& m);
   Task matched(Message& m);
-  Task to_self(Message& m, Request& r);
+  Task to_self(Message& m);
   Task progress();        // takes in whatever is there, without waiting
   void meet(Message& m);  // an envelope has come: match it or queue it
   void finish_receive(Message& m);
@@ -69,7 +69,7 @@ class Rank final : public Proc {
   void recycle(Message& m);
   [[nodiscard]] bool rendezvous(int32_t dst, int64_t bytes) const;
   [[nodiscard]] static bool fits(const Request& r, const Message& m);
-  Request& make(Request::Kind k, const Action* a);
+  Request& make(Request::Kind k);
   void drop(Request& r);
 
   // ---- actions of a trace (actions.cpp)
@@ -95,7 +95,7 @@ class Rank final : public Proc {
   Task scatter(int32_t root, const std::vector<int64_t>& bytes);
   Task allgather(const std::vector<int64_t>& bytes);
   Task alltoall(const std::vector<int64_t>& to, const std::vector<int64_t>& from);
-  Task scan(int64_t bytes, bool exclusive);
+  Task scan(int64_t bytes);
   Task to_rank(int32_t dst, int64_t bytes);
   Task from_rank(int32_t src, int64_t bytes);
   Task exchange(int32_t dst, int64_t out, int32_t src, int64_t in);

@@ -96,7 +96,7 @@ class Ring {
 template <class Memory>
 class SharedChan final : public Chan {
  public:
-  SharedChan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b, std::shared_ptr<Memory> m) : Chan(w, s, hop, a, b), memory_(std::move(m)) {}
+  SharedChan(World& w, const HopSpec& s, Proc& a, Proc& b, std::shared_ptr<Memory> m) : Chan(w, s, a, b), memory_(std::move(m)) {}
 
   Task push(Packet p) override {
     const int64_t size = p.bytes + spec.header;
@@ -181,16 +181,16 @@ class SharedChan final : public Chan {
 
 }  // namespace
 
-std::unique_ptr<Chan> make_pool_chan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b, std::map<size_t, std::shared_ptr<void>>& pools) {
+std::unique_ptr<Chan> make_pool_chan(World& w, const HopSpec& s, Proc& a, Proc& b, std::map<size_t, std::shared_ptr<void>>& pools) {
   auto& slot = pools[a.host_index];
   if (!slot) slot = std::make_shared<Pool>(s.pool, s.prefix);
-  return std::make_unique<SharedChan<Pool>>(w, s, hop, a, b, std::static_pointer_cast<Pool>(slot));
+  return std::make_unique<SharedChan<Pool>>(w, s, a, b, std::static_pointer_cast<Pool>(slot));
 }
 
-std::unique_ptr<Chan> make_ring_chan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b, std::map<const Proc*, std::shared_ptr<void>>& rings) {
+std::unique_ptr<Chan> make_ring_chan(World& w, const HopSpec& s, Proc& a, Proc& b, std::map<const Proc*, std::shared_ptr<void>>& rings) {
   auto& slot = rings[&b];
   if (!slot) slot = std::make_shared<Ring>(s.slots);
-  return std::make_unique<SharedChan<Ring>>(w, s, hop, a, b, std::static_pointer_cast<Ring>(slot));
+  return std::make_unique<SharedChan<Ring>>(w, s, a, b, std::static_pointer_cast<Ring>(slot));
 }
 
 }  // namespace retrompi

@@ -8,7 +8,7 @@ namespace {
 
 class Builder {
  public:
-  Builder(const SimConfig& c, const Trace& t, World& w, Job& job) : c_(c), trace_(t), w_(w), job_(job) {}
+  Builder(const SimConfig& c, World& w, Job& job) : c_(c), w_(w), job_(job) {}
 
   void build() {
     Rng phases(c_.seed ^ 0x7469636bULL);
@@ -55,7 +55,7 @@ class Builder {
   Forwarder& forwarder(const std::string& role, size_t host) {
     auto& f = forwarders_[{role, host}];
     if (!f) {
-      auto p = std::make_unique<Forwarder>(w_, *w_.hosts[host], role, role + " on " + w_.hosts[host]->spec.name, host);
+      auto p = std::make_unique<Forwarder>(w_, *w_.hosts[host], role + " on " + w_.hosts[host]->spec.name, host);
       p->idle = c_.idle.at(role);
       p->cost = c_.forward_cost.at(role);
       f = p.get();
@@ -74,36 +74,35 @@ class Builder {
       const HopSpec& h = route[i];
       Proc& x = node(h.from, a, b, false);
       Proc& y = node(h.to, a, b, true);
-      Chan& ch = chan(h, i, x, y);
+      Chan& ch = chan(h, x, y);
       if (i == 0)
         a.out[static_cast<size_t>(b.id)] = &ch;
       else
         static_cast<Forwarder&>(x).next[static_cast<size_t>(b.id)] = &ch;
     }
   }
-  Chan& chan(const HopSpec& h, size_t i, Proc& x, Proc& y) {
+  Chan& chan(const HopSpec& h, Proc& x, Proc& y) {
     auto& slot = chans_[{&h, &x, &y}];
     if (slot) return *slot;
     switch (h.medium) {
       case Medium::Pool:
-        slot = make_pool_chan(w_, h, i, x, y, pools_);
+        slot = make_pool_chan(w_, h, x, y, pools_);
         break;
       case Medium::Ring:
-        slot = make_ring_chan(w_, h, i, x, y, rings_);
+        slot = make_ring_chan(w_, h, x, y, rings_);
         break;
       case Medium::Stream:
-        slot = make_stream_chan(w_, h, i, x, y);
+        slot = make_stream_chan(w_, h, x, y);
         streams_[{&x, &y}] = slot.get();
         break;
       case Medium::Datagram:
-        slot = make_datagram_chan(w_, h, i, x, y);
+        slot = make_datagram_chan(w_, h, x, y);
         break;
     }
     return *slot;
   }
 
   const SimConfig& c_;
-  const Trace& trace_;
   World& w_;
   Job& job_;
   std::set<std::string> roles_;
@@ -138,7 +137,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   w.unexpected_limit = c.unexpected_limit;
   w.anatomy.on = c.anatomy;
   Job job(w, trace);
-  Builder builder(c, trace, w, job);
+  Builder builder(c, w, job);
   builder.build();
 
   SimResult r;

@@ -9,8 +9,8 @@ namespace {
 
 class StreamChan final : public Chan {
  public:
-  StreamChan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b)
-      : Chan(w, s, hop, a, b),
+  StreamChan(World& w, const HopSpec& s, Proc& a, Proc& b)
+      : Chan(w, s, a, b),
         local_(&a.host == &b.host),
         mss_(local_ ? a.host.spec.loopback_mss : a.host.spec.mss),
         sndbuf_(s.sndbuf ? s.sndbuf : a.host.spec.sndbuf),
@@ -251,9 +251,7 @@ class StreamChan final : public Chan {
 
 }  // namespace
 
-std::unique_ptr<Chan> make_stream_chan(World& w, const HopSpec& s, size_t hop, Proc& a, Proc& b) {
-  return std::make_unique<StreamChan>(w, s, hop, a, b);
-}
+std::unique_ptr<Chan> make_stream_chan(World& w, const HopSpec& s, Proc& a, Proc& b) { return std::make_unique<StreamChan>(w, s, a, b); }
 
 void join_streams(Chan& a, Chan& b) {
   auto& x = dynamic_cast<StreamChan&>(a);
