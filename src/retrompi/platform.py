@@ -67,7 +67,7 @@ class Host:
     delayed_ack: float = _q("s", "longest time an acknowledgement is held back")
     nic_rate: float = _q("B/s", "rate of the bus between memory and network card")
     nic_latency: float = _q("s", "fixed time of the network card per frame")
-    bus_rate: float = _q("B/s", "rate of memory and bus that both directions of the card share")
+    dma_rate: float = _q("B/s", "rate of memory and bus that both directions of the card share")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ LINK_KEYS: Mapping[str, tuple[str, str]] = _keys(Link)
 _WHOLE_FROM_ONE = ("cores", "l2_ways")
 _FLAGS = ("quantum_carry", "quantum_at_tick")
 _POSITIVE = ("speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
-             "window", "mss", "sndbuf", "nic_rate", "bus_rate", "bandwidth", "mtu")  # fmt: skip
+             "window", "mss", "sndbuf", "nic_rate", "dma_rate", "bandwidth", "mtu")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def _host(h: Host) -> Row:
     keys = (
         "name", "speed", "cores", "quantum", "tick", "dispatch", "syscall", "boost", "quantum_carry", "wait_charge", "quantum_at_tick",
         "l1", "l2", "l2_ways", "copy_l1", "copy_l2", "copy_mem", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "loopback_mss",
-        "window", "mss", "sndbuf", "delayed_ack", "nic_rate", "nic_latency", "bus_rate", "flops",
+        "window", "mss", "sndbuf", "delayed_ack", "nic_rate", "nic_latency", "dma_rate", "flops",
     )  # fmt: skip
     return {k: getattr(h, k) for k in keys}
 

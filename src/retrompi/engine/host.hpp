@@ -37,7 +37,7 @@ struct HostSpec {
   Ps delayed_ack = 0;
   double nic_rate = 0;  // bytes per second over the card's bus
   Ps nic_latency = 0;
-  double bus_rate = 1;  // bytes per second between memory and card, both directions together
+  double dma_rate = 1;  // bytes per second between memory and card, both directions together
   Ps tick_phase = 0;    // clocks of two machines are not synchronised
   double flops = 1;
 };

@@ -86,7 +86,7 @@ HostSpec host(const py::dict& d) {
   h.delayed_ack = r.ps("delayed_ack");
   h.nic_rate = r.num("nic_rate");
   h.nic_latency = r.ps("nic_latency");
-  h.bus_rate = r.num("bus_rate");
+  h.dma_rate = r.num("dma_rate");
   h.flops = r.num("flops");
   r.end();
   for (const auto& [what, v] : {std::pair<const char*, double>{"speed", h.speed},
@@ -97,7 +97,7 @@ HostSpec host(const py::dict& d) {
                                 {"copy_l2", h.copy_l2},
                                 {"copy_mem", h.copy_mem},
                                 {"nic_rate", h.nic_rate},
-                                {"bus_rate", h.bus_rate},
+                                {"dma_rate", h.dma_rate},
                                 {"flops", h.flops},
                                 {"mss", static_cast<double>(h.mss)}})
     if (!(v > 0)) throw ConfigError("host " + h.name + ": " + what + " must be more than nothing");
