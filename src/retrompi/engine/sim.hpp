@@ -10,7 +10,9 @@ struct SimConfig {
   LinkSpec link;
   int64_t frame_overhead = 0, mtu = 1500;
   std::vector<size_t> placement;      // rank -> host
+  std::vector<int> cores;             // rank -> core it is pinned to; empty: wherever the scheduler puts it
   std::vector<HopSpec> same, remote;  // the hops between two ranks of one host, of two hosts
+  std::vector<HopSpec> same_bulk;     // the data of a rendezvous between two ranks of one host, where they go another way
   RankSpec rank;
   std::map<std::string, WaitPolicy> idle;  // proxy, daemon
   std::map<std::string, Ps> forward_cost;

@@ -28,6 +28,10 @@ class StreamChan final : public Chan {
       if (reverse) reverse->open_ = true;
       co_await from.thread.run(h.scaled(spec.connect), Stage::Syscall);
     }
+    if (spec.io != SocketIo::Blocking) {
+      co_await submit(p);
+      co_return;
+    }
     if (spec.credits > 0) {
       co_await from.until([this] { return credits_ > 0; }, spec.space_wait, spec.progress);
       --credits_;
@@ -62,7 +66,16 @@ class StreamChan final : public Chan {
     }
   }
 
-  Task pull(Token) override {
+  Task pull(Token t) override {
+    if (t.kind == kRoom) {
+      told_room_ = false;
+      co_await write_some();
+      co_return;
+    }
+    if (t.kind == kSent || spec.io == SocketIo::Async) {
+      co_await completion(t);
+      co_return;
+    }
     token_out_ = false;
     Host& h = to.host;
     const Frame& f = frames_.front();
@@ -101,6 +114,7 @@ class StreamChan final : public Chan {
   }
 
  private:
+  enum : uint8_t { kData, kRoom, kSent };  // tokens: for the reader, for the writer, for an asynchronous writer
   struct Frame {
     Packet p;
     int64_t end;
@@ -117,6 +131,72 @@ class StreamChan final : public Chan {
     auto& s = *static_cast<StreamChan*>(p);
     const HostSpec& h = s.from.host.spec;
     s.from.host.kernel(h.interrupt + h.tcp_segment, Stage::Stack, &StreamChan::on_credits, p, n);
+  }
+
+  // ---- a library that does not wait in its calls
+  Task submit(Packet p) {
+    Host& h = from.host;
+    co_await from.thread.run(h.scaled(spec.send_cpu + (p.first ? spec.message_cpu : 0)), Stage::Library);
+    queued_ += p.bytes + spec.header;
+    frames_.push_back({p, queued_, 0});
+    unsent_.push_back({p, queued_});
+    ++world.count.packets;
+    if (spec.io == SocketIo::Nonblocking) {
+      co_await write_some();
+      co_return;
+    }
+    // What fits is copied into the socket's buffer now, the rest is taken from the user's as the buffer empties.
+    const int64_t fits = std::clamp<int64_t>(room(), 0, p.bytes + spec.header);
+    co_await from.thread.run(h.spec.syscall + h.scaled(spec.call), Stage::Syscall);
+    co_await from.thread.run(copy_time(h, p, fits, true), Stage::Copy);
+    written_ = queued_;
+    transmit();
+    finish_sent(acked_ + sndbuf_);
+  }
+  Task write_some() {
+    if (writing_) co_return;
+    writing_ = true;
+    Host& h = from.host;
+    while (written_ < queued_ && room() > 0) {
+      const int64_t n = std::min(unsent_.front().end - written_, room());
+      co_await from.thread.run(h.spec.syscall + h.scaled(spec.call), Stage::Syscall);
+      co_await from.thread.run(copy_time(h, unsent_.front().p, n, true), Stage::Copy);
+      written_ += n;
+      transmit();
+      finish_sent(written_);
+    }
+    writing_ = false;
+  }
+  void finish_sent(int64_t upto) {
+    while (!unsent_.empty() && unsent_.front().end <= upto) {
+      const Packet p = unsent_.front().p;
+      unsent_.pop_front();
+      if (p.last && p.kind == Packet::Data) from.sent(*p.m);
+    }
+  }
+  Task completion(Token t) {
+    Proc& me = t.kind == kSent ? from : to;
+    co_await me.thread.run(me.host.spec.syscall + me.host.scaled(spec.call), Stage::Syscall);
+    if (t.kind == kSent) {
+      told_sent_ = false;
+      finish_sent(acked_ + sndbuf_);
+      co_return;
+    }
+    const Frame f = frames_.front();
+    frames_.pop_front();
+    --told_;
+    co_await to.thread.run(to.host.scaled(spec.recv_cpu + (f.p.first ? spec.message_cpu : 0)), Stage::Library);
+    co_await to.handle(f.p);
+  }
+  /// The system has moved what came into the buffer that the library had posted.
+  static void on_moved(void* p, uint64_t n) {
+    auto& s = *static_cast<StreamChan*>(p);
+    s.consumed_ += static_cast<int64_t>(n);
+    if (s.consumed_ + s.rcvbuf_ - s.advertised_ >= std::min(2 * s.mss_, s.rcvbuf_ / 2)) s.acknowledge();
+    while (s.told_ < s.frames_.size() && s.frames_[s.told_].end <= s.consumed_) {
+      ++s.told_;
+      s.to.arrive({&s, kData, 0}, true, true);
+    }
   }
 
   // ---- sending kernel
@@ -155,7 +235,10 @@ class StreamChan final : public Chan {
   static void on_segment(void* p, uint64_t n) {
     auto& s = *static_cast<StreamChan*>(p);
     s.delivered_ += static_cast<int64_t>(n);
-    s.offer();
+    if (s.spec.io == SocketIo::Async)
+      s.to.host.kernel(s.copy_time(s.to.host, s.frames_[s.told_].p, static_cast<int64_t>(n), false), Stage::Copy, &StreamChan::on_moved, p, n);
+    else
+      s.offer();
     if (!s.piggy_.empty() && s.reverse) {  // this segment carried an acknowledgement of the other direction
       const auto a = s.piggy_.front();
       s.piggy_.pop_front();
@@ -173,7 +256,7 @@ class StreamChan final : public Chan {
   void offer() {
     if (token_out_) return;
     token_out_ = true;
-    to.arrive({this, 0, 0}, true);
+    to.arrive({this, kData, 0}, true, true);
   }
   static void on_ack_timer(void* p, uint64_t gen) {
     auto& s = *static_cast<StreamChan*>(p);
@@ -227,7 +310,17 @@ class StreamChan final : public Chan {
     acked_ = std::max(acked_, upto);
     edge_ = std::max(edge_, edge);
     transmit();
-    if (was_full && room() > 0) from.thread.signal();
+    if (spec.io == SocketIo::Blocking) {
+      if (was_full && room() > 0) from.thread.signal();
+    } else if (spec.io == SocketIo::Nonblocking) {
+      if (written_ < queued_ && room() > 0 && !told_room_) {
+        told_room_ = true;
+        from.arrive({this, kRoom, 0}, true, true);
+      }
+    } else if (!unsent_.empty() && unsent_.front().end <= acked_ + sndbuf_ && !told_sent_) {
+      told_sent_ = true;
+      from.arrive({this, kSent, 0}, true, true);
+    }
   }
 
   struct Ack {
@@ -245,6 +338,14 @@ class StreamChan final : public Chan {
   Cause ack_by_;
   bool token_out_ = false, open_ = false;
   int32_t credits_, owed_ = 0;
+  struct Unsent {
+    Packet p;
+    int64_t end;
+  };
+  int64_t queued_ = 0;  // what the library has asked to be sent
+  bool writing_ = false, told_room_ = false, told_sent_ = false;
+  std::deque<Unsent> unsent_;
+  size_t told_ = 0;  // Async: complete frames that the library has been told of and not yet taken
   std::deque<Frame> frames_;
   std::deque<Ack> acks_, piggy_;
 };
