@@ -45,6 +45,7 @@ class Nemesis(RuntimeModel):
     socket_call = Param("1 us", "s", "a socket call beside a bare system call", source="assumed: of its time", low="0.5 us", high="3 us")
     socket_buffer = Param("128 KiB", "B", "send and receive buffer of a socket", source="code:E-NEM-07")
     header = Param("40 B", "B", "packet header on a socket", source="assumed: CH3's", low="32 B", high="64 B")
+    first_read = Param("1 KiB", "B", "buffer that a message's beginning is read into; the rest goes where the receive wants it", source="code:MPICH2 of 2010, newtcp_module_impl.h")
     eager = Param("128 KiB", "B", "longest message sent between nodes without a handshake", source="code:E-NEM-08")
     connect = Param("200 us", "s", "opening a connection, on its first message", source="assumed: three segments and the answer of the peer's progress", low="50 us", high="5 ms")
 
@@ -87,7 +88,7 @@ class Nemesis(RuntimeModel):
             remote = [
                 rows.stream(
                     ("rank", "rank"), packet=rows.NO_LIMIT, header=p.header, call=p.socket_call, connect=p.connect,
-                    sndbuf=p.socket_buffer, rcvbuf=p.socket_buffer, io="async" if p.progress == "iocp" else "nonblocking",
+                    sndbuf=p.socket_buffer, rcvbuf=p.socket_buffer, io="async" if p.progress == "iocp" else "nonblocking", first_read=p.first_read,
                     ws_message=1, ws_packet=0, ws_fixed=p.socket_buffer,
                 )
             ]  # fmt: skip
@@ -130,6 +131,8 @@ class Windows(Nemesis):
     direct_overhead = Param("1.5 us", "s", "reading another process's memory, beside a bare system call", source="assumed: middle of 0.5-3 us (mechanisms.md)", low="0.5 us", high="3 us")
     lock_kind = Param("critical_section", "choice", "the global lock that each call takes", source="paper:KB-17", choices=LOCKS)
     progress = Param("iocp", "choice", "how the network is driven", source="paper:KB-14", choices=PROGRESS)
+
+    first_read = Param("2 KiB", "B", "buffer that a message's beginning is read into; the rest goes where the receive wants it", source="code:MPICH2 of 2010, wintcp_impl.h")
 
     daemon_note = "a service, installed once on each node"
 

@@ -32,7 +32,7 @@ _HOP: Row = {
     "hold_unexpected": 0, "space_wait": BLOCK,
     "copies_in": 1.0, "copies_out": 1.0, "ws_message": 0.0, "ws_packet": 2.0, "ws_fixed": 0.0,
     "short_packet": 0.0, "short_until": 0.0, "slots_of_sender": 0, "one_message": 0, "cores": 0, "lines_in": 0, "lines_out": 0,
-    "io": "blocking", "slots": 0, "pool": 0.0, "prefix": 0.0, "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "header_write": 0,
+    "io": "blocking", "first_read": 0.0, "slots": 0, "pool": 0.0, "prefix": 0.0, "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "header_write": 0,
     "credits": 0, "connect": 0.0, "call": 0.0,
     "window": 1, "retries": 0, "timeout": 0.0, "loss": 0.0, "duplicate": 0.0, "reorder": 0.0, "reorder_delay": 0.0,
 }  # fmt: skip

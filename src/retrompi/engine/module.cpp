@@ -153,6 +153,7 @@ HopSpec hop(const py::dict& d) {
   h.cores = r.num("cores") != 0;
   h.lines_in = static_cast<int32_t>(r.integer("lines_in"));
   h.lines_out = static_cast<int32_t>(r.integer("lines_out"));
+  h.first_read = r.integer("first_read");
   const std::string io = r.text("io");
   if (io == "nonblocking")
     h.io = SocketIo::Nonblocking;
@@ -177,6 +178,7 @@ HopSpec hop(const py::dict& d) {
   h.reorder = r.num("reorder");
   h.reorder_delay = r.ps("reorder_delay");
   r.end();
+  if (h.io != SocketIo::Blocking && h.first_read < 1) throw ConfigError("a socket that does not wait needs a first read of at least 1 B");
   return h;
 }
 

@@ -78,6 +78,7 @@ struct HopSpec {
   bool cores = false;                        // Ring: its memory lies in the caches of the cores that use it
   int32_t lines_in = 0, lines_out = 0;       // Ring: lines of the other core that queueing and taking out a packet touch
   SocketIo io = SocketIo::Blocking;          // Stream
+  int64_t first_read = 0;                    // Stream, not blocking: the buffer that a message's beginning is read into
   int64_t pool = 0, prefix = 0;              // Pool: bytes a host, bytes of the allocator before each buffer
   int64_t sndbuf = 0, rcvbuf = 0;            // Stream; 0: the host's
   bool nagle = false, header_write = false;  // header_write: header and data in two writes

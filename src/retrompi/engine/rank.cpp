@@ -130,7 +130,9 @@ Task Rank::push_bulk(Message& m) {
 Task Rank::copy_directly(Message& m) {
   const Rank& sender = *job_.ranks[static_cast<size_t>(m.src)];
   const auto n = static_cast<double>(m.bytes);
-  const CopySide source{.near = 2 * n, .set = 2 * n, .held = CopySide::Clean}, target{.near = 2 * n, .set = 2 * n};
+  // The envelope that told of the message passes through the first level as well.
+  const double near = 2 * n + static_cast<double>(out[static_cast<size_t>(m.src)]->spec.header);
+  const CopySide source{.near = near, .set = 2 * n, .held = CopySide::Clean}, target{.near = near, .set = 2 * n};
   co_await thread.run(host.spec.syscall + host.scaled(spec_.direct_call), Stage::Syscall);
   co_await copy(host.copy_cost(m.bytes, source, target, host.kinship(core, sender.core)), sender.core);
   m.arrived = m.bytes;

@@ -72,8 +72,14 @@ class StreamChan final : public Chan {
       co_await write_some();
       co_return;
     }
-    if (t.kind == kSent || spec.io == SocketIo::Async) {
-      co_await completion(t);
+    if (t.kind == kSent) {
+      co_await from.thread.run(from.host.spec.syscall + from.host.scaled(spec.call), Stage::Syscall);
+      told_sent_ = false;
+      finish_sent(acked_ + sndbuf_);
+      co_return;
+    }
+    if (spec.io != SocketIo::Blocking) {
+      co_await read_some();
       co_return;
     }
     token_out_ = false;
@@ -89,8 +95,7 @@ class StreamChan final : public Chan {
       co_await to.thread.run(call + copy, Stage::Syscall);
     }
     consumed_ += n;
-    // Silly-window avoidance (RFC 1122 4.2.3.3): tell the sender only of a worthwhile opening.
-    if (consumed_ + rcvbuf_ - advertised_ >= std::min(2 * mss_, rcvbuf_ / 2)) acknowledge();
+    open_window();
     const bool whole = consumed_ == frames_.front().end;
     std::optional<Frame> done;
     if (whole) {
@@ -174,29 +179,65 @@ class StreamChan final : public Chan {
       if (p.last && p.kind == Packet::Data) from.sent(*p.m);
     }
   }
-  Task completion(Token t) {
-    Proc& me = t.kind == kSent ? from : to;
-    co_await me.thread.run(me.host.spec.syscall + me.host.scaled(spec.call), Stage::Syscall);
-    if (t.kind == kSent) {
-      told_sent_ = false;
-      finish_sent(acked_ + sndbuf_);
-      co_return;
+  /// What a read that is posted or made now may take: the rest of a message that has begun goes to the user's buffer; what begins a
+  /// message is read into one of the library's, with whatever follows it there.
+  [[nodiscard]] int64_t next_read() const { return consumed_ > taken_ ? frames_.front().end - consumed_ : spec.first_read; }
+  Task read_some() {
+    Host& h = to.host;
+    const Ps call = h.spec.syscall + h.scaled(spec.call);
+    int64_t n = done_read_;
+    bool begins = read_begins_;
+    co_await to.thread.run(call, Stage::Syscall);
+    if (spec.io == SocketIo::Nonblocking) {
+      token_out_ = false;
+      begins = consumed_ == taken_;
+      n = std::min(delivered_ - consumed_, next_read());
+      co_await to.thread.run(copy_time(h, frames_.front().p, n, false), Stage::Copy);
+      consumed_ += n;
+      open_window();
     }
-    const Frame f = frames_.front();
-    frames_.pop_front();
-    --told_;
-    co_await to.thread.run(to.host.scaled(spec.recv_cpu + (f.p.first ? spec.message_cpu : 0)), Stage::Library);
-    co_await to.handle(f.p);
+    if (begins) co_await to.thread.run(copy_time(h, frames_.front().p, n, false), Stage::Copy);
+    std::vector<Packet> whole;
+    while (!frames_.empty() && frames_.front().end <= consumed_) {
+      whole.push_back(frames_.front().p);
+      taken_ = frames_.front().end;
+      frames_.pop_front();
+    }
+    if (spec.io == SocketIo::Async) {
+      co_await to.thread.run(call, Stage::Syscall);  // the next read is posted
+      told_read_ = false;
+      move_in();
+    } else if (delivered_ > consumed_) {
+      offer();
+    }
+    for (const Packet& p : whole) {
+      co_await to.thread.run(h.scaled(spec.recv_cpu + (p.first ? spec.message_cpu : 0)), Stage::Library);
+      co_await to.handle(p);
+    }
   }
-  /// The system has moved what came into the buffer that the library had posted.
-  static void on_moved(void* p, uint64_t n) {
+  /// Async: the system fills the posted buffer with what has come.
+  void move_in() {
+    const int64_t n = std::min(delivered_ - consumed_, told_read_ || moving_ ? 0 : next_read());
+    if (n <= 0) return;
+    moving_ = true;
+    to.host.kernel(copy_time(to.host, frames_.front().p, n, false), Stage::Copy, &StreamChan::on_moved, this, static_cast<uint64_t>(n));
+  }
+  static void on_moved(void* p, uint64_t bytes) {
     auto& s = *static_cast<StreamChan*>(p);
-    s.consumed_ += static_cast<int64_t>(n);
-    if (s.consumed_ + s.rcvbuf_ - s.advertised_ >= std::min(2 * s.mss_, s.rcvbuf_ / 2)) s.acknowledge();
-    while (s.told_ < s.frames_.size() && s.frames_[s.told_].end <= s.consumed_) {
-      ++s.told_;
-      s.to.arrive({&s, kData, 0}, true, true);
-    }
+    const auto n = static_cast<int64_t>(bytes);
+    const bool begins = s.consumed_ == s.taken_;
+    s.moving_ = false;
+    s.done_read_ = n;
+    s.read_begins_ = begins;
+    s.consumed_ += n;
+    s.open_window();
+    if (!begins && s.consumed_ < s.frames_.front().end) return s.move_in();
+    s.told_read_ = true;
+    s.to.arrive({&s, kData, 0}, true, true);
+  }
+  // Silly-window avoidance (RFC 1122 4.2.3.3): tell the sender only of a worthwhile opening.
+  void open_window() {
+    if (consumed_ + rcvbuf_ - advertised_ >= std::min(2 * mss_, rcvbuf_ / 2)) acknowledge();
   }
 
   // ---- sending kernel
@@ -236,7 +277,7 @@ class StreamChan final : public Chan {
     auto& s = *static_cast<StreamChan*>(p);
     s.delivered_ += static_cast<int64_t>(n);
     if (s.spec.io == SocketIo::Async)
-      s.to.host.kernel(s.copy_time(s.to.host, s.frames_[s.told_].p, static_cast<int64_t>(n), false), Stage::Copy, &StreamChan::on_moved, p, n);
+      s.move_in();
     else
       s.offer();
     if (!s.piggy_.empty() && s.reverse) {  // this segment carried an acknowledgement of the other direction
@@ -345,7 +386,9 @@ class StreamChan final : public Chan {
   int64_t queued_ = 0;  // what the library has asked to be sent
   bool writing_ = false, told_room_ = false, told_sent_ = false;
   std::deque<Unsent> unsent_;
-  size_t told_ = 0;  // Async: complete frames that the library has been told of and not yet taken
+  int64_t taken_ = 0;  // what whole messages the library has got
+  int64_t done_read_ = 0;  // Async: what the completed read has brought
+  bool read_begins_ = false, told_read_ = false, moving_ = false;
   std::deque<Frame> frames_;
   std::deque<Ack> acks_, piggy_;
 };
