@@ -15,6 +15,8 @@ __all__ = ["LATENCY_SIZES", "bandwidth", "latency", "overlap"]
 
 LATENCY_SIZES: tuple[int, ...] = (0, *(1 << k for k in range(23)))
 """0 B and the powers of two up to 4 MiB."""
+MESSAGES = 4
+"""Messages each way of an overlap test."""
 LARGE = 8192
 """OSU's line between small and large messages: fewer repetitions from here on."""
 
@@ -51,7 +53,7 @@ def bandwidth(sizes: Iterable[int] = LATENCY_SIZES[1:], window: int = 64, reps: 
     return _trace("osu-bandwidth", ranks)
 
 
-def overlap(size: int, messages: int = 4, tests: int = 1000, compute_ns: float = 300.0, flops: float = 2.33e9, ranks: int = 2,
+def overlap(size: int, messages: int = MESSAGES, tests: int = 1000, compute_ns: float = 300.0, flops: float = 2.33e9, ranks: int = 2,
             reps: int = 1) -> Trace:  # fmt: skip
     """The modified NetMPI test: ranks 0 and 1 exchange ``messages`` messages each way without waiting, compute between calls of
     MPI_Testall, and wait for what is left after ``tests`` of them.
