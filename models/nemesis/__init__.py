@@ -98,7 +98,7 @@ class Nemesis(RuntimeModel):
         return rows.compiled(
             platform, placement, same=[self.queues(p)], same_bulk=self.copy_buffer(p), remote=remote,
             protocol_same=self.protocol(p, eager), protocol_remote=[rows.eager(0, p.eager + 1), rows.rendezvous(p.eager + 1)],
-            send_cpu=p.library, recv_cpu=p.library, test_cpu=waits["poll_cost"], lock=lock, recv_wait=waits, send_wait=waits,
+            send_cpu=p.library, recv_cpu=p.library, test_cpu=waits["poll_cost"], call_lock=lock, recv_wait=waits, send_wait=waits,
             direct_call=self.direct_call(p),
         )  # fmt: skip
 

@@ -183,7 +183,7 @@ Ps Host::claim_bus(int a, int b, const CopyCost& c) {
   if (c.bus <= 0) return 0;
   auto claim = [&](int core) {
     Ps& free_at = bus_free_[static_cast<size_t>(core / spec.package_cores)];
-    free_at = std::max(free_at, loop.now) + to_ps(c.bus / spec.bus_rate);
+    free_at = std::max(free_at, loop.now) + to_ps(c.bus / spec.fsb_rate);
     return free_at;
   };
   Ps end = claim(a);
