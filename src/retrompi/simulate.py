@@ -118,13 +118,20 @@ def run(
     anatomy_between: tuple[str, str] = ("anatomy", "end"),
     timeout_s: float | None = None,
     with_startup: bool = False,
+    memory_share: float = 0.0,
     server: ForkServer | None = None,
 ) -> Result:
     """Replay ``trace``. ``timeout_s`` is in simulated seconds.
 
+    ``memory_share`` is a property of the program: the share (0..1) of its computation that it spends waiting for the
+    memory bus when alone on a host. Computations on several processors of a host then stretch each other; 0 leaves them
+    independent.
+
     ``with_startup`` first starts the job as the runtime did, which may fail (outcome ``failed-start``, drawn from ``seed``).
     Raises UsageError for a wrong name, mode or override, InputError for a trace that cannot be simulated.
     """
+    if not 0 <= memory_share <= 1:
+        raise UsageError(f"the memory share is {memory_share:g}; it must be in 0..1")
     if fidelity not in FIDELITIES:
         raise UsageError(f"unknown fidelity '{fidelity}'; valid: {', '.join(FIDELITIES)}")
     refused = trace.unsupported()
@@ -144,6 +151,7 @@ def run(
     rows |= {
         "seed": seed,
         "limit_s": timeout_s or 0.0,
+        "memory_share": memory_share,
         "anatomy": anatomy,
         "anatomy_rank": 0,
         "anatomy_from": anatomy_between[0],

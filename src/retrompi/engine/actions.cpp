@@ -93,7 +93,7 @@ Task Rank::use(double flops) {
   while (left > 0) {
     const double part = std::min(left, 1e6);
     left -= part;
-    co_await thread.run(to_ps(part), Stage::Compute);
+    co_await thread.run(to_ps(part), Stage::Compute, world.memory_share);
   }
 }
 
