@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrompi import registry, simulate
-from retrompi.errors import InputError, UsageError
+from retrompi.errors import UsageError
+from retrompi.program import Program
 from retrompi.simulate import Result
 
 FLOPS = registry.platform("nt-pair").host("server").flops
@@ -23,7 +24,7 @@ def seconds(*times: float) -> str:
 def run(*ranks: str, share: float, cores: int = 2, seed: int = 1) -> Result:
     trace = job(*ranks)
     sets = [f"platform.host.cores={cores}"]
-    result = simulate.run("hpvm", "nt-pair", trace, mode=[0] * trace.ranks, sets=sets, memory_share=share, seed=seed)
+    result = simulate.run("hpvm", "nt-pair", trace, mode=[0] * trace.ranks, sets=sets, program=Program(memory_share=share), seed=seed)
     assert result.outcome == "completed"
     return result
 
@@ -56,15 +57,16 @@ def test_a_neighbour_that_begins_later_is_felt_from_then_on() -> None:
 
 
 def test_one_processor_and_separate_hosts_do_not_contend() -> None:
-    alone = simulate.run("hpvm", "nt-pair", job(seconds(2), seconds(2)), mode=[0, 1], sets=["platform.host.cores=2"], memory_share=0.9)
-    apart = simulate.run("hpvm", "nt-pair", job(seconds(2), seconds(2)), mode=[0, 1], sets=["platform.host.cores=2"])
+    pair = job(seconds(2), seconds(2))
+    alone = simulate.run("hpvm", "nt-pair", pair, mode=[0, 1], sets=TWO, program=Program(memory_share=0.9))
+    apart = simulate.run("hpvm", "nt-pair", pair, mode=[0, 1], sets=TWO)
     assert alone.per_rank == apart.per_rank
     assert run(seconds(2), seconds(2), share=0.9, cores=1).per_rank == run(seconds(2), seconds(2), share=0, cores=1).per_rank
 
 
 def test_no_share_changes_nothing() -> None:
     exchange = [f"{seconds(0.01)}; send 1 0 1000 6; recv 1 0 1000 6; {seconds(0.02)}", f"recv 0 0 1000 6; {seconds(0.03)}; send 0 0 1000 6"]
-    with_zero = simulate.run("hpvm", "nt-pair", job(*exchange), mode=[0, 0], sets=TWO, memory_share=0.0)
+    with_zero = simulate.run("hpvm", "nt-pair", job(*exchange), mode=[0, 0], sets=TWO, program=Program(memory_share=0.0))
     without = simulate.run("hpvm", "nt-pair", job(*exchange), mode=[0, 0], sets=TWO)
     assert (with_zero.time_ps, with_zero.per_rank, with_zero.events) == (without.time_ps, without.per_rank, without.events)
 
@@ -91,5 +93,5 @@ def test_the_stretch_lies_between_none_and_full_and_is_the_same_each_time(share:
 
 @pytest.mark.parametrize("share", [-0.1, 1.5])
 def test_a_share_outside_its_range_is_refused(share: float) -> None:
-    with pytest.raises((UsageError, InputError), match=r"0\.\.1"):
-        simulate.run("hpvm", "nt-pair", job("barrier", "barrier"), memory_share=share)
+    with pytest.raises(UsageError, match=r"0\.\.1"):
+        Program(memory_share=share)
