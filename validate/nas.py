@@ -35,6 +35,8 @@ FIT_FILE = Path(__file__).with_name("nas.fit.toml")
 CLOSE = 2e-3
 """The fit ends when the time is so near the published one (relative)."""
 MOST_REPLAYS = 4
+LEAST = 0.1
+"""The fit asks for no computation below this part of the published time: a runtime that slow misses the time instead."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ def cell(
     trace: Callable[[], Trace] | None = None,
     fresh: bool = False,
 ) -> tuple[int, dict[str, Any], bool]:
-    """(run id, facts, found) of one replay: ``time_s`` is the benchmark's own time, ``replay_s`` what the replay took here.
+    """(run id, facts, found) of one replay: ``timed_s`` is the benchmark's own time, ``replay_s`` what the replay took here.
 
     One process a host while there are hosts, then a second on each. ``trace`` gives the parsed trace when it is needed.
     """
@@ -165,9 +167,10 @@ def cell(
         result = simulate.run(model, platform, found, mode="distributed", program=program)
         simulate.require_completed(result, f"{at.trace} of {model} on {platform}")
         assert result.section is not None
-        counted = {k: getattr(result, k) for k in ("ranks", "actions", "messages", "bytes", "events", "frames")}
         in_mpi = sum(r["mpi_s"] for r in result.per_rank) / max(sum(r["time_s"] for r in result.per_rank), 1e-30)
-        return {**counted, "time_s": result.section["seconds"], "replay_s": result.wall_s, "mpi_share": in_mpi, "compute_s": compute_s}
+        counted = {k: getattr(result, k) for k in ("ranks", "actions", "messages", "bytes", "events")}
+        timed = {"timed_s": result.section["seconds"], "replay_s": result.wall_s, "mpi_share": in_mpi, "compute_s": compute_s}
+        return {**counted, **timed}
 
     return experiment.facts_of(store, spec, work, fresh=fresh)
 
@@ -181,7 +184,7 @@ def _solve(time_of: Callable[[float], float], start: float, slope: float, wanted
     for _ in range(MOST_REPLAYS - 1):
         if abs(t / wanted - 1) <= CLOSE:
             break
-        following = x + (wanted - t) / slope
+        following = max(x + (wanted - t) / slope, LEAST * start)
         t_new = time_of(following)
         if following != x and t_new != t:
             slope = (t_new - t) / (following - x)
@@ -205,7 +208,7 @@ def calibrate(store: Store, models: Mapping[str, str], platform: str, progress: 
 
             def time_of(at: Cell, compute_s: float, model: str = model, loaded: Trace = loaded) -> float:
                 got = cell(store, at, model, platform, compute_s, trace=None if at.processes == 1 else lambda: loaded)
-                return float(got[1]["time_s"])
+                return float(got[1]["timed_s"])
 
             used, gain, off = [four], 1.0, None
             compute_s = one_process_seconds(program, system)
@@ -258,13 +261,13 @@ def _write(rows: Iterable[Mapping[str, Any]], models: Mapping[str, str], platfor
 def table(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Rows program, system, processes, use, published_s, time_s, error, published_speedup, speedup, replay_s for every published time.
 
-    ``facts`` are those of the experiment ``nas``: program -> cell name -> time_s and others.
+    ``facts`` are those of the experiment ``nas``: program -> cell name -> timed_s and others.
     """
     speedups = published("S")
     out = []
     for at, claim in published().items():
         got = facts.get(at.program, {}).get(at.name, {})
-        time_s = got.get("time_s")
+        time_s = got.get("timed_s")
         out.append(
             {
                 "claim": claim.id,

@@ -20,7 +20,7 @@ WEIGHT = {"LUA": {4: 3.0, 8: 6.0, 16: 16.0}, "LUB": {4: 4.0, 8: 10.0, 16: 26.0}}
 def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
     """Options: ``platform``, and ``systems``: L and W -> a model. One job a trace, so that it is parsed once for all systems.
 
-    The facts are ``nas.PROGRAM.CELL``: ``time_s``, ``speedup`` against one process (where that is published), ``replay_s``.
+    The facts are ``nas.PROGRAM.CELL``: ``timed_s``, ``speedup`` against one process (where that is published), ``replay_s``; ``nas.ratio.PROGRAM``: the one-process time under Windows over that under Linux.
     """
     o = plan.options("nas")
     systems: dict[str, str] = dict(o["systems"])
@@ -47,15 +47,22 @@ def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
             run_id, facts, found = nas.cell(store, at, model, platform, fit.of(at.processes), trace=trace, fresh=fresh)
             runs.append(run_id)
             simulated += not found
-            keys = ("time_s", "replay_s", "mpi_share", "messages")
+            keys = ("timed_s", "replay_s", "mpi_share")
             told[at.name] = {k: facts[k] for k in keys} | {"run_id": run_id}
             alone = nas.Cell(program, at.system, 1)
             if alone in nas.published():
-                one = nas.cell(store, alone, model, platform, fit.of(1))[1]["time_s"]
-                told[at.name]["speedup"] = one / facts["time_s"]
+                one = nas.cell(store, alone, model, platform, fit.of(1))[1]["timed_s"]
+                told[at.name]["speedup"] = one / facts["timed_s"]
         return Done(f"nas.{program}", told, tuple(runs), simulated)
 
-    return [
+    def ratio(program: str) -> Done:
+        times = [
+            nas.cell(store, nas.Cell(program, s, 1), systems[s], platform, nas.fits()[program, s].of(1))[1]["timed_s"] for s in ("W", "L")
+        ]
+        return Done("nas.ratio", {program: times[0] / times[1]})
+
+    compared = sorted({p for p, n in cells if n == 1 and len(cells[p, 1]) == len(systems) == 2})
+    return [Job(f"NAS {p}, Windows over Linux", partial(ratio, p), 0.1) for p in compared] + [
         Job(f"NAS {program[:-1]} class {program[-1]}, {n} processes", partial(replay, program, group), WEIGHT.get(program, {}).get(n, 0.2))
         for (program, n), group in cells.items()
     ]
