@@ -135,6 +135,8 @@ struct World {
   std::unique_ptr<Net> net;
   std::deque<std::unique_ptr<Proc>> procs;
   int64_t unexpected_limit = 0;  // bytes of library memory for unexpected messages; 0: only the machine's
+  double compute_scale = 1;      // of every amount of computation in the trace
+  double memory_share = 0;       // share of a computation spent on the memory bus that the processors of a host have in common
 };
 
 class Proc {
