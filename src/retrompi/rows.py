@@ -31,6 +31,7 @@ _HOP: Row = {
     "slots": 0, "pool": 0.0, "prefix": 0.0, "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "header_write": 0,
     "credits": 0, "connect": 0.0, "call": 0.0,
     "window": 1, "retries": 0, "timeout": 0.0, "loss": 0.0, "duplicate": 0.0, "reorder": 0.0, "reorder_delay": 0.0,
+    "curve": None,
 }  # fmt: skip
 
 

@@ -46,7 +46,25 @@ struct Packet {
   bool held = false;  // left in the pool: its bytes have not arrived yet
 };
 
-enum class Medium : uint8_t { Pool, Ring, Stream, Datagram };
+enum class Medium : uint8_t { Pool, Ring, Stream, Datagram, Curve };
+
+/// What the mechanism did with a message of `size` bytes, in picoseconds on the hosts themselves: work of the sender, from its end
+/// to the beginning of the receiver's, work of the receiver; how long a channel, one direction of a port and a whole port are busy.
+struct CurvePoint {
+  int64_t size = 0;
+  Ps send = 0, transit = 0, recv = 0, gap = 0, port = 0, both = 0;
+};
+struct CurveTable {
+  std::vector<CurvePoint> points;                   // by rising size, at least one; straight lines between them
+  [[nodiscard]] CurvePoint at(int64_t size) const;  // beyond the last one its rate goes on
+};
+/// The curves between the ranks of one job: which one a pair follows is a matter of the two ranks' classes.
+struct CurveSet {
+  std::vector<size_t> classes;           // rank -> class
+  std::vector<std::vector<int32_t>> of;  // class of the sender, class of the receiver -> table, -1: none
+  std::vector<CurveTable> tables;
+  bool rank_ports = false;  // a port for every rank (LogGP's processors); else one for every host
+};
 
 /// One hop of a message's path, as the model states it. Times are for the reference host.
 struct HopSpec {
@@ -76,6 +94,7 @@ struct HopSpec {
   Ps timeout = 0;
   double loss = 0, duplicate = 0, reorder = 0;
   Ps reorder_delay = 0;
+  std::shared_ptr<const CurveSet> curve;  // Curve
 };
 
 struct Token {
@@ -194,6 +213,8 @@ std::unique_ptr<Chan> make_ring_chan(World&, const HopSpec&, Proc&, Proc&, std::
 std::unique_ptr<Chan> make_stream_chan(World&, const HopSpec&, Proc&, Proc&);
 void join_streams(Chan& a, Chan& b);  // the two directions of one connection
 std::unique_ptr<Chan> make_datagram_chan(World&, const HopSpec&, Proc&, Proc&);
+std::unique_ptr<Chan> make_curve_chan(World&, const HopSpec&, Proc&, Proc&, std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>>& ports);
+void join_curves(Chan& a, Chan& b);
 
 /// Frames between hosts: card, cable, card. One frame at a time crosses a card's bus.
 class Net {

@@ -18,7 +18,7 @@ class Builder {
       w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h));
     }
     w_.wire = std::make_unique<Wire>(w_.loop, w_.anatomy);
-    if (w_.hosts.size() > 1) {
+    if (std::any_of(c_.remote.begin(), c_.remote.end(), [](const HopSpec& h) { return h.medium != Medium::Curve; })) {
       w_.wire->build(w_.hosts.size(), c_.link);
       w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu);
     }
@@ -41,7 +41,9 @@ class Builder {
       for (size_t b = 0; b < n; ++b)
         if (a != b) connect(*job_.ranks[a], *job_.ranks[b]);
     for (auto& [key, chan] : chans_) {
-      if (std::get<0>(key)->medium != Medium::Stream) continue;
+      const Medium medium = std::get<0>(key)->medium;
+      if (medium == Medium::Curve) join_curves(*chan, *chans_.at({std::get<0>(key), &chan->to, &chan->from}));
+      if (medium != Medium::Stream) continue;
       const auto back = streams_.find({&chan->to, &chan->from});
       if (back != streams_.end()) join_streams(*chan, *back->second);
     }
@@ -98,6 +100,9 @@ class Builder {
       case Medium::Datagram:
         slot = make_datagram_chan(w_, h, x, y);
         break;
+      case Medium::Curve:
+        slot = make_curve_chan(w_, h, x, y, ports_);
+        break;
     }
     return *slot;
   }
@@ -110,6 +115,7 @@ class Builder {
   std::map<Key, std::unique_ptr<Chan>> chans_;
   std::map<std::pair<const Proc*, const Proc*>, Chan*> streams_;
   std::map<size_t, std::shared_ptr<void>> pools_;
+  std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>> ports_;
   std::map<const Proc*, std::shared_ptr<void>> rings_;
 };
 
