@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import experiment, registry, report
+from retrompi import experiment, registry, report, units
 from retrompi.errors import InputError, RetrompiError, UsageError
 from retrompi.report import cards, export, figures, overlay, page
 from retrompi.runtime import resolve
@@ -22,6 +22,7 @@ from retrompi.validate import claims, markdown, study, verdicts
 from retrompi.validate.study import Study
 
 PLAN = study.setup("baker-fox")
+CURVES = replace(PLAN, experiments=("pingpong", "startup", "anatomy"))
 STARTS = {"wmpi": (200.0, 90.0), "winmpich": (350.0, 20.0), "hpvm": (120_000.0, 0.5)}
 FACTS: dict[str, Any] = {
     "machines": 2,
@@ -59,13 +60,16 @@ def made_up_points() -> list[dict[str, Any]]:
     ]
 
 
+MESSAGES = [(m["model"], m["mode"], int(units.parse(m["size"], "B"))) for m in PLAN.options("anatomy")["messages"]]
+
+
 def made_up_anatomy() -> list[dict[str, Any]]:
     stages = [
         {"stage": "copy", "process": "rank 0", "seconds": 0.001},
         {"stage": "copy", "process": "rank 1", "seconds": 0.003},
         {"stage": "quantum", "process": "rank 1", "seconds": 0.012},
     ]
-    return [{"model": m, "mode": mode, "size_B": s, "total_s": 0.016, "stages": stages, "run_id": 2} for m, mode, s in PLAN.anatomy]
+    return [{"model": m, "mode": mode, "size_B": s, "total_s": 0.016, "stages": stages, "run_id": 2} for m, mode, s in MESSAGES]
 
 
 @pytest.fixture
@@ -291,7 +295,7 @@ def test_every_anomaly_points_at_things_that_exist() -> None:
     for why in PLAN.why:
         assert set(why.claims) <= ids, why.title
         assert why.model in PLAN.models
-        assert why.size is None or (why.model, why.mode, why.size) in PLAN.anatomy, why.title
+        assert why.size is None or (why.model, why.mode, why.size) in MESSAGES, why.title
         assert why.size is None or why.size in PLAN.sizes
         # Published numbers come from the claims: prose repeats none.
         assert not any(ch.isdigit() for ch in why.title + why.mechanism + why.text), why.title
@@ -429,7 +433,11 @@ def no_engine(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     monkeypatch.setattr(experiment, "pingpong", pingpong)
     monkeypatch.setattr(experiment, "explain", explain)
-    monkeypatch.setattr(study, "_startup", lambda store, model, plan, fresh: (99, FACTS["startup"][model], not fresh))
+    def facts_of(store: Any, spec: Any, work: Any, *, fresh: bool) -> tuple[int, dict[str, Any], bool]:
+        return 99, {"startup": FACTS["startup"][spec.model]}, not fresh
+
+    monkeypatch.setattr(experiment, "facts_of", facts_of)
+    monkeypatch.setattr(study, "setup", lambda paper: CURVES)
     monkeypatch.setattr(study, "_parameters", lambda plan: {"wmpi": {"packet": 131072.0}})
     return asked
 
@@ -439,8 +447,9 @@ def test_run_paper_asks_for_everything_once_and_keeps_the_verdicts(no_engine: li
     got = study.run_paper("baker-fox-long", shelf, fresh=True, progress=lambda *a: seen.append(a))  # type: ignore[arg-type]
     curves = [a for a in no_engine if a[0] == "pingpong"]
     assert sorted(a[1:4:2] for a in curves) == sorted((m, mode) for m in PLAN.models for mode in PLAN.modes)
-    assert len(no_engine) == len(set(no_engine)) == 6 + len(PLAN.anatomy)
-    assert len(seen) == len(got.runs) == got.simulated == 9 + len(PLAN.anatomy)
+    assert len(no_engine) == len(set(no_engine)) == 6 + len(MESSAGES)
+    assert len(got.runs) == got.simulated == 9 + len(MESSAGES)
+    assert len(seen) == len(got.runs) + 2  # and the numbers of machines and processes
     assert [s[0] for s in seen] == list(range(1, len(seen) + 1))
     ((paper, rows, runs),) = shelf.kept
     assert paper == "baker-fox"
@@ -481,7 +490,12 @@ def test_judge_all_has_every_row_of_the_reference() -> None:
 
 def test_a_small_study_for_real_and_again_from_the_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Engine, store and judge together, on two sizes: the second time nothing is simulated and nothing differs."""
-    small = replace(PLAN, sizes=(0, 1024), anatomy=PLAN.anatomy[:1], starts=20)
+    options = {
+        "pingpong": {**PLAN.options("pingpong"), "sizes": "0,1KiB"},
+        "startup": {**PLAN.options("startup"), "starts": 20},
+        "anatomy": {"messages": PLAN.options("anatomy")["messages"][:1]},
+    }
+    small = replace(CURVES, tables=options)
     monkeypatch.setattr(study, "setup", lambda paper: small)
     store = open_store(tmp_path / "runs.db")
     one = study.run_paper("baker-fox", store)

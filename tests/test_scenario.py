@@ -59,7 +59,7 @@ mode = "shared"
 [trace]
 generator = "pingpong"
 sizes = "0,1KiB"
-repetitions = 3
+reps = 3
 [set]
 "platform.host.cores" = 2
 """
@@ -69,15 +69,15 @@ def test_load_and_hash(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(GOOD)
     one = registry.scenario(str(file))
-    assert one.sizes == (0, 1024)
-    assert one.repetitions == 3
+    assert one.args["sizes"] == (0, 1024)
+    assert one.args["reps"] == 3
     assert one.sets == {"platform.host.cores": "2"}
     assert one.what_if
     file.write_text(GOOD.replace('title = "t"', 'title = "another"'))
     assert scenario.load(file).hash == one.hash
     file.write_text(GOOD.replace("1KiB", "2KiB"))
     assert scenario.load(file).hash != one.hash
-    file.write_text(GOOD.replace('generator = "pingpong"\nsizes = "0,1KiB"\nrepetitions = 3', 'file = "a.ti"'))
+    file.write_text(GOOD.replace('generator = "pingpong"\nsizes = "0,1KiB"\nreps = 3', 'file = "a.ti"'))
     with pytest.raises(InputError, match=r"no trace a\.ti"):
         scenario.load(file)
     (tmp_path / "a.ti").write_text("0 init\n")
@@ -92,8 +92,8 @@ def test_load_and_hash(tmp_path: Path) -> None:
         ('mode = "shared"', "mode = 3", 8, "'mode' is missing or not a text"),
         ("pingpong", "pingpon", 10, "no generator 'pingpon'; did you mean 'pingpong'?"),
         ("1KiB", "1KB", 11, "ambiguous"),
-        ("repetitions = 3", "repetitions = 0", 12, "whole number from 1 on"),
-        ("repetitions = 3", "repititions = 3", 12, "did you mean 'repetitions'?"),
+        ("reps = 3", "reps = 0", 12, "whole number from 1 on"),
+        ("reps = 3", "rep = 3", 12, "did you mean 'reps'?"),
         ("[trace]", "[trace", 9, "not valid TOML"),
         ('generator = "pingpong"', "", 9, "either a generator or a file"),
         ('name = "mine"', 'name = "mine"\nseed = -1', 3, "'seed' is not a whole number"),

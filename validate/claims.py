@@ -202,28 +202,32 @@ def by_paper(name: str) -> list[Claim]:
 
 @cache
 def checks() -> Mapping[str, tuple[Mapping[str, Any], ...]]:
-    """Claim identifier -> how it is checked, from ``checks.toml``; every identifier exists in the reference.
+    """Claim identifier -> how it is checked, from ``checks/*.toml``; every identifier exists in the reference.
 
-    Each check is a table with ``kind`` and, as that kind needs, ``metric``, ``mode``, ``models`` and others; see the
-    head of the file.
+    Each check is a table with ``kind`` and, as that kind needs, ``metric``, ``mode``, ``models`` and others; see
+    ``checks/README.md``. Raises InputError for an unknown claim, or one that two files check.
     """
-    path = Path(__file__).with_name("checks.toml")
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(str(error), path) from error
     known = {c.id for c in load()}
-    for claim_id in table:
-        if claim_id not in known:
-            raise InputError(f"no claim '{claim_id}' in the reference{nearest(claim_id, known, limit=3)}", path)
-    return {claim_id: tuple(entries) for claim_id, entries in table.items()}
+    out: dict[str, tuple[Mapping[str, Any], ...]] = {}
+    for path in sorted(Path(__file__).with_name("checks").glob("*.toml")):
+        try:
+            table = tomllib.loads(path.read_text(encoding="utf-8"))
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(str(error), path) from error
+        for claim_id, entries in table.items():
+            if claim_id not in known:
+                raise InputError(f"no claim '{claim_id}' in the reference{nearest(claim_id, known, limit=3)}", path)
+            if claim_id in out:
+                raise InputError(f"'{claim_id}' is checked in another file as well", path)
+            out[claim_id] = tuple(entries)
+    return out
 
 
 def for_fit(model: str) -> list[Claim]:
     """What a calibration of ``model`` may see: its claims marked ``calibrate``, in file order.
 
-    This is the only door for `retrompi.calibrate`. A claim belongs to a model when its check names the model. Raises
-    UsageError when no claim at all is marked for the model.
+    This is the only door for `retrompi.calibrate`. A claim belongs to a model when its check names the model; a variant that
+    no check names sees what its base model sees. Raises UsageError when no claim at all is marked for the model.
     """
     base = model.partition(":")[0]
     owners: dict[str, set[str]] = {
@@ -231,7 +235,7 @@ def for_fit(model: str) -> list[Claim]:
     }
     # The filter on `use` comes first and alone decides: nothing about a held-out row is looked at after it.
     visible = [c for c in load() if c.use == "calibrate"]
-    mine = [c for c in visible if base in owners.get(c.id, ())]
+    mine = [c for c in visible if model in owners.get(c.id, ())] or [c for c in visible if base in owners.get(c.id, ())]
     if not mine:
         names = sorted(set().union(*(owners.get(c.id, set()) for c in visible)))
         raise UsageError(f"no claim to calibrate '{model}' by{nearest(base, names)}")

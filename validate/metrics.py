@@ -29,6 +29,8 @@ STEP = 4.0  # "large step": one doubling of size multiplies time by at least twi
 SMALL_INCREASE = 1.5  # "small increase up to S": T(S) over T(0) at most
 GROWTH = 1.3  # "then almost exponentially": mean growth of time per doubling over the four doublings after S
 RAPIDLY = 2.0  # "rises rapidly": the last value over the first at least, besides rising at every step
+FITTED = 0.05  # a number printed without a tolerance, seen by a fit: this much either way
+PREDICTED = 0.15  # the same, held out
 
 READINGS: Mapping[str, str] = {
     "start-up latency": "time at 0 B",
@@ -51,6 +53,13 @@ READINGS: Mapping[str, str] = {
         f"T(S) <= {SMALL_INCREASE} T(0); over the four doublings after S time grows by >= x{GROWTH} per doubling on average"
     ),
     "bandwidth growth decreases": "mean growth per doubling over the four doublings after S is below the mean up to S",
+    "a number printed without a tolerance": f"within {FITTED:.0%} if a fit saw it, within {PREDICTED:.0%} if it was held out",
+    "a number that the authors computed": "rounds to the digits as they are printed",
+    "min .. max over vector length": f"minimum and maximum each within a factor {SAME}",
+    "drops (recovers) at S": (
+        f"the bandwidth has a local maximum (minimum) at S or at S/2 and falls (rises) by more than {SLACK:.0%} in the next doubling"
+    ),
+    "better, degrades (two curves)": "median over the sizes (small: up to 1K, large: from 1M) of the ratio of times is above 1",
     "peaks at S, then constant": f"S is the first size within a factor {CONSTANT} of the maximum, and all later ones are too",
 }
 """The papers' words -> their reading; shown in the report and in docs/validation.md."""

@@ -8,6 +8,7 @@ The claims come through `retrompi.validate.claims.for_fit` and nothing else of t
 from __future__ import annotations
 
 import datetime
+import importlib
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ import numpy as np
 from scipy.optimize import least_squares, minimize
 
 import retrompi
-from retrompi import registry, simulate
+from retrompi import registry
 from retrompi.errors import InputError, UsageError
 from retrompi.runtime import RuntimeModel
 from retrompi.validate.claims import Claim, for_fit
@@ -34,12 +35,6 @@ SIMPLEXES = (0.15, 0.03, 0.005)
 """First sizes of the simplex, in parts of a range: a wide search, then finer ones."""
 UNDETERMINED = 1e-2
 """A parameter whose whole range moves no residual by more than this many half ranges is not determined by the claims."""
-STARTUP_SEEDS = 2000
-
-
-def _repetitions(size: int) -> int:
-    """As published at 0 B, where the first use of a connection counts; else enough for the steady state."""
-    return 1000 if size == 0 else 40 if size <= 1024 else 4
 
 
 @dataclass
@@ -171,7 +166,8 @@ class _Problem:
         self, model: str, platform: str, claims: Sequence[Claim], free: Sequence[_Free], report: Progress | None, total: int
     ) -> None:
         self.model, self.platform, self.claims, self.free = model, platform, list(claims), list(free)
-        self.base = model.partition(":")[0]
+        # How a model is measured for its fit is an experiment's affair; that of the papers' studies, in a short form.
+        self.measure_at = importlib.import_module(f"retrompi.validate.experiments.{registry.model(model).measured_by}").look
         self.report, self.total = report, total
         self.evaluations = 0
         self.known: dict[tuple[float, ...], np.ndarray] = {}
@@ -182,14 +178,7 @@ class _Problem:
 
     def look(self, x: Sequence[float]) -> list[dict[str, Any]]:
         """Simulates with the parameters at ``x`` and measures every claim the fit may see."""
-        sets = self.sets(x)
-        points = []
-        for mode in simulate.MODES:
-            rows = simulate.pingpong(self.model, self.platform, mode, sets=sets, reps=_repetitions)
-            points += [{"model": self.base, "platform": self.platform, "mode": mode, **r} for r in rows]
-        own = [s for s in sets if not s.startswith("platform.")]
-        started = simulate.startup(self.model, self.platform, 2, range(1, STARTUP_SEEDS + 1), own)
-        facts = {"startup": {self.base: started}, "parameters": {self.base: {}}}
+        points, facts = self.measure_at(self.model, self.platform, self.sets(x))
         out = []
         for claim in self.claims:
             for f in measure(claim, points, facts):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from retrompi.scenario import Scenario
     from retrompi.store.database import Store
 
-__all__ = ["Found", "explain", "pingpong", "pingpong_spec", "replay", "run_scenario"]
+__all__ = ["Found", "benchmark", "explain", "facts_of", "pingpong", "pingpong_spec", "replay", "run_scenario"]
 
 Sets = Mapping[str, str] | Sequence[str]
 
@@ -38,6 +38,19 @@ def _with_options(trace_hash: str, **options: Any) -> str:
     """The trace's hash, or one over it and the options that were given."""
     given = {k: v for k, v in options.items() if v is not None}
     return sha256_json({"trace": trace_hash, **given}) if given else trace_hash
+
+
+def facts_of(
+    store: Store, spec: RunSpec, work: Callable[[], Mapping[str, Any]], *, fresh: bool = False
+) -> tuple[int, dict[str, Any], bool]:
+    """(run id, facts, found): the facts kept under ``spec``, or those ``work`` gives now (a JSON object; its ``outcome`` counts)."""
+    known = None if fresh else store.find_run(spec.identity)
+    if known is not None:
+        return known, dict(store.run(known)["facts"]), True
+    began = time.perf_counter()
+    facts = dict(work())
+    run_id = store.add_run(spec, {"outcome": "completed", "wall_s": time.perf_counter() - began, **facts})
+    return run_id, dict(store.run(run_id)["facts"]), False
 
 
 def pingpong_spec(
@@ -104,6 +117,47 @@ def pingpong(
     result = simulate.run(model, platform, generate.pingpong(sizes, reps), mode=where, sets=_listed(sets), seed=seed)
     rows = simulate.rows_from_marks(result)
     # The marks are the points in another form. A benchmark that did not complete is stored as well: its end is data.
+    run_id = store.add_run(spec, {**asdict(result), "marks": []}, points=rows)
+    simulate.require_completed(result, what)
+    return Found(run_id, store.points(run_id), False)
+
+
+def benchmark(
+    store: Store,
+    generator: str,
+    args: Mapping[str, Any],
+    model: str,
+    platform: str,
+    mode: str | Sequence[int],
+    *,
+    sets: Sets = (),
+    seed: int = 1,
+    fresh: bool = False,
+    scenario: Scenario | None = None,
+) -> Found:
+    """A benchmark by its generator's name: rows as of `pingpong`, with the generator's rule for what a rate counts.
+
+    Raises UsageError for an unknown generator or argument, `simulate.SimulationEnded` when it does not complete (after
+    storing how it ended).
+    """
+    from retrompi import simulate
+    from retrompi.traces import generate
+
+    made = generate.generator(generator)
+    made.check(args)
+    where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
+    spec = run_spec(
+        "benchmark", model, platform, mode=where, sets=sets, seed=seed, trace=generator,
+        trace_hash=sha256_json({"generator": generator, "args": dict(args)}),
+        scenario=scenario.name if scenario else "", scenario_hash=scenario.hash if scenario else "",
+    )  # fmt: skip
+    what = f"{generator} of {model} on {platform}, {mode if isinstance(mode, str) else ','.join(map(str, mode))}"
+    known = None if fresh else store.find_run(spec.identity)
+    if known is not None:
+        simulate.require_completed(_ended(store.run(known)), what)
+        return Found(known, store.points(known), True)
+    result = simulate.run(model, platform, made.make(**args), mode=where, sets=_listed(sets), seed=seed)
+    rows = simulate.rows_from_marks(result, made.parts, made.counted, args)
     run_id = store.add_run(spec, {**asdict(result), "marks": []}, points=rows)
     simulate.require_completed(result, what)
     return Found(run_id, store.points(run_id), False)
@@ -199,16 +253,29 @@ def replay(
 
 def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Found:
     """Run an experiment as its file says: a curve for a PingPong, the ranks' rows for a trace."""
-    if scenario.trace is None:
+    if scenario.generator == "pingpong":
         return pingpong(
             store,
             scenario.model,
             scenario.platform,
             scenario.mode,
-            scenario.sizes,
+            scenario.args.get("sizes"),
             sets=scenario.sets,
             seed=scenario.seed,
-            reps=scenario.repetitions,
+            reps=scenario.args.get("reps"),
+            fresh=fresh,
+            scenario=scenario,
+        )
+    if scenario.trace is None:
+        return benchmark(
+            store,
+            str(scenario.generator),
+            scenario.args,
+            scenario.model,
+            scenario.platform,
+            scenario.mode,
+            sets=scenario.sets,
+            seed=scenario.seed,
             fresh=fresh,
             scenario=scenario,
         )

@@ -126,6 +126,9 @@ class RuntimeModel:
     fits_platform: ClassVar[tuple[str, ...]] = ()
     """Keys of every host (``nic_rate``) that a calibration of this model determines as well."""
 
+    measured_by: ClassVar[str] = "pingpong"
+    """The experiment (``validate/experiments/``) whose ``look(model, platform, sets)`` a calibration of this model measures with."""
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.__dict__.get("name") is None:

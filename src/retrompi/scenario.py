@@ -13,7 +13,7 @@ seed = 1
 
 [trace]
 generator = "pingpong"                             # or file = "path beside this file"
-sizes = "0,1B..4MiB:x2"
+sizes = "0,1B..4MiB:x2"                            # the generator's arguments
 
 [set]
 "platform.host.cores" = "2"
@@ -33,18 +33,16 @@ from typing import Any
 from retrompi import units
 from retrompi.errors import InputError, RetrompiError, nearest
 
-__all__ = ["GENERATORS", "Scenario", "load"]
-
-GENERATORS = ("pingpong",)
+__all__ = ["Scenario", "load"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
 _KEYS = (*_TEXTS, "claims", "expect", "seed", "trace", "set")
-_TRACE_KEYS = ("generator", "file", "sizes", "repetitions", "np")
+_FILE_KEYS = ("file", "np")
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A loaded experiment. ``sizes`` is None for the papers' sizes; ``repetitions`` None for the papers' rule."""
+    """A loaded experiment. ``args`` are its generator's arguments; the papers' sizes and repetitions where they are left out."""
 
     name: str
     title: str
@@ -60,8 +58,7 @@ class Scenario:
     generator: str | None = None
     trace: Path | None = None
     np: int | None = None
-    sizes: tuple[int, ...] | None = None
-    repetitions: int | None = None
+    args: Mapping[str, Any] = field(default_factory=dict)
     path: Path | None = None
 
     @property
@@ -81,8 +78,7 @@ class Scenario:
             "generator": self.generator,
             "trace": self.trace.name if self.trace else None,
             "np": self.np,
-            "sizes": self.sizes,
-            "repetitions": self.repetitions,
+            "args": dict(self.args),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -159,26 +155,35 @@ def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
     """The fields of a scenario that its [trace] table decides."""
     if not isinstance(given, dict) or ("generator" in given) == ("file" in given):
         raise fail("[trace] needs either a generator or a file", "trace")
-    for key in given:
-        if key not in _TRACE_KEYS:
-            raise fail(f"unknown key '{key}' in [trace]{nearest(key, _TRACE_KEYS)}", key)
-    out: dict[str, Any] = {}
-    for key in ("repetitions", "np"):
-        value = given.get(key)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise fail(f"'{key}' is not a whole number from 1 on", key)
-        out[key] = value
     if "file" in given:
+        for key in given:
+            if key not in _FILE_KEYS:
+                raise fail(f"unknown key '{key}' in [trace]{nearest(key, _FILE_KEYS)}", key)
+        np = given.get("np")
+        if np is not None and (isinstance(np, bool) or not isinstance(np, int) or np < 1):
+            raise fail("'np' is not a whole number from 1 on", "np")
         trace = (file.parent / str(given["file"])).resolve()
         if not trace.exists():
             raise fail(f"no trace {given['file']} beside this scenario", "file")
-        return {**out, "trace": trace}
-    generator = given["generator"]
-    if generator not in GENERATORS:
-        raise fail(f"no generator '{generator}'{nearest(str(generator), GENERATORS)}", "generator")
-    if "sizes" in given:
-        try:
-            out["sizes"] = tuple(units.parse_sizes(str(given["sizes"])))
-        except RetrompiError as error:
-            raise fail(str(error), "sizes") from None
-    return {**out, "generator": generator}
+        return {"np": np, "trace": trace}
+    from retrompi.traces import generate  # the engine is loaded only where a trace is made
+
+    args: dict[str, Any] = {}
+    key = "generator"
+    try:
+        made = generate.generator(str(given["generator"]))
+        key = next((k for k in given if k != "generator" and k not in made.arguments), "generator")
+        made.check({k: v for k, v in given.items() if k != "generator"})
+        for key, value in given.items():
+            if key == "generator":
+                continue
+            args[key] = tuple(units.parse_sizes(value)) if key == "sizes" else value
+            if key == "size":
+                args[key] = int(units.parse(str(value), "B"))
+            if key == "reps" and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise fail("'reps' is not a whole number from 1 on", "reps")
+    except InputError:
+        raise
+    except RetrompiError as error:
+        raise fail(str(error), key) from None
+    return {"generator": given["generator"], "args": args}

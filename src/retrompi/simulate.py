@@ -194,8 +194,14 @@ def require_completed(result: Result, what: str) -> None:
     raise SimulationEnded(f"{what}: {result.outcome}: {result.detail}{'; ' + waits if waits else ''}")
 
 
-def rows_from_marks(result: Result) -> list[dict[str, Any]]:
-    """PingPong rows from the marks ``size S reps R`` of rank 0; a row ends where the next mark begins."""
+def rows_from_marks(
+    result: Result, parts: int = 2, counted: Callable[[int, Mapping[str, Any]], int] | None = None, args: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """Rows of a benchmark from the marks ``size S reps R`` of rank 0; a row ends where the next mark begins.
+
+    The time is that of a repetition divided by ``parts`` (2: half a round trip, as PingPong defines it); the bandwidth
+    counts ``counted(S, args)`` bytes in it, by default S.
+    """
     marks = [m for m in result.marks if m["rank"] == 0]
     rows = []
     for mark, after in pairwise(marks):
@@ -203,9 +209,10 @@ def rows_from_marks(result: Result) -> list[dict[str, Any]]:
         if len(words) != 4 or words[0] != "size" or words[2] != "reps":
             continue
         size, reps = int(words[1]), int(words[3])
-        one_way = (after["time_ps"] - mark["time_ps"]) / (2 * reps) * PS
+        one_way = (after["time_ps"] - mark["time_ps"]) / (parts * reps) * PS
+        moved = size if counted is None else counted(size, args or {})
         rows.append(
-            {"size_B": size, "time_us": one_way * 1e6, "bandwidth_MBps": size / one_way / 1e6 if one_way else 0.0, "repetitions": reps}
+            {"size_B": size, "time_us": one_way * 1e6, "bandwidth_MBps": moved / one_way / 1e6 if one_way else 0.0, "repetitions": reps}
         )
     return rows
 

@@ -45,7 +45,7 @@ def study_figures(study: Study) -> dict[str, go.Figure]:
     from retrompi.report.figures import anatomy_figure, curve_figure, stage_order
     from retrompi.report.overlay import marks
 
-    found = marks(study.claims, study.verdicts, last=max(study.setup.sizes))
+    found = marks(study.claims, study.verdicts, last=max(study.setup.sizes, default=4 << 20))
     out = {
         f"{mode}-{what}": curve_figure(study.points, mode, what, found, _TITLES.get((mode, what), f"{mode}: {what}"))
         for mode in study.setup.modes
@@ -70,7 +70,7 @@ def csv_tables(study: Study) -> dict[str, list[dict[str, Any]]]:
     ]
     return {
         "points": study.points,
-        "published": [m.row() for m in marks(study.claims, study.verdicts, last=max(study.setup.sizes))],
+        "published": [m.row() for m in marks(study.claims, study.verdicts, last=max(study.setup.sizes, default=4 << 20))],
         "verdicts": [
             {**v.row(), "residual": v.residual, "published": v.published, "reading": v.reading, "source": v.source} for v in study.verdicts
         ],

@@ -6,12 +6,16 @@ benchmark's sections begin and end.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from retrompi._engine import Trace
-from retrompi.errors import UsageError
+from retrompi.errors import UsageError, nearest
 
-__all__ = ["DEFAULT_SIZES", "broadcast", "default_reps", "half_to_half", "halo2d", "pingping", "pingpong", "ring"]
+__all__ = ["DEFAULT_SIZES", "GENERATORS", "Generator", "broadcast", "default_reps", "generator", "half_to_half", "halo2d",
+           "pingping", "pingpong", "ring"]  # fmt: skip
 
 KIB = 1024
 
@@ -136,6 +140,65 @@ def half_to_half(ranks: int, size: int, reps: int = 1, *, both: bool = False) ->
             step = f"{me} {'send' if me < half else 'recv'} {other} 0 {size} 6\n"
         lines.append(_timed(me, size, reps, step * reps))
     return _trace("half-to-half", lines)
+
+
+# --- by name ---------------------------------------------------------------------------------------------------------------
+
+
+def _one(size: int, args: Mapping[str, Any]) -> int:
+    return size
+
+
+@dataclass(frozen=True)
+class Generator:
+    """A benchmark by name: how its trace is made, and what its marks ``size S reps R`` mean.
+
+    The published time is the time of a repetition divided by ``parts`` (2: half a round trip); its rate counts
+    ``counted(S, arguments)`` bytes in that time, as ``rule`` says in words.
+    """
+
+    make: Callable[..., Trace]
+    parts: int = 1
+    counted: Callable[[int, Mapping[str, Any]], int] = _one
+    rule: str = "the bytes of one message"
+
+    @property
+    def arguments(self) -> Mapping[str, inspect.Parameter]:
+        """The keyword arguments of ``make`` by name."""
+        return inspect.signature(self.make).parameters
+
+    def check(self, args: Mapping[str, Any]) -> None:
+        """Raises UsageError for an unknown or missing argument."""
+        for key in args:
+            if key not in self.arguments:
+                raise UsageError(f"this generator has no argument '{key}'{nearest(key, self.arguments)}")
+        missing = [k for k, p in self.arguments.items() if p.default is p.empty and k not in args]
+        if missing:
+            raise UsageError(f"this generator needs '{missing[0]}'")
+
+
+GENERATORS: dict[str, Generator] = {
+    "pingpong": Generator(pingpong, parts=2),
+    "pingping": Generator(pingping),
+    "ring": Generator(ring, counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks it passes"),
+    "halo2d": Generator(halo2d),
+    "broadcast": Generator(
+        broadcast, counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks in the broadcast"
+    ),
+    "half_to_half": Generator(
+        half_to_half,
+        counted=lambda size, a: size * int(a["ranks"]) // (1 if a.get("both") else 2),
+        rule="the bytes of the messages that travel at the same time: one a pair, or two if both halves send",
+    ),
+}
+"""Name -> generator, for scenarios and studies; `osu` and others add theirs."""
+
+
+def generator(name: str) -> Generator:
+    """The generator of that name; UsageError names the nearest."""
+    if name not in GENERATORS:
+        raise UsageError(f"no generator '{name}'{nearest(name, GENERATORS)}")
+    return GENERATORS[name]
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------------

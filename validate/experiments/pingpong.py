@@ -1,0 +1,50 @@
+"""PingPong curves: every model of the study in every mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from retrompi import experiment, simulate
+from retrompi.validate.experiments import Done, Job
+
+if TYPE_CHECKING:
+    from retrompi.store.database import Store
+    from retrompi.validate.study import Setup
+
+
+def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+    """Options: ``modes``, ``sizes``; models and the first platform are the study's."""
+
+    def curve(model: str, mode: str) -> Done:
+        got = experiment.pingpong(store, model, plan.platform, mode, plan.sizes, fresh=fresh)
+        tag = {"model": model, "platform": plan.platform, "mode": mode}
+        return Done("points", [{**tag, **row, "run_id": got.run_id} for row in got.rows], (got.run_id,), int(not got.found))
+
+    # Runs between machines have the most events: begun first, they do not keep everybody waiting at the end.
+    return [
+        Job(f"{model} {mode}", partial(curve, model, mode), 1.0 if mode == "shared" else 3.0)
+        for mode in reversed(plan.modes)
+        for model in reversed(plan.models)
+    ]
+
+
+STARTUP_SEEDS = 2000
+
+
+def _repetitions(size: int) -> int:
+    """As published at 0 B, where the first use of a connection counts; else enough for the steady state."""
+    return 1000 if size == 0 else 40 if size <= 1024 else 4
+
+
+def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What a calibration sees of a model with overrides: points of both modes with few repetitions, and facts of its start-up."""
+    base = model.partition(":")[0]
+    points = []
+    for mode in simulate.MODES:
+        rows = simulate.pingpong(model, platform, mode, sets=sets, reps=_repetitions)
+        points += [{"model": base, "platform": platform, "mode": mode, **r} for r in rows]
+    own = [s for s in sets if not s.startswith("platform.")]
+    started = simulate.startup(model, platform, 2, range(1, STARTUP_SEEDS + 1), own)
+    return points, {"startup": {base: started}, "parameters": {base: {}}}
