@@ -11,7 +11,7 @@ from typing import Any
 
 from retrompi.platform import Host, Platform
 
-__all__ = ["BLOCK", "compiled", "datagram", "eager", "pool", "rendezvous", "ring", "stream", "wait"]
+__all__ = ["BLOCK", "compiled", "curve", "datagram", "eager", "pool", "rendezvous", "ring", "stream", "wait"]
 
 Row = dict[str, Any]
 NO_LIMIT = 1e18
@@ -62,6 +62,11 @@ def datagram(
 ) -> Row:
     """UDP with acknowledgement and retry by the processes themselves."""
     return _hop("datagram", between, packet, header, {"call": call, "timeout": timeout, "retries": retries, **facts})
+
+
+def curve(tables: Row, *, connect: float) -> Row:
+    """A sampled curve in place of a mechanism (`retrompi.fidelity`); ``connect`` is what the first message between two ranks adds (s)."""
+    return _hop("curve", ("rank", "rank"), NO_LIMIT, 0, {"curve": tables, "connect": connect})
 
 
 def eager(low: float = 0, high: float = NO_LIMIT) -> tuple[float, float, str]:
