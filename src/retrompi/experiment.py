@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -46,8 +47,10 @@ def _prepare(
     """Below ``mechanism``: the samples of the mechanism out of the store, or into it."""
     if fidelity != "mechanism":
         from retrompi.fidelity import prepare
+        from retrompi.sampling import NotSampled
 
-        prepare(store, model, platform, mode, ranks, _listed(sets), seed, fresh=fresh)
+        with suppress(NotSampled):  # how the mechanism ended is then the end of the run as well
+            prepare(store, model, platform, mode, ranks, _listed(sets), seed, fresh=fresh)
 
 
 def facts_of(

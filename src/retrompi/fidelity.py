@@ -102,7 +102,7 @@ def _sample(
     with lock:
         if spec.identity not in _KNOWN or (store is not None and store.find_run(spec.identity) is None):
 
-            def measured() -> dict[str, Any]:
+            def measured() -> Row:
                 return (_KNOWN.get(spec.identity) or _measured(model, platform, room, pair, sets, seed)).as_dict()
 
             if store is None or store.read_only:
@@ -265,8 +265,10 @@ def _numbers(p: Point) -> tuple[int, ...]:
 
 def lowered(
     compiled: Row, fidelity: str, model: str, platform: str, room: Platform, placement: Sequence[int], sets: Sets, seed: int
-) -> Row:
-    """The compiled rows of a model with its mechanism replaced by curves, sampled now unless this process or the store has them.
+) -> tuple[Row, list[str]]:
+    """The compiled rows of a model with its mechanism replaced by curves, and what could not be sampled for them.
+
+    Samples are made now unless this process has them (`prepare` fetches them from a store).
 
     Hops, proxies, wait policies and the costs of calls go (they are in the overheads); protocols, the ranks' placement, processors
     and rates of computation stay.
@@ -274,7 +276,8 @@ def lowered(
     classes = _classes(room, placement)
     count = max(classes, default=0) + 1
     of = {same: [[-1] * count for _ in range(count)] for same in (True, False)}
-    tables: dict[bool, list[list[tuple[int, ...]]]] = {True: [], False: []}
+    tables: dict[bool, list[Any]] = {True: [], False: []}
+    notes: list[str] = []
     connect = {True: 0, False: 0}
     for pair in _pairs(classes, placement):
         sample = _sample(model, platform, room, pair, sets, seed)
@@ -284,7 +287,8 @@ def lowered(
         for (x, y), points in (((b, a), sample.back), ((a, b), sample.there)):
             table = points if fidelity == "curve" else _lines(points, asks)
             of[pair.same][x][y] = len(tables[pair.same])
-            tables[pair.same].append([_numbers(p) for p in table])
+            tables[pair.same].append(([_numbers(p) for p in table], sample.limit, sample.reason))
+        notes += [n for n in sample.notes if n not in notes]
 
     def hops(same: bool) -> list[Row]:
         if not tables[same]:
@@ -292,7 +296,7 @@ def lowered(
         curve = {"classes": classes, "of": of[same], "tables": tables[same], "ports": "host" if fidelity == "curve" else "rank"}
         return [_rows.curve(curve, connect=connect[same] * PS)]
 
-    return compiled | {
+    lower = {
         "hosts": [{**h, "dispatch": 0.0} for h in compiled["hosts"]],
         "same": hops(True),
         "remote": hops(False),
@@ -303,6 +307,7 @@ def lowered(
         "idle": {},
         "forward_cost": {},
     }
+    return compiled | lower, notes
 
 
 # -- spread ---------------------------------------------------------------------------------------------------------------

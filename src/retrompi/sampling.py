@@ -18,13 +18,14 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from retrompi.errors import RetrompiError
 from retrompi.traces.generate import DEFAULT_SIZES
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.simulate import Result
 
-__all__ = ["Point", "Sample", "measure", "sizes_for"]
+__all__ = ["NotSampled", "Point", "Sample", "measure", "sizes_for"]
 
 KIB = 1024
 STREAM_SIZES = (0, KIB, 8 * KIB, 64 * KIB, 256 * KIB)
@@ -62,6 +63,9 @@ class Sample:
     there: tuple[Point, ...]
     back: tuple[Point, ...]
     connect: int
+    limit: int | None = None
+    """The smallest size at which the mechanism did not complete, and how it ended; None: it carried all of them."""
+    reason: str = ""
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -72,7 +76,15 @@ class Sample:
     def from_dict(cls, facts: dict[str, Any]) -> Sample:
         """The inverse of `as_dict`."""
         there, back = (tuple(Point(**p) for p in facts[k]) for k in ("there", "back"))
-        return cls(there, back, facts["connect"], tuple(facts["notes"]))
+        return cls(there, back, facts["connect"], facts["limit"], facts["reason"], tuple(facts["notes"]))
+
+
+class NotSampled(RetrompiError):
+    """Not even the smallest PingPong completed; ``outcome`` and ``detail`` say how it ended."""
+
+    def __init__(self, outcome: str, detail: str) -> None:
+        super().__init__(f"no curve can be sampled: {outcome}: {detail}")
+        self.outcome, self.detail = outcome, detail
 
 
 def sizes_for(hops: Iterable[dict[str, Any]], protocol: Sequence[tuple[float, float, str]]) -> tuple[int, ...]:
@@ -224,17 +236,15 @@ def measure(run: Run, sizes: Sequence[int], *, pairs: int, eager_below: float, c
 
     ``pairs`` ranks a side stream at once; messages from ``eager_below`` bytes on wait for their receiver, so no receive of one
     can be late; ``connects``: the model charges the first message; ``alike``: both sides are the same kind of host, so that both
-    directions share one curve. Raises `simulate.SimulationEnded` when not even the smallest PingPong completes.
+    directions share one curve. Raises `NotSampled` when not even the smallest PingPong completes.
     """
-    from retrompi.simulate import require_completed
-
     notes: list[str] = []
     result = run(_pingpong_trace(sizes), (0, 1))
     pings, first = _pingpong(result)
     if not pings:
-        require_completed(result, "PingPong that a curve is sampled from")
-    if result.outcome != "completed":
-        notes.append(f"sampled up to {max(pings)} B only: {result.outcome}: {result.detail}")
+        raise NotSampled(result.outcome, result.detail)
+    limit = next((s for s in sizes if s not in pings), None)
+    reason = "" if limit is None else f"{result.outcome}: {result.detail}"
     grid = sorted(s for s in {*STREAM_SIZES, *_around(eager_below)} if s <= max(pings))
 
     def late(size: int) -> float:
@@ -271,4 +281,4 @@ def measure(run: Run, sizes: Sequence[int], *, pairs: int, eager_below: float, c
         there.append(Point(s, sends[0], rest // 2, recvs[1], gap, port, both))
         back.append(Point(s, sends[1], rest - rest // 2, recvs[0], gap, port, both))
     connect = max(0, first - pings[min(pings)][0]) if connects else 0
-    return Sample(tuple(there), tuple(there if alike else back), connect, tuple(notes))
+    return Sample(tuple(there), tuple(there if alike else back), connect, limit, reason, tuple(notes))

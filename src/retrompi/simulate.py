@@ -59,6 +59,7 @@ class Result:
     anatomy_ps: int = 0
     waits: list[dict[str, Any]] = field(default_factory=list)
     startup: list[dict[str, Any]] = field(default_factory=list)
+    cautions: list[str] = field(default_factory=list)
     delivered: int = 0
     delivered_bytes: int = 0
     frames: int = 0
@@ -140,6 +141,7 @@ def run(
     cls = registry.model(model)
     rows, values, room, placement = _compiled(cls, platform, mode, trace.ranks, sets, idle_sets)
     steps: list[dict[str, Any]] = []
+    notes: list[str] = []
     if with_startup:
         told = start(cls, values, room, placement, seed)
         steps = told["steps"]
@@ -147,7 +149,12 @@ def run(
             return Result("failed-start", told["reason"], 0.0, 0, trace.ranks, trace.actions, 0, 0, 0,
                           time.perf_counter() - begin, [], [], startup=steps)  # fmt: skip
     if fidelity != "mechanism":
-        rows = ladder.lowered(rows, fidelity, model, platform, room, placement, sets, seed)
+        from retrompi.sampling import NotSampled
+
+        try:
+            rows, notes = ladder.lowered(rows, fidelity, model, platform, room, placement, sets, seed)
+        except NotSampled as error:
+            return Result(error.outcome, str(error), 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, time.perf_counter() - begin, [], [])
     rows |= {
         "seed": seed,
         "limit_s": timeout_s or 0.0,
@@ -174,6 +181,7 @@ def run(
         anatomy_ps=got["anatomy_total_ps"],
         waits=got["waits"],
         startup=steps,
+        cautions=[*cls().cautions(values, room, placement), *notes],
         **{k: got[k] for k in ("delivered", "delivered_bytes", "frames", "retransmissions", "duplicates", "events")},
     )
 

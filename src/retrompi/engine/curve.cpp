@@ -33,6 +33,9 @@ class CurveChan final : public Chan {
       if (reverse) reverse->open_ = true;
       co_await from.thread.run(spec.connect, Stage::Syscall);
     }
+    if (p.bytes >= table_.limit)
+      throw Abort{"a message of " + std::to_string(p.bytes) + " B from rank " + std::to_string(p.from) + ": the mechanism did not carry one of " +
+                  std::to_string(table_.limit) + " B: " + table_.reason};
     const CurvePoint at = table_.at(p.bytes);
     co_await from.thread.run(at.send, Stage::Library);
     const Ps now = world.loop.now;

@@ -18,8 +18,10 @@ class Builder {
       w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h));
     }
     w_.wire = std::make_unique<Wire>(w_.loop, w_.anatomy);
-    if (std::any_of(c_.remote.begin(), c_.remote.end(), [](const HopSpec& h) { return h.medium != Medium::Curve; })) {
-      w_.wire->build(w_.hosts.size(), c_.link);
+    // Curves need no wire, one-sided operations do at every fidelity.
+    const bool wired = c_.rma_remote.there || std::any_of(c_.remote.begin(), c_.remote.end(), [](const HopSpec& h) { return h.medium != Medium::Curve; });
+    if (w_.hosts.size() > 1 && wired) {
+      w_.wire->build(c_.positions, c_.link);
       w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu);
     }
     for (const auto* route : {&c_.same, &c_.remote})
@@ -103,6 +105,9 @@ class Builder {
       case Medium::Curve:
         slot = make_curve_chan(w_, h, x, y, ports_);
         break;
+      case Medium::Dma:
+        slot = make_dma_chan(w_, h, x, y);
+        break;
     }
     return *slot;
   }
@@ -122,6 +127,7 @@ class Builder {
 void check(const SimConfig& c, const Trace& t) {
   if (t.ranks.size() != c.placement.size())
     throw ConfigError("the trace has " + std::to_string(t.ranks.size()) + " ranks, " + std::to_string(c.placement.size()) + " are placed");
+  if (c.positions.size() != c.hosts.size()) throw ConfigError("every host needs a position");
   for (const size_t h : c.placement)
     if (h >= c.hosts.size()) throw ConfigError("rank placed on host " + std::to_string(h) + " of " + std::to_string(c.hosts.size()));
   for (const auto* route : {&c.same, &c.remote})
@@ -143,6 +149,9 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   w.unexpected_limit = c.unexpected_limit;
   w.anatomy.on = c.anatomy;
   Job job(w, trace);
+  job.rma_same = c.rma_same;
+  job.rma_remote = c.rma_remote;
+  job.bcast = c.bcast;
   Builder builder(c, w, job);
   builder.build();
 
