@@ -28,7 +28,7 @@ _HOP: Row = {
     "send_cpu": 0.0, "recv_cpu": 0.0, "message_cpu": 0.0, "event": 0.0, "by_event": 1, "progress": 1,
     "hold_unexpected": 0, "space_wait": BLOCK,
     "copies_in": 1.0, "copies_out": 1.0, "ws_message": 0.0, "ws_packet": 2.0, "ws_fixed": 0.0,
-    "slots": 0, "pool": 0.0, "prefix": 0.0, "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "header_write": 0,
+    "slots": 0, "pool": 0.0, "prefix": 0.0, "exhausted_aborts": 0, "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "header_write": 0,
     "credits": 0, "connect": 0.0, "call": 0.0,
     "window": 1, "retries": 0, "timeout": 0.0, "loss": 0.0, "duplicate": 0.0, "reorder": 0.0, "reorder_delay": 0.0,
 }  # fmt: skip
@@ -79,7 +79,7 @@ def _host(h: Host) -> Row:
         "l1", "l2", "l2_ways", "copy_l1", "copy_l2", "copy_mem", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "loopback_mss",
         "window", "mss", "sndbuf", "delayed_ack", "nic_rate", "nic_latency", "flops",
     )  # fmt: skip
-    return {k: getattr(h, k) for k in keys}
+    return {k: getattr(h, k) for k in keys} | {"big_endian": int(h.byte_order == "big")}
 
 
 def compiled(
@@ -98,11 +98,13 @@ def compiled(
     idle: Mapping[str, Row] | None = None,
     forward_cost: Mapping[str, float] | None = None,
     unexpected_limit: float = 0.0,
+    convert: tuple[float, float, float] = (0.0, 0.0, 0.0),
 ) -> Row:
     """A runtime on a platform as the engine's plain rows. Only the hosts that run a rank are built.
 
     ``same`` and ``remote`` are the hops between two ranks of one host and of two; ``idle`` and ``forward_cost`` say how
-    proxies and daemons wait and what routing a packet costs them (s).
+    proxies and daemons wait and what routing a packet costs them (s). ``convert`` is what a change of byte order costs at
+    either end: seconds a byte, bytes of the buffer it goes through (0: no conversion), seconds a buffer.
     """
     used = sorted(set(placement))
     remote_used = list(remote) if len(used) > 1 else []
@@ -123,4 +125,7 @@ def compiled(
         "idle": dict(idle or {}),
         "forward_cost": dict(forward_cost or {}),
         "unexpected_limit": unexpected_limit,
+        "convert_byte": convert[0],
+        "convert_buffer": convert[1],
+        "convert_call": convert[2],
     }

@@ -170,6 +170,10 @@ class RuntimeModel:
         """The engine's rows for this runtime. ``placement[r]`` is the index in ``platform.hosts`` of rank r."""
         raise NotImplementedError(f"model class {type(self).__name__} does not define compile")
 
+    def joins(self, platform: Platform, placement: list[int]) -> str:
+        """Why this runtime cannot join the hosts of ``placement`` in one job; empty when it can."""
+        return ""
+
     def startup(
         self, p: Values, platform: Platform, placement: list[int], draw: Random
     ) -> tuple[list[StartStep], str]:

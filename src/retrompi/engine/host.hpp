@@ -39,6 +39,7 @@ struct HostSpec {
   Ps nic_latency = 0;
   Ps tick_phase = 0;  // clocks of two machines are not synchronised
   double flops = 1;
+  bool big_endian = false;
 };
 
 class Host;
@@ -69,11 +70,14 @@ class Thread {
   /// `immediate` is false for what only a poll can notice (shared memory beside a blocking select()).
   void signal(bool immediate = true);
   void start(Task&& main);
+  /// Ends the thread from outside, in the middle of whatever it does. Called from an event, never from a process.
+  void kill();
 
   [[nodiscard]] Host& host() const { return host_; }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] int log() const { return log_; }
   [[nodiscard]] bool waiting() const { return mode_ != Mode::Work; }
+  [[nodiscard]] bool dead() const { return mode_ == Mode::Dead; }
   [[nodiscard]] bool finished() const { return main_.done(); }
   [[nodiscard]] bool could_act() const;
   void check() const { main_.check(); }
@@ -82,7 +86,7 @@ class Thread {
  private:
   friend class Host;
   enum class State : uint8_t { Blocked, Ready, Running };
-  enum class Mode : uint8_t { Work, Wait, Sleep };
+  enum class Mode : uint8_t { Work, Wait, Sleep, Dead };
 
   void enter(Stage s);  // closes the current stretch of the log
   Host& host_;

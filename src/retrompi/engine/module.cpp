@@ -87,6 +87,7 @@ HostSpec host(const py::dict& d) {
   h.nic_rate = r.num("nic_rate");
   h.nic_latency = r.ps("nic_latency");
   h.flops = r.num("flops");
+  h.big_endian = r.num("big_endian") != 0;
   r.end();
   for (const auto& [what, v] : {std::pair<const char*, double>{"speed", h.speed},
                                 {"cores", h.cores},
@@ -136,6 +137,7 @@ HopSpec hop(const py::dict& d) {
   h.slots = static_cast<int32_t>(r.integer("slots"));
   h.pool = r.integer("pool");
   h.prefix = r.integer("prefix");
+  h.exhausted_aborts = r.num("exhausted_aborts") != 0;
   h.sndbuf = r.integer("sndbuf");
   h.rcvbuf = r.integer("rcvbuf");
   h.nagle = r.num("nagle") != 0;
@@ -187,6 +189,9 @@ SimConfig config(const py::dict& d) {
   c.rank.send_cpu = r.ps("send_cpu");
   c.rank.recv_cpu = r.ps("recv_cpu");
   c.rank.test_cpu = r.ps("test_cpu");
+  c.rank.convert_byte = r.num("convert_byte") * kPsPerSecond;
+  c.rank.convert_buffer = r.integer("convert_buffer");
+  c.rank.convert_call = r.ps("convert_call");
   c.rank.recv_wait = policy(r.get("recv_wait"), "recv_wait");
   c.rank.send_wait = policy(r.get("send_wait"), "send_wait");
   for (const auto& [k, v] : r.get("idle").cast<py::dict>()) c.idle[k.cast<std::string>()] = policy(v.cast<py::object>(), "idle");
@@ -198,6 +203,7 @@ SimConfig config(const py::dict& d) {
   c.anatomy_rank = static_cast<int32_t>(r.integer("anatomy_rank"));
   c.anatomy_from = r.text("anatomy_from");
   c.anatomy_to = r.text("anatomy_to");
+  for (const auto& [name, at] : r.get("kills").cast<std::vector<std::pair<std::string, double>>>()) c.kills.emplace_back(name, to_ps(at));
   r.end();
   return c;
 }

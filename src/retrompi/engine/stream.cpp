@@ -155,7 +155,10 @@ class StreamChan final : public Chan {
   static void on_segment(void* p, uint64_t n) {
     auto& s = *static_cast<StreamChan*>(p);
     s.delivered_ += static_cast<int64_t>(n);
-    s.offer();
+    if (s.to.thread.dead())
+      s.consumed_ = s.delivered_;  // the system has closed the dead process's sockets and throws away what comes
+    else
+      s.offer();
     if (!s.piggy_.empty() && s.reverse) {  // this segment carried an acknowledgement of the other direction
       const auto a = s.piggy_.front();
       s.piggy_.pop_front();
