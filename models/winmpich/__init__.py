@@ -74,14 +74,14 @@ class WinMpich(RuntimeModel):
         return "" if odd is None else f"{odd.name} runs {odd.os}; WinMPICH exists for Win32 only"
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
-        """MPIrun asks the MPIserve of each machine for the ranks; a proxy per machine makes the region that they attach to.
+        """MPIrun asks the MPIserve of each machine for the ranks; between machines a proxy on each makes the region that they attach to.
 
         Nobody waits for anybody: a rank that attaches before its proxy has made the region ends the start [BF-FUN-12].
         """
         machines = sorted(set(placement))
         steps = [StartStep("MPIrun", manual=1, note="on one machine")]
         reason = ""
-        for m in machines:
+        for m in machines if len(machines) > 1 else []:
             name = platform.hosts[m].name
             ready = p.region_jitter * draw.random()
             attach = p.region_gap + p.region_jitter * draw.random()

@@ -9,6 +9,8 @@ model = "wmpi"
 platform = "nt-pair"
 mode = "shared"                                    # or distributed, or hosts: "workstation,workstation"
 expect = "what should come out, written before it was run"
+outcome = "deadlock"                               # how it ends, if not "completed"
+kills = ["proxy on server@0.5s"]                   # processes that somebody ends
 seed = 1
 
 [trace]
@@ -36,7 +38,8 @@ from retrompi.errors import InputError, RetrompiError, nearest
 __all__ = ["Scenario", "load"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
-_KEYS = (*_TEXTS, "claims", "expect", "seed", "trace", "set")
+_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "seed", "trace", "set")
+OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout")
 _FILE_KEYS = ("file", "np")
 
 
@@ -53,6 +56,8 @@ class Scenario:
     mode: str
     claims: tuple[str, ...] = ()
     expect: str = ""
+    outcome: str = "completed"
+    kills: tuple[str, ...] = ()
     seed: int = 1
     sets: Mapping[str, str] = field(default_factory=dict)
     generator: str | None = None
@@ -79,6 +84,7 @@ class Scenario:
             "trace": self.trace.name if self.trace else None,
             "np": self.np,
             "args": dict(self.args),
+            "kills": list(self.kills),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -94,6 +100,8 @@ class Scenario:
             "trace": self.generator or str(self.trace),
             "overrides": " ".join(f"{k}={v}" for k, v in self.sets.items()),
             "claims": " ".join(self.claims),
+            "kills": ", ".join(self.kills),
+            "outcome": self.outcome,
             "expect": self.expect,
             "seed": self.seed,
         }
@@ -134,6 +142,12 @@ def load(path: str | Path) -> Scenario:
     claims = data.get("claims", [])
     if not isinstance(claims, list) or not all(isinstance(c, str) for c in claims):
         raise fail("'claims' is not a list of claim ids; example: [\"BF-SM-01\"]", "claims")
+    kills = data.get("kills", [])
+    if not isinstance(kills, list) or not all(isinstance(k, str) for k in kills):
+        raise fail("'kills' is not a list of PROCESS@TIME; example: [\"rank 1@0.5s\"]", "kills")
+    outcome = data.get("outcome", "completed")
+    if outcome not in OUTCOMES:
+        raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome")
     seed = data.get("seed", 1)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise fail("'seed' is not a whole number from 0 on", "seed")
@@ -144,6 +158,8 @@ def load(path: str | Path) -> Scenario:
         **{key: data[key] for key in _TEXTS},
         claims=tuple(claims),
         expect=str(data.get("expect", "")),
+        outcome=outcome,
+        kills=tuple(kills),
         seed=seed,
         sets={k: str(v) for k, v in sets.items()},
         path=file,

@@ -311,11 +311,11 @@ def start(cls: type[RuntimeModel], values: Any, platform: Platform, placement: S
     return {"steps": [asdict(s) for s in steps], "failed": bool(reason), "reason": reason}
 
 
-def startup(model: str, platform: str, n: int, seeds: Sequence[int], sets: Sets = ()) -> dict[str, Any]:
-    """Starts a job of ``n`` ranks, one a host, once per seed: how often it fails and what a person has to do each time."""
+def startup(model: str, platform: str, n: int, seeds: Sequence[int], sets: Sets = (), mode: Mode = "distributed") -> dict[str, Any]:
+    """Starts a job of ``n`` ranks once per seed: how often it fails and what a person has to do each time."""
     cls = registry.model(model)
     values, room = resolve(cls, registry.platform(platform), sets)
-    placement = place(room, "distributed", n)
+    placement = place(room, mode, n)
     told = [start(cls, values, room, placement, s) for s in seeds]
     steps = told[0]["steps"]
     failures = sum(t["failed"] for t in told)
