@@ -152,7 +152,7 @@ class Killer {
         std::snprintf(at, sizeof at, "%g", to_s(v.at));
         s += (s.empty() ? "killed: " : ", ") + v.proc->thread.name() + " at " + at + " s";
       }
-    return s.empty() ? s : s + "; nobody told the job's owner";
+    return s;
   }
 
  private:
@@ -197,7 +197,11 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
     r.outcome = "aborted";
     r.detail = a.reason;
   }
-  if (const std::string told = killer.told(); !told.empty()) r.detail += (r.detail.empty() ? "" : "; ") + told;
+  if (std::string told = killer.told(); !told.empty()) {
+    // The analyst reads who died; the owner of the time saw what the library printed when it gave up, or nothing.
+    if (r.outcome == "deadlock" || r.outcome == "timeout") told += "; the runtime said nothing to the job's owner";
+    r.detail += (r.detail.empty() ? "" : "; ") + told;
+  }
   r.count = w.count;
   r.events = w.loop.executed();
   r.marks = job.marks;
