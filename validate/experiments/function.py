@@ -56,17 +56,22 @@ class _Study:
     # ---- memory
 
     def pool(self, o: Mapping[str, Any]) -> Done:
-        """The smallest pool with which the suite, and the stress trace, complete in shared mode."""
+        """The smallest pool with which the suite, and the stress trace with its ``block``, complete in shared mode.
+
+        ``blocks``: what other blocks would need, since the block is the one number here that is fitted.
+        """
         room, archive = o["platform"], o["archive"]
 
         def work() -> dict[str, Any]:
             from retrompi.traces import generate
 
             runs: dict[str, Trace] = {r: t for r, t in suite.runs_of(archive).items() if not t.unsupported()}
-            stress = {"stress": generate.all_at_once(int(o["ranks"]), int(units.parse(o["size"], "B")))}
+            stress = {text: generate.all_at_once(int(o["ranks"]), int(units.parse(text, "B"))) for text in o["blocks"]}
             default = self._completes(room, runs | stress, [])
-            told = {what: self._needed(room, part, default) for what, part in (("suite_B", runs), ("stress_B", stress))}
-            return {**told, "needed_B": max(told.values()), "default_failing": sorted(r for r, ok in default.items() if not ok)}
+            by_block = {text: self._needed(room, {text: trace}, default) for text, trace in stress.items()}
+            told = {"suite_B": self._needed(room, runs, default), "stress_B": by_block[o["block"]]}
+            failing = sorted(r for r in runs if not default[r])
+            return {**told, "needed_B": max(told.values()), "by_block": by_block, "default_failing": failing}
 
         return self.kept("pool", "pool.wmpi", "wmpi", room, dict(o), work)
 
