@@ -23,7 +23,7 @@ class Hpvm(RuntimeModel):
     packet = Param("2 KiB", "B", "payload of an FM packet", source="assumed: FM 2.x packets over WinSock", low="256 B", high="4 KiB")
     header = Param("24 B", "B", "FM packet header", source="assumed: FM 2.x header", low="16 B", high="40 B")
     window = Param("64 KiB", "B", "region for packets of a receiver, for which FM gives its senders credits; sized to TCP's largest window", source="doc:E-NT-07", low="48 KiB", high="64 KiB")
-    sends_extract = Param("no", "choice", "whether a send that waits for credits takes in packets", source="assumed: FM leaves it to the program when communication is processed", choices=("no", "yes"))
+    sends_extract = Param("yes", "choice", "whether a send that waits for credits takes in packets meanwhile", source="assumed: MPI demands that two ranks may send to each other", choices=("no", "yes"))
     rcvbuf = Param("65535 B", "B", "socket receive buffer", source="doc:E-NT-07")
     receive = Param("spin", "choice", "how a receive waits", source="assumed: FM_extract polls without yielding", choices=("spin", "spin_yield", "block"))
     polls = Param(50, "count", "polls before a yielding receive gives the processor away", source="code:E-P4-07")
@@ -68,6 +68,17 @@ class Hpvm(RuntimeModel):
             steps.append(StartStep(f"Context Manager on {name}", manual=1, windows=1, daemons=1))
             steps.append(StartStep(f"program on {name}", manual=1, windows=1))
         return steps, ""
+
+
+class BlindSend(Hpvm):
+    name = "hpvm:blind-send"
+    title = "HPVM whose sends take in nothing while they wait for credits"
+    version = "1.0"
+    years = "1997-1998"
+    summary = "rival: exchanges beyond a sender's share of the region hang"
+    variant_note = "Rival: programs hang since a send without credits does not extract; only FM_extract in a receive does."
+
+    sends_extract = Param("no", "choice", "whether a send that waits for credits takes in packets meanwhile", source="assumed: rival; FM leaves it to the program when communication is processed", choices=("no", "yes"))
 
 
 class DelayedAck(Hpvm):

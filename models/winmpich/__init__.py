@@ -92,6 +92,17 @@ class WinMpich(RuntimeModel):
         return steps, reason
 
 
+class DeafSend(WinMpich):
+    name = "winmpich:deaf-send"
+    title = "WinMPICH whose sends take in nothing while they wait for room"
+    version = "0.92 beta"
+    years = "1996-1998"
+    summary = "rival: a rank and its proxy wait for each other when both have packets for the other"
+    variant_note = "Rival: progress goes one way, so that ranks that send while packets for them arrive hang between machines."
+
+    send_drains = Param("no", "choice", "whether a rank that waits for room takes in packets meanwhile", source="assumed: rival hypothesis of mechanisms.md", choices=("no", "yes"))
+
+
 class TickFreeProxy(WinMpich):
     name = "winmpich:delayed-ack"
     title = "WinMPICH with an event-driven proxy and 16 KiB segments held by the delayed acknowledgement"
