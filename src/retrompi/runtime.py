@@ -174,6 +174,10 @@ class RuntimeModel:
         """Why this runtime cannot join the hosts of ``placement`` in one job; empty when it can."""
         return ""
 
+    def cautions(self, p: Values, platform: Platform, placement: list[int]) -> list[str]:
+        """What a user should know about a run's outcome that the simulation does not draw (no rate was published)."""
+        return []
+
     def startup(
         self, p: Values, platform: Platform, placement: list[int], draw: Random
     ) -> tuple[list[StartStep], str]:
