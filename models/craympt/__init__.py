@@ -88,7 +88,7 @@ class CrayMpt(RuntimeModel):
             for key in ("copy_l1", "copy_l2", "copy_mem"):
                 host[key] *= share
             # A copy reads and writes every byte: the memory carries twice its rate, puts and gets of both directions included.
-            host["dma_rate"] = min(host["dma_rate"], 2 * host["copy_mem"])
+            host["bus_rate"] = min(host["bus_rate"], 2 * host["copy_mem"])
         return compiled
 
     def cautions(self, p: Values, platform: Platform, placement: list[int]) -> list[str]:

@@ -13,6 +13,7 @@ from retrompi.store.identity import RunSpec, run_spec, sha256_json
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
+    from retrompi.program import Program
     from retrompi.scenario import Scenario
     from retrompi.store.database import Store
 
@@ -208,14 +209,16 @@ def replay(
     seed: int = 1,
     limit_s: float | None = None,
     with_startup: bool = False,
+    program: Program | None = None,
     kills: Sequence[str] = (),
     fresh: bool = False,
     scenario: Scenario | None = None,
 ) -> Found:
     """Replay ``trace``; the rows are the per-rank ones, everything else is in the run's row and its ``facts``.
 
-    ``limit_s`` ends the job after so much simulated time (outcome timeout); ``with_startup`` starts it the way the
-    runtime did, which may fail; ``kills`` ends processes as of `simulate.run`.
+    ``program`` says what the trace does not; a section's times are in ``facts``. ``limit_s`` ends the job after so much
+    simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail; ``kills``
+    ends processes as of `simulate.run`.
     """
     where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
     spec = run_spec(
@@ -226,7 +229,7 @@ def replay(
         sets=sets,
         seed=seed,
         trace=label,
-        trace_hash=_with_options(trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None),
+        trace_hash=_with_options(trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None, **(program.row() if program else {})),
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
     )
@@ -248,6 +251,7 @@ def replay(
         timeout_s=limit_s,
         with_startup=with_startup,
         kills=kills,
+        program=program or simulate.NOTHING_MORE,
     )
     run_id = store.add_run(spec, result)
     return Found(run_id, store.ranks(run_id), False)
@@ -310,6 +314,7 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
         kills=scenario.kills,
         sets=scenario.sets,
         seed=scenario.seed,
+        program=scenario.program,
         fresh=fresh,
         scenario=scenario,
     )

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi import registry, units
 from retrompi.errors import RetrompiError, UsageError, nearest
+from retrompi.platform import Placement
+from retrompi.program import Program, compute_scale, prepare, section_of
 from retrompi.runtime import RuntimeModel, Values, check_read, resolve
 from retrompi.worker import ForkServer, shared_server
 
@@ -30,6 +32,7 @@ Repetitions = int | Mapping[int, int] | Callable[[int], int] | None
 MODES = ("shared", "distributed")
 FIDELITIES = ("mechanism",)
 PS = 1e-12
+NOTHING_MORE = Program()
 EXPLAIN_REPETITIONS = 6
 """Round trips before the one whose anatomy is shown: queues, credits and caches of buffers are then in their steady state."""
 
@@ -67,20 +70,26 @@ class Result:
     retransmissions: int = 0
     duplicates: int = 0
     events: int = 0
+    section: dict[str, Any] | None = None
 
 
-def place(platform: Platform, mode: Mode, ranks: int) -> list[int]:
+def place(platform: Platform, mode: Mode, ranks: int) -> Placement:
     """Host index of every rank: ``shared`` puts all on the first host, ``distributed`` one on each in turn.
 
-    A list is taken as it is. Raises UsageError for an unknown mode, a wrong length or a host that is not there.
+    A named placement of the platform is used from its first rank on, a list is taken as it is. Raises UsageError for an unknown mode, a wrong length or a host that is not there.
     """
     if isinstance(mode, str):
         mode = platform.placement(mode)
     if mode == "shared":
-        return [0] * ranks
+        return Placement([0] * ranks)
     if mode == "distributed":
-        return [r % len(platform.hosts) for r in range(ranks)]
-    placement = [int(i) for i in mode]
+        return Placement(r % len(platform.hosts) for r in range(ranks))
+    if isinstance(mode, str):
+        placement = platform.placements[mode]
+        if len(placement) < ranks:
+            raise UsageError(f"placement '{mode}' of platform '{platform.name}' is for {len(placement)} ranks, not {ranks}")
+        return Placement(placement[:ranks], placement.cores[:ranks])
+    placement = Placement(int(i) for i in mode)
     if len(placement) != ranks:
         raise UsageError(f"{len(placement)} hosts are named for {ranks} ranks")
     for i in placement:
@@ -89,7 +98,7 @@ def place(platform: Platform, mode: Mode, ranks: int) -> list[int]:
     return placement
 
 
-def compile_model(model: str, platform: str, mode: Mode, ranks: int, sets: Sets = ()) -> tuple[dict[str, Any], Platform, list[int]]:
+def compile_model(model: str, platform: str, mode: Mode, ranks: int, sets: Sets = ()) -> tuple[dict[str, Any], Platform, Placement]:
     """The engine's rows of ``model`` on ``platform`` with overrides; refuses an override that nothing reads."""
     rows, _, room, placement = _compiled(registry.model(model), platform, mode, ranks, sets)
     return rows, room, placement
@@ -97,7 +106,7 @@ def compile_model(model: str, platform: str, mode: Mode, ranks: int, sets: Sets 
 
 def _compiled(
     cls: type[RuntimeModel], platform: str, mode: Mode, ranks: int, sets: Sets
-) -> tuple[dict[str, Any], Values, Platform, list[int]]:
+) -> tuple[dict[str, Any], Values, Platform, Placement]:
     values, room = resolve(cls, registry.platform(platform), sets)
     placement = place(room, mode, ranks)
     rows = cls().compile(values, room, placement)
@@ -120,11 +129,13 @@ def run(
     timeout_s: float | None = None,
     with_startup: bool = False,
     kills: Sequence[str] = (),
+    program: Program = NOTHING_MORE,
     server: ForkServer | None = None,
 ) -> Result:
-    """Replay ``trace``. ``timeout_s`` is in simulated seconds; ``kills`` ends processes: ``"proxy on server@0.5s"``, ``"rank 3@2s"``.
+    """Replay ``trace``. ``timeout_s`` is in simulated seconds; ``program`` says what the trace does not.
 
-    Hosts that the runtime cannot join in one job give the outcome ``failed-start``.
+    ``kills`` ends processes: ``"proxy on server@0.5s"``, ``"rank 3@2s"``. Hosts that the runtime cannot join in one job give the
+    outcome ``failed-start``.
 
     ``with_startup`` first starts the job as the runtime did, which may fail (outcome ``failed-start``, drawn from ``seed``).
     Raises UsageError for a wrong name, mode or override, InputError for a trace that cannot be simulated.
@@ -149,15 +160,23 @@ def run(
         if told["failed"]:
             return Result("failed-start", told["reason"], 0.0, 0, trace.ranks, trace.actions, 0, 0, 0,
                           time.perf_counter() - begin, [], [], startup=steps)  # fmt: skip
+    scale = 1.0
+    if program.section is not None:
+        if program.compute_s is not None:
+            scale = compute_scale(trace, program.section, program.compute_s, [room.hosts[h].flops for h in placement])
+        trace = prepare(trace, program.section)
     rows |= {
         "seed": seed,
         "limit_s": timeout_s or 0.0,
+        "compute_scale": scale,
+        "memory_share": program.memory_share,
         "anatomy": anatomy,
         "anatomy_rank": 0,
         "anatomy_from": anatomy_between[0],
         "anatomy_to": anatomy_between[1],
     }
     got = (server or shared_server()).simulate(rows, trace, trace.sha256)
+    marks = [{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]]
     return Result(
         outcome=got["outcome"],
         detail=got["detail"],
@@ -170,7 +189,8 @@ def run(
         packets=got["packets"],
         wall_s=time.perf_counter() - begin,
         per_rank=[_rank_row(r) for r in got["per_rank"]],
-        marks=[{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]],
+        marks=marks,
+        section=None if program.section is None else section_of(marks, program.section),
         anatomy=[{"stage": s, "process": p, "seconds": t * PS, "ps": t} for s, p, t in got["anatomy"]],
         anatomy_ps=got["anatomy_total_ps"],
         waits=got["waits"],

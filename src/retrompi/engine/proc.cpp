@@ -15,12 +15,12 @@ Task Proc::post(Chan& c, Packet p) {
   }
   c.busy = true;
   co_await c.push(p);
-  if (p.last && p.kind == Packet::Data) sent(*p.m);
+  if (p.last && p.kind == Packet::Data && !c.tells_sent()) sent(*p.m);
   while (!c.deferred.empty()) {
     const Packet q = c.deferred.front();
     c.deferred.pop_front();
     co_await c.push(q);
-    if (q.last && q.kind == Packet::Data) sent(*q.m);
+    if (q.last && q.kind == Packet::Data && !c.tells_sent()) sent(*q.m);
   }
   c.busy = false;
 }
@@ -91,7 +91,7 @@ Ps Net::burst(size_t from, size_t to, int64_t bytes, double rate, int64_t piece,
   ++w_.count.frames;
   if (!(rate > 0)) rate = h.nic_rate;
   const Ps now = w_.loop.now, start = std::max({now, tx_[from].free_at, bus_[from].free_at});
-  bus_[from].free_at = start + to_ps(static_cast<double>(bytes) / h.dma_rate);
+  bus_[from].free_at = start + to_ps(static_cast<double>(bytes) / h.bus_rate);
   f.left = std::max(start + to_ps(static_cast<double>(bytes) / rate), bus_[from].free_at);
   tx_[from].free_at = f.left;
   const Ps begin = start + to_ps(static_cast<double>(f.piece) / rate) + h.nic_latency;
@@ -118,7 +118,7 @@ void Net::on_burst_carried(void* p, uint64_t) {
   // The pieces before the last one have gone into memory while the later ones were on the wire, unless the bus was taken.
   Bus &rx = n.rx_[f.to], &bus = n.bus_[f.to];
   rx.free_at = std::max(now, std::max(rx.free_at, now - through) + through);
-  const Ps share = to_ps(bytes / h.dma_rate);
+  const Ps share = to_ps(bytes / h.bus_rate);
   bus.free_at = std::max(bus.free_at, now - share) + share;
   const Ps end = std::max({rx.free_at, bus.free_at, f.left}) + to_ps(piece / h.nic_rate) + h.nic_latency;
   if (n.w_.anatomy.on) f.by = n.w_.anatomy.of(n.w_.anatomy.record(h.name.c_str(), Stage::Nic, now, now, end));
