@@ -103,6 +103,27 @@ void Thread::signal(bool immediate, bool network) {
   }
 }
 
+void Thread::kill() {
+  const State was = state_;
+  Host& h = host_;
+  if (was == State::Running) h.pause(*this);
+  if (was == State::Ready)
+    for (auto& q : h.ready_) std::erase(q, this);
+  ++gen_;  // whatever it had asked the clock for is stale
+  ++q_gen_;
+  q_armed_ = false;
+  signalled_ = false;
+  mode_ = Mode::Dead;
+  state_ = State::Blocked;
+  enter(Stage::Wait);
+  if (was == State::Running) {
+    const auto core = static_cast<size_t>(core_);
+    core_ = -1;
+    h.cores_[core].running = nullptr;
+    h.dispatch(core);
+  }
+}
+
 Ps Thread::notice(bool network) const {
   if (!network || policy_.look_every <= 1) return policy_.poll_cost;
   const Ps round = policy_.look_every * policy_.poll_cost;
