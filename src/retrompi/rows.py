@@ -11,8 +11,8 @@ from typing import Any
 
 from retrompi.platform import Host, Platform
 
-__all__ = ["BLOCK", "bcast", "compiled", "datagram", "direct", "dma", "eager", "one_sided", "pool", "rendezvous", "ring", "stream",
-           "wait"]  # fmt: skip
+__all__ = ["BLOCK", "bcast", "compiled", "curve", "datagram", "direct", "dma", "eager", "one_sided", "pool", "rendezvous", "ring",
+           "stream", "wait"]  # fmt: skip
 
 Row = dict[str, Any]
 NO_LIMIT = 1e18
@@ -40,6 +40,7 @@ _HOP: Row = {
     "window": 1, "retries": 0, "timeout": 0.0, "loss": 0.0, "duplicate": 0.0, "reorder": 0.0, "reorder_delay": 0.0,
     "lock": 0, "until_taken": 0, "pack": 0.0, "unpack": 0.0,
     "rate": 0.0, "cpu_driven": 0, "pio_limit": 0, "pio_rate": 1.0, "piece_min": 1, "piece": 1, "pieces": 1, "pin": 0.0, "pin_page": 0.0, "page": 4096,
+    "curve": None,
 }  # fmt: skip
 
 
@@ -90,6 +91,11 @@ def one_sided(*, put_rate: float, get_rate: float, cpu: float, latency: float, p
 def bcast(algorithm: str = "binomial", *, copies_root: float = 0.0, copies_leaf: float = 0.0) -> Row:
     """How a broadcast is made: ``binomial`` tree of messages, ``put_tree``, or ``by_reference`` from one shared buffer."""
     return {"algorithm": algorithm, "copies_root": copies_root, "copies_leaf": copies_leaf}
+
+
+def curve(tables: Row, *, connect: float) -> Row:
+    """A sampled curve in place of a mechanism (`retrompi.fidelity`); ``connect`` is what the first message between two ranks adds (s)."""
+    return _hop("curve", ("rank", "rank"), NO_LIMIT, 0, {"curve": tables, "connect": connect})
 
 
 def eager(low: float = 0, high: float = NO_LIMIT) -> tuple[float, float, str]:

@@ -10,6 +10,7 @@ platform = "nt-pair"
 mode = "shared"                                    # or distributed, or hosts: "workstation,workstation"
 expect = "what should come out, written before it was run"
 seed = 1
+fidelity = "mechanism"                             # or curve, loggp
 
 [trace]
 generator = "pingpong"                             # or file = "path beside this file"
@@ -37,7 +38,7 @@ from retrompi.program import Program
 __all__ = ["Scenario", "load"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
-_KEYS = (*_TEXTS, "claims", "expect", "seed", "trace", "set")
+_KEYS = (*_TEXTS, "claims", "expect", "seed", "fidelity", "trace", "set")
 _FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
 
 
@@ -55,6 +56,7 @@ class Scenario:
     claims: tuple[str, ...] = ()
     expect: str = ""
     seed: int = 1
+    fidelity: str = "mechanism"
     sets: Mapping[str, str] = field(default_factory=dict)
     generator: str | None = None
     trace: Path | None = None
@@ -76,6 +78,7 @@ class Scenario:
             "platform": self.platform,
             "mode": self.mode,
             "seed": self.seed,
+            "fidelity": self.fidelity,
             "sets": dict(self.sets),
             "generator": self.generator,
             "trace": self.trace.name if self.trace else None,
@@ -99,6 +102,7 @@ class Scenario:
             "claims": " ".join(self.claims),
             "expect": self.expect,
             "seed": self.seed,
+            "fidelity": self.fidelity,
         }
 
 
@@ -140,6 +144,11 @@ def load(path: str | Path) -> Scenario:
     seed = data.get("seed", 1)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise fail("'seed' is not a whole number from 0 on", "seed")
+    from retrompi.fidelity import RUNGS
+
+    fidelity = data.get("fidelity", "mechanism")
+    if fidelity not in RUNGS:
+        raise fail(f"no fidelity '{fidelity}'{nearest(str(fidelity), RUNGS)}", "fidelity")
     sets = data.get("set", {})
     if not isinstance(sets, dict) or not all(isinstance(v, str | int | float) for v in sets.values()):
         raise fail('\'set\' is a table of quoted keys; example: "platform.host.cores" = "2"', "set")
@@ -148,6 +157,7 @@ def load(path: str | Path) -> Scenario:
         claims=tuple(claims),
         expect=str(data.get("expect", "")),
         seed=seed,
+        fidelity=fidelity,
         sets={k: str(v) for k, v in sets.items()},
         path=file,
         **_trace(data.get("trace"), file, fail),
