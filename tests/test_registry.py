@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from pathlib import Path
@@ -53,11 +54,13 @@ def test_every_number_a_fit_may_move_has_a_range(model: type[RuntimeModel]) -> N
 def test_compile_gives_plain_rows_and_reads_every_parameter(model: type[RuntimeModel]) -> None:
     # A variant need not read what it inherits: overriding that is then an error (`check_read`).
     unread = {k for k, v in model.params().items() if ":" not in model.name or vars(model).get(k) is v}
-    for placement in PLACEMENTS:
-        values, room = resolve(model, "nt-pair")
+    # What only one choice of a parameter needs is read when that choice is made.
+    choices = [{k: c} for k, v in model.params().items() for c in v.choices or () if c != v.default]
+    for placement, sets in itertools.product(PLACEMENTS, [{}, *choices]):
+        values, room = resolve(model, "nt-pair", sets)
         rows = model().compile(values, room, placement)
         json.dumps(rows)  # plain: it crosses a process boundary
-        again, _ = resolve(model, "nt-pair")
+        again, _ = resolve(model, "nt-pair", sets)
         assert model().compile(again, room, placement) == rows
         unread &= set(values.unread())
     values, room = resolve(model, "nt-pair")

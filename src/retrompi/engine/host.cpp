@@ -110,7 +110,12 @@ bool Thread::could_act() const { return state_ == State::Ready && (mode_ != Mode
 
 // ---------------------------------------------------------------- Host
 
-Host::Host(Loop& l, Anatomy& an, HostSpec s) : spec(std::move(s)), loop(l), anatomy(an), cores_(static_cast<size_t>(spec.cores)), bus_free_((cores_.size() - 1) / static_cast<size_t>(spec.package_cores) + 1) {}
+Host::Host(Loop& l, Anatomy& an, HostSpec s)
+    : spec(std::move(s)),
+      loop(l),
+      anatomy(an),
+      cores_(static_cast<size_t>(spec.cores)),
+      bus_free_((cores_.size() - 1) / static_cast<size_t>(spec.package_cores) + 1) {}
 
 Thread& Host::add_thread(const std::string& name) {
   threads_.push_back(std::make_unique<Thread>(*this, name, anatomy.add_thread(name)));
