@@ -23,7 +23,7 @@ LARGE = 1 << 20
 
 
 def _curve(store: Store, c: Mapping[str, Any], fresh: bool) -> Done:
-    args = {"sizes": units.parse_sizes(c["sizes"])}
+    args = {"sizes": units.parse_sizes(c["sizes"]), **({"reps": c["reps"]} if "reps" in c else {})}
     got = experiment.benchmark(store, c["benchmark"], args, c["model"], c["platform"], c["placement"], sets=c.get("set", ()), fresh=fresh)
     tag = {"model": c["model"], "platform": c["platform"], "mode": c["mode"]}
     return Done("points", [{**tag, **row, "run_id": got.run_id} for row in got.rows], (got.run_id,), int(not got.found))
@@ -83,7 +83,7 @@ def _overlap(store: Store, name: str, o: Mapping[str, Any], args: Mapping[str, A
 
 
 def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
-    """Options: ``curves`` (benchmark, model, platform, placement, mode as the curve is called, sizes, set), ``zero_byte``,
+    """Options: ``curves`` (benchmark, model, platform, placement, mode as the curve is called, sizes, reps, set), ``zero_byte``,
     ``compared``, ``threads`` and ``overlap``, as ``papers/krishna-2010.toml`` shows.
     """
     o = plan.options("nemesis")
