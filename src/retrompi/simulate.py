@@ -75,7 +75,8 @@ class Result:
 def place(platform: Platform, mode: Mode, ranks: int) -> Placement:
     """Host index of every rank: ``shared`` puts all on the first host, ``distributed`` one on each in turn.
 
-    A named placement of the platform is used from its first rank on, a list is taken as it is. Raises UsageError for an unknown mode, a wrong length or a host that is not there.
+    A named placement of the platform is used from its first rank on, a list is taken as it is. Raises UsageError for an unknown
+    mode, a wrong length or a host that is not there.
     """
     if isinstance(mode, str):
         mode = platform.placement(mode)
