@@ -110,7 +110,8 @@ def fitted_disk() -> float:
     try:
         return units.parse(tomllib.loads(FIT_FILE.read_text(encoding="utf-8"))["fit"]["disk"], "B/s")
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise InputError(f"no usable fit of the disks: {error}; make it with 'retrompi calibrate sockets --replication'", FIT_FILE) from None
+        again = "make it with 'retrompi calibrate sockets --replication'"
+        raise InputError(f"no usable fit of the disks: {error}; {again}", FIT_FILE) from None
 
 
 def without_extra(one: Copy) -> Copy:
