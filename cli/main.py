@@ -22,6 +22,7 @@ COMMANDS = {
     "nas": "Replay the NAS benchmarks of a study and show their times beside the published ones.",
     "replicate": "Simulate copying a disk to many machines, in a chain or a tree.",
     "explain": "Show where the time of one message goes, stage by stage.",
+    "startup": "Show how a job is started: manual steps, windows, daemons, and how often the start fails.",
     "calibrate": "Fit a model's free parameters to the claims marked for calibration.",
     "validate": "Judge the published statements against simulated points.",
     "models": "List the runtime models or show one with its parameters and sources.",

@@ -232,6 +232,7 @@ def replay(
     limit_s: float | None = None,
     with_startup: bool = False,
     program: Program | None = None,
+    kills: Sequence[str] = (),
     fresh: bool = False,
     fidelity: str = "mechanism",
     scenario: Scenario | None = None,
@@ -239,7 +240,8 @@ def replay(
     """Replay ``trace``; the rows are the per-rank ones, everything else is in the run's row and its ``facts``.
 
     ``program`` says what the trace does not; a section's times are in ``facts``. ``limit_s`` ends the job after so much
-    simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail.
+    simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail; ``kills``
+    ends processes as of `simulate.run`.
     """
     where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
     spec = run_spec(
@@ -251,7 +253,7 @@ def replay(
         seed=seed,
         fidelity=fidelity,
         trace=label,
-        trace_hash=_with_options(trace.sha256, limit_s=limit_s, startup=with_startup or None, **(program.row() if program else {})),
+        trace_hash=_with_options(trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None, **(program.row() if program else {})),
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
     )
@@ -274,6 +276,7 @@ def replay(
         fidelity=fidelity,
         timeout_s=limit_s,
         with_startup=with_startup,
+        kills=kills,
         program=program or simulate.NOTHING_MORE,
     )
     run_id = store.add_run(spec, result)
@@ -282,6 +285,23 @@ def replay(
 
 def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Found:
     """Run an experiment as its file says: a curve for a PingPong, the ranks' rows for a trace."""
+    if scenario.generator is not None and (scenario.kills or scenario.outcome != "completed"):
+        # A benchmark that is not to end well has no curve: what became of its ranks is the result.
+        from retrompi.traces import generate
+
+        return replay(
+            store,
+            generate.generator(scenario.generator).make(**scenario.args),
+            scenario.generator,
+            scenario.model,
+            scenario.platform,
+            scenario.mode,
+            sets=scenario.sets,
+            seed=scenario.seed,
+            kills=scenario.kills,
+            fresh=fresh,
+            scenario=scenario,
+        )
     if scenario.generator == "pingpong":
         return pingpong(
             store,
@@ -319,6 +339,7 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
         scenario.model,
         scenario.platform,
         scenario.mode,
+        kills=scenario.kills,
         sets=scenario.sets,
         seed=scenario.seed,
         program=scenario.program,

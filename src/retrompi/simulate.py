@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from retrompi import registry
-from retrompi.errors import RetrompiError, UsageError
+from retrompi import registry, units
+from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.platform import Placement
 from retrompi.program import Program, compute_scale, prepare, section_of
 from retrompi.runtime import RuntimeModel, Values, check_read, resolve
@@ -75,7 +75,8 @@ class Result:
 def place(platform: Platform, mode: Mode, ranks: int) -> Placement:
     """Host index of every rank: ``shared`` puts all on the first host, ``distributed`` one on each in turn.
 
-    A named placement of the platform is used from its first rank on, a list is taken as it is. Raises UsageError for an unknown mode, a wrong length or a host that is not there.
+    A named placement of the platform is used from its first rank on, a list is taken as it is. Raises UsageError for an unknown
+    mode, a wrong length or a host that is not there.
     """
     if isinstance(mode, str):
         mode = platform.placement(mode)
@@ -130,12 +131,16 @@ def run(
     anatomy_between: tuple[str, str] = ("anatomy", "end"),
     timeout_s: float | None = None,
     with_startup: bool = False,
+    kills: Sequence[str] = (),
     program: Program = NOTHING_MORE,
     server: ForkServer | None = None,
     idle_sets: bool = False,
 ) -> Result:
     """Replay ``trace``. ``timeout_s`` is in simulated seconds, ``program`` says what the trace does not, ``fidelity`` is a rung of
     `retrompi.fidelity`; ``idle_sets`` accepts overrides that nothing reads.
+
+    ``kills`` ends processes: ``"proxy on server@0.5s"``, ``"rank 3@2s"``. Hosts that the runtime cannot join in one job give the
+    outcome ``failed-start``.
 
     ``with_startup`` first starts the job as the runtime did, which may fail (outcome ``failed-start``, drawn from ``seed``).
     Raises UsageError for a wrong name, mode or override, InputError for a trace that cannot be simulated.
@@ -152,6 +157,10 @@ def run(
     rows, values, room, placement = _compiled(cls, platform, mode, trace.ranks, sets, idle_sets)
     steps: list[dict[str, Any]] = []
     notes: list[str] = []
+    rows["kills"] = _kills(kills, rows)
+    apart = cls().joins(room, placement)
+    if apart:
+        return Result("failed-start", apart, 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, time.perf_counter() - begin, [], [])
     if with_startup:
         told = start(cls, values, room, placement, seed)
         steps = told["steps"]
@@ -203,6 +212,22 @@ def run(
         cautions=[*cls().cautions(values, room, placement), *notes],
         **{k: got[k] for k in ("delivered", "delivered_bytes", "frames", "retransmissions", "duplicates", "events")},
     )
+
+
+def _kills(kills: Sequence[str], rows: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """(process, seconds) for each ``NAME@TIME``; UsageError for a name that no process of this job has."""
+    roles = dict.fromkeys(h[end].partition("@")[0] for h in (*rows["same"], *rows["remote"]) for end in ("from", "to"))
+    names = [f"rank {r}" for r in range(len(rows["placement"]))]
+    names += [f"{role} on {h['name']}" for role in roles if role != "rank" for h in rows["hosts"]]
+    found = []
+    for text in kills:
+        name, at, when = (part.strip() for part in text.rpartition("@"))
+        if not at or not name or not when:
+            raise UsageError(f"'--kill {text}' is not PROCESS@TIME; example: --kill \"rank 1@0.5s\"")
+        if name not in names:
+            raise UsageError(f"no process '{name}' in this job{nearest(name, names)}")
+        found.append((name, units.parse(when, "s")))
+    return found
 
 
 def _rank_row(r: Mapping[str, Any]) -> dict[str, Any]:
@@ -325,11 +350,11 @@ def start(cls: type[RuntimeModel], values: Any, platform: Platform, placement: S
     return {"steps": [asdict(s) for s in steps], "failed": bool(reason), "reason": reason}
 
 
-def startup(model: str, platform: str, n: int, seeds: Sequence[int], sets: Sets = ()) -> dict[str, Any]:
-    """Starts a job of ``n`` ranks, one a host, once per seed: how often it fails and what a person has to do each time."""
+def startup(model: str, platform: str, n: int, seeds: Sequence[int], sets: Sets = (), mode: Mode = "distributed") -> dict[str, Any]:
+    """Starts a job of ``n`` ranks once per seed: how often it fails and what a person has to do each time."""
     cls = registry.model(model)
     values, room = resolve(cls, registry.platform(platform), sets)
-    placement = place(room, "distributed", n)
+    placement = place(room, mode, n)
     told = [start(cls, values, room, placement, s) for s in seeds]
     steps = told[0]["steps"]
     failures = sum(t["failed"] for t in told)

@@ -90,6 +90,7 @@ HostSpec host(const py::dict& d) {
   h.nic_latency = r.ps("nic_latency");
   h.bus_rate = r.num("bus_rate");
   h.flops = r.num("flops");
+  h.big_endian = r.num("big_endian") != 0;
   h.l2_shared_by = static_cast<int>(r.integer("l2_shared_by"));
   h.package_cores = static_cast<int>(r.integer("package_cores"));
   h.line_shared = r.ps("line_shared");
@@ -192,6 +193,7 @@ HopSpec hop(const py::dict& d) {
     throw ConfigError("unknown way to drive a socket '" + io + "'; valid: async, blocking, nonblocking");
   h.pool = r.integer("pool");
   h.prefix = r.integer("prefix");
+  h.exhausted_aborts = r.num("exhausted_aborts") != 0;
   h.sndbuf = r.integer("sndbuf");
   h.rcvbuf = r.integer("rcvbuf");
   h.nagle = r.num("nagle") != 0;
@@ -270,6 +272,9 @@ SimConfig config(const py::dict& d) {
   c.rank.send_cpu = r.ps("send_cpu");
   c.rank.recv_cpu = r.ps("recv_cpu");
   c.rank.test_cpu = r.ps("test_cpu");
+  c.rank.convert_byte = r.num("convert_byte") * kPsPerSecond;
+  c.rank.convert_buffer = r.integer("convert_buffer");
+  c.rank.convert_call = r.ps("convert_call");
   c.rank.lock = r.ps("call_lock");
   c.rank.direct_call = r.ps("direct_call");
   c.rank.recv_wait = policy(r.get("recv_wait"), "recv_wait");
@@ -316,6 +321,7 @@ SimConfig config(const py::dict& d) {
   c.anatomy_rank = static_cast<int32_t>(r.integer("anatomy_rank"));
   c.anatomy_from = r.text("anatomy_from");
   c.anatomy_to = r.text("anatomy_to");
+  for (const auto& [name, at] : r.get("kills").cast<std::vector<std::pair<std::string, double>>>()) c.kills.emplace_back(name, to_ps(at));
   r.end();
   return c;
 }

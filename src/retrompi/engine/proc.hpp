@@ -100,6 +100,7 @@ struct HopSpec {
   SocketIo io = SocketIo::Blocking;          // Stream
   int64_t first_read = 0;                    // Stream, not blocking: the buffer that a message's beginning is read into
   int64_t pool = 0, prefix = 0;              // Pool: bytes a host, bytes of the allocator before each buffer
+  bool exhausted_aborts = false;             // Pool: no room ends the job, unless the receiver has agreed to take the message
   int64_t sndbuf = 0, rcvbuf = 0;            // Stream; 0: the host's
   bool nagle = false, header_write = false;  // header_write: header and data in two writes
   int32_t credits = 0;                       // packets a sender may have outstanding before the receiver takes them in; 0: no such limit
@@ -186,6 +187,7 @@ class Proc {
   /// The last byte of a message has left the sending process's hands.
   virtual void sent(Message&) {}
   void arrive(Token t, bool immediate, bool network = false) {
+    if (thread.dead()) return;  // nobody is there to take it
     inbox.push_back(t);
     thread.signal(immediate, network);
   }

@@ -1,5 +1,6 @@
 #include "sim.hpp"
 
+#include <cstdio>
 #include <set>
 
 namespace retrompi {
@@ -158,6 +159,42 @@ void check(const SimConfig& c, const Trace& t) {
 
 }  // namespace
 
+namespace {
+
+/// Ends processes at their times; remembers which deaths have happened.
+class Killer {
+ public:
+  Killer(const SimConfig& c, World& w) : loop_(w.loop) {
+    for (const auto& [name, at] : c.kills) {
+      const auto p = std::find_if(w.procs.begin(), w.procs.end(), [&n = name](const auto& q) { return q->thread.name() == n; });
+      if (p == w.procs.end()) throw ConfigError("there is no process '" + name + "' to kill");
+      victims_.push_back({p->get(), at});
+    }
+    for (Victim& v : victims_) loop_.at(v.at, &Killer::on_kill, &v);
+  }
+  [[nodiscard]] std::string told() const {
+    std::string s;
+    for (const Victim& v : victims_)
+      if (v.proc->thread.dead()) {
+        char at[32];
+        std::snprintf(at, sizeof at, "%g", to_s(v.at));
+        s += (s.empty() ? "killed: " : ", ") + v.proc->thread.name() + " at " + at + " s";
+      }
+    return s;
+  }
+
+ private:
+  struct Victim {
+    Proc* proc;
+    Ps at;
+  };
+  static void on_kill(void* p, uint64_t) { static_cast<Victim*>(p)->proc->thread.kill(); }
+  Loop& loop_;
+  std::deque<Victim> victims_;
+};
+
+}  // namespace
+
 SimResult simulate(const SimConfig& c, const Trace& trace) {
   check(c, trace);
   World w;
@@ -172,6 +209,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   job.bcast = c.bcast;
   Builder builder(c, w, job);
   builder.build();
+  const Killer killer(c, w);
 
   SimResult r;
   const Ps limit = c.limit_s > 0 ? to_ps(c.limit_s) : kNever;
@@ -192,6 +230,11 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
     r.outcome = "aborted";
     r.detail = a.reason;
   }
+  if (std::string told = killer.told(); !told.empty()) {
+    // The analyst reads who died; the owner of the time saw what the library printed when it gave up, or nothing.
+    if (r.outcome == "deadlock" || r.outcome == "timeout") told += "; the runtime said nothing to the job's owner";
+    r.detail += (r.detail.empty() ? "" : "; ") + told;
+  }
   r.count = w.count;
   r.events = w.loop.executed();
   r.marks = job.marks;
@@ -200,7 +243,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
     r.time = std::max(r.time, end);
     r.ranks.push_back(
         {k->id, k->host.spec.name, end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
-    if (r.outcome != "completed" && !k->finished && k->now_at)
+    if (r.outcome != "completed" && !k->finished && k->now_at && !k->thread.dead())
       r.waits.push_back({k->id, k->now_at->line, trace.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), k->waits_for()});
   }
   if (c.anatomy && r.outcome == "completed") {
