@@ -153,7 +153,7 @@ def test_direct_copies_cost_small_messages_a_system_call() -> None:
 
 
 @pytest.mark.parametrize(("kind", "seconds"), [("pthread", 85e-9), ("critical_section", 50e-9), ("mutex", 1e-6)])
-@pytest.mark.parametrize("who", (UNIX, WINDOWS))
+@pytest.mark.parametrize("who", [UNIX, WINDOWS])
 def test_thread_support_costs_a_lock_in_every_call_and_poll(who: tuple[str, str], kind: str, seconds: float) -> None:
     sets = ("thread_level=multiple", f"lock_kind={kind}")
     added = latencies(who, SHARED, (0,), sets)[0] - latencies(who, SHARED)[0]
@@ -189,7 +189,7 @@ def test_skipped_looks_at_the_port_delay_a_message() -> None:
     assert latencies(UNIX, "two-nodes")[0] < latencies(WINDOWS, "two-nodes")[0]
 
 
-@pytest.mark.parametrize("how", ("poll", "select", "iocp"))
+@pytest.mark.parametrize("how", ["poll", "select", "iocp"])
 def test_a_long_send_returns_at_once_and_is_delivered_later(how: str) -> None:
     trace = job("isend 1 0 4000000 6; # mark posted; waitall 1; recv 1 0 0 6", "recv 0 0 4000000 6; send 0 0 0 6")
     for eager in ("8 MiB", "128 KiB"):
@@ -235,7 +235,7 @@ def test_matched_programs_complete_and_lose_nothing(
 
 
 @everywhere
-@pytest.mark.parametrize("size", (0, 1, 5000, 16 * KIB, 64 * KIB, 300_000))
+@pytest.mark.parametrize("size", [0, 1, 5000, 16 * KIB, 64 * KIB, 300_000])
 def test_stages_sum_to_the_total(model: str, room: str, mode: str, sets: tuple[str, ...], size: int) -> None:
     told = simulate.explain(model, room, mode, size, sets)
     assert sum(s["ps"] for s in told["stages"]) == told["total_ps"] > 0
@@ -328,3 +328,11 @@ def test_other_checks_of_the_study_can_fail() -> None:
     for factor, expected in ((1.2, "pass"), (1.3, "fail"), (0.7, "fail")):
         both = points("nemesis", SHARED, {8: 1e9, 16: 1e9}) + points("nemesis:windows", SHARED, {8: 1e9 / factor, 16: 1e9 / factor})
         assert word("KB-13", both, {}) == expected
+
+
+@everywhere
+def test_who_waits_for_whom_is_told(model: str, room: str, mode: str, sets: tuple[str, ...]) -> None:
+    for size in (8, 20 * KIB, 200 * KIB):
+        ended = simulate.run(model, room, job(f"send 1 0 {size} 6; recv 1 5 8 6", f"recv 0 0 {size} 6"), mode=mode, sets=sets)
+        assert ended.outcome == "deadlock"
+        assert [(w["rank"], w["on"]) for w in ended.waits] == [(0, "a message from rank 1, tag 5")]
