@@ -69,7 +69,7 @@ def show_platform(platform: str, as_json: bool, as_csv: bool) -> None:
     if not (as_json or as_csv):
         click.echo(f"{p.name}: {p.title}\n{p.summary}\n{p.years}, in {p.path}")
         for host in p.hosts:
-            click.echo(f"host {host.name}: {host.os}")
+            click.echo(f"host {host.name}: {host.os}, {host.byte_order} endian")
         for name, place in p.placements.items():
             told = [f"{p.hosts[h].name}" + (f" core {place.cores[i]}" if place.cores else "") for i, h in enumerate(place)]
             click.echo(f"placement {name}: {', '.join(told)}")
