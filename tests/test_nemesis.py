@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -110,23 +111,17 @@ def test_two_dies_of_a_package_share_a_bus() -> None:
     assert die <= split < rates(UNIX, SPLIT, (256 * KIB,))[256 * KIB]
 
 
-def test_pinned_ranks_stay_on_their_cores() -> None:
-    """Two ranks on one core share it by quanta; on two they do not wait for each other."""
+def test_pinned_ranks_stay_on_their_cores(tmp_path: Path) -> None:
+    """Two ranks on one core share it by quanta; on two they do not wait for each other, nor where the scheduler may choose."""
+    file = tmp_path / "mine.toml"
+    text = (registry.platform("abe").path or file).read_text(encoding="utf-8")
+    file.write_text(text + '\n[placement.one-core]\nhosts = ["n1", "n1"]\ncores = [3, 3]\n', encoding="utf-8")
     trace = job("compute 233e6; send 1 0 8 6", "compute 233e6; recv 0 0 8 6")
-    room = registry.platform("abe")
-    apart, together = (
-        simulate.run("nemesis", "abe", trace, mode=p).time_s for p in (SHARED, room.hosts[0].name + "," + room.hosts[0].name)
-    )
-    assert apart == pytest.approx(together, rel=1e-3)  # unpinned ranks take a free core each
-    rows, _, _ = simulate.compile_model("nemesis", "abe", SHARED, 2)
-    assert rows["cores"] == [0, 1]
-    rows |= {"cores": [3, 3], "seed": 1, "limit_s": 0.0, "anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": ""}
-    from retrompi.worker import shared_server
-
-    one = shared_server().simulate(rows, trace, "")
-    assert one["time_ps"] * 1e-12 == pytest.approx(2 * apart, rel=0.01)
-    with pytest.raises(InputError, match="pinned to core 9 of 8"):
-        shared_server().simulate(rows | {"cores": [0, 9]}, trace, "")
+    apart, free, together = (simulate.run("nemesis", str(file), trace, mode=p).time_s for p in (SHARED, "n1,n1", "one-core"))
+    assert apart == pytest.approx(free, rel=1e-3)
+    assert together == pytest.approx(2 * apart, rel=0.01)
+    with pytest.raises(InputError, match="rank 1 is pinned to core 4 of 2 on n1"):
+        simulate.run("nemesis", "abe", trace, mode=SPLIT, sets=["platform.host.cores=2"])
 
 
 # ---------------------------------------------------------------- direct copies
@@ -336,3 +331,23 @@ def test_who_waits_for_whom_is_told(model: str, room: str, mode: str, sets: tupl
         ended = simulate.run(model, room, job(f"send 1 0 {size} 6; recv 1 5 8 6", f"recv 0 0 {size} 6"), mode=mode, sets=sets)
         assert ended.outcome == "deadlock"
         assert [(w["rank"], w["on"]) for w in ended.waits] == [(0, "a message from rank 1, tag 5")]
+
+
+# ---------------------------------------------------------------- fit and start-up
+
+
+def test_a_fit_sees_one_latency_and_meets_it() -> None:
+    from retrompi import calibrate
+
+    for who, claim_id in ((UNIX, "KB-01"), (WINDOWS, "KB-02")):
+        found = calibrate.fit(*who, evaluations=20)
+        assert [v["parameter"] for v in found.values] == ["library"]
+        (seen,) = found.residuals
+        assert seen["claim"] == claim_id
+        assert abs(seen["residual"]) < 0.1
+
+
+def test_starts_with_a_daemon_a_node_and_one_command() -> None:
+    for who in ALL:
+        told = simulate.startup(*who, 2, range(3))
+        assert (told["failures"], told["daemons"], told["manual_steps_per_job"], told["windows"]) == (0, 2, 1, 0)
