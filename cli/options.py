@@ -118,7 +118,7 @@ def mode_option(default: str) -> Callable[[F], F]:
         show_default=True,
         metavar="MODE",
         help="shared (all ranks on the first host), distributed (one host each), or a host for every rank: "
-        "workstation,workstation.",
+        "workstation,workstation; also the name of a placement of the platform.",
     )
 
 
