@@ -127,8 +127,8 @@ def command(
     run = store_.run(found.run_id)
     keys = [c.key for c in COLUMNS]
     if as_json and not as_csv:
-        timed = {"section": run["facts"].get("section")} if section else {}
-        print_json({**{k: run[k] for k in KEYS}, **timed, "per_rank": [{k: row.get(k) for k in keys} for row in found.rows]})
+        with_section = {"section": run["facts"].get("section")} if section else {}
+        print_json({**{k: run[k] for k in KEYS}, **with_section, "per_rank": [{k: row.get(k) for k in keys} for row in found.rows]})
     else:
         if not as_csv:
             click.echo(_headline(run))
