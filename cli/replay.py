@@ -23,6 +23,7 @@ from retrompi.cli.output import Column, emit, note, print_json, time_column
 from retrompi.units import format_bytes, format_time, parse
 
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
+SECTION = {"section_begin_s": "begin_s", "section_end_s": "end_s", "section_s": "seconds"}
 COLUMNS = (
     Column("rank", "rank", right=True),
     Column("host", "host"),
@@ -126,13 +127,18 @@ def command(
     run = store_.run(found.run_id)
     keys = [c.key for c in COLUMNS]
     if as_json and not as_csv:
-        timed = {"section": run["facts"].get("section")} if section else {}
-        print_json({**{k: run[k] for k in KEYS}, **timed, "per_rank": [{k: row.get(k) for k in keys} for row in found.rows]})
+        with_section = {"section": run["facts"].get("section")} if section else {}
+        print_json({**{k: run[k] for k in KEYS}, **with_section, "per_rank": [{k: row.get(k) for k in keys} for row in found.rows]})
     else:
         if not as_csv:
             click.echo(_headline(run))
-            click.echo(_timed(run["facts"].get("section"))) if section else None
-        emit(found.rows, COLUMNS, as_json=as_json, as_csv=as_csv, empty="no rank ran")
+            click.echo(timed(run["facts"].get("section"))) if section else None
+        rows = found.rows
+        if as_csv and section:  # a column of the same value for every rank: the form in which a table stays flat
+            keys += list(SECTION)
+            told = run["facts"].get("section") or {}
+            rows = [{**row, **{k: told.get(v) for k, v in SECTION.items()}} for row in rows]
+        emit(rows, COLUMNS, as_json=as_json, as_csv=as_csv, keys=keys, empty="no rank ran")
     if run["outcome"] != "completed":
         for line in why(run):
             click.echo(line, err=True)
@@ -147,7 +153,8 @@ def _headline(run: dict[str, Any]) -> str:
     return f"{run['outcome']}{took}: {counts}, {moved} (simulated in {format_time(run['wall_s'])})"
 
 
-def _timed(section: dict[str, Any] | None) -> str:
+def timed(section: dict[str, Any] | None) -> str:
+    """A line on the section that was timed."""
     if section is None:
         return "the section was not reached"
     begin, end, took = (format_time(section[k]) for k in ("begin_s", "end_s", "seconds"))

@@ -84,6 +84,8 @@ def run_scenario(
         click.echo(f"{s.name}: {s.title}")
         if s.expect:
             click.echo(f"expected: {s.expect}")
+        if s.program.section:
+            click.echo(replay.timed(store_.run(found.run_id)["facts"].get("section")))
     columns = pingpong.COLUMNS if found.rows and "size_B" in found.rows[0] else replay.COLUMNS
     emit(found.rows, columns, as_json=as_json, as_csv=as_csv, empty="no rank ran")
     run = store_.run(found.run_id)
