@@ -114,7 +114,8 @@ def test_p4_without_a_buffer_ends_the_job_and_waits_for_a_message_that_was_agree
     flood = generate.all_at_once(8, 40_000)
     ended = run(flood, "wmpi", "shared")
     assert ended.outcome == "aborted"
-    assert re.search(r"pool of 1048576 B on host server is exhausted: no buffer for a packet of 40040 B from rank \d to rank \d", ended.detail)
+    assert "pool of 1048576 B on host server is exhausted" in ended.detail
+    assert re.search(r"no buffer for a packet of 40040 B from rank \d to rank \d", ended.detail)
     # A sender that waits instead waits for ever, since nobody receives before all have sent; with receives posted it does not.
     assert run(flood, "wmpi", "shared", sets=["exhausted=wait"]).outcome == "deadlock"
     posted = suite.runs_of(ARCHIVE)["ibm-ccl-alltoall-8"]
@@ -147,7 +148,9 @@ def test_a_receivers_region_is_shared_by_its_senders() -> None:
     assert blind == {2: "completed", 8: "deadlock"}
 
 
-@pytest.mark.parametrize(("name", "args"), [("late_receive", {"ranks": 3, "size": 100, "count": 4}), ("all_at_once", {"ranks": 4, "size": 100})])
+@pytest.mark.parametrize(
+    ("name", "args"), [("late_receive", {"ranks": 3, "size": 100, "count": 4}), ("all_at_once", {"ranks": 4, "size": 100})]
+)
 def test_the_generators_of_unexpected_messages(name: str, args: dict[str, int]) -> None:
     trace = generate.generator(name).make(**args)
     result = run(trace, "wmpi", "shared")
@@ -318,9 +321,8 @@ def test_a_check_of_function_passes_and_fails(claim_id: str) -> None:
 
 def test_fully_functional_fast_and_reliable_passes_and_fails() -> None:
     claim = claims.find("BF-FUN-18")
-    points = [
-        {"model": m, "mode": "shared", "size_B": n, "time_us": t * (1 + n)} for m, t in (("wmpi", 1), ("winmpich", 2), ("hpvm", 100)) for n in (0, 1, 2)
-    ]
+    speeds = {"wmpi": 1, "winmpich": 2, "hpvm": 100}
+    points = [{"model": m, "mode": "shared", "size_B": n, "time_us": t * (1 + n)} for m, t in speeds.items() for n in (0, 1, 2)]
     assert verdicts.judge([claim], points, good_facts())[0].verdict == "pass"
     for path in ("administration.wmpi.shared.failures", "suite.winmpich.default.shared.failed", "suite.wmpi.raised_10.shared.failed"):
         facts = good_facts()

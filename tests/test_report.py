@@ -536,7 +536,7 @@ def test_verdict_table_counts_apart_and_names_reasons(made_up: Study) -> None:
     assert table.startswith("- fit: ")
     assert "- held out: " in table
     assert "| BF-DM-09 | exclude | unjudged |" in table
-    assert "BF-FUN-03, BF-FUN-04" in table
+    assert "- BF-FUN-03: no simulated fact" in table
     assert all(line.count("|") == 8 for line in table.replace("\\|", "").splitlines() if line.startswith("| "))
 
 

@@ -229,7 +229,9 @@ def replay(
         sets=sets,
         seed=seed,
         trace=label,
-        trace_hash=_with_options(trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None, **(program.row() if program else {})),
+        trace_hash=_with_options(
+            trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None, **(program.row() if program else {})
+        ),
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
     )
