@@ -22,7 +22,7 @@ from retrompi.validate.experiments import jobs, merge, suite
 
 ARCHIVE = "ibm-suite.tar.zst"
 BAD = [n for n in registry.scenario_names() if registry.scenario(n).outcome != "completed"]
-MINE = [n for n in registry.scenario_names() if n.startswith(("mixed-", "late-", "pool-")) and n not in BAD]
+MINE = [n for n in registry.scenario_names() if n.startswith(("mixed-", "late-", "pool-", "start-")) and n not in BAD]
 NT = ("winmpich", "wmpi", "hpvm")
 
 # ---- the recorded suite
@@ -227,6 +227,20 @@ def test_the_startup_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli(["startup", "-m", "wmp"]) == 2
 
 
+def test_a_start_is_a_scenario(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["scenarios", "run", "start-hpvm-six", "--store", str(tmp_path / "runs.db")]) == 0
+    assert "13 steps by hand" in capsys.readouterr().out
+    file = tmp_path / "mine.toml"
+    path = registry.scenario("start-hpvm-six").path
+    assert path is not None
+    file.write_text(path.read_text(encoding="utf-8").replace('"nt-cluster"', '"nt-unix"').replace("starts = 500", "starts = 0"))
+    with pytest.raises(InputError, match="'starts' is not a whole number from 1 on"):
+        load(file)
+    file.write_text(path.read_text(encoding="utf-8").replace('"nt-cluster"', '"nt-unix"').replace("ranks = 6", "ranks = 2"))
+    assert cli(["scenarios", "run", str(file), "--store", str(tmp_path / "runs.db")]) == 1
+    assert "FM converts no data" in capsys.readouterr().err
+
+
 # ---- scenarios
 
 
@@ -257,12 +271,14 @@ def test_the_command_says_how_a_scenario_ended(tmp_path: Any, capsys: pytest.Cap
         ('outcome = "deadlok"', "no outcome 'deadlok'; did you mean 'deadlock'?"),
         ('kills = "rank 1@1s"', "'kills' is not a list"),
         ("kills = [1]", "'kills' is not a list"),
+        ("[start]\nranks = 6\nstarts = 0\n[trace]", "[start] stands in place of [trace]"),
     ],
 )
 def test_a_wrong_scenario_is_told(tmp_path: Any, line: str, says: str) -> None:
     path = registry.scenario("killed-rank-hpvm").path
     assert path is not None
-    text = re.sub(rf"(?m)^{line.split()[0]} = .*$", line, path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    text = text.replace("[trace]", line) if line.startswith("[") else re.sub(rf"(?m)^{line.split()[0]} = .*$", line, text)
     file = tmp_path / "mine.toml"
     file.write_text(text)
     with pytest.raises(InputError) as caught:
