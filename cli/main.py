@@ -19,6 +19,8 @@ COMMANDS = {
     "reproduce": "Replay a paper's study, judge its statements and write the report.",
     "pingpong": "Simulate a PingPong curve: one-way time and bandwidth against message size.",
     "replay": "Replay a time-independent trace on a runtime and a platform.",
+    "nas": "Replay the NAS benchmarks of a study and show their times beside the published ones.",
+    "replicate": "Simulate copying a disk to many machines, in a chain or a tree.",
     "explain": "Show where the time of one message goes, stage by stage.",
     "startup": "Show how a job is started: manual steps, windows, daemons, and how often the start fails.",
     "calibrate": "Fit a model's free parameters to the claims marked for calibration.",

@@ -11,8 +11,8 @@ from typing import Any
 
 from retrompi.platform import Host, Platform
 
-__all__ = ["BLOCK", "bcast", "compiled", "datagram", "direct", "dma", "eager", "one_sided", "pool", "rendezvous", "ring", "stream",
-           "wait"]  # fmt: skip
+__all__ = ["BLOCK", "bcast", "compiled", "curve", "datagram", "direct", "dma", "eager", "one_sided", "pool", "rendezvous", "ring",
+           "stream", "wait"]  # fmt: skip
 
 Row = dict[str, Any]
 NO_LIMIT = 1e18
@@ -35,12 +35,13 @@ _HOP: Row = {
     "hold_unexpected": 0, "space_wait": BLOCK,
     "copies_in": 1.0, "copies_out": 1.0, "ws_message": 0.0, "ws_packet": 2.0, "ws_fixed": 0.0,
     "short_packet": 0.0, "short_until": 0.0, "slots_of_sender": 0, "one_message": 0, "cores": 0, "lines_in": 0, "lines_out": 0,
-    "io": "blocking", "first_read": 0.0, "slots": 0, "pool": 0.0, "prefix": 0.0, "exhausted_aborts": 0,
-    "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "header_write": 0,
+    "io": "blocking", "first_read": 0.0,
+    "slots": 0, "pool": 0.0, "prefix": 0.0, "exhausted_aborts": 0, "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "header_write": 0,
     "credits": 0, "connect": 0.0, "call": 0.0,
     "window": 1, "retries": 0, "timeout": 0.0, "loss": 0.0, "duplicate": 0.0, "reorder": 0.0, "reorder_delay": 0.0,
     "lock": 0, "until_taken": 0, "pack": 0.0, "unpack": 0.0,
     "rate": 0.0, "cpu_driven": 0, "pio_limit": 0, "pio_rate": 1.0, "piece_min": 1, "piece": 1, "pieces": 1, "pin": 0.0, "pin_page": 0.0, "page": 4096,
+    "curve": None,
 }  # fmt: skip
 
 
@@ -91,6 +92,11 @@ def one_sided(*, put_rate: float, get_rate: float, cpu: float, latency: float, p
 def bcast(algorithm: str = "binomial", *, copies_root: float = 0.0, copies_leaf: float = 0.0) -> Row:
     """How a broadcast is made: ``binomial`` tree of messages, ``put_tree``, or ``by_reference`` from one shared buffer."""
     return {"algorithm": algorithm, "copies_root": copies_root, "copies_leaf": copies_leaf}
+
+
+def curve(tables: Row, *, connect: float) -> Row:
+    """A sampled curve in place of a mechanism (`retrompi.fidelity`); ``connect`` is what the first message between two ranks adds (s)."""
+    return _hop("curve", ("rank", "rank"), NO_LIMIT, 0, {"curve": tables, "connect": connect})
 
 
 def eager(low: float = 0, high: float = NO_LIMIT) -> tuple[float, float, str]:

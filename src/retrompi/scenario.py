@@ -12,6 +12,7 @@ expect = "what should come out, written before it was run"
 outcome = "deadlock"                               # how it ends, if not "completed"
 kills = ["proxy on server@0.5s"]                   # processes that somebody ends
 seed = 1
+fidelity = "mechanism"                             # or curve, loggp
 
 [start]                                            # in place of [trace]: only start the job
 ranks = 6
@@ -43,7 +44,7 @@ from retrompi.program import Program
 __all__ = ["Scenario", "load"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
-_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "seed", "start", "trace", "set")
+_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "seed", "fidelity", "start", "trace", "set")
 OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout")
 _FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
 
@@ -64,6 +65,7 @@ class Scenario:
     outcome: str = "completed"
     kills: tuple[str, ...] = ()
     seed: int = 1
+    fidelity: str = "mechanism"
     sets: Mapping[str, str] = field(default_factory=dict)
     generator: str | None = None
     trace: Path | None = None
@@ -86,6 +88,7 @@ class Scenario:
             "platform": self.platform,
             "mode": self.mode,
             "seed": self.seed,
+            "fidelity": self.fidelity,
             "sets": dict(self.sets),
             "generator": self.generator,
             "trace": self.trace.name if self.trace else None,
@@ -113,6 +116,7 @@ class Scenario:
             "outcome": self.outcome,
             "expect": self.expect,
             "seed": self.seed,
+            "fidelity": self.fidelity,
         }
 
 
@@ -160,6 +164,11 @@ def load(path: str | Path) -> Scenario:
     seed = data.get("seed", 1)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise fail("'seed' is not a whole number from 0 on", "seed")
+    from retrompi.fidelity import RUNGS
+
+    fidelity = data.get("fidelity", "mechanism")
+    if fidelity not in RUNGS:
+        raise fail(f"no fidelity '{fidelity}'{nearest(str(fidelity), RUNGS)}", "fidelity")
     sets = data.get("set", {})
     if not isinstance(sets, dict) or not all(isinstance(v, str | int | float) for v in sets.values()):
         raise fail('\'set\' is a table of quoted keys; example: "platform.host.cores" = "2"', "set")
@@ -170,6 +179,7 @@ def load(path: str | Path) -> Scenario:
         outcome=outcome,
         kills=tuple(kills),
         seed=seed,
+        fidelity=fidelity,
         sets={k: str(v) for k, v in sets.items()},
         path=file,
         **(_start(data, fail) if "start" in data else _trace(data.get("trace"), file, fail)),

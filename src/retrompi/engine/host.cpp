@@ -89,7 +89,9 @@ void Thread::signal(bool immediate, bool network) {
     case WaitPolicy::SpinYield:
       if (again) break;
       if (state_ == State::Running) {
+        signalled_ = false;  // up to now it has waited
         host_.pause(*this);
+        signalled_ = true;
         need_ = notice(network);
         want_ = Stage::Poll;
         host_.go(*this);

@@ -117,6 +117,29 @@ HostSpec host(const py::dict& d) {
   return h;
 }
 
+std::shared_ptr<const CurveSet> curve_set(const py::object& o) {
+  Reader r(o.cast<py::dict>(), "curve");
+  auto set = std::make_shared<CurveSet>();
+  set->classes = r.get("classes").cast<std::vector<size_t>>();
+  set->of = r.get("of").cast<std::vector<std::vector<int32_t>>>();
+  set->rank_ports = r.text("ports") == "rank";
+  for (const auto& [rows, limit, reason] :
+       r.get("tables").cast<std::vector<std::tuple<std::vector<std::array<int64_t, 7>>, std::optional<int64_t>, std::string>>>()) {
+    CurveTable table;
+    table.limit = limit.value_or(INT64_MAX);
+    table.reason = reason;
+    for (const auto& p : rows) {
+      if (p[0] < 0 || (!table.points.empty() && p[0] <= table.points.back().size)) throw ConfigError("curve: sizes must rise from 0 on");
+      if (std::any_of(p.begin(), p.end(), [](int64_t v) { return v < 0; })) throw ConfigError("curve: a time is negative");
+      table.points.push_back({p[0], p[1], p[2], p[3], p[4], p[5], p[6]});
+    }
+    if (table.points.empty()) throw ConfigError("curve: a table has no points");
+    set->tables.push_back(std::move(table));
+  }
+  r.end();
+  return set;
+}
+
 HopSpec hop(const py::dict& d) {
   Reader r(d, "hop");
   HopSpec h;
@@ -131,8 +154,10 @@ HopSpec hop(const py::dict& d) {
     h.medium = Medium::Datagram;
   else if (m == "dma")
     h.medium = Medium::Dma;
+  else if (m == "curve")
+    h.medium = Medium::Curve;
   else
-    throw ConfigError("unknown medium '" + m + "'; valid: datagram, dma, pool, ring, stream");
+    throw ConfigError("unknown medium '" + m + "'; valid: curve, datagram, dma, pool, ring, stream");
   h.from = r.text("from");
   h.to = r.text("to");
   h.packet = r.integer("packet");
@@ -197,6 +222,8 @@ HopSpec hop(const py::dict& d) {
   h.pin = r.ps("pin");
   h.pin_page = r.ps("pin_page");
   h.page = r.integer("page");
+  const py::object curve = r.get("curve");
+  if (h.medium == Medium::Curve) h.curve = curve_set(curve);
   r.end();
   if (h.io != SocketIo::Blocking && h.first_read < 1) throw ConfigError("a socket that does not wait needs a first read of at least 1 B");
   return h;

@@ -19,7 +19,10 @@ class Builder {
       w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h));
     }
     w_.wire = std::make_unique<Wire>(w_.loop, w_.anatomy);
-    if (w_.hosts.size() > 1) {
+    // Curves need no wire, one-sided operations do at every fidelity.
+    const bool wired =
+        c_.rma_remote.there || std::any_of(c_.remote.begin(), c_.remote.end(), [](const HopSpec& h) { return h.medium != Medium::Curve; });
+    if (w_.hosts.size() > 1 && wired) {
       w_.wire->build(c_.positions, c_.link);
       w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu);
     }
@@ -47,7 +50,9 @@ class Builder {
       for (size_t b = 0; b < n; ++b)
         if (a != b) connect(*job_.ranks[a], *job_.ranks[b]);
     for (auto& [key, chan] : chans_) {
-      if (std::get<0>(key)->medium != Medium::Stream) continue;
+      const Medium medium = std::get<0>(key)->medium;
+      if (medium == Medium::Curve) join_curves(*chan, *chans_.at({std::get<0>(key), &chan->to, &chan->from}));
+      if (medium != Medium::Stream) continue;
       const auto back = streams_.find({&chan->to, &chan->from});
       if (back != streams_.end()) join_streams(*chan, *back->second);
     }
@@ -108,6 +113,9 @@ class Builder {
       case Medium::Datagram:
         slot = make_datagram_chan(w_, h, x, y);
         break;
+      case Medium::Curve:
+        slot = make_curve_chan(w_, h, x, y, ports_);
+        break;
       case Medium::Dma:
         slot = make_dma_chan(w_, h, x, y);
         break;
@@ -124,6 +132,7 @@ class Builder {
   std::map<std::pair<const Proc*, const Proc*>, Chan*> streams_;
   std::map<size_t, std::shared_ptr<void>> pools_;
   std::map<RingKey, std::shared_ptr<void>> rings_;
+  std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>> ports_;
 };
 
 void check(const SimConfig& c, const Trace& t) {

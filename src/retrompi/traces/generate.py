@@ -211,7 +211,9 @@ GENERATORS: dict[str, Generator] = {
     "osu_latency": Generator(osu.latency, parts=2),
     "osu_bandwidth": Generator(osu.bandwidth, rule="the bytes of one message in the time of one of a window"),
     "overlap": Generator(
-        osu.overlap, counted=lambda size, a: 2 * size * int(a.get("messages", osu.MESSAGES)), rule="the bytes of the messages of both directions"
+        osu.overlap,
+        counted=lambda size, a: 2 * size * int(a.get("messages", osu.MESSAGES)),
+        rule="the bytes of the messages of both directions",
     ),
     "ring": Generator(ring, counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks it passes"),
     "halo2d": Generator(halo2d),
