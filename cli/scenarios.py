@@ -75,7 +75,7 @@ def run_scenario(
 ) -> None:
     """Run SCENARIO (a name or a TOML file) and print its curve, or its ranks for a trace."""
     from retrompi import experiment, registry
-    from retrompi.cli import pingpong, replay
+    from retrompi.cli import pingpong, replay, startup
 
     s = registry.scenario(scenario)
     store_ = open_for(ctx, store)
@@ -86,9 +86,11 @@ def run_scenario(
             click.echo(f"expected: {s.expect}")
         if s.program.section:
             click.echo(replay.timed(store_.run(found.run_id)["facts"].get("section")))
-    columns = pingpong.COLUMNS if found.rows and "size_B" in found.rows[0] else replay.COLUMNS
+    columns = startup.COLUMNS if s.start else pingpong.COLUMNS if found.rows and "size_B" in found.rows[0] else replay.COLUMNS
     emit(found.rows, columns, as_json=as_json, as_csv=as_csv, empty="no rank ran")
     run = store_.run(found.run_id)
+    if s.start and not (as_json or as_csv):
+        click.echo("\n" + startup.summary(run["facts"]["startup"]))
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
     if run["outcome"] != "completed":
         for line in replay.why(run):
