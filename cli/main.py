@@ -20,6 +20,7 @@ COMMANDS = {
     "pingpong": "Simulate a PingPong curve: one-way time and bandwidth against message size.",
     "replay": "Replay a time-independent trace on a runtime and a platform.",
     "explain": "Show where the time of one message goes, stage by stage.",
+    "fidelity": "Show a PingPong or a trace at every rung of the fidelity ladder, and their spread.",
     "calibrate": "Fit a model's free parameters to the claims marked for calibration.",
     "validate": "Judge the published statements against simulated points.",
     "models": "List the runtime models or show one with its parameters and sources.",

@@ -9,6 +9,7 @@ import click
 from retrompi.cli.options import (
     csv_option,
     debug_option,
+    fidelity_option,
     fresh_option,
     json_option,
     mode_option,
@@ -18,6 +19,7 @@ from retrompi.cli.options import (
     seed_option,
     set_option,
     store_option,
+    warn,
 )
 from retrompi.cli.output import Column, emit, note, print_json, time_column
 from retrompi.units import format_bytes, format_time, parse
@@ -54,6 +56,7 @@ COLUMNS = (
 @click.option("--limit", metavar="TIME", help="End the job after so much simulated time, e.g. 10s (outcome timeout).")
 @click.option("--startup", is_flag=True, help="Start the job first as the runtime did; that may fail.")
 @set_option
+@fidelity_option
 @seed_option
 @fresh_option
 @json_option
@@ -73,6 +76,7 @@ def command(
     limit: str | None,
     startup: bool,
     sets: tuple[str, ...],
+    fidelity: str,
     seed: int,
     fresh: bool,
     as_json: bool,
@@ -88,9 +92,11 @@ def command(
 
     registry.model(model), registry.platform(platform).placement(mode)
     from retrompi import traces
+    from retrompi.calibrated import outside_of_trace
 
     read = traces.read(trace, np=ranks, undefined_source=undefined_source, partial=partial)
     store_ = open_for(ctx, store)
+    warnings = warn(outside_of_trace(model, platform, read, sets=sets), model)
     found = experiment.replay(
         store_,
         read,
@@ -102,12 +108,13 @@ def command(
         seed=seed,
         limit_s=None if limit is None else parse(limit, "s"),
         with_startup=startup,
+        fidelity=fidelity,
         fresh=fresh,
     )
     run = store_.run(found.run_id)
     keys = [c.key for c in COLUMNS]
     if as_json and not as_csv:
-        print_json({**{k: run[k] for k in KEYS}, "per_rank": [{k: row.get(k) for k in keys} for row in found.rows]})
+        print_json({**{k: run[k] for k in KEYS}, "warnings": warnings, "per_rank": [{k: row.get(k) for k in keys} for row in found.rows]})
     else:
         if not as_csv:
             click.echo(_headline(run))

@@ -12,6 +12,7 @@ from retrompi.cli.options import (
     json_option,
     open_for,
     store_option,
+    warn,
 )
 from retrompi.cli.output import Column, emit, note
 
@@ -23,7 +24,7 @@ LIST = (
     Column("overrides", "overrides"),
     Column("reproduces", "reproduces"),
 )
-KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "expect", "seed")
+KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "expect", "seed", "fidelity")
 
 
 @click.group()
@@ -74,7 +75,8 @@ def run_scenario(
     ctx: click.Context, scenario: str, fresh: bool, as_json: bool, as_csv: bool, store: str | None
 ) -> None:
     """Run SCENARIO (a name or a TOML file) and print its curve, or its ranks for a trace."""
-    from retrompi import experiment, registry
+    from retrompi import experiment, registry, traces
+    from retrompi.calibrated import outside, outside_of_trace
     from retrompi.cli import pingpong, replay
 
     s = registry.scenario(scenario)
@@ -84,9 +86,16 @@ def run_scenario(
         click.echo(f"{s.name}: {s.title}")
         if s.expect:
             click.echo(f"expected: {s.expect}")
-    columns = pingpong.COLUMNS if s.trace is None else replay.COLUMNS
-    emit(found.rows, columns, as_json=as_json, as_csv=as_csv)
     run = store_.run(found.run_id)
+    if s.trace is None:
+        sizes = [row["size_B"] for row in found.rows]
+        warnings = warn(outside(s.model, s.platform, sizes=sizes, ranks=run["ranks"], sets=s.sets), s.model)
+        pingpong.emit_curve(found.rows, warnings, as_json, as_csv)
+    else:
+        warnings = warn(outside_of_trace(s.model, s.platform, traces.read(s.trace, np=s.np), sets=s.sets), s.model)
+        keys = [c.key for c in replay.COLUMNS]
+        rows = [{**row, "warnings": warnings} for row in found.rows]
+        emit(rows, replay.COLUMNS, as_json=as_json, as_csv=as_csv, keys=[*keys, "warnings"] if as_json else keys)
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
     if run["outcome"] != "completed":
         click.echo(f"outcome {run['outcome']}: {run['detail']}", err=True)

@@ -172,6 +172,8 @@ class LogGP:
 
 
 PS = 1e-12
+TCP_IP = 40
+"""Bytes of a frame that are headers of TCP and IP."""
 
 
 def _ps(seconds: float) -> int:
@@ -263,6 +265,18 @@ def _numbers(p: Point) -> tuple[int, ...]:
 # -- the engine's rows -----------------------------------------------------------------------------------------------------
 
 
+def _wire(room: Platform, p: Point, answer: Point) -> int:
+    """How long a message keeps a hub, which carries one frame at a time, from everybody else; 0 on any other link.
+
+    At most until the answer of a PingPong sets out: what was sampled has the wire in it.
+    """
+    link = room.link
+    if link.kind != "hub":
+        return 0
+    frames = p.size / (link.mtu - TCP_IP) + 1
+    return min(_ps((p.size + frames * link.frame_overhead) / link.bandwidth), p.transit + p.recv + answer.send)
+
+
 def lowered(
     compiled: Row, fidelity: str, model: str, platform: str, room: Platform, placement: Sequence[int], sets: Sets, seed: int
 ) -> tuple[Row, list[str]]:
@@ -287,7 +301,10 @@ def lowered(
         for (x, y), points in (((b, a), sample.back), ((a, b), sample.there)):
             table = points if fidelity == "curve" else _lines(points, asks)
             of[pair.same][x][y] = len(tables[pair.same])
-            tables[pair.same].append(([_numbers(p) for p in table], sample.limit, sample.reason))
+            answers = sample.there if points is sample.back else sample.back
+            busy = [0] * len(table) if pair.same or fidelity == "loggp" else [_wire(room, p, a) for p, a in zip(points, answers, strict=True)]
+            numbers = [(*_numbers(p), wire) for p, wire in zip(table, busy, strict=True)]
+            tables[pair.same].append((numbers, sample.limit, sample.reason))
         notes += [n for n in sample.notes if n not in notes]
 
     def hops(same: bool) -> list[Row]:
