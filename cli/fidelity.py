@@ -20,6 +20,7 @@ from retrompi.cli.options import (
 )
 from retrompi.cli.output import Column, emit, time_column
 from retrompi.errors import UsageError
+from retrompi.rows import NO_LIMIT
 from retrompi.units import format_bytes, format_time, parse_sizes
 
 CURVE = (
@@ -96,6 +97,7 @@ def command(
     if not (as_json or as_csv):
         click.echo("")
         for p in fidelity.loggp(model, platform, registry.platform(platform).placement(mode), sets, seed):
-            part = "all messages" if p.low == 0 and p.high > 1e17 else f"from {format_bytes(int(p.low))}" if p.low else f"below {format_bytes(int(p.high))}"
+            below = "all messages" if p.high >= NO_LIMIT else f"below {format_bytes(int(p.high))}"
+            part = f"from {format_bytes(int(p.low))} on" if p.low else below
             rate = f"{1e-6 / p.G:.4g} MB/s" if p.G > 0 else "no limit"
             click.echo(f"LogGP, {part}: L {format_time(p.L)}, o {format_time(p.o)}, g {format_time(p.g)}, 1/G {rate}")

@@ -79,5 +79,6 @@ def command(
     found = experiment.pingpong(
         open_for(ctx, store), model, platform, mode, wanted, sets=sets, seed=seed, reps=reps, fresh=fresh, fidelity=fidelity
     )
-    emit_curve(found.rows, warn(outside(model, platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=sets), model), as_json, as_csv)
+    beyond = outside(model, platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=sets)
+    emit_curve(found.rows, warn(beyond, model), as_json, as_csv)
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))

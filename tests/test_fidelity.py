@@ -31,7 +31,12 @@ def _range(name: str) -> calibrated.Range:
     return known
 
 
-HOMES = [(name, platform, mode) for name in BASES for platform in (MODELS[name].calibrated or _range(BASES[0])).platforms for mode in simulate.MODES]
+HOMES = [
+    (name, platform, mode)
+    for name in BASES
+    for platform in (MODELS[name].calibrated or _range(BASES[0])).platforms
+    for mode in simulate.MODES
+]
 
 
 @pytest.mark.parametrize("rung", LOWER)
@@ -41,8 +46,14 @@ def test_every_model_and_rival_carries_messages_at_every_rung(name: str, rung: s
     # Sizes fall and buffers fit exactly: a message that overtakes is too long for the buffer it meets.
     falling = sorted(sizes, reverse=True)
     trace = job(
-        "; ".join(f"send 1 0 {n} 6; recv 1 0 {n} 6" for n in sizes) + "; " + "; ".join(f"isend 1 3 {n} 6" for n in reversed(falling)) + "; waitall 5; barrier",
-        "; ".join(f"recv 0 0 {n} 6; send 0 0 {n} 6" for n in sizes) + "; " + "; ".join(f"recv 0 3 {n} 6" for n in reversed(falling)) + "; barrier",
+        "; ".join(f"send 1 0 {n} 6; recv 1 0 {n} 6" for n in sizes)
+        + "; "
+        + "; ".join(f"isend 1 3 {n} 6" for n in reversed(falling))
+        + "; waitall 5; barrier",
+        "; ".join(f"recv 0 0 {n} 6; send 0 0 {n} 6" for n in sizes)
+        + "; "
+        + "; ".join(f"recv 0 3 {n} 6" for n in reversed(falling))
+        + "; barrier",
     )
     for platform in _range(name).platforms:
         for mode in simulate.MODES:
@@ -92,7 +103,9 @@ def test_points_are_times_and_leave_a_pingpong_undisturbed(name: str, platform: 
 @pytest.mark.parametrize("name", BASES)
 def test_same_seed_same_result(name: str) -> None:
     platform = _range(name).platforms[0]
-    trace = job("send 1 0 9000 6; recv 1 1 20 6; sendRecv 70000 1 70000 1 6 6", "recv 0 0 9000 6; send 0 1 20 6; sendRecv 70000 0 70000 0 6 6")
+    trace = job(
+        "send 1 0 9000 6; recv 1 1 20 6; sendRecv 70000 1 70000 1 6 6", "recv 0 0 9000 6; send 0 1 20 6; sendRecv 70000 0 70000 0 6 6"
+    )
     for rung in LOWER:
         a, b = (run(trace, name, "distributed", platform=platform, fidelity=rung) for _ in range(2))
         assert (a.time_ps, a.per_rank, a.events) == (b.time_ps, b.per_rank, b.events)
@@ -139,7 +152,9 @@ def test_a_hub_carries_one_message_at_a_time() -> None:
         sends = "; ".join("isend {0} 0 65536 6" for _ in range(4)) + "; waitall 4"
         receives = "; ".join("irecv {0} 0 65536 6" for _ in range(4)) + "; waitall 4"
         trace = job(sends.format(2), sends.format(3), receives.format(0), receives.format(1))
-        return completed(trace, "mpibip", [0, 1, 2, 3], platform="nt-cluster", sets=[f"platform.link.kind={platform_kind}"], fidelity="curve").time_s
+        return completed(
+            trace, "mpibip", [0, 1, 2, 3], platform="nt-cluster", sets=[f"platform.link.kind={platform_kind}"], fidelity="curve"
+        ).time_s
 
     assert time("hub") > 1.6 * time("switch")
 
@@ -189,7 +204,10 @@ def test_loggp_finds_the_parameters_of_a_loggp_curve(L: int, o: int, per_byte: i
 @given(times=st.lists(st.integers(1, 10**12), min_size=2, max_size=24))
 @settings(max_examples=60, deadline=None)
 def test_loggp_of_any_curve_is_physical(times: list[int]) -> None:
-    points = [Point(s, t // 4, t - t // 4 - t // 8, t // 8, t // 2, t // 3, t // 4) for s, t in zip((0, *(1 << k for k in range(23))), times, strict=False)]
+    points = [
+        Point(s, t // 4, t - t // 4 - t // 8, t // 8, t // 2, t // 3, t // 4)
+        for s, t in zip((0, *(1 << k for k in range(23))), times, strict=False)
+    ]
     for part in fidelity.fit(points):
         assert min(part.L, part.o, part.g, part.G) >= 0
         assert part.g <= part.L + 2 * part.o + 1e-15
@@ -260,7 +278,7 @@ def test_every_model_states_the_range_it_is_calibrated_in() -> None:
     assert calibrated.outside("hpvm", "nt-pair", sets=["platform.host.cores=2"]) == []
     with pytest.raises(ValueError, match="source"):
         calibrated.Range(("0 B", "1 B"), (1, 2), ("nt-pair",), "somewhere")
-    assert rows.NO_LIMIT > _range("wmpi").bytes[1]
+    assert _range("wmpi").bytes[1] < rows.NO_LIMIT
 
 
 def test_scenarios_and_their_hash_know_the_rung(tmp_path: Path) -> None:

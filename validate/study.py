@@ -158,8 +158,8 @@ def run_paper(
 ) -> Study:
     """Replay a study: what the store has is used, the rest simulated (everything, if ``fresh``), ``workers`` jobs at a time.
 
-    The verdicts are stored unless ``keep`` is False, as for a page drawn again, or the ``fidelity`` is below mechanism. Raises UsageError for an unknown paper,
-    and what a failing simulation raises; what was simulated before that stays stored.
+    The verdicts are stored unless ``keep`` is False, as for a page drawn again, or ``fidelity`` is below mechanism. Raises
+    UsageError for an unknown paper, and what a failing simulation raises; what was simulated before that stays stored.
     """
     plan = replace(setup(paper), fidelity=fidelity)
     work = [job for kind in plan.experiments for job in jobs(kind, plan, store, fresh)]

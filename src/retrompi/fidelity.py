@@ -72,7 +72,11 @@ def _pairs(classes: Sequence[int], placement: Sequence[int]) -> list[Pair]:
         ranks[host] = ranks.get(host, 0) + 1
         if host not in members.setdefault(cls, []):
             members[cls].append(host)
-    found = [Pair((c, c), (h, h)) for c, hosts in members.items() for h in [next((h for h in hosts if ranks[h] > 1), None)] if h is not None]
+    found = []
+    for c, hosts in members.items():
+        shared = next((h for h in hosts if ranks[h] > 1), None)
+        if shared is not None:
+            found.append(Pair((c, c), (shared, shared)))
     for a, hosts in members.items():
         if len(hosts) > 1:
             found.append(Pair((a, a), (hosts[0], hosts[1])))
@@ -91,7 +95,6 @@ def _sample(
     model: str, platform: str, room: Platform, pair: Pair, sets: Sets, seed: int, store: Store | None = None, fresh: bool = False
 ) -> Sample:
     """The sample of a pair kind: from this process, from the store, or measured now."""
-    from retrompi import simulate
     from retrompi.store.identity import run_spec, sha256_json
 
     spec = run_spec(
@@ -123,7 +126,8 @@ def _measured(model: str, platform: str, room: Platform, pair: Pair, sets: Sets,
         return simulate.run(model, platform, trace, mode=[pair.hosts[s] for s in sides], sets=sets, seed=seed, idle_sets=True)
 
     compiled, _, _ = simulate.compile_model(model, platform, list(pair.hosts), 2, sets, idle_sets=True)
-    hops, protocol = (compiled[f"{'' if key == 'hops' else 'protocol_'}{'same' if pair.same else 'remote'}"] for key in ("hops", "protocol"))
+    where = "same" if pair.same else "remote"
+    hops, protocol = compiled[where], compiled[f"protocol_{where}"]
     a, b = (room.hosts[h] for h in pair.hosts)
     cores = int(a.cores) // 2 if pair.same else int(min(a.cores, b.cores))
     return sampling.measure(
@@ -302,7 +306,9 @@ def lowered(
             table = points if fidelity == "curve" else _lines(points, asks)
             of[pair.same][x][y] = len(tables[pair.same])
             answers = sample.there if points is sample.back else sample.back
-            busy = [0] * len(table) if pair.same or fidelity == "loggp" else [_wire(room, p, a) for p, a in zip(points, answers, strict=True)]
+            busy = [0] * len(table)
+            if fidelity == "curve" and not pair.same:
+                busy = [_wire(room, p, a) for p, a in zip(points, answers, strict=True)]
             numbers = [(*_numbers(p), wire) for p, wire in zip(table, busy, strict=True)]
             tables[pair.same].append((numbers, sample.limit, sample.reason))
         notes += [n for n in sample.notes if n not in notes]

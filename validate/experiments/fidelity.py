@@ -19,10 +19,10 @@ REPETITIONS = 20
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Of rows of `retrompi.fidelity.spread`: the largest distance of curve and loggp from the mechanism (a share), the spreads, the rows."""
+    """Of rows of `retrompi.fidelity.spread`: how far curve and loggp are off the mechanism at most (a share), the spreads, the rows."""
 
     def distance(rung: str) -> float:
-        return max(abs(r[f"{rung}_us"] / r["mechanism_us"] - 1) for r in rows)
+        return max(abs(float(r[f"{rung}_us"]) / float(r["mechanism_us"]) - 1) for r in rows)
 
     spreads = [float(r["spread"]) for r in rows]
     return {

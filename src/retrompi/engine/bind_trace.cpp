@@ -167,7 +167,8 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
           "unsupported", [](const Trace &t) { return rows(t, t.refused); },
           "Lines that cannot be simulated: (file, line, action, reason), at most 1000.")
       .def("info", &info,
-           "Totals: ranks, actions, calls by name, sends, bytes_sent, collectives, largest_B (the longest message or contribution), compute_flops, sleep_s, refused, warnings, memory_B, "
+           "Totals: ranks, actions, calls by name, sends, bytes_sent, collectives, largest_B (the longest message or contribution), compute_flops, "
+           "sleep_s, refused, warnings, memory_B, "
            "files.")
       .def(
           "to_ti", [](const Trace &t, size_t rank, bool shared) { return t.to_ti(checked_rank(t, rank), shared); }, py::arg("rank"),

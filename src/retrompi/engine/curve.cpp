@@ -103,10 +103,18 @@ CurvePoint CurveTable::at(int64_t size) const {
   const CurvePoint &a = *(hi - 1), &b = *hi;
   const double x = static_cast<double>(size - a.size) / static_cast<double>(b.size - a.size);
   auto mix = [x](Ps u, Ps v) { return std::max<Ps>(0, u + static_cast<Ps>(std::floor(x * static_cast<double>(v - u) + 0.5))); };
-  return {size, mix(a.send, b.send), mix(a.transit, b.transit), mix(a.recv, b.recv), mix(a.gap, b.gap), mix(a.port, b.port), mix(a.both, b.both), mix(a.wire, b.wire)};
+  return {size,
+          mix(a.send, b.send),
+          mix(a.transit, b.transit),
+          mix(a.recv, b.recv),
+          mix(a.gap, b.gap),
+          mix(a.port, b.port),
+          mix(a.both, b.both),
+          mix(a.wire, b.wire)};
 }
 
-std::unique_ptr<Chan> make_curve_chan(World& w, const HopSpec& s, Proc& a, Proc& b, std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>>& ports) {
+std::unique_ptr<Chan> make_curve_chan(World& w, const HopSpec& s, Proc& a, Proc& b,
+                                      std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>>& ports) {
   const CurveSet& set = *s.curve;
   const auto &x = dynamic_cast<Rank&>(a), &y = dynamic_cast<Rank&>(b);
   auto port = [&](int64_t key) {

@@ -98,13 +98,13 @@ struct HopSpec {
   double loss = 0, duplicate = 0, reorder = 0;
   Ps reorder_delay = 0;
   std::shared_ptr<const CurveSet> curve;  // Curve
-  bool lock = false;            // Pool, Ring: copies in and out are made one at a time on a host
-  bool until_taken = false;     // Pool, Ring: a sender waits until its packet has been copied out
-  double pack = 0, unpack = 0;  // copies in the process's own memory before and after those, outside the lock
-  double rate = 0;              // Dma: bytes per second out of the sender's memory; 0: the card's
-  bool cpu_driven = false;      // Dma: the processor moves the data itself
-  int64_t pio_limit = 0;        // Dma: messages up to this size are written to the card by the processor
-  double pio_rate = 1;          // bytes per second of that
+  bool lock = false;                      // Pool, Ring: copies in and out are made one at a time on a host
+  bool until_taken = false;               // Pool, Ring: a sender waits until its packet has been copied out
+  double pack = 0, unpack = 0;            // copies in the process's own memory before and after those, outside the lock
+  double rate = 0;                        // Dma: bytes per second out of the sender's memory; 0: the card's
+  bool cpu_driven = false;                // Dma: the processor moves the data itself
+  int64_t pio_limit = 0;                  // Dma: messages up to this size are written to the card by the processor
+  double pio_rate = 1;                    // bytes per second of that
   // Dma: what must have crossed one stage before the next one starts: a message is cut into so many pieces, within these sizes
   int64_t piece_min = 1, piece = 1, pieces = 1;
   Ps pin = 0, pin_page = 0;  // Dma: making memory known to the card, by call and by page; rendezvous messages only
@@ -237,7 +237,8 @@ std::unique_ptr<Chan> make_stream_chan(World&, const HopSpec&, Proc&, Proc&);
 void join_streams(Chan& a, Chan& b);  // the two directions of one connection
 std::unique_ptr<Chan> make_datagram_chan(World&, const HopSpec&, Proc&, Proc&);
 std::unique_ptr<Chan> make_dma_chan(World&, const HopSpec&, Proc&, Proc&);
-std::unique_ptr<Chan> make_curve_chan(World&, const HopSpec&, Proc&, Proc&, std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>>& ports);
+std::unique_ptr<Chan> make_curve_chan(World&, const HopSpec&, Proc&, Proc&,
+                                      std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>>& ports);
 void join_curves(Chan& a, Chan& b);
 
 /// Frames between hosts: card, cable, card. One frame at a time crosses a card's bus.

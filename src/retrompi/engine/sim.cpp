@@ -19,7 +19,8 @@ class Builder {
     }
     w_.wire = std::make_unique<Wire>(w_.loop, w_.anatomy);
     // Curves need no wire, one-sided operations do at every fidelity.
-    const bool wired = c_.rma_remote.there || std::any_of(c_.remote.begin(), c_.remote.end(), [](const HopSpec& h) { return h.medium != Medium::Curve; });
+    const bool wired =
+        c_.rma_remote.there || std::any_of(c_.remote.begin(), c_.remote.end(), [](const HopSpec& h) { return h.medium != Medium::Curve; });
     if (w_.hosts.size() > 1 && wired) {
       w_.wire->build(c_.positions, c_.link);
       w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu);

@@ -12,7 +12,7 @@ from retrompi._engine import Trace
 from retrompi.errors import UsageError
 from retrompi.traces.generate import GENERATORS, Generator
 
-__all__ = ["broadcasts", "get_one_way", "halves", "one_way", "one_sided_halves", "put_one_way"]
+__all__ = ["broadcasts", "get_one_way", "halves", "one_sided_halves", "one_way", "put_one_way"]
 
 Sizes = Sequence[int]
 
