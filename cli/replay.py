@@ -53,8 +53,18 @@ COLUMNS = (
     help="What a receive from -333 is: SMPI writes it for a wildcard and for MPI_PROC_NULL.",
 )
 @click.option("--partial", is_flag=True, help="Accept ranks that are cut before finalize.")
+@click.option("--section", metavar="FIRST-LAST|A..B", help="Time this part: lines of rank 0, or between two of its marks.")
+@click.option("--compute", metavar="TIME", help="Scale the computation so that the section's, all ranks together, takes so long.")
+@click.option("--memory-share", type=click.FloatRange(0, 1), default=0.0, help="Share of the computation spent on the memory bus.")
 @click.option("--limit", metavar="TIME", help="End the job after so much simulated time, e.g. 10s (outcome timeout).")
 @click.option("--startup", is_flag=True, help="Start the job first as the runtime did; that may fail.")
+@click.option(
+    "--kill",
+    "kills",
+    multiple=True,
+    metavar="PROCESS@TIME",
+    help="End a process at a simulated time, e.g. 'proxy on server@0.5s', 'daemon on n1@1s', 'rank 3@2s'.",
+)
 @set_option
 @fidelity_option
 @seed_option
@@ -73,8 +83,12 @@ def command(
     ranks: int | None,
     undefined_source: Literal["refuse", "any", "null"],
     partial: bool,
+    section: str | None,
+    compute: str | None,
+    memory_share: float,
     limit: str | None,
     startup: bool,
+    kills: tuple[str, ...],
     sets: tuple[str, ...],
     fidelity: str,
     seed: int,
@@ -86,14 +100,17 @@ def command(
     """Replay a time-independent trace on a runtime and a platform.
 
     TRACE is a file, an index of files or a folder, plain or compressed. Ends with exit code 1 when the job did
-    not complete; a deadlock names who waits for whom on which line.
+    not complete; a deadlock names who waits for whom on which line. Published times are often those of a benchmark's
+    timed part: --section measures it, and --compute sets how long it computes on the machine that is simulated.
     """
     from retrompi import experiment, registry
 
     registry.model(model), registry.platform(platform).placement(mode)
     from retrompi import traces
     from retrompi.calibrated import outside_of_trace
+    from retrompi.program import Program
 
+    program = Program(section, None if compute is None else parse(compute, "s"), memory_share)
     read = traces.read(trace, np=ranks, undefined_source=undefined_source, partial=partial)
     store_ = open_for(ctx, store)
     warnings = warn(outside_of_trace(model, platform, read, sets=sets), model)
@@ -109,18 +126,23 @@ def command(
         limit_s=None if limit is None else parse(limit, "s"),
         with_startup=startup,
         fidelity=fidelity,
+        kills=kills,
+        program=program,
         fresh=fresh,
     )
     run = store_.run(found.run_id)
     keys = [c.key for c in COLUMNS]
     if as_json and not as_csv:
-        print_json({**{k: run[k] for k in KEYS}, "warnings": warnings, "per_rank": [{k: row.get(k) for k in keys} for row in found.rows]})
+        timed = {"section": run["facts"].get("section")} if section else {}
+        rows = [{k: row.get(k) for k in keys} for row in found.rows]
+        print_json({**{k: run[k] for k in KEYS}, **timed, "warnings": warnings, "per_rank": rows})
     else:
         if not as_csv:
             click.echo(_headline(run))
+            click.echo(_timed(run["facts"].get("section"))) if section else None
         emit(found.rows, COLUMNS, as_json=as_json, as_csv=as_csv, empty="no rank ran")
     if run["outcome"] != "completed":
-        for line in _why(run):
+        for line in why(run):
             click.echo(line, err=True)
         ctx.exit(1)
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
@@ -133,7 +155,14 @@ def _headline(run: dict[str, Any]) -> str:
     return f"{run['outcome']}{took}: {counts}, {moved} (simulated in {format_time(run['wall_s'])})"
 
 
-def _why(run: dict[str, Any]) -> list[str]:
+def _timed(section: dict[str, Any] | None) -> str:
+    if section is None:
+        return "the section was not reached"
+    begin, end, took = (format_time(section[k]) for k in ("begin_s", "end_s", "seconds"))
+    return f"section {section['section']}: {took} ({begin} to {end})"
+
+
+def why(run: dict[str, Any]) -> list[str]:
     """One line for the outcome and one for every rank that waits."""
     lines = [f"outcome {run['outcome']}: {run['detail'] or 'no detail'}"]
     for wait in run["facts"].get("waits", []):

@@ -24,7 +24,7 @@ LIST = (
     Column("overrides", "overrides"),
     Column("reproduces", "reproduces"),
 )
-KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "expect", "seed", "fidelity")
+KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "kills", "outcome", "expect", "seed", "fidelity")
 
 
 @click.group()
@@ -76,7 +76,7 @@ def run_scenario(
 ) -> None:
     """Run SCENARIO (a name or a TOML file) and print its curve, or its ranks for a trace."""
     from retrompi import experiment, registry, traces
-    from retrompi.calibrated import outside, outside_of_trace
+    from retrompi.calibrated import outside
     from retrompi.cli import pingpong, replay
 
     s = registry.scenario(scenario)
@@ -87,16 +87,18 @@ def run_scenario(
         if s.expect:
             click.echo(f"expected: {s.expect}")
     run = store_.run(found.run_id)
-    if s.trace is None:
+    if found.rows and "size_B" in found.rows[0]:
         sizes = [row["size_B"] for row in found.rows]
         warnings = warn(outside(s.model, s.platform, sizes=sizes, ranks=run["ranks"], sets=s.sets), s.model)
         pingpong.emit_curve(found.rows, warnings, as_json, as_csv)
     else:
-        warnings = warn(outside_of_trace(s.model, s.platform, traces.read(s.trace, np=s.np), sets=s.sets), s.model)
+        largest = [traces.read(s.trace, np=s.np).info()["largest_B"]] if s.trace else []
+        warnings = warn(outside(s.model, s.platform, sizes=largest, ranks=run["ranks"], sets=s.sets), s.model)
         keys = [c.key for c in replay.COLUMNS]
         rows = [{**row, "warnings": warnings} for row in found.rows]
-        emit(rows, replay.COLUMNS, as_json=as_json, as_csv=as_csv, keys=[*keys, "warnings"] if as_json else keys)
+        emit(rows, replay.COLUMNS, as_json=as_json, as_csv=as_csv, keys=[*keys, "warnings"] if as_json else keys, empty="no rank ran")
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
     if run["outcome"] != "completed":
-        click.echo(f"outcome {run['outcome']}: {run['detail']}", err=True)
+        for line in replay.why(run):
+            click.echo(line, err=True)
         ctx.exit(1)

@@ -85,7 +85,7 @@ def test_a_curve_is_straight_between_its_points_and_goes_on_beyond(name: str, pl
 def _points(name: str, platform: str, mode: str) -> list[tuple[Point, ...]]:
     """The points both ways, as sampled for the first two ranks."""
     _, room, placement = simulate.compile_model(name, platform, mode, 2)
-    pair = fidelity._pairs(fidelity._classes(room, placement), placement)[0]
+    pair = fidelity._pairs(fidelity._classes(placement, room), placement, room)[0]
     sample = fidelity._sample(name, platform, room, pair, (), 1)
     return [sample.there, sample.back]
 

@@ -97,7 +97,8 @@ FACTS: dict[str, Any] = {
     "processes": 2,
     "parameters": {"wmpi": {"packet": 131072.0}},
     "pool": {"wmpi": {"needed_B": 12e6}},
-    "killed": {"winmpich": {"outcome": "deadlock"}},
+    "suite": {"wmpi": {"default": {"shared": {"failed": 3}}, "raised_15": {"shared": {"failed": 0}}}},
+    "killed": {"winmpich": {"outcome": "deadlock", "messages_to_owner": 0}},
     "startup": {
         "winmpich": {"failure_rate": 0.334, "windows": 4},
         "hpvm": {"daemons": 3, "manual_steps_per_job": 5},
@@ -108,7 +109,8 @@ WRONG: dict[str, Any] = {
     "processes": 2,
     "parameters": {"wmpi": {"packet": 65536.0}},
     "pool": {"wmpi": {"needed_B": 1e6}},
-    "killed": {"winmpich": {"outcome": "aborted"}},
+    "suite": {"wmpi": {"default": {"shared": {"failed": 0}}, "raised_15": {"shared": {"failed": 0}}}},
+    "killed": {"winmpich": {"outcome": "aborted", "messages_to_owner": 1}},
     "startup": {"winmpich": {"failure_rate": 0.0, "windows": 2}, "hpvm": {"daemons": 1, "manual_steps_per_job": 0}},
 }
 
@@ -123,9 +125,11 @@ def test_facts_pass_fail_and_stay_open(claim_id: str) -> None:
 
 
 def test_every_checked_claim_is_covered_above() -> None:
-    """A new check without a pass and a fail here is refused."""
+    """A new check of curves without a pass and a fail here is refused; tests/test_fact_checks.py makes up facts for all the others."""
     here = "".join(Path(__file__).read_text(encoding="utf-8").split())
     for claim_id, entries in claims.checks().items():
+        if not claim_id.startswith(("BF-SM-", "BF-DM-")):
+            continue
         if any(e["kind"] != "none" for e in entries) and claims.find(claim_id).use != "exclude":
             assert f'"{claim_id}"' in here, claim_id
 

@@ -30,6 +30,7 @@ def server() -> Any:
 
 def config(trace: Any, model: str = "wmpi", mode: str = "shared") -> dict[str, Any]:
     rows, _, _ = simulate.compile_model(model, "nt-pair", mode, trace.ranks)
+    rows |= {"compute_scale": 1.0, "memory_share": 0.0}
     return rows | {"seed": 1, "limit_s": 0.0, "anatomy": False, "anatomy_rank": 0, "anatomy_from": "a", "anatomy_to": "b"}
 
 
@@ -47,7 +48,9 @@ PING = job("send 1 0 10 6", "recv 0 0 10 6")
     ],
 )
 def test_a_bad_configuration_is_refused_in_one_line(server: worker.ForkServer, change: dict[str, Any], says: str) -> None:
-    rows = {k: v for k, v in (config(PING) | change).items() if v is not None}
+    rows = config(PING) | {k: v for k, v in change.items() if v is not None}
+    for key in (k for k, v in change.items() if v is None):
+        del rows[key]
     with pytest.raises(InputError) as error:
         server.simulate(rows, PING, PING.sha256)
     assert says in str(error.value)

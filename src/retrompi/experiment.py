@@ -14,6 +14,7 @@ from retrompi.store.identity import RunSpec, run_spec, sha256_json
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
+    from retrompi.program import Program
     from retrompi.scenario import Scenario
     from retrompi.store.database import Store
 
@@ -230,14 +231,17 @@ def replay(
     seed: int = 1,
     limit_s: float | None = None,
     with_startup: bool = False,
+    program: Program | None = None,
+    kills: Sequence[str] = (),
     fresh: bool = False,
     fidelity: str = "mechanism",
     scenario: Scenario | None = None,
 ) -> Found:
     """Replay ``trace``; the rows are the per-rank ones, everything else is in the run's row and its ``facts``.
 
-    ``limit_s`` ends the job after so much simulated time (outcome timeout); ``with_startup`` starts it the way the
-    runtime did, which may fail.
+    ``program`` says what the trace does not; a section's times are in ``facts``. ``limit_s`` ends the job after so much
+    simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail; ``kills``
+    ends processes as of `simulate.run`.
     """
     where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
     spec = run_spec(
@@ -249,7 +253,7 @@ def replay(
         seed=seed,
         fidelity=fidelity,
         trace=label,
-        trace_hash=_with_options(trace.sha256, limit_s=limit_s, startup=with_startup or None),
+        trace_hash=_with_options(trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None, **(program.row() if program else {})),
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
     )
@@ -272,6 +276,8 @@ def replay(
         fidelity=fidelity,
         timeout_s=limit_s,
         with_startup=with_startup,
+        kills=kills,
+        program=program or simulate.NOTHING_MORE,
     )
     run_id = store.add_run(spec, result)
     return Found(run_id, store.ranks(run_id), False)
@@ -279,6 +285,23 @@ def replay(
 
 def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Found:
     """Run an experiment as its file says: a curve for a PingPong, the ranks' rows for a trace."""
+    if scenario.generator is not None and (scenario.kills or scenario.outcome != "completed"):
+        # A benchmark that is not to end well has no curve: what became of its ranks is the result.
+        from retrompi.traces import generate
+
+        return replay(
+            store,
+            generate.generator(scenario.generator).make(**scenario.args),
+            scenario.generator,
+            scenario.model,
+            scenario.platform,
+            scenario.mode,
+            sets=scenario.sets,
+            seed=scenario.seed,
+            kills=scenario.kills,
+            fresh=fresh,
+            scenario=scenario,
+        )
     if scenario.generator == "pingpong":
         return pingpong(
             store,
@@ -316,8 +339,10 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
         scenario.model,
         scenario.platform,
         scenario.mode,
+        kills=scenario.kills,
         sets=scenario.sets,
         seed=scenario.seed,
+        program=scenario.program,
         fresh=fresh,
         fidelity=scenario.fidelity,
         scenario=scenario,

@@ -12,7 +12,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,14 @@ from typing import Any
 from retrompi import units
 from retrompi.errors import InputError, RetrompiError, UsageError, nearest
 
-__all__ = ["HOST_KEYS", "LINK_KEYS", "LINK_KINDS", "SOURCE_KINDS", "Host", "Link", "Platform", "Quantity", "load"]
+__all__ = ["BYTE_ORDERS", "HOST_KEYS", "LINK_KEYS", "LINK_KINDS", "SOURCE_KINDS", "Host", "Link", "Placement", "Platform", "Quantity", "load"]
 
 SOURCE_KINDS = ("paper:", "doc:", "code:", "fit:", "assumed:")
 """How the source of any number begins; what follows says where exactly."""
 
 LINK_KINDS = ("cable", "hub", "switch", "torus")
+BYTE_ORDERS = ("little", "big")
+HOST_WORDS = ("os", "byte_order")
 
 
 def _q(unit: str, help: str) -> Any:
@@ -38,6 +40,7 @@ class Host:
 
     name: str
     os: str
+    byte_order: str
     cores: float = _q("count", "number of CPUs")
     speed: float = _q("count", "CPU speed relative to the NT Server of nt-pair")
     flops: float = _q("flop/s", "rate at which a trace's compute amounts run")
@@ -68,6 +71,17 @@ class Host:
     nic_rate: float = _q("B/s", "rate of the bus between memory and network card")
     nic_latency: float = _q("s", "fixed time of the network card per frame")
     bus_rate: float = _q("B/s", "rate of memory and bus that both directions of the card share")
+    l2_shared_by: float = _q("count", "cores that share a second-level cache")
+    package_cores: float = _q("count", "cores that share a bus to the memory")
+    line_shared: float = _q("s", "a cache line from a core with which the second-level cache is shared")
+    line_bus: float = _q("s", "a cache line from a core's cache across the bus")
+    lines_in_flight: float = _q("count", "lines changed by another core that a copy fetches at a time")
+    fsb_rate: float = _q("B/s", "rate of a package's front-side bus")
+
+    @property
+    def family(self) -> str:
+        """``win32`` or ``unix``, by the operating system's name."""
+        return "win32" if self.os.startswith("Windows") else "unix"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +108,10 @@ HOST_KEYS: Mapping[str, tuple[str, str]] = _keys(Host)
 LINK_KEYS: Mapping[str, tuple[str, str]] = _keys(Link)
 """Key of the link -> (unit, help)."""
 
-_WHOLE_FROM_ONE = ("cores", "l2_ways")
+_WHOLE_FROM_ONE = ("cores", "l2_ways", "l2_shared_by", "package_cores")
 _FLAGS = ("quantum_carry", "quantum_at_tick")
 _POSITIVE = ("speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
-             "window", "mss", "sndbuf", "nic_rate", "bus_rate", "bandwidth", "mtu")  # fmt: skip
+             "window", "mss", "sndbuf", "nic_rate", "bus_rate", "bandwidth", "mtu", "lines_in_flight", "fsb_rate")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +127,14 @@ class Quantity:
     high: float | None = None
 
 
+class Placement(list[int]):
+    """The host index of every rank; ``cores`` says to which core of it each is pinned, () where the scheduler chooses."""
+
+    def __init__(self, hosts: Iterable[int], cores: Iterable[int] = ()) -> None:
+        super().__init__(hosts)
+        self.cores = tuple(cores)
+
+
 @dataclass(frozen=True)
 class Platform:
     """A loaded machine room. ``quantities`` maps ``server.quantum`` or ``link.bandwidth`` to its provenance."""
@@ -126,6 +148,7 @@ class Platform:
     quantities: Mapping[str, Quantity]
     path: Path | None = None
     overridden: frozenset[str] = frozenset()
+    placements: Mapping[str, Placement] = field(default_factory=dict)
 
     def host(self, name: str) -> Host:
         """The host called ``name``; raises UsageError naming the hosts there are."""
@@ -139,11 +162,13 @@ class Platform:
     def hash(self) -> str:
         """SHA-256 of every name and value: equal for two platforms that simulate alike, overrides included."""
         facts = {
-            "hosts": [[h.name, h.os] for h in self.hosts],
+            "hosts": [[h.name, h.os, h.byte_order] for h in self.hosts],
             "kind": self.link.kind,
             "shape": self.link.shape,
             "values": {path: q.value for path, q in self.quantities.items()},
         }
+        if self.placements:
+            facts["placements"] = {name: [list(p), list(p.cores)] for name, p in self.placements.items()}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def describe(self) -> list[dict[str, Any]]:
@@ -163,11 +188,11 @@ class Platform:
         ]
 
     def placement(self, text: str) -> str | list[int]:
-        """A mode as the simulation takes it: ``shared``, ``distributed``, or the host index of every rank.
+        """A mode as the simulation takes it: ``shared``, ``distributed``, a placement's name, or the host index of every rank.
 
         ``text`` may also list a host per rank, by name or index: ``workstation,workstation`` or ``0,1,1``.
         """
-        if text in ("shared", "distributed"):
+        if text in ("shared", "distributed", *self.placements):
             return text
         names = [h.name for h in self.hosts]
         indices = []
@@ -177,7 +202,7 @@ class Platform:
             elif item.isdigit() and int(item) < len(names):
                 indices.append(int(item))
             else:
-                valid = ["shared", "distributed", *names]
+                valid = ["shared", "distributed", *self.placements, *names]
                 raise UsageError(
                     f"no mode or host '{item}' on platform '{self.name}'{nearest(item, valid)} "
                     "(or a host for every rank, separated by commas)"
@@ -354,8 +379,8 @@ class _Reader:
                 raise self.fail(f"unknown key '{key}'{nearest(key, [*keys, *plain], 40)}", key, host)
         return {k: self.quantity(k, given[k], unit, help, host) for k, (unit, help) in keys.items() if k in given}
 
-    def inherited(self, like: str, index: int, known: Mapping[str, tuple[str, dict[str, Quantity]]]) -> Any:
-        """``like = "server"`` (above in this file) or ``"nt-pair:server"`` -> (os, quantities) to start from."""
+    def inherited(self, like: str, index: int, known: Mapping[str, tuple[dict[str, str], dict[str, Quantity]]]) -> Any:
+        """``like = "server"`` (above in this file) or ``"nt-pair:server"`` -> (words, quantities) to start from."""
         file, colon, name = like.rpartition(":")
         if not colon:
             if name not in known:
@@ -373,32 +398,57 @@ class _Reader:
             source = platform.host(name)
         except UsageError as error:
             raise self.fail(f"like = '{like}': {error}", "like", index) from None
-        return source.os, {k: platform.quantities[f"{name}.{k}"] for k in HOST_KEYS}
+        return {k: getattr(source, k) for k in HOST_WORDS}, {k: platform.quantities[f"{name}.{k}"] for k in HOST_KEYS}
 
-    def host_tables(self) -> list[tuple[str, str, dict[str, Quantity]]]:
+    def host_tables(self) -> list[tuple[str, dict[str, str], dict[str, Quantity]]]:
         tables = self.data.get("host")
         if not isinstance(tables, list) or not tables:
             raise self.fail("a platform needs at least one [[host]]")
-        known: dict[str, tuple[str, dict[str, Quantity]]] = {}
+        known: dict[str, tuple[dict[str, str], dict[str, Quantity]]] = {}
         for index, given in enumerate(tables):
             name = self.string(given, "name", index)
             if name in known or name in ("host", "link") or "." in name:
                 problem = "is used twice" if name in known else "cannot be told from a keyword"
                 raise self.fail(f"the host name '{name}' {problem}", "name", index)
-            os_name, quantities = None, {}
+            words: dict[str, str] = {}
+            quantities: dict[str, Quantity] = {}
             if "like" in given:
-                os_name, quantities = self.inherited(self.string(given, "like", index), index, known)
-            if "os" in given or os_name is None:
-                os_name = self.string(given, "os", index)
-            quantities = {**quantities, **self.table(given, HOST_KEYS, ("name", "os", "like"), index)}
+                words, quantities = self.inherited(self.string(given, "like", index), index, known)
+            words = {k: self.string(given, k, index) if k in given or k not in words else words[k] for k in HOST_WORDS}
+            if words["byte_order"] not in BYTE_ORDERS:
+                raise self.fail(f"no byte order '{words['byte_order']}'{nearest(words['byte_order'], BYTE_ORDERS)}", "byte_order", index)
+            quantities = {**quantities, **self.table(given, HOST_KEYS, ("name", *HOST_WORDS, "like"), index)}
             missing = [k for k in HOST_KEYS if k not in quantities]
             if missing:
                 raise self.fail(f"host '{name}' lacks {', '.join(missing)}", "name", index)
-            known[name] = (os_name, {k: quantities[k] for k in HOST_KEYS})
-        return [(name, os_name, quantities) for name, (os_name, quantities) in known.items()]
+            known[name] = (words, {k: quantities[k] for k in HOST_KEYS})
+        return [(name, words, quantities) for name, (words, quantities) in known.items()]
+
+    def placements(self, tables: list[tuple[str, dict[str, str], dict[str, Quantity]]]) -> dict[str, Placement]:
+        """The tables ``[placement.NAME]``: ``hosts``, a name for every rank, and ``cores``, a core of it for each."""
+        given = self.data.get("placement", {})
+        names = [name for name, _, _ in tables]
+        found: dict[str, Placement] = {}
+        for name, entry in given.items() if isinstance(given, dict) else ():
+            hosts, cores = (entry.get(k, []) if isinstance(entry, dict) else None for k in ("hosts", "cores"))
+            if not isinstance(hosts, list) or not hosts or not isinstance(cores, list) or entry.keys() - {"hosts", "cores", "help"}:
+                raise self.fail(f'placement \'{name}\' needs hosts = ["{names[0]}", ...] and may have cores = [0, ...]', name)
+            if name in ("shared", "distributed", *names) or "," in name:
+                raise self.fail(f"the placement name '{name}' means something else already", name)
+            for host in hosts:
+                if host not in names:
+                    raise self.fail(f"placement '{name}': no host '{host}'{nearest(str(host), names)}", name)
+            if cores and len(cores) != len(hosts):
+                raise self.fail(f"placement '{name}' names {len(hosts)} hosts and {len(cores)} cores", name)
+            for host, core in zip(hosts, cores, strict=False):
+                have = int(tables[names.index(host)][2]["cores"].value)
+                if isinstance(core, bool) or not isinstance(core, int) or not 0 <= core < have:
+                    raise self.fail(f"placement '{name}': core {core} is not in 0..{have - 1} of host '{host}'", name)
+            found[name] = Placement((names.index(h) for h in hosts), cores)
+        return found
 
     def platform(self) -> Platform:
-        top = ("name", "title", "years", "summary", "host", "link")
+        top = ("name", "title", "years", "summary", "host", "link", "placement")
         for key in self.data:
             if key not in top:
                 raise self.fail(f"unknown key '{key}'{nearest(key, top)}", key)
@@ -426,10 +476,11 @@ class _Reader:
             title=self.string(self.data, "title"),
             years=self.string(self.data, "years"),
             summary=self.string(self.data, "summary"),
-            hosts=tuple(Host(name, os, **{k: q.value for k, q in qs.items()}) for name, os, qs in tables),
+            hosts=tuple(Host(name, **words, **{k: q.value for k, q in qs.items()}) for name, words, qs in tables),
             link=Link(kind, tuple(shape), **{k: q.value for k, q in link.items()}),
             quantities=quantities,
             path=self.path,
+            placements=self.placements(tables),
         )
 
 

@@ -9,6 +9,8 @@ model = "wmpi"
 platform = "nt-pair"
 mode = "shared"                                    # or distributed, or hosts: "workstation,workstation"
 expect = "what should come out, written before it was run"
+outcome = "deadlock"                               # how it ends, if not "completed"
+kills = ["proxy on server@0.5s"]                   # processes that somebody ends
 seed = 1
 fidelity = "mechanism"                             # or curve, loggp
 
@@ -32,13 +34,15 @@ from pathlib import Path
 from typing import Any
 
 from retrompi import units
-from retrompi.errors import InputError, RetrompiError, nearest
+from retrompi.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.program import Program
 
 __all__ = ["Scenario", "load"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
-_KEYS = (*_TEXTS, "claims", "expect", "seed", "fidelity", "trace", "set")
-_FILE_KEYS = ("file", "np")
+_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "seed", "fidelity", "trace", "set")
+OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout")
+_FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class Scenario:
     mode: str
     claims: tuple[str, ...] = ()
     expect: str = ""
+    outcome: str = "completed"
+    kills: tuple[str, ...] = ()
     seed: int = 1
     fidelity: str = "mechanism"
     sets: Mapping[str, str] = field(default_factory=dict)
@@ -61,6 +67,7 @@ class Scenario:
     trace: Path | None = None
     np: int | None = None
     args: Mapping[str, Any] = field(default_factory=dict)
+    program: Program = field(default_factory=Program)
     path: Path | None = None
 
     @property
@@ -82,6 +89,8 @@ class Scenario:
             "trace": self.trace.name if self.trace else None,
             "np": self.np,
             "args": dict(self.args),
+            "kills": list(self.kills),
+            **self.program.row(),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -97,6 +106,8 @@ class Scenario:
             "trace": self.generator or str(self.trace),
             "overrides": " ".join(f"{k}={v}" for k, v in self.sets.items()),
             "claims": " ".join(self.claims),
+            "kills": ", ".join(self.kills),
+            "outcome": self.outcome,
             "expect": self.expect,
             "seed": self.seed,
             "fidelity": self.fidelity,
@@ -138,6 +149,12 @@ def load(path: str | Path) -> Scenario:
     claims = data.get("claims", [])
     if not isinstance(claims, list) or not all(isinstance(c, str) for c in claims):
         raise fail("'claims' is not a list of claim ids; example: [\"BF-SM-01\"]", "claims")
+    kills = data.get("kills", [])
+    if not isinstance(kills, list) or not all(isinstance(k, str) for k in kills):
+        raise fail("'kills' is not a list of PROCESS@TIME; example: [\"rank 1@0.5s\"]", "kills")
+    outcome = data.get("outcome", "completed")
+    if outcome not in OUTCOMES:
+        raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome")
     seed = data.get("seed", 1)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise fail("'seed' is not a whole number from 0 on", "seed")
@@ -153,12 +170,32 @@ def load(path: str | Path) -> Scenario:
         **{key: data[key] for key in _TEXTS},
         claims=tuple(claims),
         expect=str(data.get("expect", "")),
+        outcome=outcome,
+        kills=tuple(kills),
         seed=seed,
         fidelity=fidelity,
         sets={k: str(v) for k, v in sets.items()},
         path=file,
         **_trace(data.get("trace"), file, fail),
     )
+
+
+def _program(given: Mapping[str, Any], fail: Any) -> Program:
+    """What ``[trace]`` says of the program: ``section``, ``compute`` (seconds in it) and ``memory_share``."""
+    key = "section"
+    try:
+        section = given.get("section")
+        if section is not None and not isinstance(section, str):
+            raise UsageError("'section' is a text: lines of rank 0 such as \"34-40\", or LABEL..LABEL")
+        key = "compute"
+        compute = None if "compute" not in given else units.parse(str(given["compute"]), "s")
+        key = "memory_share"
+        share = given.get("memory_share", 0.0)
+        if isinstance(share, bool) or not isinstance(share, int | float):
+            raise UsageError("'memory_share' is not a number in 0..1")
+        return Program(section, compute, float(share))
+    except UsageError as error:
+        raise fail(str(error), key) from None
 
 
 def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
@@ -175,7 +212,7 @@ def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
         trace = (file.parent / str(given["file"])).resolve()
         if not trace.exists():
             raise fail(f"no trace {given['file']} beside this scenario", "file")
-        return {"np": np, "trace": trace}
+        return {"np": np, "trace": trace, "program": _program(given, fail)}
     from retrompi.traces import generate  # the engine is loaded only where a trace is made
 
     args: dict[str, Any] = {}

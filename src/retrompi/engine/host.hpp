@@ -13,9 +13,11 @@ namespace retrompi {
 /// How a process waits for something to happen.
 struct WaitPolicy {
   enum Kind : uint8_t { Block, Spin, SpinYield, Poll } kind = Block;
-  int polls = 1;     // SpinYield: polls before the processor is offered to others
-  Ps poll_cost = 0;  // one look at the queues
-  Ps period = 0;     // Poll: the time-out asked of the system; it ends on a clock tick
+  int polls = 1;       // SpinYield: polls before the processor is offered to others
+  Ps poll_cost = 0;    // one look at the queues
+  Ps period = 0;       // Poll: the time-out asked of the system; it ends on a clock tick
+  int look_every = 1;  // Spin: polls of shared memory for one look at the network
+  Ps look_cost = 0;    // a look that finds nothing, where it is not in every poll
 };
 
 /// Published or assumed figures of one host; all times already in picoseconds on this host.
@@ -40,6 +42,27 @@ struct HostSpec {
   double bus_rate = 1;  // bytes per second between memory and card, both directions together
   Ps tick_phase = 0;    // clocks of two machines are not synchronised
   double flops = 1;
+  bool big_endian = false;
+  // Several cores: which of them share caches and buses, and what a line costs that another core holds.
+  int l2_shared_by = 1, package_cores = 1;
+  Ps line_shared = 0, line_bus = 0;
+  double lines_in_flight = 1;  // such lines that a copy fetches at a time
+  double fsb_rate = 1;         // bytes per second over a package's front-side bus
+};
+
+/// What two cores have in common.
+enum class Kinship : uint8_t { Same, Cache, Bus };
+
+/// Where the lines of one side of a copy are found. The sets are distances of reuse: bytes walked between two uses of a line.
+struct CopySide {
+  double near = 0;                                  // by this core: decides the first level
+  double set = 0;                                   // in the cache: decides the second level
+  enum : uint8_t { Own, Clean, Dirty } held = Own;  // by whom the line was used last: this core; another, which read or which wrote it
+};
+
+struct CopyCost {
+  Ps core = 0;     // with the bus to itself
+  double bus = 0;  // bytes that cross the bus
 };
 
 class Host;
@@ -60,21 +83,28 @@ class Thread {
     void await_resume() const noexcept {}
   };
 
-  /// Uses the processor for `ps` picoseconds (of this host; already scaled).
-  Await run(Ps ps, Stage s);
+  /// Uses the processor for `ps` picoseconds (of this host; already scaled). `memory`: the share of them spent waiting for
+  /// the memory bus when nobody else uses it; other processors' computations then stretch these, and these theirs.
+  Await run(Ps ps, Stage s, double memory = 0);
   /// Gives up or burns the processor until somebody calls `signal`. The caller re-tests its condition afterwards.
   Await wait(const WaitPolicy& p);
   /// Sleeps for a given time, rounded up to the clock tick as timed waits are.
   Await sleep(Ps ps);
 
-  /// `immediate` is false for what only a poll can notice (shared memory beside a blocking select()).
-  void signal(bool immediate = true);
+  /// `immediate` is false for what only a poll can notice (shared memory beside a blocking select()); `network` is true for what
+  /// a spinning process looks at only now and then.
+  void signal(bool immediate = true, bool network = false);
   void start(Task&& main);
+  /// Ends the thread from outside, in the middle of whatever it does. Called from an event, never from a process.
+  void kill();
+  /// The thread may run on this core only.
+  void pin(int core) { pin_ = core; }
 
   [[nodiscard]] Host& host() const { return host_; }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] int log() const { return log_; }
   [[nodiscard]] bool waiting() const { return mode_ != Mode::Work; }
+  [[nodiscard]] bool dead() const { return mode_ == Mode::Dead; }
   [[nodiscard]] bool finished() const { return main_.done(); }
   [[nodiscard]] bool could_act() const;
   void check() const { main_.check(); }
@@ -83,9 +113,11 @@ class Thread {
  private:
   friend class Host;
   enum class State : uint8_t { Blocked, Ready, Running };
-  enum class Mode : uint8_t { Work, Wait, Sleep };
+  enum class Mode : uint8_t { Work, Wait, Sleep, Dead };
 
   void enter(Stage s);  // closes the current stretch of the log
+  [[nodiscard]] bool may_use(size_t core) const { return pin_ < 0 || static_cast<size_t>(pin_) == core; }
+  [[nodiscard]] Ps notice(bool network) const;  // a spinning thread: from the signal until it has seen it
   Host& host_;
   std::string name_;
   int log_;
@@ -97,9 +129,11 @@ class Thread {
   bool signalled_ = false;
   bool poll_armed_ = false;
   int prio_ = 0;
-  int core_ = -1;
+  int core_ = -1, pin_ = -1;
   Ps pre_ = 0;             // context switch still to be paid before anything else
-  Ps need_ = 0;            // processor time still wanted
+  Ps need_ = 0;            // processor time still wanted, as if alone on the memory bus
+  double memory_ = 0;      // share of `need_` spent on the memory bus
+  double slow_ = 1;        // how much the neighbours on that bus stretch the current stretch
   Ps began_ = 0;           // when the current stretch on the processor began
   bool acting_ = false;    // its coroutine is executing
   bool on_clock_ = false;  // `pre_`, then `need_`, is being consumed
@@ -155,6 +189,13 @@ class Host {
 
   /// Time to copy `bytes` from a place with one working set (bytes) to a place with another.
   [[nodiscard]] Ps copy_time(int64_t bytes, double from_set, double to_set) const;
+  /// A copy by `core` of what `other` wrote, or of what it will read.
+  [[nodiscard]] CopyCost copy_cost(int64_t bytes, const CopySide& from, const CopySide& to, Kinship kin) const;
+  [[nodiscard]] Kinship kinship(int a, int b) const;
+  /// A line that the other core has changed.
+  [[nodiscard]] Ps line(Kinship k) const { return k == Kinship::Bus ? spec.line_bus : k == Kinship::Cache ? spec.line_shared : 0; }
+  /// Books a copy on the buses of two cores from now on; returns how much longer than `core` it takes.
+  Ps claim_bus(int a, int b, const CopyCost& c);
   /// Share of the lines of a working set that miss the second-level cache.
   [[nodiscard]] double misses(double working_set) const;
   /// A cost stated for the reference host, on this host.
@@ -178,17 +219,20 @@ class Host {
   };
   void make_ready(Thread& t, bool front = false);
   void dispatch(size_t core);
-  void go(Thread& t);      // the running thread (re)starts consuming its need
-  void pause(Thread& t);   // the running thread stops consuming
+  void go(Thread& t);     // the running thread (re)starts consuming its need
+  void pause(Thread& t);  // the running thread stops consuming
+  [[nodiscard]] double slowdown(const Thread& t) const;
+  void reshare(const Thread& t);  // `t` has begun or ended to use the memory bus: its neighbours are faster or slower from now on
+  void start_clock(Thread& t);
+  void stop_clock(Thread& t);
   void resume(Thread& t);  // the need is consumed: let the coroutine act
   void wake(Thread& t);    // a blocked thread becomes ready, with the system's boost
   [[nodiscard]] bool spinning(const Thread& t) const;
   void release(Thread& t);  // the running thread gives up its core
   void preempt(size_t core, bool to_front);
   void arm(size_t core);  // somebody waits for this core: set the quantum's end
-  bool others_ready(int prio) const;
-  [[nodiscard]] bool any_ready() const;
-  Thread* pop_ready();
+  [[nodiscard]] bool others_ready(int prio, size_t core) const;
+  Thread* pop_ready(size_t core);
   Stage blame(const Thread& t) const;
   void reblame();  // anatomy only: the running thread has changed or begun to spin
   void start_kernel(Core& c);
@@ -200,6 +244,7 @@ class Host {
 
   static constexpr int kPrios = 4;
   std::vector<Core> cores_;
+  std::vector<Ps> bus_free_;  // by package
   std::array<std::deque<Thread*>, kPrios> ready_;
   std::deque<KernelJob> kjobs_;
   std::deque<std::unique_ptr<Thread>> threads_;

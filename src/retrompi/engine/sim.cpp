@@ -1,5 +1,6 @@
 #include "sim.hpp"
 
+#include <cstdio>
 #include <set>
 
 namespace retrompi {
@@ -32,10 +33,15 @@ class Builder {
     for (const std::string& role : roles_)
       for (size_t i = 0; i < w_.hosts.size(); ++i) forwarder(role, i);
     const size_t n = c_.placement.size();
+    std::vector<int> placed(c_.hosts.size());
     for (size_t r = 0; r < n; ++r) {
       const size_t h = c_.placement[r];
       auto rank = std::make_unique<Rank>(job_, w_, *w_.hosts[h], h, static_cast<int32_t>(r), c_.rank);
+      const int nth = placed[h]++ % w_.hosts[h]->spec.cores;
+      rank->core = c_.cores.empty() ? nth : c_.cores[r];
+      if (!c_.cores.empty()) rank->thread.pin(rank->core);
       rank->out.resize(n);
+      rank->bulk.resize(n);
       job_.ranks.push_back(rank.get());
       w_.procs.push_back(std::move(rank));
     }
@@ -74,14 +80,18 @@ class Builder {
     return forwarder(role.substr(0, at), role.substr(at + 1) == "dst" ? b.host_index : a.host_index);
   }
   void connect(Rank& a, Rank& b) {
-    const auto& route = a.host_index == b.host_index ? c_.same : c_.remote;
+    const bool same = a.host_index == b.host_index;
+    connect(a, b, same ? c_.same : c_.remote, a.out);
+    if (same && !c_.same_bulk.empty()) connect(a, b, c_.same_bulk, a.bulk);
+  }
+  void connect(Rank& a, Rank& b, const std::vector<HopSpec>& route, std::vector<Chan*>& first) {
     for (size_t i = 0; i < route.size(); ++i) {
       const HopSpec& h = route[i];
       Proc& x = node(h.from, a, b, false);
       Proc& y = node(h.to, a, b, true);
       Chan& ch = chan(h, x, y);
       if (i == 0)
-        a.out[static_cast<size_t>(b.id)] = &ch;
+        first[static_cast<size_t>(b.id)] = &ch;
       else
         static_cast<Forwarder&>(x).next[static_cast<size_t>(b.id)] = &ch;
     }
@@ -121,8 +131,8 @@ class Builder {
   std::map<Key, std::unique_ptr<Chan>> chans_;
   std::map<std::pair<const Proc*, const Proc*>, Chan*> streams_;
   std::map<size_t, std::shared_ptr<void>> pools_;
+  std::map<RingKey, std::shared_ptr<void>> rings_;
   std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>> ports_;
-  std::map<const Proc*, std::shared_ptr<void>> rings_;
 };
 
 void check(const SimConfig& c, const Trace& t) {
@@ -131,7 +141,13 @@ void check(const SimConfig& c, const Trace& t) {
   if (c.positions.size() != c.hosts.size()) throw ConfigError("every host needs a position");
   for (const size_t h : c.placement)
     if (h >= c.hosts.size()) throw ConfigError("rank placed on host " + std::to_string(h) + " of " + std::to_string(c.hosts.size()));
-  for (const auto* route : {&c.same, &c.remote})
+  if (!c.cores.empty() && c.cores.size() != c.placement.size())
+    throw ConfigError(std::to_string(c.cores.size()) + " cores are named for " + std::to_string(c.placement.size()) + " ranks");
+  for (size_t r = 0; r < c.cores.size(); ++r)
+    if (c.cores[r] < 0 || c.cores[r] >= c.hosts[c.placement[r]].cores)
+      throw ConfigError("rank " + std::to_string(r) + " is pinned to core " + std::to_string(c.cores[r]) + " of " +
+                        std::to_string(c.hosts[c.placement[r]].cores) + " on " + c.hosts[c.placement[r]].name);
+  for (const auto* route : {&c.same, &c.same_bulk, &c.remote})
     for (const HopSpec& h : *route)
       if (h.packet <= 0)
         throw ConfigError("packet size " + std::to_string(h.packet) + " B on the hop " + h.from + " to " + h.to + "; it must be at least 1 B");
@@ -143,11 +159,49 @@ void check(const SimConfig& c, const Trace& t) {
 
 }  // namespace
 
+namespace {
+
+/// Ends processes at their times; remembers which deaths have happened.
+class Killer {
+ public:
+  Killer(const SimConfig& c, World& w) : loop_(w.loop) {
+    for (const auto& [name, at] : c.kills) {
+      const auto p = std::find_if(w.procs.begin(), w.procs.end(), [&n = name](const auto& q) { return q->thread.name() == n; });
+      if (p == w.procs.end()) throw ConfigError("there is no process '" + name + "' to kill");
+      victims_.push_back({p->get(), at});
+    }
+    for (Victim& v : victims_) loop_.at(v.at, &Killer::on_kill, &v);
+  }
+  [[nodiscard]] std::string told() const {
+    std::string s;
+    for (const Victim& v : victims_)
+      if (v.proc->thread.dead()) {
+        char at[32];
+        std::snprintf(at, sizeof at, "%g", to_s(v.at));
+        s += (s.empty() ? "killed: " : ", ") + v.proc->thread.name() + " at " + at + " s";
+      }
+    return s;
+  }
+
+ private:
+  struct Victim {
+    Proc* proc;
+    Ps at;
+  };
+  static void on_kill(void* p, uint64_t) { static_cast<Victim*>(p)->proc->thread.kill(); }
+  Loop& loop_;
+  std::deque<Victim> victims_;
+};
+
+}  // namespace
+
 SimResult simulate(const SimConfig& c, const Trace& trace) {
   check(c, trace);
   World w;
   w.rng = Rng(c.seed);
   w.unexpected_limit = c.unexpected_limit;
+  w.compute_scale = c.compute_scale;
+  w.memory_share = c.memory_share;
   w.anatomy.on = c.anatomy;
   Job job(w, trace);
   job.rma_same = c.rma_same;
@@ -155,6 +209,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   job.bcast = c.bcast;
   Builder builder(c, w, job);
   builder.build();
+  const Killer killer(c, w);
 
   SimResult r;
   const Ps limit = c.limit_s > 0 ? to_ps(c.limit_s) : kNever;
@@ -175,6 +230,11 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
     r.outcome = "aborted";
     r.detail = a.reason;
   }
+  if (std::string told = killer.told(); !told.empty()) {
+    // The analyst reads who died; the owner of the time saw what the library printed when it gave up, or nothing.
+    if (r.outcome == "deadlock" || r.outcome == "timeout") told += "; the runtime said nothing to the job's owner";
+    r.detail += (r.detail.empty() ? "" : "; ") + told;
+  }
   r.count = w.count;
   r.events = w.loop.executed();
   r.marks = job.marks;
@@ -183,7 +243,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
     r.time = std::max(r.time, end);
     r.ranks.push_back(
         {k->id, k->host.spec.name, end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
-    if (r.outcome != "completed" && !k->finished && k->now_at)
+    if (r.outcome != "completed" && !k->finished && k->now_at && !k->thread.dead())
       r.waits.push_back({k->id, k->now_at->line, trace.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), k->waits_for()});
   }
   if (c.anatomy && r.outcome == "completed") {

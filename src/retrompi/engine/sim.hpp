@@ -11,18 +11,23 @@ struct SimConfig {
   int64_t frame_overhead = 0, mtu = 1500;
   std::vector<size_t> positions;      // host -> its place in the machine room (a torus has places that no rank uses)
   std::vector<size_t> placement;      // rank -> host
+  std::vector<int> cores;             // rank -> core it is pinned to; empty: wherever the scheduler puts it
   std::vector<HopSpec> same, remote;  // the hops between two ranks of one host, of two hosts
+  std::vector<HopSpec> same_bulk;     // the data of a rendezvous between two ranks of one host, where they go another way
   RankSpec rank;
   RmaSpec rma_same, rma_remote;
   BcastSpec bcast;
   std::map<std::string, WaitPolicy> idle;  // proxy, daemon
   std::map<std::string, Ps> forward_cost;
   int64_t unexpected_limit = 0;
+  double compute_scale = 1;
+  double memory_share = 0;  // of the program's computation, 0..1: waiting for the memory bus
   uint64_t seed = 1;
   double limit_s = 0;  // simulated seconds after which a run is given up; 0: none
   bool anatomy = false;
   int32_t anatomy_rank = 0;
   std::string anatomy_from, anatomy_to;  // labels of marks
+  std::vector<std::pair<std::string, Ps>> kills;  // process, and when somebody ends it
 };
 
 struct SimResult {
