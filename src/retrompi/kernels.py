@@ -39,8 +39,8 @@ MACHINE_KEYS: Mapping[str, tuple[str, str]] = {
     "l2_cycles": ("count", "cycles for a line of the second-level cache"),
     "cycle_scale": ("count", "cycles of an in-cache turn against an in-order Pentium's"),
     "startup": ("count", "cycles to enter and leave a loop"),
-    "line_read": ("s", "a line from main memory"),
-    "line_write": ("s", "a written line, fetched and written back"),
+    "line_copy": ("s", "reading a line from main memory and writing one, fetched and written back"),
+    "read_share": ("count", "share of reading in it"),
 }
 """Key of a machine -> (unit, meaning)."""
 
@@ -99,8 +99,8 @@ class Machine:
     l2_cycles: float
     cycle_scale: float
     startup: float
-    line_read: float
-    line_write: float
+    line_copy: float
+    read_share: float
     quantities: Mapping[str, Quantity] = None  # type: ignore[assignment]
 
     def changed(self, values: Mapping[str, float]) -> Machine:
@@ -254,24 +254,24 @@ def _traffic(which: Loop, n: int, m: Machine) -> tuple[float, float, float]:
         nonlocal from_l2, read, written
         walks = {o: _walk(o, n, whole, m) for o in which.streams}
         own, others = walks[s], [w for o, w in walks.items() if o is not s]
-        if s.random:
-            total = sum(w.lines for w in walks.values()) * m.line
-            lost1, lost2 = max(0.0, 1 - m.l1 / total), max(0.0, 1 - m.l2 / total)
-            # What the small cache keeps of a random vector is not what the large one lacks: the share of all uses, not of the losses.
+        if any(o.random for o in which.streams):
+            lost1, lost2, lost_page = (
+                _lost_lru(which, s, n, capacity, unit) for capacity, unit in ((m.l1 / m.line, m.line), (m.l2 / m.line, m.line), (m.tlb, m.page))
+            )
             lost2 = min(lost1, lost2)
         else:
-            # With one line a set (short vectors) the sets of two vectors differ: nothing is lost.
             lost1 = _lost_l1(_load(own, others, l1_sets), m)
+            # A single line shares its set with nobody of its own.
             lost2 = lost1 * (_lost_l2(_load(own, others, l2_sets), m) if own.lines > 1 else 0.0)
+            lost_page = float(sum(w.pages for w in walks.values()) > m.tlb)
         from_l2 += rate * (lost1 - lost2)
         if s.use == "write":
             written += rate * lost2
         else:
             read += rate * lost2
             written += rate * lost2 / 2 if s.use == "update" else 0.0  # fetched by the read; only the writing back is left
-        pages = sum(w.pages for w in walks.values())
-        if pages > m.tlb:
-            from_l2 += min(1.0, own.pages / n if not whole else own.pages / (n * n)) * ((1 - m.tlb / pages) if s.random else 1.0)
+        turns = 1.0 if s.random else n * n if whole else n
+        from_l2 += min(1.0, own.pages / turns if not s.random else 1.0) * lost_page
 
     for s in which.streams:
         per_line = s.size * (1 if s.column else s.stride) / m.line
@@ -288,6 +288,30 @@ def _traffic(which: Loop, n: int, m: Machine) -> tuple[float, float, float]:
     return from_l2, read, written
 
 
+def _lost_lru(which: Loop, s: Stream, n: int, capacity: float, unit: int) -> float:
+    """Share of a stream's uses that find their line (or page, of ``unit`` B) gone from an LRU memory of ``capacity`` of them.
+
+    Che's approximation: after ``age`` turns as many different lines have been touched as there is room for, and a line that
+    was not met again by then is lost. A random vector of L lines is met again within t turns with 1 - exp(-t / L), a vector
+    that is walked in order after n turns.
+    """
+    holds = {o: max(1.0, o.of * n * o.size / unit) for o in which.streams}
+    fresh = sum(min(1.0, o.stride * o.size / unit) for o in which.streams if not o.random)
+
+    def touched(turns: float) -> float:
+        return fresh * turns - sum(holds[o] * math.expm1(-turns / holds[o]) for o in which.streams if o.random)
+
+    if touched(n) <= capacity and sum(holds.values()) <= capacity:
+        return 0.0
+    low, high = 0.0, float(max(n, 1))
+    while touched(high) < capacity and high < 1e9:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if touched(middle) < capacity else (low, middle)
+    return math.exp(-low / holds[s]) if s.random else float(low < n)
+
+
 @cache
 def _counted(which: Loop, n: int, shape: Machine) -> tuple[float, float, float]:
     return _traffic(which, n, shape)
@@ -295,13 +319,14 @@ def _counted(which: Loop, n: int, shape: Machine) -> tuple[float, float, float]:
 
 def _geometry(m: Machine) -> Machine:
     """The machine without its times: what the traffic depends on."""
-    return replace(m, name="", clock=1, tick=1, cycle_scale=1, startup=0, line_read=0, line_write=0, l2_cycles=0, quantities=None)
+    return replace(m, name="", clock=1, tick=1, cycle_scale=1, startup=0, line_copy=0, read_share=0, l2_cycles=0, quantities=None)
 
 
 def cost(which: Loop, n: int, m: Machine) -> float:
     """Seconds of one turn of the inner loop at length ``n``, without start-up."""
     from_l2, read, written = _counted(which, n, _geometry(m))
-    return (turn_cycles(which) * m.cycle_scale + from_l2 * m.l2_cycles) / m.clock + read * m.line_read + written * m.line_write
+    memory = m.line_copy * (read * m.read_share + written * (1 - m.read_share))
+    return (turn_cycles(which) * m.cycle_scale + from_l2 * m.l2_cycles) / m.clock + memory
 
 
 def in_cache(which: Loop, m: Machine) -> tuple[float, float]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Fit", "facts", "fit", "readings", "table"]
 
 PS = 1e-12
-FREE = ("cycle_scale", "startup", "line_read", "line_write")
+FREE = ("cycle_scale", "startup", "line_copy", "read_share")
 """What a fit may move; the ranges are the machines' own."""
 STARTS = 32
 """Starts of the optimiser: the shortest vectors and the longest compete for the minimum of a loop, so there are several valleys."""
