@@ -20,6 +20,7 @@ COMMANDS = {
     "pingpong": "Simulate a PingPong curve: one-way time and bandwidth against message size.",
     "replay": "Replay a time-independent trace on a runtime and a platform.",
     "explain": "Show where the time of one message goes, stage by stage.",
+    "rinf1": "Time the 17 loops of Rinf1 on a machine, or fit the machines to them.",
     "calibrate": "Fit a model's free parameters to the claims marked for calibration.",
     "validate": "Judge the published statements against simulated points.",
     "models": "List the runtime models or show one with its parameters and sources.",

@@ -52,6 +52,7 @@ COLUMNS = (
 )
 @click.option("--partial", is_flag=True, help="Accept ranks that are cut before finalize.")
 @click.option("--limit", metavar="TIME", help="End the job after so much simulated time, e.g. 10s (outcome timeout).")
+@click.option("--compute", metavar="KERNEL[:N]", help="Let compute amounts run at the rate of a Rinf1 loop, e.g. daxpy or daxpy:1000.")
 @click.option("--startup", is_flag=True, help="Start the job first as the runtime did; that may fail.")
 @set_option
 @seed_option
@@ -71,6 +72,7 @@ def command(
     undefined_source: Literal["refuse", "any", "null"],
     partial: bool,
     limit: str | None,
+    compute: str | None,
     startup: bool,
     sets: tuple[str, ...],
     seed: int,
@@ -84,9 +86,12 @@ def command(
     TRACE is a file, an index of files or a folder, plain or compressed. Ends with exit code 1 when the job did
     not complete; a deadlock names who waits for whom on which line.
     """
-    from retrompi import experiment, registry
+    from retrompi import experiment, kernels, registry
 
     registry.model(model), registry.platform(platform).placement(mode)
+    given = list(sets)
+    if compute:
+        given = [f"{k}={v}" for k, v in kernels.compute_sets(platform, compute).items()] + given
     from retrompi import traces
 
     read = traces.read(trace, np=ranks, undefined_source=undefined_source, partial=partial)
@@ -98,7 +103,7 @@ def command(
         model,
         platform,
         mode,
-        sets=sets,
+        sets=given,
         seed=seed,
         limit_s=None if limit is None else parse(limit, "s"),
         with_startup=startup,

@@ -75,7 +75,7 @@ def run_scenario(
 ) -> None:
     """Run SCENARIO (a name or a TOML file) and print its curve, or its ranks for a trace."""
     from retrompi import experiment, registry
-    from retrompi.cli import pingpong, replay
+    from retrompi.cli import pingpong, replay, rinf1
 
     s = registry.scenario(scenario)
     store_ = open_for(ctx, store)
@@ -85,7 +85,11 @@ def run_scenario(
         if s.expect:
             click.echo(f"expected: {s.expect}")
     columns = pingpong.COLUMNS if s.trace is None else replay.COLUMNS
-    emit(found.rows, columns, as_json=as_json, as_csv=as_csv)
+    rows, keys = found.rows, None
+    if s.generator == "rinf1":
+        columns, keys = rinf1.COLUMNS, rinf1.KEYS
+        rows = rinf1.published(rows, registry.platform(s.platform).name, s.mode)
+    emit(rows, columns, as_json=as_json, as_csv=as_csv, keys=keys)
     run = store_.run(found.run_id)
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
     if run["outcome"] != "completed":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -217,6 +217,12 @@ def replay(
     runtime did, which may fail.
     """
     where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
+    if trace.kernels():
+        from retrompi import kernels
+
+        loops = kernels.model_hash(platform)
+    else:
+        loops = None
     spec = run_spec(
         "replay",
         model,
@@ -225,7 +231,7 @@ def replay(
         sets=sets,
         seed=seed,
         trace=label,
-        trace_hash=_with_options(trace.sha256, limit_s=limit_s, startup=with_startup or None),
+        trace_hash=_with_options(trace.sha256, limit_s=limit_s, startup=with_startup or None, kernels=loops),
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
     )
@@ -252,7 +258,18 @@ def replay(
 
 
 def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Found:
-    """Run an experiment as its file says: a curve for a PingPong, the ranks' rows for a trace."""
+    """Run an experiment as its file says: a curve for a PingPong, the loops' rates for Rinf1, the ranks' rows for a trace."""
+    if scenario.generator == "rinf1":
+        from retrompi import rinf1
+
+        return rinf1.measure(
+            store, scenario.platform, scenario.mode, loops=scenario.args.get("kernels", ""), model=scenario.model,
+            sets=scenario.sets, seed=scenario.seed, fresh=fresh, scenario=scenario,
+        )  # fmt: skip
+    if scenario.compute:
+        from retrompi import kernels
+
+        scenario = replace(scenario, sets={**kernels.compute_sets(scenario.platform, scenario.compute), **scenario.sets})
     if scenario.generator == "pingpong":
         return pingpong(
             store,

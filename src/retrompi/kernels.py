@@ -26,8 +26,8 @@ from retrompi import paths, registry, units
 from retrompi.errors import InputError, UsageError, nearest
 from retrompi.platform import SOURCE_KINDS, Platform, Quantity
 
-__all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "cost", "lengths", "loop", "loops", "machine", "model_hash", "seconds",
-           "turn_cycles"]  # fmt: skip
+__all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "compute_sets", "cost", "lengths", "loop", "loops", "machine", "model_hash", "rows",
+           "seconds", "turn_cycles"]  # fmt: skip
 
 SHAPES = ("vector", "matrix", "product")
 USES = ("read", "write", "update")
@@ -149,12 +149,12 @@ def loop(key: str) -> Loop:
 
 
 def lengths(which: Loop) -> list[int]:
-    """The vector lengths (matrix orders) of a measurement: 1, 2, 5, 10, ... and the longest that fits."""
+    """The vector lengths (matrix orders) of a measurement: 1 to 9, 10 to 90, 100 to 900, ... and the longest that fits."""
     if which.shape == "vector":
         most = _rule("longest") // max(s.stride for s in which.streams)
     else:
         most = _rule("leading")
-    steps = [m * 10**e for e in range(len(str(most))) for m in (1, 2, 5)]
+    steps = [m * 10**e for e in range(len(str(most))) for m in range(1, 10)]
     return sorted({n for n in steps if n <= most} | {most})
 
 
@@ -437,7 +437,37 @@ class _Frozen(dict[str, Quantity]):
         return isinstance(other, _Frozen)
 
 
-def model_hash(platform: Platform | str, hosts: Sequence[str | int]) -> str:
-    """SHA-256 of the loops and of the machines' numbers: what a run that names kernels depends on beside its trace."""
-    facts = [_file(), [[m.name, [getattr(m, k) for k in MACHINE_KEYS]] for m in (machine(platform, h) for h in hosts)]]
+def rows(named: Iterable[tuple[str, int, str, int]], platform: Platform, placement: Sequence[int]) -> list[tuple[str, int, list[float]]]:
+    """The engine's rows for the kernels that a trace names: (name, n, seconds on every host used, in the engine's order).
+
+    ``named`` as of ``Trace.kernels()``; UsageError with file and line for a kernel or a host that nobody has described.
+    """
+    machines = [machine(platform, i) for i in sorted(set(placement))]
+    out = []
+    for name, n, file, line in named:
+        if name not in loops():
+            raise UsageError(f"{file}:{line}: no kernel '{name}'{nearest(name, loops(), 20)}")
+        out.append((name, n, [seconds(loops()[name], n, m) for m in machines]))
+    return out
+
+
+def compute_sets(platform: str, kernel: str) -> dict[str, str]:
+    """Overrides that let a trace's compute amounts run at a kernel's rate on every host: ``daxpy`` in the cache, ``daxpy:1000`` at a length."""
+    name, colon, text = kernel.partition(":")
+    which = loop(name)
+    if colon and not (text.isdigit() and int(text) > 0):
+        raise UsageError(f"'{kernel}' is not KERNEL or KERNEL:LENGTH; example: daxpy:1000")
+    room = registry.platform(platform)
+    out = {}
+    for h in room.hosts:
+        m = machine(room, h.name)
+        flops = rate(which, int(text), m) if colon else in_cache(which, m)[0]
+        out[f"platform.{h.name}.flops"] = f"{flops:.9g} flop/s"
+    return out
+
+
+def model_hash(platform: Platform | str) -> str:
+    """SHA-256 of the loops and of the machines' own numbers: what a run that names kernels depends on beside trace and platform."""
+    room = registry.platform(platform) if isinstance(platform, str) else platform
+    facts = [_file(), [[h.name, [q.value for q in quantities(room, h.name).values()]] for h in room.hosts]]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -20,11 +19,14 @@ from retrompi import kernels, registry
 from retrompi.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    from retrompi.experiment import Found
     from retrompi.platform import Platform
+    from retrompi.scenario import Scenario
     from retrompi.simulate import Result
+    from retrompi.store.database import Store
     from retrompi.validate.claims import Claim
 
-__all__ = ["Fit", "facts", "fit", "readings", "table"]
+__all__ = ["Fit", "facts", "fit", "measure", "readings", "table"]
 
 PS = 1e-12
 FREE = ("cycle_scale", "startup", "line_copy", "read_share")
@@ -55,6 +57,47 @@ def readings(result: Result, tick: float) -> list[dict[str, Any]]:
         rows.append({"kernel": which.key, "n": n, "repetitions": reps, "seconds": passed * PS, "clock_s": ticks * tick,
                      "rate": done / (passed * PS), "seen": done / (ticks * tick)})  # fmt: skip
     return rows
+
+
+def measure(
+    store: Store,
+    platform: str,
+    mode: str,
+    *,
+    loops: str = "",
+    model: str = "wmpi",
+    sets: Mapping[str, str] | Sequence[str] = (),
+    seed: int = 1,
+    fresh: bool = False,
+    scenario: Scenario | None = None,
+) -> Found:
+    """Runs the benchmark on the host that ``mode`` names (one rank) and gives `table`'s rows; found in the store when it was run before.
+
+    One rank sends nothing, so ``model`` only has to be a runtime that exists.
+    """
+    from retrompi import simulate
+    from retrompi.experiment import Found, facts_of
+    from retrompi.runtime import resolve
+    from retrompi.store.identity import run_spec, sha256_json
+    from retrompi.traces import generate
+
+    room = resolve(model, platform, sets)[1]
+    where = room.placement(mode)
+    place = simulate.place(room, where, 1)
+    machine = kernels.machine(room, place[0])
+    spec = run_spec(
+        "rinf1", model, platform, mode=where, sets=sets, seed=seed, trace="rinf1",
+        trace_hash=sha256_json({"generator": "rinf1", "kernels": loops, "model": kernels.model_hash(room)}),
+        scenario=scenario.name if scenario else "", scenario_hash=scenario.hash if scenario else "",
+    )  # fmt: skip
+
+    def work() -> dict[str, Any]:
+        result = simulate.run(model, platform, generate.rinf1(loops), mode=where, sets=sets, seed=seed)
+        simulate.require_completed(result, f"Rinf1 on {platform}, {mode}")
+        return {"time_s": result.time_s, "ranks": 1, "actions": result.actions, "rows": table(readings(result, machine.tick), machine)}
+
+    run_id, kept, found = facts_of(store, spec, work, fresh=fresh)
+    return Found(run_id, list(kept["rows"]), found)
 
 
 def table(rows: Iterable[Mapping[str, Any]], machine: kernels.Machine | None = None) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ platform = "nt-pair"
 mode = "shared"                                    # or distributed, or hosts: "workstation,workstation"
 expect = "what should come out, written before it was run"
 seed = 1
+compute = "daxpy:1000"                             # optional: compute amounts run at this loop's rate (docs/rinf1.md)
 
 [trace]
 generator = "pingpong"                             # or file = "path beside this file"
@@ -36,7 +37,7 @@ from retrompi.errors import InputError, RetrompiError, nearest
 __all__ = ["Scenario", "load"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
-_KEYS = (*_TEXTS, "claims", "expect", "seed", "trace", "set")
+_KEYS = (*_TEXTS, "claims", "expect", "seed", "compute", "trace", "set")
 _FILE_KEYS = ("file", "np")
 
 
@@ -59,6 +60,7 @@ class Scenario:
     trace: Path | None = None
     np: int | None = None
     args: Mapping[str, Any] = field(default_factory=dict)
+    compute: str = ""
     path: Path | None = None
 
     @property
@@ -79,6 +81,7 @@ class Scenario:
             "trace": self.trace.name if self.trace else None,
             "np": self.np,
             "args": dict(self.args),
+            **({"compute": self.compute} if self.compute else {}),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -145,6 +148,7 @@ def load(path: str | Path) -> Scenario:
         claims=tuple(claims),
         expect=str(data.get("expect", "")),
         seed=seed,
+        compute=str(data.get("compute", "")),
         sets={k: str(v) for k, v in sets.items()},
         path=file,
         **_trace(data.get("trace"), file, fail),

@@ -141,6 +141,11 @@ def run(
         if told["failed"]:
             return Result("failed-start", told["reason"], 0.0, 0, trace.ranks, trace.actions, 0, 0, 0,
                           time.perf_counter() - begin, [], [], startup=steps)  # fmt: skip
+    named = trace.kernels()
+    if named:
+        from retrompi import kernels
+
+        rows["kernels"] = kernels.rows(named, room, placement)
     rows |= {
         "seed": seed,
         "limit_s": timeout_s or 0.0,

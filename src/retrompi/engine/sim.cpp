@@ -136,7 +136,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   w.rng = Rng(c.seed);
   w.unexpected_limit = c.unexpected_limit;
   w.anatomy.on = c.anatomy;
-  Job job(w, trace);
+  Job job(w, trace, c.kernels);
   Builder builder(c, w, job);
   builder.build();
 

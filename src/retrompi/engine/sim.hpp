@@ -14,6 +14,7 @@ struct SimConfig {
   RankSpec rank;
   std::map<std::string, WaitPolicy> idle;  // proxy, daemon
   std::map<std::string, Ps> forward_cost;
+  std::vector<KernelRow> kernels;
   int64_t unexpected_limit = 0;
   uint64_t seed = 1;
   double limit_s = 0;  // simulated seconds after which a run is given up; 0: none

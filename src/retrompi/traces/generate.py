@@ -15,7 +15,7 @@ from retrompi._engine import Trace
 from retrompi.errors import UsageError, nearest
 
 __all__ = ["DEFAULT_SIZES", "GENERATORS", "Generator", "broadcast", "default_reps", "generator", "half_to_half", "halo2d",
-           "pingping", "pingpong", "ring"]  # fmt: skip
+           "pingping", "pingpong", "rinf1", "ring"]  # fmt: skip
 
 KIB = 1024
 
@@ -145,6 +145,23 @@ def half_to_half(ranks: int, size: int, reps: int = 1, *, both: bool = False) ->
 # --- by name ---------------------------------------------------------------------------------------------------------------
 
 
+def rinf1(kernels: str = "") -> Trace:
+    """The Rinf1 benchmark on one rank: every loop at every length (`retrompi.kernels`), marked ``kernel NAME n N reps R``.
+
+    ``kernels`` names the loops, separated by commas; all 17 when it is empty. A measurement's end is the next one's mark; the
+    last is ``end``.
+    """
+    from retrompi import kernels as model
+
+    names = [w.strip() for w in kernels.split(",") if w.strip()] or list(model.loops())
+    lines = ["0 init\n"]
+    for which in map(model.loop, names):
+        for n in model.lengths(which):
+            reps = model.repetitions(which, n)
+            lines.append(f"# mark kernel {which.key} n {n} reps {reps}\n0 kernel {which.key} {n} {reps}\n")
+    return _trace("rinf1", [[*lines, "# mark end\n0 finalize\n"]])
+
+
 def _one(size: int, args: Mapping[str, Any]) -> int:
     return size
 
@@ -190,6 +207,7 @@ GENERATORS: dict[str, Generator] = {
         counted=lambda size, a: size * int(a["ranks"]) // (1 if a.get("both") else 2),
         rule="the bytes of the messages that travel at the same time: one a pair, or two if both halves send",
     ),
+    "rinf1": Generator(rinf1, rule="operations of the loop, see `retrompi.rinf1`"),
 }
 """Name -> generator, for scenarios and studies; `osu` and others add theirs."""
 
