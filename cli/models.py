@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -74,7 +75,11 @@ def range_of(row: dict[str, Any]) -> str:
 def newest_verdicts(ctx: click.Context, store: str | None) -> list[dict[str, Any]]:
     """The newest verdict of every claim in the store; none where there is no store yet."""
     from retrompi.errors import StoreError
+    from retrompi.store import default_path
 
+    named = store or (ctx.find_root().obj or {}).get("store") or os.environ.get("RETROMPI_STORE")
+    if not named and not default_path().exists():
+        return []  # looking at a card makes no store
     try:
         return open_for(ctx, store, write=False).verdicts()
     except StoreError:

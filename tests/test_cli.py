@@ -335,7 +335,7 @@ def test_list_and_show(retrompi: Run, group: str) -> None:
 
 
 def test_show_takes_paths_and_overrides(retrompi: Run, toy: Path) -> None:
-    rows = json.loads(retrompi("models", "show", str(toy), "--set", "packet=1MiB", "--json").out)
+    rows = json.loads(retrompi("models", "show", str(toy), "--set", "packet=1MiB", "--json").out)["parameters"]
     assert rows[0]["name"] == "packet"
     assert rows[0]["value"] == 2**20
     assert rows[0]["overridden"] is True
@@ -474,7 +474,7 @@ def test_calibrate(retrompi: Run, toy: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "BF-SM-01" in result.out
     assert asked == [(str(toy), "nt-pair", 7, 3)]
     assert retrompi("calibrate", str(toy)).out.endswith(f"written: {toy / 'fit.toml'}\n")
-    assert json.loads(retrompi("models", "show", str(toy), "--json").out)[1]["source"] == "fit:fit.toml [toy]"
+    assert json.loads(retrompi("models", "show", str(toy), "--json").out)["parameters"][1]["source"] == "fit:fit.toml [toy]"
     assert json.loads(retrompi("calibrate", str(toy), "--json").out)[0]["parameter"] == "call"
 
 

@@ -31,7 +31,7 @@ __all__ = ["Fit", "facts", "fit", "measure", "readings", "table"]
 PS = 1e-12
 FREE = ("cycle_scale", "startup", "line_copy", "read_share")
 """What a fit may move; the ranges are the machines' own."""
-STARTS = 32
+STARTS = 12
 """Starts of the optimiser: the shortest vectors and the longest compete for the minimum of a loop, so there are several valleys."""
 PATH = "rinf1"
 

@@ -25,7 +25,8 @@ def _said(claim: Claim) -> str:
     """What a claim says, with its reading tolerance."""
     unit = "" if claim.unit in ("", "-") else f" {claim.unit}"
     spread = "" if claim.low is None or claim.high is None else f" (read as {claim.low:g}..{claim.high:g})"
-    return f"{claim.observable}: {claim.value}{unit}{spread}"
+    where = f" [{claim.configuration}]" if claim.configuration.strip(" -") else ""
+    return f"{claim.observable}{where}: {claim.value}{unit}{spread}"
 
 
 def _how(entries: Sequence[Mapping[str, Any]]) -> str:
