@@ -20,13 +20,26 @@ struct Request {
 /// Which protocol a message of a size range follows.
 struct ProtocolRow {
   int64_t from = 0, to = 0;  // payload, from <= bytes < to
-  bool rendezvous = false;
+  /// Direct: the receiver is told where the data lie and copies them itself.
+  enum Kind : uint8_t { Eager, Rendezvous, Direct } kind = Eager;
 };
 
 struct RankSpec {
   std::vector<ProtocolRow> same, remote;
   Ps send_cpu = 0, recv_cpu = 0, test_cpu = 0;  // one call of the library, on the reference host
+  Ps lock = 0;                                  // its lock, taken and released in each
+  Ps direct_call = 0;                           // the system's part of a direct copy beside a bare system call
   WaitPolicy recv_wait, send_wait;
+};
+
+/// How a broadcast is made.
+struct BcastSpec {
+  enum Kind : uint8_t {
+    Binomial,    // a tree of messages
+    PutTree,     // the same tree, by one-sided puts into buffers that every rank has, and a flag
+    ByReference  // one copy into a shared buffer, from which every receiver copies
+  } kind = Binomial;
+  double copies_root = 0, copies_leaf = 0;  // copies of the data before it sets out and after it has come
 };
 
 struct MarkTime {
@@ -52,7 +65,8 @@ class Rank final : public Proc {
   void sent(Message& m) override;
 
   const int32_t id;
-  std::vector<Chan*> out;  // first hop towards each rank
+  std::vector<Chan*> out;   // first hop towards each rank
+  std::vector<Chan*> bulk;  // the same for the data of a rendezvous; null: as everything else
   Ps end = 0, mpi = 0, compute = 0;
   int64_t sends = 0, receives = 0, bytes_sent = 0, bytes_received = 0;
   const Action* now_at = nullptr;  // the action being executed
@@ -67,14 +81,17 @@ class Rank final : public Proc {
   Task wait(Request& r);
   Task wait_each(std::vector<Request*>& rs);
   Task push_data(Message& m);
+  Task push_bulk(Message& m);
   Task matched(Message& m);
+  Task copy_directly(Message& m);
   Task to_self(Message& m);
+  Task library_call(Ps cost);
   Task progress();        // takes in whatever is there, without waiting
   void meet(Message& m);  // an envelope has come: match it or queue it
   void finish_receive(Message& m);
   void settle_send(Message& m);
   void recycle(Message& m);
-  [[nodiscard]] bool rendezvous(int32_t dst, int64_t bytes) const;
+  [[nodiscard]] ProtocolRow::Kind protocol(int32_t dst, int64_t bytes) const;
   [[nodiscard]] static bool fits(const Request& r, const Message& m);
   Request& make(Request::Kind k);
   void drop(Request& r);
@@ -93,10 +110,23 @@ class Rank final : public Proc {
   };
   std::vector<Filed> store_;
 
+  // ---- one-sided operations (one_sided.cpp)
+  Task one_sided(const Action& a);
+  Task put(int32_t target, int64_t bytes);
+  Task get(int32_t target, int64_t bytes);
+  Task flush();
+  Task put_tree(int32_t root, int64_t bytes);
+  Task by_reference(int32_t root, int64_t bytes);
+  [[nodiscard]] const RmaSpec& rma(int32_t target) const;
+  static void on_put_done(void* rank, uint64_t);
+  int32_t puts_open_ = 0;
+  bool get_open_ = false;
+
   // ---- collectives (coll.cpp)
   Task collective(const Action& a);
   Task barrier();
   Task bcast(int32_t root, int64_t bytes);
+  Task binomial(int32_t root, int64_t bytes);
   Task reduce(int32_t root, int64_t bytes);
   Task gather(int32_t root, const std::vector<int64_t>& bytes);
   Task scatter(int32_t root, const std::vector<int64_t>& bytes);
@@ -116,6 +146,12 @@ class Rank final : public Proc {
   std::vector<Message*> unexpected_;
   int64_t unexpected_bytes_ = 0;
   int32_t open_sends_ = 0;  // sends that MPI_Finalize must see through
+  int32_t tests_ = 0;       // calls that only looked
+  struct Bulk {
+    std::deque<Message*> waiting;
+    bool active = false;
+  };
+  std::map<int32_t, Bulk> bulk_queue_;
 };
 
 /// One MPI job in a world: its ranks, trace and object pools.
@@ -124,6 +160,9 @@ class Job {
   Job(World& w, const Trace& t, const std::vector<KernelRow>& kernels) : world(w), trace(t), kernels_(kernels) {}
   World& world;
   const Trace& trace;
+  RmaSpec rma_same, rma_remote;
+  BcastSpec bcast;
+  int32_t taken = 0;  // receivers that have copied out of the shared buffer of a broadcast
   std::vector<Rank*> ranks;
   std::vector<MarkTime> marks;
   int32_t finished = 0;
