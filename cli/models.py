@@ -123,8 +123,10 @@ def _print_range(card: dict[str, Any]) -> None:
         return
     click.echo("\ncalibrated range: what lies outside is extrapolated")
     for s in told["studies"]:
-        parts = [f"platform {', '.join(s['platforms'])}", f"placement {', '.join(s['modes'])}" if s["modes"] else "",
-                 f"messages of {size_range(s['sizes_B'])}" if s["sizes_B"] else "", f"{s['ranks']} ranks" if s["ranks"] else ""]  # fmt: skip
+        parts = [f"platform {', '.join(s['platforms'])}",
+                 f"placement {', '.join(s['modes'])}" if s["modes"] else "",
+                 f"messages of {size_range(s['sizes_B'])}" if s["sizes_B"] else "",
+                 f"{s['ranks']} ranks" if s["ranks"] else ""]  # fmt: skip
         click.echo(f"  {s['study']}: " + "; ".join(p for p in parts if p))
     if not told["studies"]:
         click.echo(f"  only where its own evidence was measured: {', '.join(told['claims'])}")

@@ -84,8 +84,9 @@ def run_scenario(
         click.echo(f"{s.name}: {s.title}")
         if s.expect:
             click.echo(f"expected: {s.expect}")
-    columns = pingpong.COLUMNS if s.trace is None else replay.COLUMNS
-    rows, keys = found.rows, None
+    columns: tuple[Column, ...] = pingpong.COLUMNS if s.trace is None else replay.COLUMNS
+    rows = found.rows
+    keys: tuple[str, ...] | None = None
     if s.generator == "rinf1":
         columns, keys = rinf1.COLUMNS, rinf1.KEYS
         rows = rinf1.published(rows, registry.platform(s.platform).name, s.mode)

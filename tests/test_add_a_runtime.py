@@ -68,7 +68,8 @@ def test_the_page_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         said = _squeezed(run.stdout + run.stderr)
         for text in promised:
             assert _squeezed(text.lstrip("! ")) in said, f"{command} does not print '{text}':\n{run.stdout}{run.stderr}"
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_postbox.py"], cwd=tmp_path, capture_output=True, text=True)
+    pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_postbox.py"]
+    done = subprocess.run(pytest_, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 passed" in done.stdout
     assert {p.name for p in (tmp_path / "postbox").iterdir()} - {"__pycache__"} == {"__init__.py", "evidence.toml", "fit.toml"}

@@ -28,7 +28,7 @@ from retrompi.validate.verdicts import EVALUATORS, Verdict, judge
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["Evidence", "evidence", "judge_model"]
+__all__ = ["Evidence", "evidence", "judge_model", "own_for_fit"]
 
 Evidence = tuple[list[Claim], dict[str, tuple[Mapping[str, Any], ...]]]
 """A model's own claims, and how each is checked."""
@@ -46,7 +46,8 @@ def evidence(cls: type[RuntimeModel]) -> Evidence:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"cannot read this evidence: {error}", path) from None
     taken = {c.id for c in load()}
-    claims, checks = [], {}
+    claims: list[Claim] = []
+    checks: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for t in data.get("claim", []):
         name = str(t.get("id", "?"))
         unknown = [k for k in t if k not in _KEYS]
@@ -71,6 +72,13 @@ def evidence(cls: type[RuntimeModel]) -> Evidence:
         )  # fmt: skip
         checks[name] = (check,)
     return claims, checks
+
+
+def own_for_fit(cls: type[RuntimeModel]) -> Evidence:
+    """What a calibration may see of a model's own evidence: its claims marked ``calibrate`` and their checks, nothing else."""
+    claims, checks = evidence(cls)
+    seen = [c for c in claims if c.use == "calibrate"]
+    return seen, {c.id: checks[c.id] for c in seen}
 
 
 def judge_model(model: str, platform: str, store: Store, *, fresh: bool = False) -> list[Verdict]:

@@ -128,7 +128,8 @@ def judge(
     Deterministic; nothing is simulated here.
     """
     data = _data(points, facts, stand_in)
-    return [_verdict(c, data, checks() if entries is None else entries) for c in claims]
+    how = {**checks(), **(entries or {})}
+    return [_verdict(c, data, how) for c in claims]
 
 
 def measure(
@@ -145,7 +146,7 @@ def measure(
     """
     ready = dict(points) if isinstance(points, Mapping) else curves(points)
     data = Data(ready, facts or {}, stand_in or {})
-    return [evaluate(claim, c, data) for c in (checks() if entries is None else entries).get(claim.id, ())]
+    return [evaluate(claim, c, data) for c in {**checks(), **(entries or {})}.get(claim.id, ())]
 
 
 @dataclass(frozen=True)

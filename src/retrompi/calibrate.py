@@ -22,8 +22,8 @@ import retrompi
 from retrompi import registry
 from retrompi.errors import InputError, UsageError
 from retrompi.runtime import RuntimeModel
-from retrompi.validate.claims import Claim, checks, for_fit
-from retrompi.validate.evidence import evidence
+from retrompi.validate.claims import Claim, for_fit
+from retrompi.validate.evidence import own_for_fit
 from retrompi.validate.verdicts import measure
 
 __all__ = ["Fit", "fit"]
@@ -167,7 +167,7 @@ class _Problem:
         self, model: str, platform: str, claims: Sequence[Claim], free: Sequence[_Free], report: Progress | None, total: int
     ) -> None:
         self.model, self.platform, self.claims, self.free = model, platform, list(claims), list(free)
-        self.entries = {**checks(), **evidence(registry.model(model))[1]}
+        self.entries = own_for_fit(registry.model(model))[1]
         # How a model is measured for its fit is an experiment's affair; that of the papers' studies, in a short form.
         self.measure_at = importlib.import_module(f"retrompi.validate.experiments.{registry.model(model).measured_by}").look
         self.report, self.total = report, total
@@ -223,8 +223,7 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     """
     cls = registry.model(model)
     free = _free_parameters(cls, platform)
-    own = [c for c in evidence(cls)[0] if c.use == "calibrate"]
-    claims = own or for_fit(cls.name)
+    claims = own_for_fit(cls)[0] or for_fit(cls.name)
     room = registry.platform(platform)
     platform_file = room.path.with_name(f"{room.path.stem}.fit.toml") if room.path and cls.fits_platform else None
     result = Fit(cls.name, cls.folder(), seed, 0, platform_file=platform_file)

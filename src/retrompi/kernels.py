@@ -26,8 +26,8 @@ from retrompi import paths, registry, units
 from retrompi.errors import InputError, UsageError, nearest
 from retrompi.platform import SOURCE_KINDS, Platform, Quantity
 
-__all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "compute_sets", "cost", "lengths", "loop", "loops", "machine", "model_hash", "rows",
-           "seconds", "turn_cycles"]  # fmt: skip
+__all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "compute_sets", "cost", "lengths", "loop", "loops", "machine",
+           "model_hash", "rows", "seconds", "turn_cycles"]  # fmt: skip
 
 SHAPES = ("vector", "matrix", "product")
 USES = ("read", "write", "update")
@@ -75,7 +75,7 @@ class Loop:
 
     def turns(self, n: int) -> int:
         """Turns of the inner loop for a vector (or matrix order) of ``n``."""
-        return n ** (1 + SHAPES.index(self.shape))
+        return int(n ** (1 + SHAPES.index(self.shape)))
 
     def entries(self, n: int) -> int:
         """How often an inner or outer loop is entered."""
@@ -101,11 +101,11 @@ class Machine:
     startup: float
     line_copy: float
     read_share: float
-    quantities: Mapping[str, Quantity] = None  # type: ignore[assignment]
+    quantities: Mapping[str, Quantity] | None = None
 
     def changed(self, values: Mapping[str, float]) -> Machine:
         """A copy with other numbers."""
-        return replace(self, **values)
+        return replace(self, **values)  # type: ignore[arg-type]
 
 
 @cache
@@ -150,10 +150,7 @@ def loop(key: str) -> Loop:
 
 def lengths(which: Loop) -> list[int]:
     """The vector lengths (matrix orders) of a measurement: 1 to 9, 10 to 90, 100 to 900, ... and the longest that fits."""
-    if which.shape == "vector":
-        most = _rule("longest") // max(s.stride for s in which.streams)
-    else:
-        most = _rule("leading")
+    most = _rule("longest") // max(s.stride for s in which.streams) if which.shape == "vector" else _rule("leading")
     steps = [m * 10**e for e in range(len(str(most))) for m in range(1, 10)]
     return sorted({n for n in steps if n <= most} | {most})
 
@@ -256,7 +253,8 @@ def _traffic(which: Loop, n: int, m: Machine) -> tuple[float, float, float]:
         own, others = walks[s], [w for o, w in walks.items() if o is not s]
         if any(o.random for o in which.streams):
             lost1, lost2, lost_page = (
-                _lost_lru(which, s, n, capacity, unit) for capacity, unit in ((m.l1 / m.line, m.line), (m.l2 / m.line, m.line), (m.tlb, m.page))
+                _lost_lru(which, s, n, capacity, unit)
+                for capacity, unit in ((m.l1 / m.line, m.line), (m.l2 / m.line, m.line), (m.tlb, m.page))
             )
             lost2 = min(lost1, lost2)
         else:
@@ -367,7 +365,7 @@ def _home(platform: Platform, host: str) -> tuple[Path, str] | None:
         source = next((p for p in (folder / f"{file}.toml", paths.platforms_dir() / f"{file}.toml") if p.is_file()), platform.path)
         if source is None:
             return None
-        entry = next((h for h in _table(source).get("host", []) if h.get("name") == name), {})
+        entry: dict[str, Any] = next((h for h in _table(source).get("host", []) if h.get("name") == name), {})
         if "like" not in entry:
             return None
         other, colon, name = str(entry["like"]).rpartition(":")
@@ -423,7 +421,8 @@ def machine(platform: Platform | str, host: str | int) -> Machine:
     v = {k: q.value for k, q in own.items()}
     whole = {k: int(v.pop(k)) for k in ("line", "page", "l1_ways", "tlb")}
     return Machine(
-        name=h.name, clock=h.clock, tick=h.tick, l1=h.l1, l2=h.l2, l2_ways=int(h.l2_ways), quantities=_Frozen(own), **whole, **v
+        name=h.name, clock=h.clock, tick=h.tick, l1=h.l1, l2=h.l2, l2_ways=int(h.l2_ways), quantities=_Frozen(own),
+        **whole, **v,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -452,7 +451,7 @@ def rows(named: Iterable[tuple[str, int, str, int]], platform: Platform, placeme
 
 
 def compute_sets(platform: str, kernel: str) -> dict[str, str]:
-    """Overrides that let a trace's compute amounts run at a kernel's rate on every host: ``daxpy`` in the cache, ``daxpy:1000`` at a length."""
+    """Overrides that let compute amounts run at a kernel's rate on every host: ``daxpy`` in the cache, ``daxpy:1000`` at a length."""
     name, colon, text = kernel.partition(":")
     which = loop(name)
     if colon and not (text.isdigit() and int(text) > 0):

@@ -101,7 +101,10 @@ def measure(
 
 
 def table(rows: Iterable[Mapping[str, Any]], machine: kernels.Machine | None = None) -> list[dict[str, Any]]:
-    """One row a loop: kernel, title, statement, min, max (flop/s by the clock), at_min, at_max (lengths); Rinf and n_half with a machine."""
+    """One row a loop: kernel, title, statement, claim, min, max (flop/s by the clock), at_min, at_max (lengths), rinf, n_half.
+
+    The last two need a machine.
+    """
     by: dict[str, list[Mapping[str, Any]]] = {}
     for r in rows:
         by.setdefault(str(r["kernel"]), []).append(r)
@@ -179,7 +182,7 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
     import numpy as np
     from scipy.optimize import least_squares
 
-    from retrompi.calibrate import UNDETERMINED, _Free
+    from retrompi.calibrate import UNDETERMINED, _Free, _text
     from retrompi.validate.metrics import SAME
 
     room = registry.platform(platform)
@@ -227,8 +230,8 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
         else:
             note = f"determined: its range moves the residuals by {moved:.3g} factors of {SAME:g}"
         edge = " (at the edge of its range)" if best.x[i] < 1e-3 or best.x[i] > 1 - 1e-3 else ""
-        out.values.append({"parameter": f.key, "value": f.show(float(best.x[i])), "low": described[f.key].low, "high": described[f.key].high,
-                           "note": note + edge})  # fmt: skip
+        out.values.append({"parameter": f.key, "value": f.show(float(best.x[i])), "low": _text(f.low, f.unit),
+                           "high": _text(f.high, f.unit), "note": note + edge})  # fmt: skip
     out.residuals = look([float(v) for v in best.x])
     outside = [r["claim"] for r in out.residuals if abs(r["residual"]) > 1]
     out.note = f"outside a factor {SAME:g}: {', '.join(outside)}" if outside else f"every row seen by the fit lies within a factor {SAME:g}"

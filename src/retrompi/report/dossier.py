@@ -79,7 +79,7 @@ def _calibrated(cls: type[RuntimeModel], fit: Row | None) -> Row | None:
     for plan in setups().values():
         if base not in plan.models and cls.name not in plan.models:
             continue
-        sizes = [s for s in plan.sizes]
+        sizes = plan.sizes
         out.append({"study": plan.paper, "platforms": list(plan.platforms), "modes": list(plan.modes),
                     "sizes_B": [min(sizes), max(sizes)] if sizes else None, "ranks": plan.options("startup").get("processes")})  # fmt: skip
     return {"studies": out, "claims": fit.get("claims", [])}
@@ -99,8 +99,9 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
     judged = []
     for claim, entries in _judging(cls):
         v = latest.get(claim.id, {})
+        reading = " ".join(str(c["reading"]) for c in entries if "reading" in c)
         judged.append({"id": claim.id, "use": claim.use, "says": _said(claim), "where": claim.source.strip(), "how": _how(entries),
-                       "reading": " ".join(str(c["reading"]) for c in entries if "reading" in c), "verdict": v.get("verdict", "not judged yet"),
+                       "reading": reading, "verdict": v.get("verdict", "not judged yet"),
                        "observed": v.get("observed"), "unit": v.get("unit", claim.unit), "finding": v.get("note", "")})  # fmt: skip
     module = sys.modules[cls.__module__]
     fit = _fit(cls)
@@ -137,7 +138,7 @@ def _family(cls: type[RuntimeModel]) -> list[tuple[str, str]]:
 
 
 def platform_dossier(platform: Platform) -> Row:
-    """A platform's card: title and texts, hosts, ``quantities`` with ``rows`` as of `model_dossier`, ``kernels`` of its hosts, its ``fit``."""
+    """A platform's card: texts, hosts, ``quantities`` with ``rows`` as of `model_dossier`, ``kernels`` of its hosts, its ``fit``."""
     import tomllib
 
     from retrompi import kernels
