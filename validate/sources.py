@@ -14,7 +14,7 @@ from retrompi.validate.claims import load
 
 __all__ = ["Citation", "cited", "rows"]
 
-_ID = re.compile(r"\b[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-\d+[A-Za-z]?\b")
+_WORD = re.compile(r"[A-Z][\w-]*\w")
 
 
 @dataclass(frozen=True)
@@ -58,5 +58,5 @@ def rows() -> Mapping[str, Citation]:
 
 def cited(*texts: str) -> list[Citation]:
     """The rows that the texts name, in their order, each once; names that are no row's are left out."""
-    found = dict.fromkeys(name for text in texts for name in _ID.findall(text))
+    found = dict.fromkeys(name for text in texts for name in _WORD.findall(text))
     return [rows()[name] for name in found if name in rows()]

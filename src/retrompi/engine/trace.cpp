@@ -132,7 +132,8 @@ void Parser::line(const char *p, const char *end) {
   RankState &state = state_[static_cast<size_t>(rank_)];
   state.last_line = line_;
   state.source = source_;
-  if (state.finalize && word->form != Form::Compute && word->form != Form::Kernel && word->form != Form::Sleep && word->form != Form::Ignored && word->form != Form::Location)
+  if (state.finalize && word->form != Form::Compute && word->form != Form::Kernel && word->form != Form::Sleep && word->form != Form::Ignored &&
+      word->form != Form::Location)
     fail(quoted(word->name) + " comes after 'finalize'");
 
   Action a;
