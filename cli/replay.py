@@ -51,9 +51,21 @@ COLUMNS = (
     help="What a receive from -333 is: SMPI writes it for a wildcard and for MPI_PROC_NULL.",
 )
 @click.option("--partial", is_flag=True, help="Accept ranks that are cut before finalize.")
+@click.option("--section", metavar="FIRST-LAST|A..B", help="Time this part: lines of rank 0, or between two of its marks.")
+@click.option("--compute", metavar="TIME", help="Scale the computation so that the section's, all ranks together, takes so long.")
+@click.option("--memory-share", type=click.FloatRange(0, 1), default=0.0, help="Share of the computation spent on the memory bus.")
 @click.option("--limit", metavar="TIME", help="End the job after so much simulated time, e.g. 10s (outcome timeout).")
-@click.option("--compute", metavar="KERNEL[:N]", help="Let compute amounts run at the rate of a Rinf1 loop, e.g. daxpy or daxpy:1000.")
+@click.option(
+    "--compute-kernel", metavar="KERNEL[:N]", help="Let compute amounts run at the rate of a Rinf1 loop, e.g. daxpy or daxpy:1000."
+)
 @click.option("--startup", is_flag=True, help="Start the job first as the runtime did; that may fail.")
+@click.option(
+    "--kill",
+    "kills",
+    multiple=True,
+    metavar="PROCESS@TIME",
+    help="End a process at a simulated time, e.g. 'proxy on server@0.5s', 'daemon on n1@1s', 'rank 3@2s'.",
+)
 @set_option
 @seed_option
 @fresh_option
@@ -71,9 +83,13 @@ def command(
     ranks: int | None,
     undefined_source: Literal["refuse", "any", "null"],
     partial: bool,
-    limit: str | None,
+    section: str | None,
     compute: str | None,
+    memory_share: float,
+    limit: str | None,
+    compute_kernel: str | None,
     startup: bool,
+    kills: tuple[str, ...],
     sets: tuple[str, ...],
     seed: int,
     fresh: bool,
@@ -84,16 +100,19 @@ def command(
     """Replay a time-independent trace on a runtime and a platform.
 
     TRACE is a file, an index of files or a folder, plain or compressed. Ends with exit code 1 when the job did
-    not complete; a deadlock names who waits for whom on which line.
+    not complete; a deadlock names who waits for whom on which line. Published times are often those of a benchmark's
+    timed part: --section measures it, and --compute sets how long it computes on the machine that is simulated.
     """
     from retrompi import experiment, kernels, registry
 
     registry.model(model), registry.platform(platform).placement(mode)
     given = list(sets)
-    if compute:
-        given = [f"{k}={v}" for k, v in kernels.compute_sets(platform, compute).items()] + given
+    if compute_kernel:
+        given = [f"{k}={v}" for k, v in kernels.compute_sets(platform, compute_kernel).items()] + given
     from retrompi import traces
+    from retrompi.program import Program
 
+    program = Program(section, None if compute is None else parse(compute, "s"), memory_share)
     read = traces.read(trace, np=ranks, undefined_source=undefined_source, partial=partial)
     store_ = open_for(ctx, store)
     found = experiment.replay(
@@ -107,18 +126,22 @@ def command(
         seed=seed,
         limit_s=None if limit is None else parse(limit, "s"),
         with_startup=startup,
+        kills=kills,
+        program=program,
         fresh=fresh,
     )
     run = store_.run(found.run_id)
     keys = [c.key for c in COLUMNS]
     if as_json and not as_csv:
-        print_json({**{k: run[k] for k in KEYS}, "per_rank": [{k: row.get(k) for k in keys} for row in found.rows]})
+        timed = {"section": run["facts"].get("section")} if section else {}
+        print_json({**{k: run[k] for k in KEYS}, **timed, "per_rank": [{k: row.get(k) for k in keys} for row in found.rows]})
     else:
         if not as_csv:
             click.echo(_headline(run))
+            click.echo(_timed(run["facts"].get("section"))) if section else None
         emit(found.rows, COLUMNS, as_json=as_json, as_csv=as_csv, empty="no rank ran")
     if run["outcome"] != "completed":
-        for line in _why(run):
+        for line in why(run):
             click.echo(line, err=True)
         ctx.exit(1)
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
@@ -131,7 +154,14 @@ def _headline(run: dict[str, Any]) -> str:
     return f"{run['outcome']}{took}: {counts}, {moved} (simulated in {format_time(run['wall_s'])})"
 
 
-def _why(run: dict[str, Any]) -> list[str]:
+def _timed(section: dict[str, Any] | None) -> str:
+    if section is None:
+        return "the section was not reached"
+    begin, end, took = (format_time(section[k]) for k in ("begin_s", "end_s", "seconds"))
+    return f"section {section['section']}: {took} ({begin} to {end})"
+
+
+def why(run: dict[str, Any]) -> list[str]:
     """One line for the outcome and one for every rank that waits."""
     lines = [f"outcome {run['outcome']}: {run['detail'] or 'no detail'}"]
     for wait in run["facts"].get("waits", []):

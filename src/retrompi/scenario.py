@@ -9,8 +9,11 @@ model = "wmpi"
 platform = "nt-pair"
 mode = "shared"                                    # or distributed, or hosts: "workstation,workstation"
 expect = "what should come out, written before it was run"
+outcome = "deadlock"                               # how it ends, if not "completed"
+kills = ["proxy on server@0.5s"]                   # processes that somebody ends
 seed = 1
-compute = "daxpy:1000"                             # optional: compute amounts run at this loop's rate (docs/rinf1.md)
+fidelity = "mechanism"                             # or curve, loggp
+compute_kernel = "daxpy:1000"                      # compute amounts run at the rate of this loop (docs/rinf1.md)
 
 [trace]
 generator = "pingpong"                             # or file = "path beside this file"
@@ -32,13 +35,15 @@ from pathlib import Path
 from typing import Any
 
 from retrompi import units
-from retrompi.errors import InputError, RetrompiError, nearest
+from retrompi.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.program import Program
 
 __all__ = ["Scenario", "load"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
-_KEYS = (*_TEXTS, "claims", "expect", "seed", "compute", "trace", "set")
-_FILE_KEYS = ("file", "np")
+_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "seed", "fidelity", "compute_kernel", "trace", "set")
+OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout")
+_FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
 
 
 @dataclass(frozen=True)
@@ -54,13 +59,17 @@ class Scenario:
     mode: str
     claims: tuple[str, ...] = ()
     expect: str = ""
+    outcome: str = "completed"
+    kills: tuple[str, ...] = ()
     seed: int = 1
+    fidelity: str = "mechanism"
     sets: Mapping[str, str] = field(default_factory=dict)
     generator: str | None = None
     trace: Path | None = None
     np: int | None = None
     args: Mapping[str, Any] = field(default_factory=dict)
-    compute: str = ""
+    program: Program = field(default_factory=Program)
+    compute_kernel: str = ""
     path: Path | None = None
 
     @property
@@ -76,12 +85,15 @@ class Scenario:
             "platform": self.platform,
             "mode": self.mode,
             "seed": self.seed,
+            "fidelity": self.fidelity,
             "sets": dict(self.sets),
             "generator": self.generator,
             "trace": self.trace.name if self.trace else None,
             "np": self.np,
             "args": dict(self.args),
-            **({"compute": self.compute} if self.compute else {}),
+            "kills": list(self.kills),
+            **self.program.row(),
+            **({"compute_kernel": self.compute_kernel} if self.compute_kernel else {}),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -97,8 +109,11 @@ class Scenario:
             "trace": self.generator or str(self.trace),
             "overrides": " ".join(f"{k}={v}" for k, v in self.sets.items()),
             "claims": " ".join(self.claims),
+            "kills": ", ".join(self.kills),
+            "outcome": self.outcome,
             "expect": self.expect,
             "seed": self.seed,
+            "fidelity": self.fidelity,
         }
 
 
@@ -137,9 +152,20 @@ def load(path: str | Path) -> Scenario:
     claims = data.get("claims", [])
     if not isinstance(claims, list) or not all(isinstance(c, str) for c in claims):
         raise fail("'claims' is not a list of claim ids; example: [\"BF-SM-01\"]", "claims")
+    kills = data.get("kills", [])
+    if not isinstance(kills, list) or not all(isinstance(k, str) for k in kills):
+        raise fail("'kills' is not a list of PROCESS@TIME; example: [\"rank 1@0.5s\"]", "kills")
+    outcome = data.get("outcome", "completed")
+    if outcome not in OUTCOMES:
+        raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome")
     seed = data.get("seed", 1)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise fail("'seed' is not a whole number from 0 on", "seed")
+    from retrompi.fidelity import RUNGS
+
+    fidelity = data.get("fidelity", "mechanism")
+    if fidelity not in RUNGS:
+        raise fail(f"no fidelity '{fidelity}'{nearest(str(fidelity), RUNGS)}", "fidelity")
     sets = data.get("set", {})
     if not isinstance(sets, dict) or not all(isinstance(v, str | int | float) for v in sets.values()):
         raise fail('\'set\' is a table of quoted keys; example: "platform.host.cores" = "2"', "set")
@@ -147,12 +173,33 @@ def load(path: str | Path) -> Scenario:
         **{key: data[key] for key in _TEXTS},
         claims=tuple(claims),
         expect=str(data.get("expect", "")),
+        outcome=outcome,
+        kills=tuple(kills),
         seed=seed,
-        compute=str(data.get("compute", "")),
+        fidelity=fidelity,
+        compute_kernel=str(data.get("compute_kernel", "")),
         sets={k: str(v) for k, v in sets.items()},
         path=file,
         **_trace(data.get("trace"), file, fail),
     )
+
+
+def _program(given: Mapping[str, Any], fail: Any) -> Program:
+    """What ``[trace]`` says of the program: ``section``, ``compute`` (seconds in it) and ``memory_share``."""
+    key = "section"
+    try:
+        section = given.get("section")
+        if section is not None and not isinstance(section, str):
+            raise UsageError("'section' is a text: lines of rank 0 such as \"34-40\", or LABEL..LABEL")
+        key = "compute"
+        compute = None if "compute" not in given else units.parse(str(given["compute"]), "s")
+        key = "memory_share"
+        share = given.get("memory_share", 0.0)
+        if isinstance(share, bool) or not isinstance(share, int | float):
+            raise UsageError("'memory_share' is not a number in 0..1")
+        return Program(section, compute, float(share))
+    except UsageError as error:
+        raise fail(str(error), key) from None
 
 
 def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
@@ -169,7 +216,7 @@ def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
         trace = (file.parent / str(given["file"])).resolve()
         if not trace.exists():
             raise fail(f"no trace {given['file']} beside this scenario", "file")
-        return {"np": np, "trace": trace}
+        return {"np": np, "trace": trace, "program": _program(given, fail)}
     from retrompi.traces import generate  # the engine is loaded only where a trace is made
 
     args: dict[str, Any] = {}

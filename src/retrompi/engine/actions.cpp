@@ -104,7 +104,7 @@ Task Rank::step(const Action& a) {
   }
 }
 
-Task Rank::use(double flops) { return busy(flops / host.spec.flops); }
+Task Rank::use(double flops) { return busy(flops * world.compute_scale / host.spec.flops); }
 
 Task Rank::busy(double seconds) {
   // Very long computations are cut so that picoseconds cannot overflow.
@@ -112,7 +112,7 @@ Task Rank::busy(double seconds) {
   while (left > 0) {
     const double part = std::min(left, 1e6);
     left -= part;
-    co_await thread.run(to_ps(part), Stage::Compute);
+    co_await thread.run(to_ps(part), Stage::Compute, world.memory_share);
   }
 }
 

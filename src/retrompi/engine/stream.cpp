@@ -276,7 +276,9 @@ class StreamChan final : public Chan {
   static void on_segment(void* p, uint64_t n) {
     auto& s = *static_cast<StreamChan*>(p);
     s.delivered_ += static_cast<int64_t>(n);
-    if (s.spec.io == SocketIo::Async)
+    if (s.to.thread.dead())
+      s.consumed_ = s.delivered_;  // the system has closed the dead process's sockets and throws away what comes
+    else if (s.spec.io == SocketIo::Async)
       s.move_in();
     else
       s.offer();
@@ -386,7 +388,7 @@ class StreamChan final : public Chan {
   int64_t queued_ = 0;  // what the library has asked to be sent
   bool writing_ = false, told_room_ = false, told_sent_ = false;
   std::deque<Unsent> unsent_;
-  int64_t taken_ = 0;  // what whole messages the library has got
+  int64_t taken_ = 0;      // what whole messages the library has got
   int64_t done_read_ = 0;  // Async: what the completed read has brought
   bool read_begins_ = false, told_read_ = false, moving_ = false;
   std::deque<Frame> frames_;

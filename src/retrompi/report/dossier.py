@@ -169,7 +169,7 @@ def platform_dossier(platform: Platform) -> Row:
         "summary": platform.summary,
         "path": str(platform.path),
         "hash": platform.hash,
-        "hosts": [{"name": h.name, "os": h.os} for h in platform.hosts],
+        "hosts": [{"name": h.name, "os": h.os, "byte_order": h.byte_order} for h in platform.hosts],
         "link": platform.link.kind,
         "quantities": [with_rows(r) for r in platform.describe()],
         "kernels": loops,
