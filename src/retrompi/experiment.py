@@ -260,7 +260,8 @@ def replay(
         fidelity=fidelity,
         trace=label,
         trace_hash=_with_options(
-            trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None, kernels=loops, **(program.row() if program else {})
+            trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None, kernels=loops,
+            **(program.row() if program else {}),
         ),
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
