@@ -17,10 +17,10 @@ from retrompi.validate.verdicts import Verdict
 __all__ = ["Mark", "marks"]
 
 # Factor from a published unit to the figure's: microseconds and MB/s.
-_TIME = {"microseconds": 1.0, "ms": 1e3}
-_RATE = {"MByte/s": 1.0, "KByte/s": 1e-3}
+_TIME = {"ns": 1e-3, "microseconds": 1.0, "ms": 1e3, "s": 1e6}
+_RATE = {"MByte/s": 1.0, "MB/s": 1.0, "KByte/s": 1e-3, "GByte/s": 1e3}
 _SERIES = {"startup": "time", "peak": "bandwidth", "lowest": "bandwidth", "bandwidth_at": "bandwidth"}
-_KNEE_OF = {"peak": "bandwidth", "plateau": "bandwidth", "step": "time", "bend": "time"}
+_KNEE_OF = {"peak": "bandwidth", "plateau": "bandwidth", "step": "time", "bend": "time", "drop": "bandwidth", "recovery": "bandwidth"}
 
 
 @dataclass(frozen=True)

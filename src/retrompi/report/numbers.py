@@ -1,0 +1,132 @@
+"""Figures of plain numbers: published against simulated, and facts against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from math import log10
+from typing import Any
+
+import plotly.graph_objects as go
+
+from retrompi.report.exhibits import Curve, Pair
+from retrompi.report.figures import PALETTE, layout, looks
+from retrompi.validate.exhibits import FactFigure, ScatterFigure
+from retrompi.validate.metrics import PREDICTED
+
+__all__ = ["fact_figure", "scatter_figure"]
+
+_AXIS: Mapping[str, Any] = {
+    "gridcolor": "#e3e3e3",
+    "linecolor": "#666",
+    "showline": True,
+    "ticks": "outside",
+    "automargin": True,
+    "zeroline": False,
+}
+_SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
+
+
+def _ends(found: Sequence[Pair], log: bool) -> tuple[float, float]:
+    """The ends of both axes: all numbers with some room around them."""
+    values = [v for p in found for v in (p.published, p.simulated) if v > 0 or not log]
+    low, high = min(values, default=1.0), max(values, default=10.0)
+    if log:
+        room = (high / low) ** 0.06 if high > low else 1.5
+        return low / max(room, 1.15), high * max(room, 1.15)
+    room = 0.06 * (high - low) or 1.0
+    return low - room, high + room
+
+
+def _group_of(claim: str, groups: Mapping[str, str]) -> str:
+    return next((name for name, pattern in groups.items() if fnmatchcase(claim, pattern)), "" if not groups else "other")
+
+
+def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
+    """Simulated against published numbers. On the line they are equal; the stripe is a prediction's tolerance.
+
+    Filled: held out; open: a fit saw it; grey: excluded. A number whose claim fails is labelled.
+    """
+    log = plan.scale == "log"
+    shown = [p for p in found if not log or (p.published > 0 and p.simulated > 0)]
+    low, high = _ends(shown, log)
+    figure = go.Figure()
+    slack = [1 - PREDICTED, 1 + PREDICTED]
+    figure.add_trace(
+        go.Scatter(
+            x=[low, high, high, low],
+            y=[low * slack[0], high * slack[0], high * slack[1], low * slack[1]],
+            fill="toself",
+            mode="lines",
+            line={"width": 0},
+            fillcolor="rgba(120,120,120,0.15)",
+            hoverinfo="skip",
+            name=f"within {PREDICTED:.0%}",
+        )
+    )
+    figure.add_trace(
+        go.Scatter(x=[low, high], y=[low, high], mode="lines", line={"color": "#444", "width": 1.5}, hoverinfo="skip", name="equal")
+    )
+    names = list(dict.fromkeys(_group_of(p.claim, plan.groups) for p in shown))
+    for i, name in enumerate(names):
+        for use, meaning in (("validate", "held out"), ("calibrate", "fitted"), ("exclude", "excluded")):
+            mine = [p for p in shown if p.use == use and _group_of(p.claim, plan.groups) == name]
+            if not mine:
+                continue
+            colour = PALETTE[i % len(PALETTE)] if use != "exclude" else "#777777"
+            symbol = _SYMBOLS[i % len(_SYMBOLS)]
+            figure.add_trace(
+                go.Scatter(
+                    x=[p.published for p in mine],
+                    y=[p.simulated for p in mine],
+                    name=", ".join(t for t in (name, meaning) if t),
+                    mode="markers+text",
+                    text=[f"{p.claim} {p.part}".strip() if p.verdict == "fail" else "" for p in mine],
+                    textposition="top center",
+                    textfont={"size": 11, "color": "#b03a00"},
+                    marker={
+                        "symbol": symbol if use == "validate" else f"{symbol}-open",
+                        "size": 10,
+                        "color": colour,
+                        "line": {"color": colour, "width": 2},
+                    },
+                    hovertext=[_told(p) for p in mine],
+                    hoverinfo="text",
+                )
+            )
+    layout(figure, plan.title)
+    units = "; ".join(dict.fromkeys(p.unit for p in shown))
+    span = [log10(low), log10(high)] if log else [low, high]
+    # The same span both ways, so that the line of equality is a diagonal.
+    figure.update_xaxes(**_AXIS, type=plan.scale, title={"text": f"published, {units}"}, range=span)
+    figure.update_yaxes(**_AXIS, type=plan.scale, title={"text": f"simulated, {units}"}, range=span)
+    return figure
+
+
+def _told(p: Pair) -> str:
+    off = "" if p.deviation is None else f" ({p.deviation:+.1%})"
+    return f"{p.claim} {p.part}".strip() + f": published {p.published:.4g}, simulated {p.simulated:.4g} {p.unit}{off}, {p.verdict}"
+
+
+def fact_figure(found: Sequence[Curve], plan: FactFigure) -> go.Figure:
+    """Lines with markers for each series of a figure of facts."""
+    shown = looks([("", c.legend) for c in found])
+    figure = go.Figure()
+    for c in found:
+        look = shown["", c.legend]
+        figure.add_trace(
+            go.Scatter(
+                x=list(c.x),
+                y=list(c.y),
+                name=c.legend,
+                mode="lines+markers",
+                line={"color": look.colour, "width": 2.5, "dash": look.dash},
+                marker={"symbol": look.symbol, "size": 7},
+                hovertemplate=f"{c.legend} %{{x:.6g}}: %{{y:.4g}}<extra></extra>",
+                showlegend=True,
+            )
+        )
+    layout(figure, plan.title)
+    figure.update_xaxes(**_AXIS, type=plan.x_scale, title={"text": plan.x_title})
+    figure.update_yaxes(**_AXIS, type=plan.y_scale, title={"text": plan.y_title})
+    return figure
