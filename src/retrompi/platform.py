@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -24,7 +25,7 @@ __all__ = ["HOST_KEYS", "LINK_KEYS", "LINK_KINDS", "SOURCE_KINDS", "Host", "Link
 SOURCE_KINDS = ("paper:", "doc:", "code:", "fit:", "assumed:")
 """How the source of any number begins; what follows says where exactly."""
 
-LINK_KINDS = ("cable", "hub", "switch")
+LINK_KINDS = ("cable", "hub", "switch", "torus")
 
 
 def _q(unit: str, help: str) -> Any:
@@ -66,13 +67,18 @@ class Host:
     delayed_ack: float = _q("s", "longest time an acknowledgement is held back")
     nic_rate: float = _q("B/s", "rate of the bus between memory and network card")
     nic_latency: float = _q("s", "fixed time of the network card per frame")
+    bus_rate: float = _q("B/s", "rate of memory and bus that both directions of the card share")
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What joins the hosts. A cable and a switch carry both directions at once, a hub one frame at a time."""
+    """What joins the hosts. A cable and a switch carry both directions at once, a hub one frame at a time.
+
+    A torus joins neighbours in each dimension of its ``shape``; hosts take their places in file order, the first dimension fastest.
+    """
 
     kind: str
+    shape: tuple[int, ...]
     bandwidth: float = _q("B/s", "signalling rate")
     latency: float = _q("s", "propagation and forwarding time of one frame")
     frame_overhead: float = _q("B", "headers, preamble and gap around the payload of one frame")
@@ -91,7 +97,7 @@ LINK_KEYS: Mapping[str, tuple[str, str]] = _keys(Link)
 _WHOLE_FROM_ONE = ("cores", "l2_ways")
 _FLAGS = ("quantum_carry", "quantum_at_tick")
 _POSITIVE = ("speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
-             "window", "mss", "sndbuf", "nic_rate", "bandwidth", "mtu")  # fmt: skip
+             "window", "mss", "sndbuf", "nic_rate", "bus_rate", "bandwidth", "mtu")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +141,7 @@ class Platform:
         facts = {
             "hosts": [[h.name, h.os] for h in self.hosts],
             "kind": self.link.kind,
+            "shape": self.link.shape,
             "values": {path: q.value for path, q in self.quantities.items()},
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
@@ -399,7 +406,7 @@ class _Reader:
         given = self.data.get("link")
         if not isinstance(given, dict):
             raise self.fail("a platform needs a [link]")
-        link = self.table(given, LINK_KEYS, ("kind",), -1)
+        link = self.table(given, LINK_KEYS, ("kind", "shape"), -1)
         missing = [k for k in LINK_KEYS if k not in link]
         if missing:
             raise self.fail(f"the link lacks {', '.join(missing)}", "", -1)
@@ -407,6 +414,11 @@ class _Reader:
             kind = _kind(self.string(given, "kind", -1))
         except UsageError as error:
             raise self.fail(str(error), "kind", -1) from None
+        shape = given.get("shape", [])
+        if not isinstance(shape, list) or not all(isinstance(n, int) and n > 0 for n in shape) or bool(shape) != (kind == "torus"):
+            raise self.fail("a torus, and nothing else, has a shape; example: shape = [2, 2, 2]", "shape", -1)
+        if shape and math.prod(shape) < len(tables):
+            raise self.fail(f"{math.prod(shape)} places are too few for {len(tables)} hosts", "shape", -1)
         quantities = {f"{name}.{k}": q for name, _, qs in tables for k, q in qs.items()}
         quantities |= {f"link.{k}": link[k] for k in LINK_KEYS}
         return Platform(
@@ -415,7 +427,7 @@ class _Reader:
             years=self.string(self.data, "years"),
             summary=self.string(self.data, "summary"),
             hosts=tuple(Host(name, os, **{k: q.value for k, q in qs.items()}) for name, os, qs in tables),
-            link=Link(kind, **{k: q.value for k, q in link.items()}),
+            link=Link(kind, tuple(shape), **{k: q.value for k, q in link.items()}),
             quantities=quantities,
             path=self.path,
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from retrompi.platform import Host, Platform
 
-__all__ = ["BLOCK", "compiled", "datagram", "eager", "pool", "rendezvous", "ring", "stream", "wait"]
+__all__ = ["BLOCK", "bcast", "compiled", "datagram", "dma", "eager", "one_sided", "pool", "rendezvous", "ring", "stream", "wait"]
 
 Row = dict[str, Any]
 NO_LIMIT = 1e18
@@ -31,6 +31,8 @@ _HOP: Row = {
     "slots": 0, "pool": 0.0, "prefix": 0.0, "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "header_write": 0,
     "credits": 0, "connect": 0.0, "call": 0.0,
     "window": 1, "retries": 0, "timeout": 0.0, "loss": 0.0, "duplicate": 0.0, "reorder": 0.0, "reorder_delay": 0.0,
+    "lock": 0, "until_taken": 0, "pack": 0.0, "unpack": 0.0,
+    "rate": 0.0, "cpu_driven": 0, "pio_limit": 0, "pio_rate": 1.0, "piece_min": 1, "piece": 1, "pieces": 1, "pin": 0.0, "pin_page": 0.0, "page": 4096,
 }  # fmt: skip
 
 
@@ -63,6 +65,26 @@ def datagram(
     return _hop("datagram", between, packet, header, {"call": call, "timeout": timeout, "retries": retries, **facts})
 
 
+def dma(between: tuple[str, str], *, packet: float, header: float, piece: float, **facts: Any) -> Row:
+    """From memory to memory without the operating system, by the card or (``cpu_driven``) by the processor itself.
+
+    A message is cut into ``pieces`` of ``piece_min`` to ``piece`` bytes, one of which must have crossed a stage before the next stage
+    starts; ``slots`` places a sender has at the receiver for
+    what was not asked for; rendezvous messages go into the user's buffer after both ends have pinned it (``pin``, ``pin_page``).
+    """
+    return _hop("dma", between, packet, header, {"piece": piece, **facts})
+
+
+def one_sided(*, put_rate: float, get_rate: float, cpu: float, latency: float, piece: float) -> Row:
+    """One-sided operations: rates (B/s) between hosts (on one host they are copies), library work ``cpu`` s, ``latency`` s."""
+    return {"put_rate": put_rate, "get_rate": get_rate, "cpu": cpu, "latency": latency, "piece": piece}
+
+
+def bcast(algorithm: str = "binomial", *, copies_root: float = 0.0, copies_leaf: float = 0.0) -> Row:
+    """How a broadcast is made: ``binomial`` tree of messages, ``put_tree``, or ``by_reference`` from one shared buffer."""
+    return {"algorithm": algorithm, "copies_root": copies_root, "copies_leaf": copies_leaf}
+
+
 def eager(low: float = 0, high: float = NO_LIMIT) -> tuple[float, float, str]:
     """Messages of ``low`` <= bytes < ``high`` are sent at once."""
     return (low, high, "eager")
@@ -77,7 +99,7 @@ def _host(h: Host) -> Row:
     keys = (
         "name", "speed", "cores", "quantum", "tick", "dispatch", "syscall", "boost", "quantum_carry", "wait_charge", "quantum_at_tick",
         "l1", "l2", "l2_ways", "copy_l1", "copy_l2", "copy_mem", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "loopback_mss",
-        "window", "mss", "sndbuf", "delayed_ack", "nic_rate", "nic_latency", "flops",
+        "window", "mss", "sndbuf", "delayed_ack", "nic_rate", "nic_latency", "bus_rate", "flops",
     )  # fmt: skip
     return {k: getattr(h, k) for k in keys}
 
@@ -98,18 +120,22 @@ def compiled(
     idle: Mapping[str, Row] | None = None,
     forward_cost: Mapping[str, float] | None = None,
     unexpected_limit: float = 0.0,
+    one_sided_same: Row | None = None,
+    one_sided_remote: Row | None = None,
+    broadcast: Row | None = None,
 ) -> Row:
     """A runtime on a platform as the engine's plain rows. Only the hosts that run a rank are built.
 
     ``same`` and ``remote`` are the hops between two ranks of one host and of two; ``idle`` and ``forward_cost`` say how
-    proxies and daemons wait and what routing a packet costs them (s).
+    proxies and daemons wait and what routing a packet costs them (s). A runtime without ``one_sided_*`` refuses such operations.
     """
     used = sorted(set(placement))
     remote_used = list(remote) if len(used) > 1 else []
     link = platform.link
     return {
         "hosts": [_host(platform.hosts[i]) for i in used],
-        "link": {k: getattr(link, k) for k in ("kind", "bandwidth", "latency", "frame_overhead", "mtu")},
+        "link": {k: getattr(link, k) for k in ("kind", "shape", "bandwidth", "latency", "frame_overhead", "mtu")},
+        "positions": used,
         "placement": [used.index(i) for i in placement],
         "same": list(same),
         "remote": remote_used,
@@ -123,4 +149,7 @@ def compiled(
         "idle": dict(idle or {}),
         "forward_cost": dict(forward_cost or {}),
         "unexpected_limit": unexpected_limit,
+        "one_sided_same": one_sided_same,
+        "one_sided_remote": one_sided_remote,
+        "bcast": broadcast or bcast(),
     }

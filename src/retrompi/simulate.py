@@ -60,6 +60,7 @@ class Result:
     anatomy_ps: int = 0
     waits: list[dict[str, Any]] = field(default_factory=list)
     startup: list[dict[str, Any]] = field(default_factory=list)
+    cautions: list[str] = field(default_factory=list)
     delivered: int = 0
     delivered_bytes: int = 0
     frames: int = 0
@@ -167,6 +168,7 @@ def run(
         anatomy_ps=got["anatomy_total_ps"],
         waits=got["waits"],
         startup=steps,
+        cautions=cls().cautions(values, room, placement),
         **{k: got[k] for k in ("delivered", "delivered_bytes", "frames", "retransmissions", "duplicates", "events")},
     )
 

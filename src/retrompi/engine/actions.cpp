@@ -82,6 +82,13 @@ Task Rank::step(const Action& a) {
     case Op::Scatterv:
       co_await collective(a);
       break;
+    case Op::Put:
+    case Op::Get:
+    case Op::Accumulate:
+    case Op::Fence:
+    case Op::Flush:
+      co_await one_sided(a);
+      break;
     default:
       co_await point_to_point(a);
   }

@@ -41,6 +41,19 @@ Task Rank::barrier() {
 }
 
 Task Rank::bcast(int32_t root, int64_t bytes) {
+  switch (job_.ranks.size() > 1 ? job_.bcast.kind : BcastSpec::Binomial) {
+    case BcastSpec::PutTree:
+      co_await put_tree(root, bytes);
+      break;
+    case BcastSpec::ByReference:
+      co_await by_reference(root, bytes);
+      break;
+    case BcastSpec::Binomial:
+      co_await binomial(root, bytes);
+  }
+}
+
+Task Rank::binomial(int32_t root, int64_t bytes) {
   const auto n = static_cast<int32_t>(job_.ranks.size());
   const int32_t me = (id - root + n) % n;
   int32_t mask = 1;

@@ -37,7 +37,8 @@ struct HostSpec {
   Ps delayed_ack = 0;
   double nic_rate = 0;  // bytes per second over the card's bus
   Ps nic_latency = 0;
-  Ps tick_phase = 0;  // clocks of two machines are not synchronised
+  double bus_rate = 1;  // bytes per second between memory and card, both directions together
+  Ps tick_phase = 0;    // clocks of two machines are not synchronised
   double flops = 1;
 };
 
@@ -124,6 +125,25 @@ struct KernelJob {
   Cause by;
 };
 
+/// One holder at a time; the others wait until it is given back.
+struct Lock {
+  bool held = false;
+  std::vector<Thread*> waiting;
+  bool take(Thread& t) {
+    if (held) {
+      waiting.push_back(&t);
+      return false;
+    }
+    return held = true;
+  }
+  void give() {
+    held = false;
+    const auto w = std::move(waiting);
+    waiting.clear();
+    for (Thread* t : w) t->signal();
+  }
+};
+
 class Host {
  public:
   Host(Loop& loop, Anatomy& an, HostSpec spec);
@@ -142,6 +162,7 @@ class Host {
   [[nodiscard]] Ps next_tick(Ps t) const;
 
   HostSpec spec;
+  Lock pool_lock;  // of the shared memory that runtimes guard by one lock
   Loop& loop;
   Anatomy& anatomy;
   [[nodiscard]] const std::deque<std::unique_ptr<Thread>>& threads() const { return threads_; }

@@ -86,6 +86,7 @@ HostSpec host(const py::dict& d) {
   h.delayed_ack = r.ps("delayed_ack");
   h.nic_rate = r.num("nic_rate");
   h.nic_latency = r.ps("nic_latency");
+  h.bus_rate = r.num("bus_rate");
   h.flops = r.num("flops");
   r.end();
   for (const auto& [what, v] : {std::pair<const char*, double>{"speed", h.speed},
@@ -96,6 +97,7 @@ HostSpec host(const py::dict& d) {
                                 {"copy_l2", h.copy_l2},
                                 {"copy_mem", h.copy_mem},
                                 {"nic_rate", h.nic_rate},
+                                {"bus_rate", h.bus_rate},
                                 {"flops", h.flops},
                                 {"mss", static_cast<double>(h.mss)}})
     if (!(v > 0)) throw ConfigError("host " + h.name + ": " + what + " must be more than nothing");
@@ -114,8 +116,10 @@ HopSpec hop(const py::dict& d) {
     h.medium = Medium::Stream;
   else if (m == "datagram")
     h.medium = Medium::Datagram;
+  else if (m == "dma")
+    h.medium = Medium::Dma;
   else
-    throw ConfigError("unknown medium '" + m + "'; valid: datagram, pool, ring, stream");
+    throw ConfigError("unknown medium '" + m + "'; valid: datagram, dma, pool, ring, stream");
   h.from = r.text("from");
   h.to = r.text("to");
   h.packet = r.integer("packet");
@@ -150,6 +154,20 @@ HopSpec hop(const py::dict& d) {
   h.duplicate = r.num("duplicate");
   h.reorder = r.num("reorder");
   h.reorder_delay = r.ps("reorder_delay");
+  h.lock = r.num("lock") != 0;
+  h.until_taken = r.num("until_taken") != 0;
+  h.pack = r.num("pack");
+  h.unpack = r.num("unpack");
+  h.rate = r.num("rate");
+  h.cpu_driven = r.num("cpu_driven") != 0;
+  h.pio_limit = r.integer("pio_limit");
+  h.pio_rate = r.num("pio_rate");
+  h.piece = r.integer("piece");
+  h.piece_min = r.integer("piece_min");
+  h.pieces = std::max<int64_t>(1, r.integer("pieces"));
+  h.pin = r.ps("pin");
+  h.pin_page = r.ps("pin_page");
+  h.page = r.integer("page");
   r.end();
   return h;
 }
@@ -163,11 +181,13 @@ SimConfig config(const py::dict& d) {
     c.link.kind = l.text("kind");
     c.link.bandwidth = l.num("bandwidth");
     c.link.latency = l.num("latency");
+    c.link.shape = l.get("shape").cast<std::vector<unsigned long>>();
     c.frame_overhead = l.integer("frame_overhead");
     c.mtu = l.integer("mtu");
     l.end();
     if (!(c.link.bandwidth > 0)) throw ConfigError("link: bandwidth must be more than nothing");
   }
+  c.positions = r.get("positions").cast<std::vector<size_t>>();
   c.placement = r.get("placement").cast<std::vector<size_t>>();
   for (const auto& h : r.get("same").cast<py::list>()) c.same.push_back(hop(h.cast<py::dict>()));
   for (const auto& h : r.get("remote").cast<py::list>()) c.remote.push_back(hop(h.cast<py::dict>()));
@@ -189,6 +209,36 @@ SimConfig config(const py::dict& d) {
   c.rank.test_cpu = r.ps("test_cpu");
   c.rank.recv_wait = policy(r.get("recv_wait"), "recv_wait");
   c.rank.send_wait = policy(r.get("send_wait"), "send_wait");
+  auto rma = [](const py::object& o) {
+    RmaSpec s;
+    if (o.is_none()) return s;
+    Reader e(o.cast<py::dict>(), "one-sided");
+    s.there = true;
+    s.put_rate = e.num("put_rate");
+    s.get_rate = e.num("get_rate");
+    s.cpu = e.ps("cpu");
+    s.latency = e.ps("latency");
+    s.piece = e.integer("piece");
+    e.end();
+    return s;
+  };
+  c.rma_same = rma(r.get("one_sided_same"));
+  c.rma_remote = rma(r.get("one_sided_remote"));
+  {
+    Reader b(r.get("bcast").cast<py::dict>(), "bcast");
+    const std::string kind = b.text("algorithm");
+    if (kind == "binomial")
+      c.bcast.kind = BcastSpec::Binomial;
+    else if (kind == "put_tree")
+      c.bcast.kind = BcastSpec::PutTree;
+    else if (kind == "by_reference")
+      c.bcast.kind = BcastSpec::ByReference;
+    else
+      throw ConfigError("unknown broadcast '" + kind + "'; valid: binomial, by_reference, put_tree");
+    c.bcast.copies_root = b.num("copies_root");
+    c.bcast.copies_leaf = b.num("copies_leaf");
+    b.end();
+  }
   for (const auto& [k, v] : r.get("idle").cast<py::dict>()) c.idle[k.cast<std::string>()] = policy(v.cast<py::object>(), "idle");
   for (const auto& [k, v] : r.get("forward_cost").cast<py::dict>()) c.forward_cost[k.cast<std::string>()] = to_ps(v.cast<double>());
   c.unexpected_limit = r.integer("unexpected_limit");

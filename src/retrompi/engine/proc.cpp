@@ -67,18 +67,62 @@ Ps Net::cross(Bus& bus, size_t host, int64_t bytes, Flight& f) {
   return end;
 }
 
-void Net::frame(size_t from, size_t to, int64_t payload, Loop::Fn done, void* obj, uint64_t arg) {
-  Flight* f = nullptr;
+Net::Flight& Net::flight() {
   if (free_.empty()) {
     all_.push_back(std::make_unique<Flight>());
-    f = all_.back().get();
-  } else {
-    f = free_.back();
-    free_.pop_back();
+    return *all_.back();
   }
-  *f = {this, from, to, payload + overhead_, done, obj, arg, w_.anatomy.current};
+  Flight* f = free_.back();
+  free_.pop_back();
+  return *f;
+}
+
+void Net::frame(size_t from, size_t to, int64_t payload, Loop::Fn done, void* obj, uint64_t arg) {
+  Flight& f = flight();
+  f = {this, from, to, payload + overhead_, done, obj, arg, w_.anatomy.current};
   ++w_.count.frames;
-  w_.loop.at(cross(tx_[from], from, f->bytes, *f), &Net::on_sent, f);
+  w_.loop.at(cross(tx_[from], from, f.bytes, f), &Net::on_sent, &f);
+}
+
+Ps Net::burst(size_t from, size_t to, int64_t bytes, double rate, int64_t piece, Loop::Fn done, void* obj, uint64_t arg) {
+  Flight& f = flight();
+  const HostSpec& h = w_.hosts[from]->spec;
+  f = {this, from, to, bytes, done, obj, arg, w_.anatomy.current, std::min(piece, bytes), 0};
+  ++w_.count.frames;
+  if (!(rate > 0)) rate = h.nic_rate;
+  const Ps now = w_.loop.now, start = std::max({now, tx_[from].free_at, bus_[from].free_at});
+  bus_[from].free_at = start + to_ps(static_cast<double>(bytes) / h.bus_rate);
+  f.left = std::max(start + to_ps(static_cast<double>(bytes) / rate), bus_[from].free_at);
+  tx_[from].free_at = f.left;
+  const Ps begin = start + to_ps(static_cast<double>(f.piece) / rate) + h.nic_latency;
+  if (w_.anatomy.on) f.by = w_.anatomy.of(w_.anatomy.record(h.name.c_str(), Stage::Nic, now, start, begin));
+  w_.loop.at(begin, &Net::on_burst, &f);
+  return f.left;
+}
+
+void Net::on_burst(void* p, uint64_t) {
+  Flight& f = *static_cast<Flight*>(p);
+  Net& n = *f.net;
+  n.w_.anatomy.current = f.by;
+  const int64_t packets = std::max<int64_t>(1, (f.bytes + n.mtu_ - 1) / n.mtu_);
+  n.w_.wire->send(static_cast<int>(f.from), static_cast<int>(f.to), f.bytes + packets * n.overhead_, &Net::on_burst_carried, p, 0);
+}
+
+void Net::on_burst_carried(void* p, uint64_t) {
+  Flight& f = *static_cast<Flight*>(p);
+  Net& n = *f.net;
+  f.by = n.w_.anatomy.current;
+  const HostSpec& h = n.w_.hosts[f.to]->spec;
+  const double bytes = static_cast<double>(f.bytes), piece = static_cast<double>(f.piece);
+  const Ps now = n.w_.loop.now, through = to_ps(bytes / h.nic_rate);
+  // The pieces before the last one have gone into memory while the later ones were on the wire, unless the bus was taken.
+  Bus &rx = n.rx_[f.to], &bus = n.bus_[f.to];
+  rx.free_at = std::max(now, std::max(rx.free_at, now - through) + through);
+  const Ps share = to_ps(bytes / h.bus_rate);
+  bus.free_at = std::max(bus.free_at, now - share) + share;
+  const Ps end = std::max({rx.free_at, bus.free_at, f.left}) + to_ps(piece / h.nic_rate) + h.nic_latency;
+  if (n.w_.anatomy.on) f.by = n.w_.anatomy.of(n.w_.anatomy.record(h.name.c_str(), Stage::Nic, now, now, end));
+  n.w_.loop.at(end, &Net::on_in, p);
 }
 
 void Net::on_sent(void* p, uint64_t) {

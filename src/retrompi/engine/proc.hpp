@@ -46,7 +46,7 @@ struct Packet {
   bool held = false;  // left in the pool: its bytes have not arrived yet
 };
 
-enum class Medium : uint8_t { Pool, Ring, Stream, Datagram };
+enum class Medium : uint8_t { Pool, Ring, Stream, Datagram, Dma };
 
 /// One hop of a message's path, as the model states it. Times are for the reference host.
 struct HopSpec {
@@ -76,6 +76,26 @@ struct HopSpec {
   Ps timeout = 0;
   double loss = 0, duplicate = 0, reorder = 0;
   Ps reorder_delay = 0;
+  bool lock = false;            // Pool, Ring: copies in and out are made one at a time on a host
+  bool until_taken = false;     // Pool, Ring: a sender waits until its packet has been copied out
+  double pack = 0, unpack = 0;  // copies in the process's own memory before and after those, outside the lock
+  double rate = 0;              // Dma: bytes per second out of the sender's memory; 0: the card's
+  bool cpu_driven = false;      // Dma: the processor moves the data itself
+  int64_t pio_limit = 0;        // Dma: messages up to this size are written to the card by the processor
+  double pio_rate = 1;          // bytes per second of that
+  // Dma: what must have crossed one stage before the next one starts: a message is cut into so many pieces, within these sizes
+  int64_t piece_min = 1, piece = 1, pieces = 1;
+  Ps pin = 0, pin_page = 0;  // Dma: making memory known to the card, by call and by page; rendezvous messages only
+  int64_t page = 4096;
+};
+
+/// One-sided operations between two ranks, as the model states them.
+struct RmaSpec {
+  bool there = false;  // false: the runtime has none
+  double put_rate = 0, get_rate = 0;
+  Ps cpu = 0;      // the library's work for one operation
+  Ps latency = 0;  // until the first byte is on its way; a get pays it before its data set out
+  int64_t piece = 1;
 };
 
 struct Token {
@@ -194,12 +214,17 @@ std::unique_ptr<Chan> make_ring_chan(World&, const HopSpec&, Proc&, Proc&, std::
 std::unique_ptr<Chan> make_stream_chan(World&, const HopSpec&, Proc&, Proc&);
 void join_streams(Chan& a, Chan& b);  // the two directions of one connection
 std::unique_ptr<Chan> make_datagram_chan(World&, const HopSpec&, Proc&, Proc&);
+std::unique_ptr<Chan> make_dma_chan(World&, const HopSpec&, Proc&, Proc&);
 
 /// Frames between hosts: card, cable, card. One frame at a time crosses a card's bus.
 class Net {
  public:
-  Net(World& w, int64_t overhead, int64_t mtu) : w_(w), overhead_(overhead), mtu_(mtu), tx_(w.hosts.size()), rx_(w.hosts.size()) {}
+  Net(World& w, int64_t overhead, int64_t mtu)
+      : w_(w), overhead_(overhead), mtu_(mtu), tx_(w.hosts.size()), rx_(w.hosts.size()), bus_(w.hosts.size()) {}
   void frame(size_t from, size_t to, int64_t payload, Loop::Fn done, void* obj, uint64_t arg);
+  /// Moves a whole message from memory to memory: its pieces follow each other through bus, wire and bus, so that only one of
+  /// them adds to the time of the slowest stage. Returns when the last byte has left the sender's memory.
+  Ps burst(size_t from, size_t to, int64_t bytes, double rate, int64_t piece, Loop::Fn done, void* obj, uint64_t arg);
   [[nodiscard]] int64_t mtu() const { return mtu_; }
 
  private:
@@ -211,6 +236,8 @@ class Net {
     void* obj;
     uint64_t arg;
     Cause by;
+    int64_t piece = 0;  // of a burst
+    Ps left = 0;        // when a burst has left the sender's memory
   };
   struct Bus {
     Ps free_at = 0;
@@ -219,9 +246,13 @@ class Net {
   static void on_sent(void* f, uint64_t);
   static void on_carried(void* f, uint64_t);
   static void on_in(void* f, uint64_t);
+  static void on_burst(void* f, uint64_t);
+  static void on_burst_carried(void* f, uint64_t);
+  Flight& flight();
   World& w_;
   int64_t overhead_, mtu_;
   std::vector<Bus> tx_, rx_;
+  std::vector<Bus> bus_;  // memory and bus of a host, shared by both directions of bursts
   std::vector<std::unique_ptr<Flight>> all_;
   std::vector<Flight*> free_;
 };

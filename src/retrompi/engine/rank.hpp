@@ -29,6 +29,16 @@ struct RankSpec {
   WaitPolicy recv_wait, send_wait;
 };
 
+/// How a broadcast is made.
+struct BcastSpec {
+  enum Kind : uint8_t {
+    Binomial,    // a tree of messages
+    PutTree,     // the same tree, by one-sided puts into buffers that every rank has, and a flag
+    ByReference  // one copy into a shared buffer, from which every receiver copies
+  } kind = Binomial;
+  double copies_root = 0, copies_leaf = 0;  // copies of the data before it sets out and after it has come
+};
+
 struct MarkTime {
   int32_t rank, label;
   Ps time;
@@ -86,10 +96,23 @@ class Rank final : public Proc {
   };
   std::vector<Filed> store_;
 
+  // ---- one-sided operations (one_sided.cpp)
+  Task one_sided(const Action& a);
+  Task put(int32_t target, int64_t bytes);
+  Task get(int32_t target, int64_t bytes);
+  Task flush();
+  Task put_tree(int32_t root, int64_t bytes);
+  Task by_reference(int32_t root, int64_t bytes);
+  [[nodiscard]] const RmaSpec& rma(int32_t target) const;
+  static void on_put_done(void* rank, uint64_t);
+  int32_t puts_open_ = 0;
+  bool get_open_ = false;
+
   // ---- collectives (coll.cpp)
   Task collective(const Action& a);
   Task barrier();
   Task bcast(int32_t root, int64_t bytes);
+  Task binomial(int32_t root, int64_t bytes);
   Task reduce(int32_t root, int64_t bytes);
   Task gather(int32_t root, const std::vector<int64_t>& bytes);
   Task scatter(int32_t root, const std::vector<int64_t>& bytes);
@@ -116,6 +139,9 @@ class Job {
   Job(World& w, const Trace& t) : world(w), trace(t) {}
   World& world;
   const Trace& trace;
+  RmaSpec rma_same, rma_remote;
+  BcastSpec bcast;
+  int32_t taken = 0;  // receivers that have copied out of the shared buffer of a broadcast
   std::vector<Rank*> ranks;
   std::vector<MarkTime> marks;
   int32_t finished = 0;

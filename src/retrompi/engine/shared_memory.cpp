@@ -111,8 +111,10 @@ class SharedChan final : public Chan {
           spec.space_wait, spec.progress);
     }
     Host& h = from.host;
+    if (spec.pack > 0) co_await private_copies(from, p, spec.pack);
     const Ps lib = h.scaled(spec.send_cpu), event = h.scaled(spec.event);
     const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
+    if (spec.lock) co_await from.until([this, &h] { return h.pool_lock.take(from.thread); }, spec.space_wait, false);
     if (world.anatomy.on) {
       co_await from.thread.run(lib, Stage::Library);
       co_await from.thread.run(copy, Stage::Copy);
@@ -120,9 +122,14 @@ class SharedChan final : public Chan {
     } else {
       co_await from.thread.run(lib + copy + event, Stage::Library);
     }
+    if (spec.lock) h.pool_lock.give();
     ++world.count.packets;
     queue_.push_back({p, buffer});
     to.arrive({this, 0, 0}, spec.by_event);
+    if (spec.until_taken) {  // the one buffer is not given up before the receiver has emptied it
+      const int64_t mine = ++filled_;
+      co_await from.until([this, mine] { return emptied_ >= mine; }, spec.space_wait, spec.progress);
+    }
   }
 
   Task pull(Token) override {
@@ -164,18 +171,30 @@ class SharedChan final : public Chan {
     Host& h = to.host;
     const Ps lib = h.scaled(spec.recv_cpu);
     const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, p, p.bytes, false)));
+    if (spec.lock) co_await to.until([this, &h] { return h.pool_lock.take(to.thread); }, spec.space_wait, false);
     if (world.anatomy.on) {
       co_await to.thread.run(lib, Stage::Library);
       co_await to.thread.run(copy, Stage::Copy);
     } else {
       co_await to.thread.run(lib + copy, Stage::Library);
     }
+    if (spec.lock) h.pool_lock.give();
     if constexpr (std::is_same_v<Memory, Pool>)
       memory_->give(buffer);
     else
       memory_->give();
+    if (spec.until_taken) {
+      ++emptied_;
+      from.thread.signal();
+    }
+    if (spec.unpack > 0) co_await private_copies(to, p, spec.unpack);
+  }
+  Task private_copies(Proc& who, Packet p, double copies) {
+    if (copies > 0 && p.bytes > 0)
+      co_await who.thread.run(static_cast<Ps>(copies * static_cast<double>(copy_time(who.host, p, p.bytes, true))), Stage::Copy);
   }
   std::shared_ptr<Memory> memory_;
+  int64_t filled_ = 0, emptied_ = 0;
   std::deque<Entry> queue_;
 };
 

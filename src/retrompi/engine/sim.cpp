@@ -19,7 +19,7 @@ class Builder {
     }
     w_.wire = std::make_unique<Wire>(w_.loop, w_.anatomy);
     if (w_.hosts.size() > 1) {
-      w_.wire->build(w_.hosts.size(), c_.link);
+      w_.wire->build(c_.positions, c_.link);
       w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu);
     }
     for (const auto* route : {&c_.same, &c_.remote})
@@ -98,6 +98,9 @@ class Builder {
       case Medium::Datagram:
         slot = make_datagram_chan(w_, h, x, y);
         break;
+      case Medium::Dma:
+        slot = make_dma_chan(w_, h, x, y);
+        break;
     }
     return *slot;
   }
@@ -116,6 +119,7 @@ class Builder {
 void check(const SimConfig& c, const Trace& t) {
   if (t.ranks.size() != c.placement.size())
     throw ConfigError("the trace has " + std::to_string(t.ranks.size()) + " ranks, " + std::to_string(c.placement.size()) + " are placed");
+  if (c.positions.size() != c.hosts.size()) throw ConfigError("every host needs a position");
   for (const size_t h : c.placement)
     if (h >= c.hosts.size()) throw ConfigError("rank placed on host " + std::to_string(h) + " of " + std::to_string(c.hosts.size()));
   for (const auto* route : {&c.same, &c.remote})
@@ -137,6 +141,9 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   w.unexpected_limit = c.unexpected_limit;
   w.anatomy.on = c.anatomy;
   Job job(w, trace);
+  job.rma_same = c.rma_same;
+  job.rma_remote = c.rma_remote;
+  job.bcast = c.bcast;
   Builder builder(c, w, job);
   builder.build();
 

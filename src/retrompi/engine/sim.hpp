@@ -9,9 +9,12 @@ struct SimConfig {
   std::vector<HostSpec> hosts;
   LinkSpec link;
   int64_t frame_overhead = 0, mtu = 1500;
+  std::vector<size_t> positions;      // host -> its place in the machine room (a torus has places that no rank uses)
   std::vector<size_t> placement;      // rank -> host
   std::vector<HopSpec> same, remote;  // the hops between two ranks of one host, of two hosts
   RankSpec rank;
+  RmaSpec rma_same, rma_remote;
+  BcastSpec bcast;
   std::map<std::string, WaitPolicy> idle;  // proxy, daemon
   std::map<std::string, Ps> forward_cost;
   int64_t unexpected_limit = 0;

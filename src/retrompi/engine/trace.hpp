@@ -63,6 +63,11 @@ enum class Op : uint8_t {
   Allgatherv,
   Scatter,
   Scatterv,
+  Put,
+  Get,
+  Accumulate,
+  Fence,
+  Flush,
   Mark
 };
 constexpr int OP_COUNT = static_cast<int>(Op::Mark) + 1;
@@ -101,6 +106,8 @@ constexpr uint8_t FLAG_UNKNOWN_COUNT = 1;  // a receive with COUNT < 0: bytes is
 //   Alltoallv                    aux: n byte counts sent, then n received; bytes and bytes2 their sums
 //   Gatherv Allgatherv           bytes sent; aux: n byte counts received; bytes2 their sum; Gatherv: peer2 root
 //   Scatterv                     aux: n byte counts sent; bytes their sum; bytes2 received; peer2 root
+//   Put Get Accumulate           peer the other rank (or PROC_NULL), bytes; tag as written, for information only
+//   Fence Flush                  -: all of the rank's own one-sided operations are complete; Fence: everybody's
 //   Mark                         tag: index into Trace::labels
 struct Action {
   Op op = Op::Init;

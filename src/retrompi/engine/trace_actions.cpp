@@ -8,7 +8,7 @@ namespace retrompi {
 namespace {
 
 constexpr const char* NBC = "non-blocking collectives are not simulated";
-constexpr const char* RMA = "one-sided communication is not simulated";
+constexpr const char* RMA = "of one-sided communication only Put, Get, Accumulate, Win_fence and Win_flush(_all) are simulated";
 constexpr const char* FILE_IO = "MPI-IO is not simulated";
 constexpr const char* START =
     "SMPI's tracer writes no line for MPI_Send_init and MPI_Recv_init, so which request this starts is lost; "
@@ -70,6 +70,12 @@ constexpr Word WORDS[] = {
     {"allgatherv", Op::Allgatherv, Form::Allgatherv},
     {"scatter", Op::Scatter, Form::Rooted},
     {"scatterv", Op::Scatterv, Form::Scatterv},
+    {"Put", Op::Put, Form::Send},
+    {"Get", Op::Get, Form::Send},
+    {"Accumulate", Op::Accumulate, Form::Send},
+    {"Win_fence", Op::Fence, Form::All},
+    {"Win_flush_all", Op::Flush, Form::All},
+    {"Win_flush", Op::Flush, Form::All},
     // Op::Mark has no line of its own: it is a comment, which SMPI skips.
     {"comm_size", Op::Init, Form::Ignored},
     {"comm_split", Op::Init, Form::Ignored},
@@ -94,9 +100,6 @@ constexpr Word WORDS[] = {
     {"iscan", Op::Init, Form::Refused, NBC},
     {"iexscan", Op::Init, Form::Refused, NBC},
     {"ireducescatter", Op::Init, Form::Refused, NBC},
-    {"Put", Op::Init, Form::Refused, RMA},
-    {"Get", Op::Init, Form::Refused, RMA},
-    {"Accumulate", Op::Init, Form::Refused, RMA},
     {"Rput", Op::Init, Form::Refused, RMA},
     {"Rget", Op::Init, Form::Refused, RMA},
     {"Raccumulate", Op::Init, Form::Refused, RMA},
@@ -104,7 +107,6 @@ constexpr Word WORDS[] = {
     {"Rget_accumulate", Op::Init, Form::Refused, RMA},
     {"Fetch_and_op", Op::Init, Form::Refused, RMA},
     {"Compare_and_swap", Op::Init, Form::Refused, RMA},
-    {"Win_fence", Op::Init, Form::Refused, RMA},
     {"Win_post", Op::Init, Form::Refused, RMA},
     {"Win_start", Op::Init, Form::Refused, RMA},
     {"Win_complete", Op::Init, Form::Refused, RMA},
@@ -113,8 +115,6 @@ constexpr Word WORDS[] = {
     {"Win_lock_all", Op::Init, Form::Refused, RMA},
     {"Win_unlock", Op::Init, Form::Refused, RMA},
     {"Win_unlock_all", Op::Init, Form::Refused, RMA},
-    {"Win_flush", Op::Init, Form::Refused, RMA},
-    {"Win_flush_all", Op::Init, Form::Refused, RMA},
     {"Win_flush_local", Op::Init, Form::Refused, RMA},
     {"Win_flush_local_all", Op::Init, Form::Refused, RMA},
     {"IO", Op::Init, Form::Refused, FILE_IO},

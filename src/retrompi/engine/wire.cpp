@@ -53,7 +53,8 @@ std::string Wire::version() {
   return std::to_string(a) + "." + std::to_string(b) + (c ? "." + std::to_string(c) : "");
 }
 
-void Wire::build(size_t n, const LinkSpec& link) {
+void Wire::build(const std::vector<size_t>& positions, const LinkSpec& link) {
+  const size_t n = positions.size();
   impl_ = std::make_unique<Impl>();
   static char name[] = "retrompi";
   static char quiet[] = "--log=root.thres:critical";
@@ -70,6 +71,12 @@ void Wire::build(size_t n, const LinkSpec& link) {
 #else
   sg::Engine::set_config(std::string("surf/precision:1e-12"));  // its name before 4.0
 #endif
+  if (link.kind == "torus") {
+    build_torus(positions, link);
+    impl_->over = sg::Semaphore::create(0);
+    sg::Actor::create("keeper", impl_->hosts[0], [this] { impl_->over->acquire(); });
+    return;
+  }
   auto* zone = sg::create_full_zone("room");
   for (size_t i = 0; i < n; ++i) impl_->hosts.push_back(zone->create_host("h" + std::to_string(i), 1e9));
   auto make = [&](const std::string& id) {
@@ -101,11 +108,28 @@ void Wire::build(size_t n, const LinkSpec& link) {
           route(a, b, {sg::LinkInRoute(up[a]), sg::LinkInRoute(down[b])});
       }
   } else {
-    throw ConfigError("unknown kind of link '" + link.kind + "'; valid: cable, hub, switch");
+    throw ConfigError("unknown kind of link '" + link.kind + "'; valid: cable, hub, switch, torus");
   }
   zone->seal();
   impl_->over = sg::Semaphore::create(0);
   sg::Actor::create("keeper", impl_->hosts[0], [this] { impl_->over->acquire(); });
+}
+
+void Wire::build_torus(const std::vector<size_t>& positions, const LinkSpec& link) {
+  size_t places = 1;
+  for (const unsigned long d : link.shape) places *= d;
+  if (link.shape.empty() || places <= *std::max_element(positions.begin(), positions.end()))
+    throw ConfigError("a torus of " + std::to_string(places) + " places has no room for host " +
+                      std::to_string(*std::max_element(positions.begin(), positions.end())));
+  std::vector<sg::Host*> all(places);
+  // A router's link carries one direction; both of a pair exist. Dimension-order routing is SimGrid's and the T3E's default.
+  sg::ClusterCallbacks calls([&all](sg::NetZone* zone, const std::vector<unsigned long>&, unsigned long id) {
+    all[id] = zone->create_host("h" + std::to_string(id), 1e9);
+    return std::make_pair(all[id]->get_netpoint(), static_cast<simgrid::kernel::routing::NetPoint*>(nullptr));
+  });
+  auto* zone = sg::create_torus_zone("room", nullptr, link.shape, calls, link.bandwidth, link.latency, sg::Link::SharingPolicy::SPLITDUPLEX);
+  zone->seal();
+  for (const size_t p : positions) impl_->hosts.push_back(all[p]);
 }
 
 void Wire::send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) {

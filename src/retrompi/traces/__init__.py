@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from retrompi._engine import Trace
 
-from . import generate
+from . import generate, rates
 from .errors import TraceError
 from .files import folders, parse, read, write
 from .sections import Section, mark_lines, mark_pingpong, pingpong_sections
@@ -26,6 +26,7 @@ __all__ = [
     "mark_pingpong",
     "parse",
     "pingpong_sections",
+    "rates",
     "read",
     "unsupported",
     "write",

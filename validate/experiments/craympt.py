@@ -1,0 +1,39 @@
+"""What a calibration of Cray MPT measures: the point-to-point rates of Tables 1 and 4, all libraries on both machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from retrompi import registry, simulate
+from retrompi.traces import generate
+from retrompi.validate.experiments import Job
+
+if TYPE_CHECKING:
+    from retrompi.store.database import Store
+    from retrompi.validate.study import Setup
+
+FITTED = "hw-*-point-*"
+"""Scenarios of the tables that a fit may see."""
+
+
+def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+    """None of its own: the study runs the scenarios."""
+    return []
+
+
+def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Facts ``scenarios.NAME.peak`` (B/s) of every point-to-point scenario, with overrides; ``platform`` is the scenario's own."""
+    from fnmatch import fnmatch
+
+    facts: dict[str, Any] = {}
+    for name in registry.scenarios():
+        if not fnmatch(name, FITTED):
+            continue
+        scenario = registry.scenario(name)
+        made = generate.generator(str(scenario.generator))
+        result = simulate.run(scenario.model, scenario.platform, made.make(**scenario.args), mode=scenario.mode, sets=sets, seed=scenario.seed)
+        simulate.require_completed(result, name)
+        rows = simulate.rows_from_marks(result, made.parts, made.counted, scenario.args)
+        facts[name] = {"peak": max(r["bandwidth_MBps"] for r in rows) * 1e6}
+    return [], {"scenarios": facts}
