@@ -90,7 +90,7 @@ class ClaimTable:
 
 @dataclass(frozen=True)
 class FactTable:
-    """Facts at a dotted path: a list of rows, a dict of rows, or a dict of values. ``columns``: (key, title[, "%" | "s" | "B"])."""
+    """Facts at a dotted path: a list of rows, a dict of rows, or a dict of values. ``columns``: (key, title[, "%" | "s" | "B" | "B/s"])."""
 
     name: str
     title: str

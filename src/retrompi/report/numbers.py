@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from math import log10
 from typing import Any
@@ -27,6 +28,30 @@ _AXIS: Mapping[str, Any] = {
 _SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
 
 
+_SAME: Mapping[str, tuple[str, float]] = {
+    "GByte/s": ("MByte/s", 1e3),
+    "KByte/s": ("MByte/s", 1e-3),
+    "MB/s": ("MByte/s", 1.0),
+    "ms": ("s", 1e-3),
+    "microseconds": ("s", 1e-6),
+    "ns": ("s", 1e-9),
+    "minutes": ("s", 60.0),
+}
+"""Units that meet on one axis: in what, and how many of it they are."""
+
+
+def one_unit(found: Sequence[Pair]) -> list[Pair]:
+    """The pairs in one unit for each kind of quantity where there are several, else as they are."""
+    if len({p.unit for p in found}) < 2:
+        return list(found)
+    out = []
+    for p in found:
+        unit, factor = _SAME.get(p.unit, (p.unit, 1.0))
+        numbers = {k: getattr(p, k) * factor for k in ("published", "simulated", "low", "high")}
+        out.append(replace(p, unit=unit, **numbers))
+    return out
+
+
 def _ends(found: Sequence[Pair], log: bool) -> tuple[float, float]:
     """The ends of both axes: all numbers with some room around them."""
     values = [v for p in found for v in (p.published, p.simulated) if v > 0 or not log]
@@ -48,7 +73,7 @@ def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
     Filled: held out; open: a fit saw it; grey: excluded. A number whose claim fails is labelled.
     """
     log = plan.scale == "log"
-    shown = [p for p in found if not log or (p.published > 0 and p.simulated > 0)]
+    shown = [p for p in one_unit(found) if not log or (p.published > 0 and p.simulated > 0)]
     low, high = _ends(shown, log)
     figure = go.Figure()
     slack = [1 - PREDICTED, 1 + PREDICTED]

@@ -9,7 +9,7 @@ from typing import Any
 from retrompi.report.exhibits import Cell, claim_rows, fact_rows, grid, matching, pairs
 from retrompi.report.figures import name_of
 from retrompi.report.html import SIGN, cell, number, percent, table
-from retrompi.units import format_bytes, format_time
+from retrompi.units import format_bytes, format_rate, format_time
 from retrompi.validate.exhibits import ClaimTable, FactTable, ScatterFigure, TablePlan
 from retrompi.validate.study import Study
 
@@ -72,7 +72,7 @@ def _claims(study: Study, plan: ClaimTable) -> str:
     return table(head, cells)
 
 
-def _grid_cell(found: Cell | None, column: str) -> str:
+def _grid_cell(found: Cell | None, column: str, unit: bool) -> str:
     if found is None:
         return cell(column, "")
     sign = SIGN[found.verdict.verdict][0] if found.claim.use != "exclude" else "excluded"
@@ -84,7 +84,8 @@ def _grid_cell(found: Cell | None, column: str) -> str:
     published = " … ".join(number(p.published) for p in found.pairs)
     off = " … ".join(percent(None if p.deviation is None else 100 * p.deviation) for p in found.pairs)
     use = ", fitted" if found.claim.use == "calibrate" else ""
-    return cell(column, f"<b>{simulated}</b> {word}<small>published {published}<br>{off}{use}</small>")
+    tail = f" {escape(found.claim.unit)}" if unit else ""
+    return cell(column, f"<b>{simulated}</b>{tail} {word}<small>published {published}<br>{off}{use}</small>")
 
 
 def _grid(study: Study, plan: ClaimTable) -> str:
@@ -94,15 +95,18 @@ def _grid(study: Study, plan: ClaimTable) -> str:
     units = dict.fromkeys(c.claim.unit for c in found.cells.values())
     head = (plan.head or "", *found.columns)
     rows = [
-        f"<tr><td>{escape(row)}</td>" + "".join(_grid_cell(found.cells.get((row, column)), column) for column in found.columns) + "</tr>"
+        f"<tr><td>{escape(row)}</td>"
+        + "".join(_grid_cell(found.cells.get((row, column)), column, len(units) > 1) for column in found.columns)
+        + "</tr>"
         for row in found.rows
     ]
-    note = f'<p class="soft"><small>In {escape(", ".join(units))}: simulated in bold, published below it.</small></p>'
+    head_unit = f"In {next(iter(units))}: s" if len(units) == 1 else "S"
+    note = f'<p class="soft"><small>{escape(head_unit)}imulated in bold, published below it.</small></p>'
     return table(head, rows, "grid") + note
 
 
 def fact_cell(value: Any, form: str = "") -> str:
-    """A fact as HTML: a number as ``form`` says ("%", "s", "B"), words escaped, mappings and lists spelled out."""
+    """A fact as HTML: a number as ``form`` says ("%", "s", "B", "B/s"), words escaped, mappings and lists spelled out."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -112,6 +116,8 @@ def fact_cell(value: Any, form: str = "") -> str:
             return f"{100 * value:.3g} %"
         if form == "s":
             return format_time(float(value))
+        if form == "B/s":
+            return format_rate(float(value))
         return format_bytes(float(value)) if form == "B" else number(float(value))
     if isinstance(value, Mapping):
         return "; ".join(f"{escape(str(k))} {fact_cell(v)}" for k, v in value.items())
