@@ -105,8 +105,8 @@ def claim_rows(study: Study, table: ClaimTable) -> list[dict[str, Any]]:
     """A row for each claim of a table: what is published, what comes out, by how much it is off, and the verdict."""
     out = []
     for claim, verdict in matching(study, table.claims):
-        found = pairs(study, claim, verdict)
-        for pair in found or [None]:
+        found: Sequence[Pair | None] = pairs(study, claim, verdict) or (None,)
+        for pair in found:
             out.append(
                 {
                     "id": claim.id,
@@ -254,13 +254,14 @@ def fact_series(facts: Mapping[str, Any], figure: FactFigure) -> list[Curve]:
         if not isinstance(rows, list):
             continue
         for column, legend in figure.y:
-            both = [(r.get(figure.x), r.get(column)) for r in rows if isinstance(r, Mapping)]
-            kept = sorted((float(x), float(y)) for x, y in both if _number(x) and _number(y))
+            both = ((r.get(figure.x), r.get(column)) for r in rows if isinstance(r, Mapping))
+            kept = sorted((x, y) for x, y in ((_number(a), _number(b)) for a, b in both) if x is not None and y is not None)
             if kept:
                 name = ", ".join(t for t in (str(key), legend) if t)
                 out.append(Curve(str(key), column, name, tuple(x for x, _ in kept), tuple(y for _, y in kept)))
     return out
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+def _number(value: Any) -> float | None:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if plain and isfinite(value) else None

@@ -222,7 +222,7 @@ def _papers(score: Scorecard) -> str:
         shown = ""
         if study:
             links = [f'<a href="{paper}.html#table-{t.name}">{escape(t.title)}</a>' for t in study.setup.table_plans]
-            shown = f"<p><small>{len(study.setup.figure_plans)} figures; tables: {'; '.join(links) or 'none'}</small></p>"
+            shown = f"<p><small>{'; '.join(links)}</small></p>"
         out.append(f'<div class="paper"><h3>{head}</h3>{about}{both}<p>{counts.removeprefix("<br>")}</p>{shown}</div>')
     return f'<div class="papers">{"".join(out)}</div>'
 

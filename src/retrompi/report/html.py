@@ -43,12 +43,15 @@ td.n { font-variant-numeric: tabular-nums; white-space: nowrap; }
 details { margin: .7rem 0; } summary { cursor: pointer; font-weight: 600; font-size: 1.05rem; padding: .3rem 0; }
 ul.claims { margin: .2rem 0 .8rem; padding-left: 1.1rem; font-size: .9rem; color: var(--soft); }
 .scroll { overflow-x: auto; }
-.exhibit { margin: 1.6rem 0; } .exhibit .figures { margin: .6rem 0; }
+.exhibit { margin: 1.6rem 0 2.4rem; }
+.beside { display: grid; gap: .6rem 2rem; align-items: start; grid-template-columns: repeat(auto-fit, minmax(min(34rem, 100%), 1fr)); }
+.beside > div { min-width: 0; }
 table.grid { width: auto; min-width: min(100%, 40rem); } table.grid td, table.grid th { padding-right: 1.3rem; white-space: nowrap; }
 table.grid td:first-child, table.grid th:first-child { position: sticky; left: 0; background: var(--paper); font-weight: 600;
   white-space: normal; min-width: 7.5rem; }
 table.grid td b { font-size: 1.06em; } table.grid small { display: block; color: var(--soft); }
-table.matrix th { text-align: center; padding: .3rem .8rem; } table.matrix th[scope=row] { text-align: left; font-weight: 600; }
+table.matrix th { text-align: center; padding: .3rem .8rem; } table.matrix th[scope=row] { text-align: left; font-weight: 600;
+  border-bottom: 1px solid var(--line); }
 table.matrix td { text-align: center; padding: .3rem .5rem; } table.matrix thead tr:first-child th { border-bottom: 1px solid var(--line); }
 table.matrix td a { display: inline-block; padding: .1rem .5rem; border-radius: .3rem; text-decoration: none; font-weight: 700;
   white-space: nowrap; }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from math import log10
+from math import ceil, floor, log10
 from typing import Any
 
 import plotly.graph_objects as go
@@ -107,7 +107,8 @@ def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
                     name=", ".join(t for t in (name, meaning) if t),
                     mode="markers+text",
                     text=[f"{p.claim} {p.part}".strip() if p.verdict == "fail" else "" for p in mine],
-                    textposition="top center",
+                    # Towards the middle, where the label has room.
+                    textposition=["top right" if _middle(p.published, low, high, log) < 0.5 else "bottom left" for p in mine],
                     textfont={"size": 11, "color": "#b03a00"},
                     marker={
                         "symbol": symbol if use == "validate" else f"{symbol}-open",
@@ -123,9 +124,23 @@ def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
     units = "; ".join(dict.fromkeys(p.unit for p in shown))
     span = [log10(low), log10(high)] if log else [low, high]
     # The same span both ways, so that the line of equality is a diagonal.
-    figure.update_xaxes(**_AXIS, type=plan.scale, title={"text": f"published, {units}"}, range=span)
-    figure.update_yaxes(**_AXIS, type=plan.scale, title={"text": f"simulated, {units}"}, range=span)
+    ticks = _ticks(low, high) if log else {}
+    figure.update_xaxes(**_AXIS, **ticks, type=plan.scale, title={"text": f"published, {units}"}, range=span)
+    figure.update_yaxes(**_AXIS, **ticks, type=plan.scale, title={"text": f"simulated, {units}"}, range=span)
     return figure
+
+
+def _middle(value: float, low: float, high: float, log: bool) -> float:
+    """Where a value stands between the ends of its axis, 0 to 1."""
+    return log10(value / low) / log10(high / low) if log else (value - low) / (high - low)
+
+
+def _ticks(low: float, high: float) -> dict[str, Any]:
+    """Labels 1, 2, 5 in each decade of a short logarithmic axis, the decades alone of a long one."""
+    steps = (1, 2, 5) if log10(high / low) < 2.3 else (1,)
+    values = [s * 10.0**k for k in range(floor(log10(low)), ceil(log10(high)) + 1) for s in steps]
+    shown = [v for v in values if low <= v <= high]
+    return {"tickvals": shown, "ticktext": [f"{v:,.0f}" if v >= 1 else f"{v:g}" for v in shown]}
 
 
 def _told(p: Pair) -> str:

@@ -227,12 +227,11 @@ def _exhibits(study: Study, figures: Mapping[str, go.Figure]) -> str:
     out = []
     for plan in study.setup.table_plans:
         name = f"{plan.name}-scatter"
-        drawn = f'<div class="figures">{_figure(figures[name], name)}</div>' if name in figures else ""
+        shown = table_html(study, plan)
+        if name in figures:
+            shown = f'<div class="beside"><div>{shown}</div>{_figure(figures[name], name)}</div>'
         caption = f"<p>{escape(plan.caption)}</p>" if plan.caption else ""
-        out.append(
-            f'<section class="exhibit" id="table-{escape(plan.name)}"><h3>{escape(plan.title)}</h3>'
-            f"{caption}{table_html(study, plan)}{drawn}</section>"
-        )
+        out.append(f'<section class="exhibit" id="table-{escape(plan.name)}"><h3>{escape(plan.title)}</h3>{caption}{shown}</section>')
     return "".join(out)
 
 
@@ -277,13 +276,12 @@ def page(
     stacks = "".join(_figure(f, n) for n, f in figures.items() if n.startswith("anatomy-"))
     whys = "".join(f"<div>{why_paragraph(w, study)}</div>" for w in setup.why)
     models = "".join(map(_card, cards)) + "".join(_platform(name, rows) for name, rows in (platforms or {}).items())
+    drawn = _figures(study, figures)
+    hint = (
+        '<p class="soft">Hover over a point, a star, a band or a label for what it stands for. Click a name in the legend to hide it.</p>'
+    )
     sections = (
-        (
-            "curves",
-            "Figures",
-            '<p class="soft">Hover over a star, a band or a label for the statement it stands for. '
-            f'Click a name in the legend to hide a curve.</p><div class="figures">{_figures(study, figures)}</div>',
-        ),
+        ("curves", "Figures", f'{hint}<div class="figures">{drawn}</div>' if drawn else ""),
         ("tables", "Tables: published and simulated", _exhibits(study, figures)),
         ("why", "Why", f'<div class="why">{whys}</div>' if whys else ""),
         ("anatomy", "Where the time of one message goes", f'<div class="figures">{stacks}</div>' if stacks else ""),
@@ -301,12 +299,13 @@ def page(
     above = f'<a href="{escape(home)}">All papers</a> ' if home else ""
     body = "".join(f'<h2 id="{name}">{title}</h2>{html}' for name, title, html in shown)
     runtimes = ", ".join(name_of(m) for m in setup.models)
+    marked = " Stars, bands and dashed lines are what the paper's text states; its plotted figures are lost, and no point of theirs is"
+    marked = f"{marked} invented here." if study.points else ""
     told = " · ".join(t for t in (footer, f"drawn from runs {ranges(study.runs)} of the store" if study.runs else "") if t)
     return document(
         setup.title,
         f"""<header><p class="soft">retrompi replays: {escape(setup.authors)}</p><h1>{escape(setup.title)}</h1>
-<p>{escape(runtimes)} on {escape(", ".join(setup.platforms))}, simulated process by process. Stars, bands and dashed lines are what the
-paper's text states; its plotted figures are lost, and no point of theirs is invented here.</p>
+<p>{escape(runtimes)} on {escape(", ".join(setup.platforms))}, simulated process by process.{marked}</p>
 <nav>{above}{links}</nav></header>
 {_counts(study)}
 {body}
