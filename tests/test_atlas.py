@@ -258,16 +258,37 @@ def test_what_a_log_axis_cannot_show_is_left_out() -> None:
         ([{"x": 1}, {"x": 2}], (), [{"x": 1}, {"x": 2}]),
         ({"speed": 3.0, "name": "n"}, (), [{"who": "speed", "value": 3.0}, {"who": "name", "value": "n"}]),
         (None, (), []),
+        (3.0, (), []),
     ],
 )
 def test_facts_of_any_shape_become_rows(facts: Any, columns: Any, wanted: Any) -> None:
-    table = FactTable("x", "X", "some.facts", columns, head="who")
+    table = FactTable("x", "X", "some.facts", ("who",), columns)
     assert exhibits.fact_rows({"some": {"facts": facts}}, table) == wanted
+
+
+def test_nested_facts_are_opened_as_deep_as_there_are_keys() -> None:
+    facts = {
+        "suite": {
+            "wmpi": {"default": {"shared": {"failed": 3}, "distributed": {"failed": 4}}},
+            "hpvm": {"default": {"shared": {"failed": 9}}},
+        }
+    }
+    rows = exhibits.fact_rows(facts, FactTable("x", "X", "suite", ("runtime", "pool", "mode"), (("failed", "failed"),)))
+    assert rows == [
+        {"runtime": "wmpi", "pool": "default", "mode": "shared", "failed": 3},
+        {"runtime": "wmpi", "pool": "default", "mode": "distributed", "failed": 4},
+        {"runtime": "hpvm", "pool": "default", "mode": "shared", "failed": 9},
+    ]
+    listed = {"hpvm": {"rows": [{"bytes": 1}, {"bytes": 2}]}}
+    assert exhibits.fact_rows({"b": listed}, FactTable("x", "X", "b", ("runtime", "what"))) == [
+        {"runtime": "hpvm", "what": "rows", "bytes": 1},
+        {"runtime": "hpvm", "what": "rows", "bytes": 2},
+    ]
 
 
 def test_a_table_of_facts_is_formatted() -> None:
     plan = FactTable(
-        "x", "X", "f", (("share", "share that <fails>", "%"), ("took", "took", "s"), ("ok", "ok"), ("why", "why")), head="runtime"
+        "x", "X", "f", ("runtime",), (("share", "share that <fails>", "%"), ("took", "took", "s"), ("ok", "ok"), ("why", "why"))
     )
     html = tables.table_html(made_up(BARE, {"f": {"wmpi": {"share": 0.125, "took": 0.002, "ok": True, "why": ["a<b", 2]}}}), plan)
     assert "WMPI" in html
@@ -287,6 +308,7 @@ def test_a_figure_of_facts_has_a_series_for_each_column_and_key() -> None:
     both = exhibits.fact_series({"scale": {"myrinet": rows, "ethernet": rows}}, plan)
     assert [c.legend for c in both] == ["myrinet, chain", "myrinet, tree", "ethernet, chain", "ethernet, tree"]
     assert len(numbers.fact_figure(both, plan).data) == 4
+    assert [(c.x, c.y) for c in exhibits.fact_series({"scale": {"1": 1.0, "16": 0.5}}, plan)] == [((1, 16), (1.0, 0.5))]
     assert exhibits.fact_series({}, plan) == []
 
 

@@ -90,13 +90,17 @@ class ClaimTable:
 
 @dataclass(frozen=True)
 class FactTable:
-    """Facts at a dotted path: a list of rows, a dict of rows, or a dict of values. ``columns``: (key, title[, "%" | "s" | "B" | "B/s"])."""
+    """Facts at a dotted path: a list of rows, dicts of rows, or a dict of values.
+
+    ``keys`` are the titles of the columns that hold the keys of the dicts, outermost first: as many dicts are opened.
+    ``columns``: (key, title[, "%" | "s" | "B" | "B/s"]).
+    """
 
     name: str
     title: str
     facts: str
+    keys: tuple[str, ...] = ("name",)
     columns: tuple[tuple[str, ...], ...] = ()
-    head: str = ""
     caption: str = ""
 
 

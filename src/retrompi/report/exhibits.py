@@ -186,24 +186,26 @@ def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return out
 
 
-def fact_rows(facts: Mapping[str, Any], table: FactTable) -> list[dict[str, Any]]:
-    """The rows of a table of facts, the key of a dict in the column ``table.head`` (else "name"); [] without such facts."""
-    found = fact(facts, table.facts)
-    head = table.head or "name"
-    rows: list[dict[str, Any]]
-    if isinstance(found, Mapping):
-        if any(isinstance(v, Mapping) for v in found.values()):
-            rows = [{head: k, **flattened(v)} for k, v in found.items() if isinstance(v, Mapping)]
-        else:
-            rows = [{head: k, "value": v} for k, v in found.items()]
-    elif isinstance(found, list):
-        rows = [flattened(v) for v in found if isinstance(v, Mapping)]
-    else:
+def _opened(value: Any, keys: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of nested dicts (and the lists in them), each with the keys that lead to it."""
+    if isinstance(value, list):
+        return [flattened(v) for v in value if isinstance(v, Mapping)]
+    if not isinstance(value, Mapping):
         return []
+    if not keys:
+        return [flattened(value)]
+    if not any(isinstance(v, Mapping) or (isinstance(v, list) and any(isinstance(i, Mapping) for i in v)) for v in value.values()):
+        return [{keys[0]: k, "value": v} for k, v in value.items()]
+    return [{keys[0]: k, **row} for k, v in value.items() for row in _opened(v, keys[1:])]
+
+
+def fact_rows(facts: Mapping[str, Any], table: FactTable) -> list[dict[str, Any]]:
+    """The rows of a table of facts, the keys of its dicts in columns named by ``table.keys``; [] without such facts."""
+    rows = _opened(fact(facts, table.facts), table.keys)
     if not table.columns:
         return rows
-    kept = [head] if isinstance(found, Mapping) and head not in (c[0] for c in table.columns) else []
-    return [{**{k: row[k] for k in kept}, **{c[0]: row.get(c[0]) for c in table.columns}} for row in rows]
+    names = [c[0] for c in table.columns]
+    return [{**{k: row[k] for k in table.keys if k in row and k not in names}, **{n: row.get(n) for n in names}} for row in rows]
 
 
 @dataclass(frozen=True)
@@ -246,8 +248,13 @@ def missing_curves(points: Sequence[Mapping[str, Any]], figure: CurveFigure) -> 
 
 
 def fact_series(facts: Mapping[str, Any], figure: FactFigure) -> list[Curve]:
-    """The series of a figure of facts: one for each key and column; rows without both numbers are left out."""
+    """The series of a figure of facts: one for each key and column; rows without both numbers are left out.
+
+    A dict of numbers by number is one series, under the first column's name.
+    """
     found = fact(facts, figure.facts)
+    if isinstance(found, Mapping) and not any(isinstance(v, list) for v in found.values()):
+        found = [{figure.x: _number_in(k), figure.y[0][0]: v} for k, v in found.items()]
     lists = found if isinstance(found, Mapping) else {"": found}
     out = []
     for key, rows in lists.items():
@@ -265,3 +272,10 @@ def fact_series(facts: Mapping[str, Any], figure: FactFigure) -> list[Curve]:
 def _number(value: Any) -> float | None:
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if plain and isfinite(value) else None
+
+
+def _number_in(text: Any) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -98,7 +98,7 @@ class Scorecard:
 def scorecard(studies: Sequence[Study]) -> Scorecard:
     """The scorecard of these studies; claims of papers that were not replayed count as unjudged."""
     rows = [
-        {"paper": s.setup.paper, **row} for s in studies for row in fact_rows(s.facts, FactTable("fidelity", "", "fidelity", head="what"))
+        {"paper": s.setup.paper, **row} for s in studies for row in fact_rows(s.facts, FactTable("fidelity", "", "fidelity", ("what",)))
     ]
     return Scorecard(tuple(studies), tuple(load()), tuple(judge_all(studies)), tuple(rows))
 

@@ -134,19 +134,16 @@ def _facts(study: Study, plan: FactTable) -> str:
     titles = {c[0]: c[1] if len(c) > 1 else c[0] for c in plan.columns}
     forms = {c[0]: c[2] for c in plan.columns if len(c) > 2}
     head = [titles.get(k, k.replace("_", " ").replace(".", ", ")) for k in keys]
-    first = plan.head or "name"
     cells = []
     for row in rows:
-        shown = [
-            cell(
-                title,
-                f'<span class="id">{escape(name_of(str(row.get(key, ""))))}</span>'
-                if key == first
-                else fact_cell(row.get(key), forms.get(key, "")),
-                "n" if _plain(row.get(key)) else "",
-            )
-            for key, title in zip(keys, head, strict=True)
-        ]
+        shown = []
+        for key, title in zip(keys, head, strict=True):
+            value = row.get(key)
+            if key in plan.keys:
+                html = f'<span class="id">{escape(name_of(str(value if value is not None else "")))}</span>'
+            else:
+                html = fact_cell(name_of(value) if key == "model" and isinstance(value, str) else value, forms.get(key, ""))
+            shown.append(cell(title, html, "n" if _plain(value) else ""))
         cells.append(f"<tr>{''.join(shown)}</tr>")
     return table(head, cells)
 
