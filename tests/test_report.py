@@ -308,6 +308,7 @@ def test_every_anomaly_points_at_things_that_exist() -> None:
 def test_setup_of_an_unknown_or_unmodelled_paper(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="baker-fox"):
         study.setup("baker")
+    assert study.setup("baker-fox-long").paper == "baker-fox"
     monkeypatch.setattr(study, "setups", lambda: {"baker-fox": PLAN})
     with pytest.raises(UsageError, match="not modelled yet"):
         study.setup("hudson-wang")

@@ -283,8 +283,8 @@ def test_write_where_it_cannot(tmp_path: Path) -> None:
     [
         ("ibcast 8 0 6", "non-blocking collectives"),
         ("ialltoallv 1 1 1 1", "non-blocking collectives"),
-        ("Put 1 0 8 6", "one-sided"),
-        ("Win_fence", "one-sided"),
+        ("Rput 1 0 8 6", "one-sided"),
+        ("Win_lock 1", "one-sided"),
         ("IO - write 100", "MPI-IO"),
         ("isendRecv 8 1 8 1 6 6", "MPI_Isendrecv"),
         ("Start 1 0 8 6", "'sendInit'"),

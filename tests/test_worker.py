@@ -47,7 +47,9 @@ PING = job("send 1 0 10 6", "recv 0 0 10 6")
     ],
 )
 def test_a_bad_configuration_is_refused_in_one_line(server: worker.ForkServer, change: dict[str, Any], says: str) -> None:
-    rows = {k: v for k, v in (config(PING) | change).items() if v is not None}
+    rows = config(PING) | {k: v for k, v in change.items() if v is not None}
+    for key in (k for k, v in change.items() if v is None):
+        del rows[key]
     with pytest.raises(InputError) as error:
         server.simulate(rows, PING, PING.sha256)
     assert says in str(error.value)

@@ -50,16 +50,22 @@ def _extremes(claim: Claim, check: Check, data: Data) -> Finding:
 
 
 def _compare(claim: Claim, check: Check, data: Data) -> Finding:
-    """``relation`` such as "a > b >= c" between the facts at ``paths``; the larger number stands left."""
+    """``relation`` such as "a > b >= c" between the facts at ``paths``; the larger number stands left.
+
+    ``>+`` is larger by more than a factor SAME, ``>>`` by a factor MUCH or more.
+    """
     tokens = check["relation"].split()
     names, signs = tokens[::2], tokens[1::2]
     values = {n: float(data.fact(check["paths"][n])) for n in dict.fromkeys(names)}
     ok = True
     for a, sign, b in zip(names, signs, names[1:], strict=False):
-        if sign not in (">", ">=", "="):
-            raise ValueError(f"{claim.id}: no relation '{sign}'; valid: > >= =")
+        if sign not in (">", ">=", "=", ">+", ">>"):
+            raise ValueError(f"{claim.id}: no relation '{sign}'; valid: > >= = >+ >>")
         same = max(values[a], values[b]) <= metrics.SAME * min(values[a], values[b])
-        ok = ok and (same if sign == "=" else values[a] > values[b] or (sign == ">=" and values[a] == values[b]))
+        if sign in (">+", ">>"):
+            ok = ok and values[a] > metrics.SAME * values[b] and (sign == ">+" or values[a] >= metrics.MUCH * values[b])
+        else:
+            ok = ok and (same if sign == "=" else values[a] > values[b] or (sign == ">=" and values[a] == values[b]))
     return Finding(ok, ", ".join(f"{n} {v:.4g}" for n, v in values.items()), check["relation"])
 
 
@@ -69,15 +75,17 @@ _ENDS: Mapping[str, SizeRange] = {"small": SizeRange(0, 1 << 10), "large": SizeR
 def _faster(claim: Claim, check: Check, data: Data) -> Finding:
     """The curve ``better`` beats ``worse`` (each [model, mode]): median over the sizes of the ratio of times above 1.
 
-    ``sizes``: a column of the claim, "small" (up to 1 KiB), "large" (from 1 MiB), or nothing for all sizes.
+    ``sizes``: a column of the claim, "small" (up to 1 KiB), "large" (from 1 MiB), or nothing for all sizes. With ``substantially``
+    the ratio must be above SAME.
     """
     a, b = (data.curve(*check[k]) for k in ("better", "worse"))
     sizes = _ENDS.get(check.get("sizes", "")) or sizes_of(claim, check)
     if not metrics.common(a, b, sizes):
         raise Unavailable(f"needs simulated sizes of both curves in {sizes}")
     ratio = metrics.median_ratio(b, a, sizes)
+    least = metrics.SAME if check.get("substantially") else 1.0
     names = " / ".join(" ".join(check[k]) for k in ("worse", "better"))
-    return Finding(ratio > 1, float(f"{ratio:.4g}"), f"median time ratio of {names}", 1.0, None, "ratio")
+    return Finding(ratio > least, float(f"{ratio:.4g}"), f"median time ratio of {names}", least, None, "ratio")
 
 
 FACT_EVALUATORS: Mapping[str, Callable[[Claim, Check, Data], Finding]] = {

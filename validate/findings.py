@@ -36,6 +36,8 @@ _PER_BASE: Mapping[str, float] = {
     "crashes": 1.0,
     "windows": 1.0,
     "processes": 1.0,
+    "processors": 1.0,
+    "programs": 1.0,
 }
 
 

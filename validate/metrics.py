@@ -59,6 +59,8 @@ READINGS: Mapping[str, str] = {
     "drops (recovers) at S": (
         f"the bandwidth has a local maximum (minimum) at S or at S/2 and falls (rises) by more than {SLACK:.0%} in the next doubling"
     ),
+    "degrades substantially, significantly lower": f"the ratio is above {SAME}: not almost the same",
+    "much better (two measured costs)": f"ratio at least {MUCH:g}, as for >>",
     "better, degrades (two curves)": "median over the sizes (small: up to 1K, large: from 1M) of the ratio of times is above 1",
     "peaks at S, then constant": f"S is the first size within a factor {CONSTANT} of the maximum, and all later ones are too",
 }

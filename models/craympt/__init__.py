@@ -31,7 +31,7 @@ class CrayMpt(RuntimeModel):
     put_rate = Param("360 MB/s", "B/s", "E-register put", source="fit:fit.toml", low="300 MB/s", high="480 MB/s")
     get_rate = Param("330 MB/s", "B/s", "E-register get", source="fit:fit.toml", low="300 MB/s", high="480 MB/s")
     mpi_copies = Param(1.6, "1", "copies of an MPI message through the buffer that two tasks of a J90 share", source="fit:fit.toml", low=1, high=2)
-    pvm_pack = Param(1.2, "1", "copies in private memory beside PVM's two through the shared pool, on a J90", source="fit:fit.toml", low=0, high=2)
+    pvm_pack = Param(1, "count", "copies that PVM packs a message with, and unpacks it, beside the two through the shared pool", source="assumed: pack and unpack, four copies in all (note of HW-T1-PVM: about 3.2 to 4)", low=0, high=1)
     pvm_fragment = Param("4 KiB", "B", "fragment of a PVM message on a T3E", source="assumed: PVM's default", low="1 KiB", high="16 KiB")
     pvm_fragment_cost = Param("3 us", "s", "library work for each fragment", source="fit:fit.toml", low="0.5 us", high="15 us")
     library = Param("7 us", "s", "MPI's work for a send or a receive", source="doc:E-REC-13", low="5 us", high="9 us")
@@ -113,7 +113,7 @@ class CrayPvm(CrayMpt):
     def shared(self, p: Values) -> Hop:
         return rows.ring(
             ("rank", "rank"), packet=p.largest, header=p.header, slots=1, until_taken=1, copies_in=1, copies_out=1, lock=1,
-            pack=min(1.0, p.pvm_pack), unpack=max(0.0, p.pvm_pack - 1), space_wait=self.spin(p),
+            pack=p.pvm_pack, unpack=p.pvm_pack, space_wait=self.spin(p),
         )  # fmt: skip
 
     def rate(self, p: Values) -> float:

@@ -12,7 +12,7 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 from retrompi import units
 from retrompi.errors import InputError, RetrompiError, UsageError, nearest
 
-__all__ = ["HOST_KEYS", "LINK_KEYS", "LINK_KINDS", "SOURCE_KINDS", "Host", "Link", "Platform", "Quantity", "load"]
+__all__ = ["HOST_KEYS", "LINK_KEYS", "LINK_KINDS", "SOURCE_KINDS", "Host", "Link", "Placement", "Platform", "Quantity", "load"]
 
 SOURCE_KINDS = ("paper:", "doc:", "code:", "fit:", "assumed:")
 """How the source of any number begins; what follows says where exactly."""
@@ -68,6 +68,12 @@ class Host:
     nic_rate: float = _q("B/s", "rate of the bus between memory and network card")
     nic_latency: float = _q("s", "fixed time of the network card per frame")
     bus_rate: float = _q("B/s", "rate of memory and bus that both directions of the card share")
+    l2_shared_by: float = _q("count", "cores that share a second-level cache")
+    package_cores: float = _q("count", "cores that share a bus to the memory")
+    line_shared: float = _q("s", "a cache line from a core with which the second-level cache is shared")
+    line_bus: float = _q("s", "a cache line from a core's cache across the bus")
+    lines_in_flight: float = _q("count", "lines changed by another core that a copy fetches at a time")
+    fsb_rate: float = _q("B/s", "rate of a package's front-side bus")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +100,10 @@ HOST_KEYS: Mapping[str, tuple[str, str]] = _keys(Host)
 LINK_KEYS: Mapping[str, tuple[str, str]] = _keys(Link)
 """Key of the link -> (unit, help)."""
 
-_WHOLE_FROM_ONE = ("cores", "l2_ways")
+_WHOLE_FROM_ONE = ("cores", "l2_ways", "l2_shared_by", "package_cores")
 _FLAGS = ("quantum_carry", "quantum_at_tick")
 _POSITIVE = ("speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
-             "window", "mss", "sndbuf", "nic_rate", "bus_rate", "bandwidth", "mtu")  # fmt: skip
+             "window", "mss", "sndbuf", "nic_rate", "bus_rate", "bandwidth", "mtu", "lines_in_flight", "fsb_rate")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,14 @@ class Quantity:
     high: float | None = None
 
 
+class Placement(list[int]):
+    """The host index of every rank; ``cores`` says to which core of it each is pinned, () where the scheduler chooses."""
+
+    def __init__(self, hosts: Iterable[int], cores: Iterable[int] = ()) -> None:
+        super().__init__(hosts)
+        self.cores = tuple(cores)
+
+
 @dataclass(frozen=True)
 class Platform:
     """A loaded machine room. ``quantities`` maps ``server.quantum`` or ``link.bandwidth`` to its provenance."""
@@ -126,6 +140,7 @@ class Platform:
     quantities: Mapping[str, Quantity]
     path: Path | None = None
     overridden: frozenset[str] = frozenset()
+    placements: Mapping[str, Placement] = field(default_factory=dict)
 
     def host(self, name: str) -> Host:
         """The host called ``name``; raises UsageError naming the hosts there are."""
@@ -144,6 +159,8 @@ class Platform:
             "shape": self.link.shape,
             "values": {path: q.value for path, q in self.quantities.items()},
         }
+        if self.placements:
+            facts["placements"] = {name: [list(p), list(p.cores)] for name, p in self.placements.items()}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def describe(self) -> list[dict[str, Any]]:
@@ -163,11 +180,11 @@ class Platform:
         ]
 
     def placement(self, text: str) -> str | list[int]:
-        """A mode as the simulation takes it: ``shared``, ``distributed``, or the host index of every rank.
+        """A mode as the simulation takes it: ``shared``, ``distributed``, a placement's name, or the host index of every rank.
 
         ``text`` may also list a host per rank, by name or index: ``workstation,workstation`` or ``0,1,1``.
         """
-        if text in ("shared", "distributed"):
+        if text in ("shared", "distributed", *self.placements):
             return text
         names = [h.name for h in self.hosts]
         indices = []
@@ -177,7 +194,7 @@ class Platform:
             elif item.isdigit() and int(item) < len(names):
                 indices.append(int(item))
             else:
-                valid = ["shared", "distributed", *names]
+                valid = ["shared", "distributed", *self.placements, *names]
                 raise UsageError(
                     f"no mode or host '{item}' on platform '{self.name}'{nearest(item, valid)} "
                     "(or a host for every rank, separated by commas)"
@@ -397,8 +414,31 @@ class _Reader:
             known[name] = (os_name, {k: quantities[k] for k in HOST_KEYS})
         return [(name, os_name, quantities) for name, (os_name, quantities) in known.items()]
 
+    def placements(self, tables: list[tuple[str, str, dict[str, Quantity]]]) -> dict[str, Placement]:
+        """The tables ``[placement.NAME]``: ``hosts``, a name for every rank, and ``cores``, a core of it for each."""
+        given = self.data.get("placement", {})
+        names = [name for name, _, _ in tables]
+        found: dict[str, Placement] = {}
+        for name, entry in given.items() if isinstance(given, dict) else ():
+            hosts, cores = (entry.get(k, []) if isinstance(entry, dict) else None for k in ("hosts", "cores"))
+            if not isinstance(hosts, list) or not hosts or not isinstance(cores, list) or entry.keys() - {"hosts", "cores", "help"}:
+                raise self.fail(f'placement \'{name}\' needs hosts = ["{names[0]}", ...] and may have cores = [0, ...]', name)
+            if name in ("shared", "distributed", *names) or "," in name:
+                raise self.fail(f"the placement name '{name}' means something else already", name)
+            for host in hosts:
+                if host not in names:
+                    raise self.fail(f"placement '{name}': no host '{host}'{nearest(str(host), names)}", name)
+            if cores and len(cores) != len(hosts):
+                raise self.fail(f"placement '{name}' names {len(hosts)} hosts and {len(cores)} cores", name)
+            for host, core in zip(hosts, cores, strict=False):
+                have = int(tables[names.index(host)][2]["cores"].value)
+                if isinstance(core, bool) or not isinstance(core, int) or not 0 <= core < have:
+                    raise self.fail(f"placement '{name}': core {core} is not in 0..{have - 1} of host '{host}'", name)
+            found[name] = Placement((names.index(h) for h in hosts), cores)
+        return found
+
     def platform(self) -> Platform:
-        top = ("name", "title", "years", "summary", "host", "link")
+        top = ("name", "title", "years", "summary", "host", "link", "placement")
         for key in self.data:
             if key not in top:
                 raise self.fail(f"unknown key '{key}'{nearest(key, top)}", key)
@@ -430,6 +470,7 @@ class _Reader:
             link=Link(kind, tuple(shape), **{k: q.value for k, q in link.items()}),
             quantities=quantities,
             path=self.path,
+            placements=self.placements(tables),
         )
 
 

@@ -11,15 +11,21 @@ from typing import Any
 
 from retrompi.platform import Host, Platform
 
-__all__ = ["BLOCK", "bcast", "compiled", "datagram", "dma", "eager", "one_sided", "pool", "rendezvous", "ring", "stream", "wait"]
+__all__ = ["BLOCK", "bcast", "compiled", "datagram", "direct", "dma", "eager", "one_sided", "pool", "rendezvous", "ring", "stream",
+           "wait"]  # fmt: skip
 
 Row = dict[str, Any]
 NO_LIMIT = 1e18
 
 
-def wait(kind: str, *, polls: float = 1, poll_cost: float = 0.0, period: float = 0.0) -> Row:
-    """How a process waits: ``block``, ``spin``, ``spin_yield`` (after ``polls`` polls) or ``poll`` (every ``period`` s)."""
-    return {"kind": kind, "polls": polls, "poll_cost": poll_cost, "period": period}
+def wait(
+    kind: str, *, polls: float = 1, poll_cost: float = 0.0, period: float = 0.0, look_every: float = 1, look_cost: float = 0.0
+) -> Row:
+    """How a process waits: ``block``, ``spin``, ``spin_yield`` (after ``polls`` polls) or ``poll`` (every ``period`` s).
+
+    A spinning process looks at the network in each ``look_every``-th poll, at ``look_cost`` beside the poll.
+    """
+    return {"kind": kind, "polls": polls, "poll_cost": poll_cost, "period": period, "look_every": look_every, "look_cost": look_cost}
 
 
 BLOCK = wait("block")
@@ -28,7 +34,8 @@ _HOP: Row = {
     "send_cpu": 0.0, "recv_cpu": 0.0, "message_cpu": 0.0, "event": 0.0, "by_event": 1, "progress": 1,
     "hold_unexpected": 0, "space_wait": BLOCK,
     "copies_in": 1.0, "copies_out": 1.0, "ws_message": 0.0, "ws_packet": 2.0, "ws_fixed": 0.0,
-    "slots": 0, "pool": 0.0, "prefix": 0.0, "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "header_write": 0,
+    "short_packet": 0.0, "short_until": 0.0, "slots_of_sender": 0, "one_message": 0, "cores": 0, "lines_in": 0, "lines_out": 0,
+    "io": "blocking", "first_read": 0.0, "slots": 0, "pool": 0.0, "prefix": 0.0, "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "header_write": 0,
     "credits": 0, "connect": 0.0, "call": 0.0,
     "window": 1, "retries": 0, "timeout": 0.0, "loss": 0.0, "duplicate": 0.0, "reorder": 0.0, "reorder_delay": 0.0,
     "lock": 0, "until_taken": 0, "pack": 0.0, "unpack": 0.0,
@@ -95,11 +102,17 @@ def rendezvous(low: float, high: float = NO_LIMIT) -> tuple[float, float, str]:
     return (low, high, "rendezvous")
 
 
+def direct(low: float, high: float = NO_LIMIT) -> tuple[float, float, str]:
+    """Messages of ``low`` <= bytes < ``high`` are copied by the receiver out of the sender's buffer."""
+    return (low, high, "direct")
+
+
 def _host(h: Host) -> Row:
     keys = (
         "name", "speed", "cores", "quantum", "tick", "dispatch", "syscall", "boost", "quantum_carry", "wait_charge", "quantum_at_tick",
         "l1", "l2", "l2_ways", "copy_l1", "copy_l2", "copy_mem", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "loopback_mss",
         "window", "mss", "sndbuf", "delayed_ack", "nic_rate", "nic_latency", "bus_rate", "flops",
+        "l2_shared_by", "package_cores", "line_shared", "line_bus", "lines_in_flight", "fsb_rate",
     )  # fmt: skip
     return {k: getattr(h, k) for k in keys}
 
@@ -123,11 +136,16 @@ def compiled(
     one_sided_same: Row | None = None,
     one_sided_remote: Row | None = None,
     broadcast: Row | None = None,
+    same_bulk: Sequence[Row] = (),
+    call_lock: float = 0.0,
+    direct_call: float = 0.0,
 ) -> Row:
     """A runtime on a platform as the engine's plain rows. Only the hosts that run a rank are built.
 
     ``same`` and ``remote`` are the hops between two ranks of one host and of two; ``idle`` and ``forward_cost`` say how
     proxies and daemons wait and what routing a packet costs them (s). A runtime without ``one_sided_*`` refuses such operations.
+    ``same_bulk`` are the hops of a rendezvous's data between ranks of one host where they are others; ``call_lock`` is what locking
+    the library costs each call, ``direct_call`` the system's part of a direct copy (s).
     """
     used = sorted(set(placement))
     remote_used = list(remote) if len(used) > 1 else []
@@ -137,13 +155,17 @@ def compiled(
         "link": {k: getattr(link, k) for k in ("kind", "shape", "bandwidth", "latency", "frame_overhead", "mtu")},
         "positions": used,
         "placement": [used.index(i) for i in placement],
+        "cores": list(getattr(placement, "cores", ())),
         "same": list(same),
+        "same_bulk": list(same_bulk),
         "remote": remote_used,
         "protocol_same": list(protocol_same),
         "protocol_remote": list(protocol_remote),
         "send_cpu": send_cpu,
         "recv_cpu": recv_cpu,
         "test_cpu": test_cpu,
+        "call_lock": call_lock,
+        "direct_call": direct_call,
         "recv_wait": recv_wait,
         "send_wait": send_wait,
         "idle": dict(idle or {}),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi import registry
 from retrompi.errors import RetrompiError, UsageError
+from retrompi.platform import Placement
 from retrompi.runtime import RuntimeModel, Values, check_read, resolve
 from retrompi.worker import ForkServer, shared_server
 
@@ -69,18 +70,23 @@ class Result:
     events: int = 0
 
 
-def place(platform: Platform, mode: Mode, ranks: int) -> list[int]:
+def place(platform: Platform, mode: Mode, ranks: int) -> Placement:
     """Host index of every rank: ``shared`` puts all on the first host, ``distributed`` one on each in turn.
 
-    A list is taken as it is. Raises UsageError for an unknown mode, a wrong length or a host that is not there.
+    A named placement of the platform is used from its first rank on, a list is taken as it is. Raises UsageError for an unknown mode, a wrong length or a host that is not there.
     """
     if isinstance(mode, str):
         mode = platform.placement(mode)
     if mode == "shared":
-        return [0] * ranks
+        return Placement([0] * ranks)
     if mode == "distributed":
-        return [r % len(platform.hosts) for r in range(ranks)]
-    placement = [int(i) for i in mode]
+        return Placement(r % len(platform.hosts) for r in range(ranks))
+    if isinstance(mode, str):
+        placement = platform.placements[mode]
+        if len(placement) < ranks:
+            raise UsageError(f"placement '{mode}' of platform '{platform.name}' is for {len(placement)} ranks, not {ranks}")
+        return Placement(placement[:ranks], placement.cores[:ranks])
+    placement = Placement(int(i) for i in mode)
     if len(placement) != ranks:
         raise UsageError(f"{len(placement)} hosts are named for {ranks} ranks")
     for i in placement:
@@ -89,7 +95,7 @@ def place(platform: Platform, mode: Mode, ranks: int) -> list[int]:
     return placement
 
 
-def compile_model(model: str, platform: str, mode: Mode, ranks: int, sets: Sets = ()) -> tuple[dict[str, Any], Platform, list[int]]:
+def compile_model(model: str, platform: str, mode: Mode, ranks: int, sets: Sets = ()) -> tuple[dict[str, Any], Platform, Placement]:
     """The engine's rows of ``model`` on ``platform`` with overrides; refuses an override that nothing reads."""
     rows, _, room, placement = _compiled(registry.model(model), platform, mode, ranks, sets)
     return rows, room, placement
@@ -97,7 +103,7 @@ def compile_model(model: str, platform: str, mode: Mode, ranks: int, sets: Sets 
 
 def _compiled(
     cls: type[RuntimeModel], platform: str, mode: Mode, ranks: int, sets: Sets
-) -> tuple[dict[str, Any], Values, Platform, list[int]]:
+) -> tuple[dict[str, Any], Values, Platform, Placement]:
     values, room = resolve(cls, registry.platform(platform), sets)
     placement = place(room, mode, ranks)
     rows = cls().compile(values, room, placement)

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from retrompi import registry, simulate
+from retrompi.runtime import resolve
 from retrompi.traces import generate
 from retrompi.validate.experiments import Job
 
 if TYPE_CHECKING:
+    from retrompi.scenario import Scenario
     from retrompi.store.database import Store
     from retrompi.validate.study import Setup
 
@@ -22,6 +24,15 @@ def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
     return []
 
 
+def _read_by(scenario: Scenario, sets: Sequence[str]) -> list[str]:
+    """Those of ``sets`` that the scenario's library reads on its machine: the toolkit's three libraries share one set of numbers."""
+    values, room = resolve(scenario.model, scenario.platform)
+    placement = simulate.place(room, scenario.mode, 2)
+    registry.model(scenario.model)().compile(values, room, placement)
+    read = set(values) - set(values.unread())
+    return [s for s in sets if s.partition("=")[0].rpartition(".")[2] in read]
+
+
 def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Facts ``scenarios.NAME.peak`` (B/s) of every point-to-point scenario, with overrides; ``platform`` is the scenario's own."""
     from fnmatch import fnmatch
@@ -32,7 +43,8 @@ def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str,
             continue
         scenario = registry.scenario(name)
         made = generate.generator(str(scenario.generator))
-        result = simulate.run(scenario.model, scenario.platform, made.make(**scenario.args), mode=scenario.mode, sets=sets, seed=scenario.seed)
+        mine = _read_by(scenario, sets)
+        result = simulate.run(scenario.model, scenario.platform, made.make(**scenario.args), mode=scenario.mode, sets=mine, seed=scenario.seed)
         simulate.require_completed(result, name)
         rows = simulate.rows_from_marks(result, made.parts, made.counted, scenario.args)
         facts[name] = {"peak": max(r["bandwidth_MBps"] for r in rows) * 1e6}

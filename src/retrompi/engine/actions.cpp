@@ -217,7 +217,7 @@ Task Rank::point_to_point(const Action& a) {
       want.peer = a.peer;
       want.tag = a.tag;
       auto there = [this, &want] { return std::any_of(unexpected_.begin(), unexpected_.end(), [&](const Message* m) { return fits(want, *m); }); };
-      co_await thread.run(host.scaled(spec_.test_cpu), Stage::Library);
+      co_await library_call(spec_.test_cpu);
       if (a.op == Op::Probe)
         co_await until(there, spec_.recv_wait, true);
       else
@@ -250,7 +250,7 @@ Task Rank::completion(const Action& a) {
     case Op::Test: {
       Request* r = filed(a, marker);
       if (marker) store_.push_back({a.peer, a.peer2, a.tag, nullptr});
-      co_await thread.run(host.scaled(spec_.test_cpu), Stage::Library);
+      co_await library_call(spec_.test_cpu);
       co_await progress();
       if (!r || !r->done) break;
       for (Filed& f : store_)
@@ -292,7 +292,7 @@ Task Rank::completion(const Action& a) {
     case Op::Testall:
     case Op::Testany:
     case Op::Testsome: {
-      co_await thread.run(host.scaled(spec_.test_cpu), Stage::Library);
+      co_await library_call(spec_.test_cpu);
       co_await progress();
       auto open = [](const Filed& f) { return f.r && f.r->active && !f.r->done; };
       if (a.op == Op::Testall && std::any_of(store_.begin(), store_.end(), open)) break;

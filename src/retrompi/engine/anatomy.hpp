@@ -26,11 +26,13 @@ enum class Stage : uint8_t {
   Wire,       // on the cable
   Ack,        // waiting for an acknowledgement or its timer
   Compute,    // the application's own computation
+  Lock,       // taking and releasing the library's lock
+  Line,       // a cache line on its way from another core
   Wait,
 };
 inline const char* stage_name(Stage s) {
   static constexpr const char* names[] = {"library", "copy",  "syscall",   "event", "switch", "tick", "quantum", "queueing",
-                                          "poll",    "stack", "interrupt", "nic",   "wire",   "ack",  "compute", "wait"};
+                                          "poll",    "stack", "interrupt", "nic",   "wire",   "ack",  "compute", "lock",     "line", "wait"};
   return names[static_cast<int>(s)];
 }
 

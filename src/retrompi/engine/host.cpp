@@ -57,7 +57,7 @@ Thread::Await Thread::sleep(Ps ps) {
   return {*this, false};
 }
 
-void Thread::signal(bool immediate) {
+void Thread::signal(bool immediate, bool network) {
   if (mode_ != Mode::Wait) return;
   host_.anatomy.signalled(log_, host_.loop.now);
   const bool again = signalled_;
@@ -87,12 +87,12 @@ void Thread::signal(bool immediate) {
       if (again) break;
       if (state_ == State::Running) {
         host_.pause(*this);
-        need_ = policy_.poll_cost;
+        need_ = notice(network);
         want_ = Stage::Poll;
         host_.go(*this);
         host_.reblame();
       } else {
-        need_ = policy_.poll_cost;
+        need_ = notice(network);
         want_ = Stage::Poll;
         enter(host_.blame(*this));
       }
@@ -100,11 +100,17 @@ void Thread::signal(bool immediate) {
   }
 }
 
+Ps Thread::notice(bool network) const {
+  if (!network || policy_.look_every <= 1) return policy_.poll_cost;
+  const Ps round = policy_.look_every * policy_.poll_cost;
+  return round - (host_.loop.now - wait_begin_) % round;
+}
+
 bool Thread::could_act() const { return state_ == State::Ready && (mode_ != Mode::Wait || signalled_); }
 
 // ---------------------------------------------------------------- Host
 
-Host::Host(Loop& l, Anatomy& an, HostSpec s) : spec(std::move(s)), loop(l), anatomy(an), cores_(static_cast<size_t>(spec.cores)) {}
+Host::Host(Loop& l, Anatomy& an, HostSpec s) : spec(std::move(s)), loop(l), anatomy(an), cores_(static_cast<size_t>(spec.cores)), bus_free_((cores_.size() - 1) / static_cast<size_t>(spec.package_cores) + 1) {}
 
 Thread& Host::add_thread(const std::string& name) {
   threads_.push_back(std::make_unique<Thread>(*this, name, anatomy.add_thread(name)));
@@ -136,6 +142,55 @@ Ps Host::copy_time(int64_t bytes, double from_set, double to_set) const {
   return to_ps(static_cast<double>(bytes) * (side(from_set, 1.0 / 3) + side(to_set, 2.0 / 3)));
 }
 
+Kinship Host::kinship(int a, int b) const {
+  if (a == b) return Kinship::Same;
+  return a / spec.l2_shared_by == b / spec.l2_shared_by ? Kinship::Cache : Kinship::Bus;
+}
+
+CopyCost Host::copy_cost(int64_t bytes, const CopySide& from, const CopySide& to, Kinship kin) const {
+  constexpr double kLine = 64;
+  CopyCost c;
+  double per_byte = 0;
+  // Reading a byte from memory is one transfer, writing one is two: the line is fetched first and written back later.
+  auto side = [&](const CopySide& s, double transfers) {
+    const bool foreign = s.held != CopySide::Own && kin != Kinship::Same;
+    if (s.near <= spec.l1 && (!foreign || (s.held == CopySide::Clean && kin == Kinship::Cache))) {
+      per_byte += 0.5 / spec.copy_l1;
+      return;
+    }
+    const double miss = misses(s.set), memory = transfers / 3 / spec.copy_mem;
+    double hit = 0.5 / spec.copy_l2;
+    if (foreign && kin == Kinship::Bus) {
+      // The line crosses the bus once: from memory while it is clean, else from the cache that changed it, which no prefetcher
+      // hides; only as many lines as the core has fill buffers are on their way at a time.
+      hit = 1.0 / 3 / spec.copy_mem;
+      if (s.held == CopySide::Dirty) hit = std::max(hit, to_s(spec.line_bus) / kLine / spec.lines_in_flight);
+      c.bus += (1 - miss) * static_cast<double>(bytes);
+    } else if (foreign && s.held == CopySide::Dirty) {
+      hit = std::max(hit, to_s(spec.line_shared) / kLine / spec.lines_in_flight);
+    }
+    per_byte += (1 - miss) * hit + miss * memory;
+    c.bus += miss * transfers * static_cast<double>(bytes);
+  };
+  if (bytes <= 0) return c;
+  side(from, 1);
+  side(to, 2);
+  c.core = to_ps(static_cast<double>(bytes) * per_byte);
+  return c;
+}
+
+Ps Host::claim_bus(int a, int b, const CopyCost& c) {
+  if (c.bus <= 0) return 0;
+  auto claim = [&](int core) {
+    Ps& free_at = bus_free_[static_cast<size_t>(core / spec.package_cores)];
+    free_at = std::max(free_at, loop.now) + to_ps(c.bus / spec.fsb_rate);
+    return free_at;
+  };
+  Ps end = claim(a);
+  if (a / spec.package_cores != b / spec.package_cores) end = std::max(end, claim(b));
+  return std::max<Ps>(0, end - loop.now - c.core);
+}
+
 Ps Host::next_tick(Ps t) const {
   const Ps k = (t - spec.tick_phase + spec.tick - 1) / spec.tick;
   return spec.tick_phase + k * spec.tick;
@@ -148,8 +203,10 @@ bool Host::could_act() const {
 bool Host::spinning(const Thread& t) const { return t.mode_ == Thread::Mode::Wait && !t.signalled_; }
 
 Stage Host::blame(const Thread& t) const {
-  for (const Core& c : cores_)
-    if (c.running && c.running != &t && spinning(*c.running)) return Stage::Quantum;
+  for (size_t c = 0; c < cores_.size(); ++c) {
+    const Thread* other = cores_[c].running;
+    if (other && other != &t && t.may_use(c) && spinning(*other)) return Stage::Quantum;
+  }
   return Stage::Queueing;
 }
 
@@ -171,7 +228,7 @@ void Host::go(Thread& t) {
   ++t.gen_;
   if (t.mode_ != Thread::Mode::Wait || t.signalled_) {
     loop.at(loop.now + t.pre_ + t.need_, &Host::on_done, &t, t.gen_);
-  } else if (t.policy_.kind == WaitPolicy::SpinYield && others_ready(t.prio_)) {
+  } else if (t.policy_.kind == WaitPolicy::SpinYield && others_ready(t.prio_, static_cast<size_t>(t.core_))) {
     loop.at(loop.now + t.pre_ + t.policy_.polls * t.policy_.poll_cost, &Host::on_yield, &t, t.gen_, true);
   }
 }
@@ -216,24 +273,24 @@ void Host::resume(Thread& t) {
     return;
   }
   // Whom it woke may outrank it; a thread can only be preempted once its coroutine has said what it wants next.
-  if (t.state_ == Thread::State::Running && !(t.core_ == 0 && cores_[0].kernel_busy) && others_ready(t.prio_ + 1))
+  if (t.state_ == Thread::State::Running && !(t.core_ == 0 && cores_[0].kernel_busy) && others_ready(t.prio_ + 1, static_cast<size_t>(t.core_)))
     preempt(static_cast<size_t>(t.core_), true);
 }
 
-bool Host::others_ready(int prio) const {
+bool Host::others_ready(int prio, size_t core) const {
   for (int p = prio; p < kPrios; ++p)
-    if (!ready_[static_cast<size_t>(p)].empty()) return true;
+    for (const Thread* t : ready_[static_cast<size_t>(p)])
+      if (t->may_use(core)) return true;
   return false;
 }
 
-bool Host::any_ready() const { return others_ready(0); }
-
-Thread* Host::pop_ready() {
+Thread* Host::pop_ready(size_t core) {
   for (int p = kPrios - 1; p >= 0; --p) {
     auto& q = ready_[static_cast<size_t>(p)];
-    if (q.empty()) continue;
-    Thread* t = q.front();
-    q.pop_front();
+    const auto it = std::find_if(q.begin(), q.end(), [core](const Thread* t) { return t->may_use(core); });
+    if (it == q.end()) continue;
+    Thread* t = *it;
+    q.erase(it);
     return t;
   }
   return nullptr;
@@ -242,7 +299,7 @@ Thread* Host::pop_ready() {
 void Host::dispatch(size_t core) {
   Core& c = cores_[core];
   if (c.running || (core == 0 && c.kernel_busy)) return;
-  Thread* t = pop_ready();
+  Thread* t = pop_ready(core);
   if (!t) return;
   t->enter(spinning(*t) ? Stage::Wait : t->seg_);
   t->state_ = Thread::State::Running;
@@ -256,7 +313,7 @@ void Host::dispatch(size_t core) {
   t->q_armed_ = false;
   go(*t);
   reblame();
-  if (any_ready()) arm(core);
+  if (others_ready(0, core)) arm(core);
 }
 
 void Host::arm(size_t core) {
@@ -271,7 +328,7 @@ void Host::arm(size_t core) {
     ++t->q_gen_;
     loop.at(t->q_end_, &Host::on_quantum, t, t->q_gen_, true);
   }
-  if (t->on_clock_ && spinning(*t) && t->policy_.kind == WaitPolicy::SpinYield && others_ready(t->prio_)) {
+  if (t->on_clock_ && spinning(*t) && t->policy_.kind == WaitPolicy::SpinYield && others_ready(t->prio_, core)) {
     pause(*t);
     go(*t);
   }
@@ -284,16 +341,18 @@ void Host::on_quantum(void* p, uint64_t gen) {
   t.q_armed_ = false;
   t.prio_ = std::max(0, t.prio_ - 1);
   t.q_end_ = h.loop.now + h.spec.quantum;
-  if (h.others_ready(t.prio_))
-    h.preempt(static_cast<size_t>(t.core_), false);
-  else if (h.any_ready())
-    h.arm(static_cast<size_t>(t.core_));
+  const auto core = static_cast<size_t>(t.core_);
+  if (h.others_ready(t.prio_, core))
+    h.preempt(core, false);
+  else if (h.others_ready(0, core))
+    h.arm(core);
 }
 
 void Host::on_yield(void* p, uint64_t gen) {
   Thread& t = *static_cast<Thread*>(p);
   if (static_cast<uint32_t>(gen) != t.gen_ || t.state_ != Thread::State::Running) return;
-  if (t.host_.others_ready(t.prio_)) t.host_.preempt(static_cast<size_t>(t.core_), false);
+  const auto core = static_cast<size_t>(t.core_);
+  if (t.host_.others_ready(t.prio_, core)) t.host_.preempt(core, false);
 }
 
 void Host::preempt(size_t core, bool to_front) {
@@ -324,16 +383,17 @@ void Host::make_ready(Thread& t, bool front) {
   else
     q.push_back(&t);
   for (size_t c = 0; c < cores_.size(); ++c)
-    if (!cores_[c].running && !(c == 0 && cores_[c].kernel_busy)) return dispatch(c);
+    if (!cores_[c].running && t.may_use(c) && !(c == 0 && cores_[c].kernel_busy)) return dispatch(c);
   size_t worst = 0;
   int low = kPrios;
   for (size_t c = 0; c < cores_.size(); ++c)
-    if (cores_[c].running && cores_[c].running->prio_ < low) low = cores_[c].running->prio_, worst = c;
+    if (cores_[c].running && t.may_use(c) && cores_[c].running->prio_ < low) low = cores_[c].running->prio_, worst = c;
   if (low < t.prio_) {
     if (!cores_[worst].running->acting_) preempt(worst, true);
     return;  // else `resume` does it
   }
-  for (size_t c = 0; c < cores_.size(); ++c) arm(c);
+  for (size_t c = 0; c < cores_.size(); ++c)
+    if (t.may_use(c)) arm(c);
 }
 
 void Host::wake(Thread& t) {
@@ -407,9 +467,9 @@ void Host::on_kernel(void* p, uint64_t) {
   c.kernel_busy = false;
   if (!c.running) return h.dispatch(0);
   // What became ready meanwhile may outrank the interrupted thread.
-  if (h.others_ready(c.running->prio_ + 1)) return h.preempt(0, true);
+  if (h.others_ready(c.running->prio_ + 1, 0)) return h.preempt(0, true);
   h.go(*c.running);
-  if (h.any_ready()) h.arm(0);
+  if (h.others_ready(0, 0)) h.arm(0);
 }
 
 }  // namespace retrompi

@@ -16,6 +16,8 @@ struct WaitPolicy {
   int polls = 1;     // SpinYield: polls before the processor is offered to others
   Ps poll_cost = 0;  // one look at the queues
   Ps period = 0;     // Poll: the time-out asked of the system; it ends on a clock tick
+  int look_every = 1;  // Spin: polls of shared memory for one look at the network
+  Ps look_cost = 0;    // a look that finds nothing, where it is not in every poll
 };
 
 /// Published or assumed figures of one host; all times already in picoseconds on this host.
@@ -40,6 +42,26 @@ struct HostSpec {
   double bus_rate = 1;  // bytes per second between memory and card, both directions together
   Ps tick_phase = 0;    // clocks of two machines are not synchronised
   double flops = 1;
+  // Several cores: which of them share caches and buses, and what a line costs that another core holds.
+  int l2_shared_by = 1, package_cores = 1;
+  Ps line_shared = 0, line_bus = 0;
+  double lines_in_flight = 1;  // such lines that a copy fetches at a time
+  double fsb_rate = 1;         // bytes per second over a package's front-side bus
+};
+
+/// What two cores have in common.
+enum class Kinship : uint8_t { Same, Cache, Bus };
+
+/// Where the lines of one side of a copy are found. The sets are distances of reuse: bytes walked between two uses of a line.
+struct CopySide {
+  double near = 0;                                  // by this core: decides the first level
+  double set = 0;                                   // in the cache: decides the second level
+  enum : uint8_t { Own, Clean, Dirty } held = Own;  // by whom the line was used last: this core; another, which read or which wrote it
+};
+
+struct CopyCost {
+  Ps core = 0;      // with the bus to itself
+  double bus = 0;   // bytes that cross the bus
 };
 
 class Host;
@@ -67,9 +89,12 @@ class Thread {
   /// Sleeps for a given time, rounded up to the clock tick as timed waits are.
   Await sleep(Ps ps);
 
-  /// `immediate` is false for what only a poll can notice (shared memory beside a blocking select()).
-  void signal(bool immediate = true);
+  /// `immediate` is false for what only a poll can notice (shared memory beside a blocking select()); `network` is true for what
+  /// a spinning process looks at only now and then.
+  void signal(bool immediate = true, bool network = false);
   void start(Task&& main);
+  /// The thread may run on this core only.
+  void pin(int core) { pin_ = core; }
 
   [[nodiscard]] Host& host() const { return host_; }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -86,6 +111,8 @@ class Thread {
   enum class Mode : uint8_t { Work, Wait, Sleep };
 
   void enter(Stage s);  // closes the current stretch of the log
+  [[nodiscard]] bool may_use(size_t core) const { return pin_ < 0 || static_cast<size_t>(pin_) == core; }
+  [[nodiscard]] Ps notice(bool network) const;  // a spinning thread: from the signal until it has seen it
   Host& host_;
   std::string name_;
   int log_;
@@ -97,7 +124,7 @@ class Thread {
   bool signalled_ = false;
   bool poll_armed_ = false;
   int prio_ = 0;
-  int core_ = -1;
+  int core_ = -1, pin_ = -1;
   Ps pre_ = 0;             // context switch still to be paid before anything else
   Ps need_ = 0;            // processor time still wanted
   Ps began_ = 0;           // when the current stretch on the processor began
@@ -155,6 +182,13 @@ class Host {
 
   /// Time to copy `bytes` from a place with one working set (bytes) to a place with another.
   [[nodiscard]] Ps copy_time(int64_t bytes, double from_set, double to_set) const;
+  /// A copy by `core` of what `other` wrote, or of what it will read.
+  [[nodiscard]] CopyCost copy_cost(int64_t bytes, const CopySide& from, const CopySide& to, Kinship kin) const;
+  [[nodiscard]] Kinship kinship(int a, int b) const;
+  /// A line that the other core has changed.
+  [[nodiscard]] Ps line(Kinship k) const { return k == Kinship::Bus ? spec.line_bus : k == Kinship::Cache ? spec.line_shared : 0; }
+  /// Books a copy on the buses of two cores from now on; returns how much longer than `core` it takes.
+  Ps claim_bus(int a, int b, const CopyCost& c);
   /// Share of the lines of a working set that miss the second-level cache.
   [[nodiscard]] double misses(double working_set) const;
   /// A cost stated for the reference host, on this host.
@@ -186,9 +220,8 @@ class Host {
   void release(Thread& t);  // the running thread gives up its core
   void preempt(size_t core, bool to_front);
   void arm(size_t core);  // somebody waits for this core: set the quantum's end
-  bool others_ready(int prio) const;
-  [[nodiscard]] bool any_ready() const;
-  Thread* pop_ready();
+  [[nodiscard]] bool others_ready(int prio, size_t core) const;
+  Thread* pop_ready(size_t core);
   Stage blame(const Thread& t) const;
   void reblame();  // anatomy only: the running thread has changed or begun to spin
   void start_kernel(Core& c);
@@ -200,6 +233,7 @@ class Host {
 
   static constexpr int kPrios = 4;
   std::vector<Core> cores_;
+  std::vector<Ps> bus_free_;  // by package
   std::array<std::deque<Thread*>, kPrios> ready_;
   std::deque<KernelJob> kjobs_;
   std::deque<std::unique_ptr<Thread>> threads_;

@@ -51,6 +51,8 @@ WaitPolicy policy(const py::object& o, const std::string& where) {
   p.polls = static_cast<int>(r.integer("polls"));
   p.poll_cost = r.ps("poll_cost");
   p.period = r.ps("period");
+  p.look_every = static_cast<int>(r.integer("look_every"));
+  p.look_cost = r.ps("look_cost");
   r.end();
   return p;
 }
@@ -88,6 +90,12 @@ HostSpec host(const py::dict& d) {
   h.nic_latency = r.ps("nic_latency");
   h.bus_rate = r.num("bus_rate");
   h.flops = r.num("flops");
+  h.l2_shared_by = static_cast<int>(r.integer("l2_shared_by"));
+  h.package_cores = static_cast<int>(r.integer("package_cores"));
+  h.line_shared = r.ps("line_shared");
+  h.line_bus = r.ps("line_bus");
+  h.lines_in_flight = r.num("lines_in_flight");
+  h.fsb_rate = r.num("fsb_rate");
   r.end();
   for (const auto& [what, v] : {std::pair<const char*, double>{"speed", h.speed},
                                 {"cores", h.cores},
@@ -99,6 +107,10 @@ HostSpec host(const py::dict& d) {
                                 {"nic_rate", h.nic_rate},
                                 {"bus_rate", h.bus_rate},
                                 {"flops", h.flops},
+                                {"l2_shared_by", h.l2_shared_by},
+                                {"package_cores", h.package_cores},
+                                {"lines_in_flight", h.lines_in_flight},
+                                {"fsb_rate", h.fsb_rate},
                                 {"mss", static_cast<double>(h.mss)}})
     if (!(v > 0)) throw ConfigError("host " + h.name + ": " + what + " must be more than nothing");
   return h;
@@ -123,6 +135,8 @@ HopSpec hop(const py::dict& d) {
   h.from = r.text("from");
   h.to = r.text("to");
   h.packet = r.integer("packet");
+  h.short_packet = r.integer("short_packet");
+  h.short_until = r.integer("short_until");
   h.header = r.integer("header");
   h.copies_in = r.num("copies_in");
   h.copies_out = r.num("copies_out");
@@ -138,6 +152,19 @@ HopSpec hop(const py::dict& d) {
   h.hold_unexpected = r.num("hold_unexpected") != 0;
   h.space_wait = policy(r.get("space_wait"), "hop " + h.from + " to " + h.to);
   h.slots = static_cast<int32_t>(r.integer("slots"));
+  h.slots_of_sender = r.num("slots_of_sender") != 0;
+  h.one_message = r.num("one_message") != 0;
+  h.cores = r.num("cores") != 0;
+  h.lines_in = static_cast<int32_t>(r.integer("lines_in"));
+  h.lines_out = static_cast<int32_t>(r.integer("lines_out"));
+  h.first_read = r.integer("first_read");
+  const std::string io = r.text("io");
+  if (io == "nonblocking")
+    h.io = SocketIo::Nonblocking;
+  else if (io == "async")
+    h.io = SocketIo::Async;
+  else if (io != "blocking")
+    throw ConfigError("unknown way to drive a socket '" + io + "'; valid: async, blocking, nonblocking");
   h.pool = r.integer("pool");
   h.prefix = r.integer("prefix");
   h.sndbuf = r.integer("sndbuf");
@@ -169,6 +196,7 @@ HopSpec hop(const py::dict& d) {
   h.pin_page = r.ps("pin_page");
   h.page = r.integer("page");
   r.end();
+  if (h.io != SocketIo::Blocking && h.first_read < 1) throw ConfigError("a socket that does not wait needs a first read of at least 1 B");
   return h;
 }
 
@@ -189,16 +217,24 @@ SimConfig config(const py::dict& d) {
   }
   c.positions = r.get("positions").cast<std::vector<size_t>>();
   c.placement = r.get("placement").cast<std::vector<size_t>>();
+  c.cores = r.get("cores").cast<std::vector<int>>();
   for (const auto& h : r.get("same").cast<py::list>()) c.same.push_back(hop(h.cast<py::dict>()));
+  for (const auto& h : r.get("same_bulk").cast<py::list>()) c.same_bulk.push_back(hop(h.cast<py::dict>()));
   for (const auto& h : r.get("remote").cast<py::list>()) c.remote.push_back(hop(h.cast<py::dict>()));
   auto rows = [](const py::object& o) {
     std::vector<ProtocolRow> out;
     for (const auto& e : o.cast<py::list>()) {
       const auto t = e.cast<std::tuple<double, double, std::string>>();
       const std::string& kind = std::get<2>(t);
-      if (kind != "eager" && kind != "rendezvous") throw ConfigError("unknown protocol '" + kind + "'; valid: eager, rendezvous");
+      ProtocolRow::Kind row = ProtocolRow::Eager;
+      if (kind == "rendezvous")
+        row = ProtocolRow::Rendezvous;
+      else if (kind == "direct")
+        row = ProtocolRow::Direct;
+      else if (kind != "eager")
+        throw ConfigError("unknown protocol '" + kind + "'; valid: direct, eager, rendezvous");
       const double to = std::get<1>(t);
-      out.push_back({static_cast<int64_t>(std::get<0>(t)), to < 9e18 ? static_cast<int64_t>(to) : INT64_MAX, kind == "rendezvous"});
+      out.push_back({static_cast<int64_t>(std::get<0>(t)), to < 9e18 ? static_cast<int64_t>(to) : INT64_MAX, row});
     }
     return out;
   };
@@ -207,6 +243,8 @@ SimConfig config(const py::dict& d) {
   c.rank.send_cpu = r.ps("send_cpu");
   c.rank.recv_cpu = r.ps("recv_cpu");
   c.rank.test_cpu = r.ps("test_cpu");
+  c.rank.lock = r.ps("call_lock");
+  c.rank.direct_call = r.ps("direct_call");
   c.rank.recv_wait = policy(r.get("recv_wait"), "recv_wait");
   c.rank.send_wait = policy(r.get("send_wait"), "send_wait");
   auto rma = [](const py::object& o) {

@@ -15,12 +15,12 @@ Task Proc::post(Chan& c, Packet p) {
   }
   c.busy = true;
   co_await c.push(p);
-  if (p.last && p.kind == Packet::Data) sent(*p.m);
+  if (p.last && p.kind == Packet::Data && !c.tells_sent()) sent(*p.m);
   while (!c.deferred.empty()) {
     const Packet q = c.deferred.front();
     c.deferred.pop_front();
     co_await c.push(q);
-    if (q.last && q.kind == Packet::Data) sent(*q.m);
+    if (q.last && q.kind == Packet::Data && !c.tells_sent()) sent(*q.m);
   }
   c.busy = false;
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "host.hpp"
@@ -20,6 +21,7 @@ struct Message {
   int32_t src = 0, dst = 0, tag = 0, ctx = 0;
   int64_t bytes = 0;
   bool rendezvous = false, sync = false;
+  bool direct = false;                   // the receiver copies out of the sender's buffer
   bool seen = false;                     // the receiver knows the envelope
   Request* sreq = nullptr;               // the sender's request, until it is complete
   Request* rreq = nullptr;               // the receive that matched
@@ -37,7 +39,7 @@ struct Message {
 };
 
 struct Packet {
-  enum Kind : uint8_t { Data, Rts, Cts, SyncAck };
+  enum Kind : uint8_t { Data, Rts, Cts, SyncAck, Done };
   Message* m = nullptr;
   int64_t bytes = 0;         // payload
   int32_t from = 0, to = 0;  // ranks
@@ -48,11 +50,16 @@ struct Packet {
 
 enum class Medium : uint8_t { Pool, Ring, Stream, Datagram, Dma };
 
+/// How a library drives a socket: it waits in each call; it writes and reads what is possible whenever it gets to run; the system
+/// moves the data and tells of completed operations.
+enum class SocketIo : uint8_t { Blocking, Nonblocking, Async };
+
 /// One hop of a message's path, as the model states it. Times are for the reference host.
 struct HopSpec {
   Medium medium = Medium::Ring;
   std::string from, to;  // rank, proxy@src, proxy@dst, daemon@src, daemon@dst
   int64_t packet = 0;    // largest payload of a packet
+  int64_t short_packet = 0, short_until = 0;  // of messages up to `short_until` bytes; 0: no such difference
   int64_t header = 0;
   double copies_in = 1, copies_out = 1;
   // Working set around a copy: of the channel's memory a fixed size or so many packets; the user's buffers, so many messages,
@@ -66,6 +73,12 @@ struct HopSpec {
   bool hold_unexpected = false;   // an unexpected packet stays in the pool
   WaitPolicy space_wait;
   int32_t slots = 0;                         // Ring
+  bool slots_of_sender = false;              // Ring: the slots belong to the sending process, else to the receiving one
+  bool one_message = false;                  // Ring: a message enters only when the one before has left
+  bool cores = false;                        // Ring: its memory lies in the caches of the cores that use it
+  int32_t lines_in = 0, lines_out = 0;       // Ring: lines of the other core that queueing and taking out a packet touch
+  SocketIo io = SocketIo::Blocking;          // Stream
+  int64_t first_read = 0;                    // Stream, not blocking: the buffer that a message's beginning is read into
   int64_t pool = 0, prefix = 0;              // Pool: bytes a host, bytes of the allocator before each buffer
   int64_t sndbuf = 0, rcvbuf = 0;            // Stream; 0: the host's
   bool nagle = false, header_write = false;  // header_write: header and data in two writes
@@ -135,6 +148,7 @@ class Proc {
   Host& host;
   Thread& thread;
   size_t host_index;
+  int core = 0;     // where it runs, as far as caches are concerned
   WaitPolicy idle;  // how it waits for packets
   std::deque<Token> inbox;
 
@@ -148,9 +162,15 @@ class Proc {
   virtual bool leave_in_pool(const Packet&) { return false; }
   /// The last byte of a message has left the sending process's hands.
   virtual void sent(Message&) {}
-  void arrive(Token t, bool immediate) {
+  void arrive(Token t, bool immediate, bool network = false) {
     inbox.push_back(t);
-    thread.signal(immediate);
+    thread.signal(immediate, network);
+  }
+  /// Uses the processor for a copy, and waits for the bus where others use it too.
+  Task copy(CopyCost c, int other_core) {
+    const Ps late = host.claim_bus(core, other_core, c);
+    co_await thread.run(c.core, Stage::Copy);
+    co_await thread.run(late, Stage::Queueing);
   }
 
   /// Waits until `cond` holds; takes in packets meanwhile if `progress`.
@@ -177,6 +197,10 @@ class Chan {
   virtual Task pull(Token t) = 0;
   /// Copies out and frees a packet that was left in the pool.
   virtual Task fetch(Message&, Message::Held) { co_return; }
+  /// Whether it tells by itself when a message has left the sender's hands; else that is when `push` returns.
+  [[nodiscard]] bool tells_sent() const { return spec.io != SocketIo::Blocking; }
+  /// Largest payload of a packet of a message.
+  [[nodiscard]] int64_t packet_of(const Message& m) const { return spec.short_packet > 0 && m.bytes <= spec.short_until ? spec.short_packet : spec.packet; }
 
   World& world;
   const HopSpec& spec;
@@ -191,6 +215,17 @@ class Chan {
     const double channel = std::max(spec.ws_fixed, spec.ws_packet * static_cast<double>(p.bytes));
     const double user = p.m ? spec.ws_message * static_cast<double>(p.m->bytes) + channel : channel;
     return in ? host.copy_time(bytes, user, channel) : host.copy_time(bytes, channel, user);
+  }
+  /// The same where sender and receiver run on cores of their own.
+  [[nodiscard]] CopyCost copy_cost(const Packet& p, bool in) const {
+    const Kinship kin = from.host.kinship(from.core, to.core);
+    const auto n = static_cast<double>(p.m ? p.m->bytes : p.bytes), packet = static_cast<double>(p.bytes);
+    const double ring = std::max(spec.ws_fixed, spec.ws_packet * packet), passing = std::min(ring, n);
+    // Source and destination share a cache, or each has one to itself.
+    const double buffers = kin == Kinship::Bus ? spec.ws_message / 2 : spec.ws_message;
+    CopySide user{.near = n + passing + static_cast<double>(spec.header), .set = buffers * n + passing};
+    CopySide channel{.near = ring, .set = ring + buffers * std::min(ring, n), .held = CopySide::Dirty};
+    return in ? from.host.copy_cost(p.bytes, user, channel, kin) : to.host.copy_cost(p.bytes, channel, user, kin);
   }
 };
 
@@ -210,7 +245,9 @@ class Forwarder : public Proc {
 };
 
 std::unique_ptr<Chan> make_pool_chan(World&, const HopSpec&, Proc&, Proc&, std::map<size_t, std::shared_ptr<void>>& pools);
-std::unique_ptr<Chan> make_ring_chan(World&, const HopSpec&, Proc&, Proc&, std::map<const Proc*, std::shared_ptr<void>>& rings);
+/// Whose slots a ring hands out: those of a hop, of a process, of a pair of them.
+using RingKey = std::tuple<const HopSpec*, const Proc*, const Proc*>;
+std::unique_ptr<Chan> make_ring_chan(World&, const HopSpec&, Proc&, Proc&, std::map<RingKey, std::shared_ptr<void>>& rings);
 std::unique_ptr<Chan> make_stream_chan(World&, const HopSpec&, Proc&, Proc&);
 void join_streams(Chan& a, Chan& b);  // the two directions of one connection
 std::unique_ptr<Chan> make_datagram_chan(World&, const HopSpec&, Proc&, Proc&);

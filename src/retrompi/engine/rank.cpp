@@ -34,10 +34,10 @@ Request& Rank::make(Request::Kind k) {
 
 void Rank::drop(Request& r) { job_.free_request(r); }
 
-bool Rank::rendezvous(int32_t dst, int64_t bytes) const {
+ProtocolRow::Kind Rank::protocol(int32_t dst, int64_t bytes) const {
   const bool same = job_.ranks[static_cast<size_t>(dst)]->host_index == host_index;
   for (const ProtocolRow& row : same ? spec_.same : spec_.remote)
-    if (bytes >= row.from && bytes < row.to) return row.rendezvous;
+    if (bytes >= row.from && bytes < row.to) return row.kind;
   throw ConfigError("the model states no protocol for a message of " + std::to_string(bytes) + " B between " +
                     (same ? "ranks of one host" : "hosts"));
 }
@@ -75,7 +75,7 @@ Task Rank::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, 
   ++sends;
   bytes_sent += bytes;
   ++open_sends_;
-  co_await thread.run(host.scaled(spec_.send_cpu), Stage::Library);
+  co_await library_call(spec_.send_cpu);
   if (mode == Op::Bsend || mode == Op::Ibsend || mode == Op::BsendInit) {
     // MPI 1.1, 3.4: a buffered send is complete once the user's data is in the attached buffer.
     co_await thread.run(host.copy_time(bytes, 2.0 * static_cast<double>(bytes), 2.0 * static_cast<double>(bytes)), Stage::Copy);
@@ -87,7 +87,9 @@ Task Rank::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, 
     co_await to_self(m);
     co_return;
   }
-  m.rendezvous = rendezvous(dst, bytes);
+  const auto kind = protocol(dst, bytes);
+  m.rendezvous = kind != ProtocolRow::Eager;
+  m.direct = kind == ProtocolRow::Direct;
   if (m.rendezvous) {
     Packet p{.m = &m, .from = id, .to = dst, .kind = Packet::Rts, .first = true, .last = true};
     co_await post(*out[static_cast<size_t>(dst)], p);
@@ -97,11 +99,13 @@ Task Rank::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, 
 }
 
 Task Rank::push_data(Message& m) {
-  Chan& c = *out[static_cast<size_t>(m.dst)];
+  const auto to = static_cast<size_t>(m.dst);
+  Chan& c = m.rendezvous && bulk[to] ? *bulk[to] : *out[to];
+  const int64_t packet = c.packet_of(m);
   int64_t left = m.bytes;
   bool first = true;
   do {
-    const int64_t n = std::min(left, c.spec.packet);
+    const int64_t n = std::min(left, packet);
     left -= n;
     Packet p{.m = &m, .bytes = n, .from = id, .to = m.dst, .kind = Packet::Data, .first = first, .last = left == 0};
     first = false;
@@ -109,8 +113,36 @@ Task Rank::push_data(Message& m) {
   } while (left > 0);
 }
 
+Task Rank::push_bulk(Message& m) {
+  // One message at a time goes through a pair's copy buffer; those that may go meanwhile wait for their turn.
+  Bulk& b = bulk_queue_[m.dst];
+  b.waiting.push_back(&m);
+  if (b.active) co_return;
+  b.active = true;
+  while (!b.waiting.empty()) {
+    Message& next = *b.waiting.front();
+    b.waiting.pop_front();
+    co_await push_data(next);
+  }
+  b.active = false;
+}
+
+Task Rank::copy_directly(Message& m) {
+  const Rank& sender = *job_.ranks[static_cast<size_t>(m.src)];
+  const auto n = static_cast<double>(m.bytes);
+  // The envelope that told of the message passes through the first level as well.
+  const double near = 2 * n + static_cast<double>(out[static_cast<size_t>(m.src)]->spec.header);
+  const CopySide source{.near = near, .set = 2 * n, .held = CopySide::Clean}, target{.near = near, .set = 2 * n};
+  co_await thread.run(host.spec.syscall + host.scaled(spec_.direct_call), Stage::Syscall);
+  co_await copy(host.copy_cost(m.bytes, source, target, host.kinship(core, sender.core)), sender.core);
+  m.arrived = m.bytes;
+  Packet p{.m = &m, .from = id, .to = m.src, .kind = Packet::Done, .first = true, .last = true};
+  co_await post(*out[static_cast<size_t>(m.src)], p);
+  finish_receive(m);
+}
+
 Task Rank::to_self(Message& m) {
-  co_await thread.run(host.scaled(spec_.recv_cpu), Stage::Library);
+  co_await library_call(spec_.recv_cpu);
   m.arrived = m.bytes;
   m.stashed = m.bytes;
   m.sent_all = true;
@@ -182,6 +214,10 @@ Task Rank::matched(Message& m) {
   if (m.rreq->bytes >= 0 && m.bytes > m.rreq->bytes)
     throw Abort{"message of " + std::to_string(m.bytes) + " B from rank " + std::to_string(m.src) + " to rank " + std::to_string(m.dst) + " (tag " +
                 std::to_string(m.tag) + ") is longer than the receive buffer of " + std::to_string(m.rreq->bytes) + " B (MPI_ERR_TRUNCATE)"};
+  if (m.direct) {
+    co_await copy_directly(m);
+    co_return;
+  }
   if (m.rendezvous) {
     Packet p{.m = &m, .from = id, .to = m.src, .kind = Packet::Cts, .first = true, .last = true};
     co_await post(*out[static_cast<size_t>(m.src)], p);
@@ -236,14 +272,20 @@ Task Rank::handle(Packet p) {
   // Matching and completion are paid when the message shows up, not when its receive is posted: in a PingPong the posting
   // overlaps the wait.
   if (p.first && (p.kind == Packet::Rts || (p.kind == Packet::Data && !m.rendezvous)))
-    co_await thread.run(host.scaled(spec_.recv_cpu), Stage::Library);
+    co_await library_call(spec_.recv_cpu);
   switch (p.kind) {
     case Packet::Rts:
       meet(m);
       if (m.rreq) co_await matched(m);
       break;
     case Packet::Cts:
-      co_await push_data(m);
+      if (bulk[static_cast<size_t>(m.dst)])
+        co_await push_bulk(m);
+      else
+        co_await push_data(m);
+      break;
+    case Packet::Done:
+      sent(m);
       break;
     case Packet::SyncAck:
       m.acked = true;
@@ -272,8 +314,24 @@ Task Rank::handle(Packet p) {
   }
 }
 
+Task Rank::library_call(Ps cost) {
+  co_await thread.run(host.scaled(spec_.lock), Stage::Lock);
+  co_await thread.run(host.scaled(cost), Stage::Library);
+}
+
 Task Rank::progress() {
-  while (!inbox.empty()) co_await absorb();
+  // A call that only looks sees shared memory each time, the network each so many times.
+  const int every = spec_.recv_wait.look_every;
+  const bool look = every <= 1 || ++tests_ % every == 0;
+  auto network = [](const Token& t) { return t.chan->spec.medium == Medium::Stream; };
+  if (look && every > 1 && std::none_of(inbox.begin(), inbox.end(), network))
+    co_await thread.run(host.scaled(spec_.recv_wait.look_cost), Stage::Syscall);
+  while (true) {
+    const auto it = look ? inbox.begin() : std::find_if_not(inbox.begin(), inbox.end(), network);
+    if (it == inbox.end()) co_return;
+    std::rotate(inbox.begin(), it, it + 1);
+    co_await absorb();
+  }
 }
 
 Task Rank::wait(Request& r) {

@@ -20,12 +20,15 @@ struct Request {
 /// Which protocol a message of a size range follows.
 struct ProtocolRow {
   int64_t from = 0, to = 0;  // payload, from <= bytes < to
-  bool rendezvous = false;
+  /// Direct: the receiver is told where the data lie and copies them itself.
+  enum Kind : uint8_t { Eager, Rendezvous, Direct } kind = Eager;
 };
 
 struct RankSpec {
   std::vector<ProtocolRow> same, remote;
   Ps send_cpu = 0, recv_cpu = 0, test_cpu = 0;  // one call of the library, on the reference host
+  Ps lock = 0;                                  // its lock, taken and released in each
+  Ps direct_call = 0;                           // the system's part of a direct copy beside a bare system call
   WaitPolicy recv_wait, send_wait;
 };
 
@@ -55,7 +58,8 @@ class Rank final : public Proc {
   void sent(Message& m) override;
 
   const int32_t id;
-  std::vector<Chan*> out;  // first hop towards each rank
+  std::vector<Chan*> out;   // first hop towards each rank
+  std::vector<Chan*> bulk;  // the same for the data of a rendezvous; null: as everything else
   Ps end = 0, mpi = 0, compute = 0;
   int64_t sends = 0, receives = 0, bytes_sent = 0, bytes_received = 0;
   const Action* now_at = nullptr;  // the action being executed
@@ -70,14 +74,17 @@ class Rank final : public Proc {
   Task wait(Request& r);
   Task wait_each(std::vector<Request*>& rs);
   Task push_data(Message& m);
+  Task push_bulk(Message& m);
   Task matched(Message& m);
+  Task copy_directly(Message& m);
   Task to_self(Message& m);
+  Task library_call(Ps cost);
   Task progress();        // takes in whatever is there, without waiting
   void meet(Message& m);  // an envelope has come: match it or queue it
   void finish_receive(Message& m);
   void settle_send(Message& m);
   void recycle(Message& m);
-  [[nodiscard]] bool rendezvous(int32_t dst, int64_t bytes) const;
+  [[nodiscard]] ProtocolRow::Kind protocol(int32_t dst, int64_t bytes) const;
   [[nodiscard]] static bool fits(const Request& r, const Message& m);
   Request& make(Request::Kind k);
   void drop(Request& r);
@@ -131,6 +138,12 @@ class Rank final : public Proc {
   std::vector<Message*> unexpected_;
   int64_t unexpected_bytes_ = 0;
   int32_t open_sends_ = 0;  // sends that MPI_Finalize must see through
+  int32_t tests_ = 0;       // calls that only looked
+  struct Bulk {
+    std::deque<Message*> waiting;
+    bool active = false;
+  };
+  std::map<int32_t, Bulk> bulk_queue_;
 };
 
 /// One MPI job in a world: its ranks, trace and object pools.

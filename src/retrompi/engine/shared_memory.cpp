@@ -74,7 +74,8 @@ class Pool {
 
 class Ring {
  public:
-  explicit Ring(int32_t slots) : free_(slots) {}
+  explicit Ring(int32_t slots) : slots_(slots), free_(slots) {}
+  [[nodiscard]] bool empty() const { return free_ == slots_; }
   bool take() {
     if (free_ == 0) return false;
     --free_;
@@ -89,7 +90,7 @@ class Ring {
   std::vector<Proc*> waiting;
 
  private:
-  int32_t free_;
+  int32_t slots_, free_;
 };
 
 /// What the two kinds have in common: copy in, link, signal; copy out, free.
@@ -101,10 +102,10 @@ class SharedChan final : public Chan {
   Task push(Packet p) override {
     const int64_t size = p.bytes + spec.header;
     int32_t buffer = 0;
-    if (!acquire(size, buffer)) {
+    if (!acquire(p, size, buffer)) {
       co_await from.until(
-          [this, size, &buffer] {
-            if (acquire(size, buffer)) return true;
+          [this, &p, size, &buffer] {
+            if (acquire(p, size, buffer)) return true;
             memory_->waiting.push_back(&from);
             return false;
           },
@@ -113,14 +114,20 @@ class SharedChan final : public Chan {
     Host& h = from.host;
     if (spec.pack > 0) co_await private_copies(from, p, spec.pack);
     const Ps lib = h.scaled(spec.send_cpu), event = h.scaled(spec.event);
-    const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
     if (spec.lock) co_await from.until([this, &h] { return h.pool_lock.take(from.thread); }, spec.space_wait, false);
-    if (world.anatomy.on) {
+    if (spec.cores) {
       co_await from.thread.run(lib, Stage::Library);
-      co_await from.thread.run(copy, Stage::Copy);
-      co_await from.thread.run(event, Stage::Event);
+      co_await from.thread.run(spec.lines_in * h.line(h.kinship(from.core, to.core)), Stage::Line);
+      co_await from.copy(copy_cost(p, true), to.core);
     } else {
-      co_await from.thread.run(lib + copy + event, Stage::Library);
+      const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
+      if (world.anatomy.on) {
+        co_await from.thread.run(lib, Stage::Library);
+        co_await from.thread.run(copy, Stage::Copy);
+        co_await from.thread.run(event, Stage::Event);
+      } else {
+        co_await from.thread.run(lib + copy + event, Stage::Library);
+      }
     }
     if (spec.lock) h.pool_lock.give();
     ++world.count.packets;
@@ -155,28 +162,36 @@ class SharedChan final : public Chan {
     Packet p;
     int32_t buffer;
   };
-  bool acquire(int64_t size, int32_t& buffer) {
+  bool acquire(const Packet& p, int64_t size, int32_t& buffer) {
     if constexpr (std::is_same_v<Memory, Pool>) {
       if (!memory_->possible(size))
         throw Abort{"the shared memory pool of " + std::to_string(memory_->total()) + " B on host " + from.host.spec.name +
                     " can never hold a packet of " + std::to_string(size) + " B (process " + from.thread.name() + ")"};
+      (void)p;
       buffer = memory_->take(size);
       return buffer >= 0;
     } else {
       (void)size, (void)buffer;
+      if (spec.one_message && p.first && !memory_->empty()) return false;
       return memory_->take();
     }
   }
   Task copy_out(Packet p, int32_t buffer) {
     Host& h = to.host;
     const Ps lib = h.scaled(spec.recv_cpu);
-    const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, p, p.bytes, false)));
     if (spec.lock) co_await to.until([this, &h] { return h.pool_lock.take(to.thread); }, spec.space_wait, false);
-    if (world.anatomy.on) {
+    if (spec.cores) {
+      co_await to.thread.run(spec.lines_out * h.line(h.kinship(from.core, to.core)), Stage::Line);
       co_await to.thread.run(lib, Stage::Library);
-      co_await to.thread.run(copy, Stage::Copy);
+      co_await to.copy(copy_cost(p, false), from.core);
     } else {
-      co_await to.thread.run(lib + copy, Stage::Library);
+      const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, p, p.bytes, false)));
+      if (world.anatomy.on) {
+        co_await to.thread.run(lib, Stage::Library);
+        co_await to.thread.run(copy, Stage::Copy);
+      } else {
+        co_await to.thread.run(lib + copy, Stage::Library);
+      }
     }
     if (spec.lock) h.pool_lock.give();
     if constexpr (std::is_same_v<Memory, Pool>)
@@ -206,8 +221,9 @@ std::unique_ptr<Chan> make_pool_chan(World& w, const HopSpec& s, Proc& a, Proc& 
   return std::make_unique<SharedChan<Pool>>(w, s, a, b, std::static_pointer_cast<Pool>(slot));
 }
 
-std::unique_ptr<Chan> make_ring_chan(World& w, const HopSpec& s, Proc& a, Proc& b, std::map<const Proc*, std::shared_ptr<void>>& rings) {
-  auto& slot = rings[&b];
+std::unique_ptr<Chan> make_ring_chan(World& w, const HopSpec& s, Proc& a, Proc& b, std::map<RingKey, std::shared_ptr<void>>& rings) {
+  // A message that must be alone is alone in the ring of its pair.
+  auto& slot = rings[{s.one_message || s.slots_of_sender ? &s : nullptr, s.slots_of_sender ? &a : &b, s.one_message ? &a : nullptr}];
   if (!slot) slot = std::make_shared<Ring>(s.slots);
   return std::make_unique<SharedChan<Ring>>(w, s, a, b, std::static_pointer_cast<Ring>(slot));
 }

@@ -29,10 +29,15 @@ class Builder {
     for (const std::string& role : roles_)
       for (size_t i = 0; i < w_.hosts.size(); ++i) forwarder(role, i);
     const size_t n = c_.placement.size();
+    std::vector<int> placed(c_.hosts.size());
     for (size_t r = 0; r < n; ++r) {
       const size_t h = c_.placement[r];
       auto rank = std::make_unique<Rank>(job_, w_, *w_.hosts[h], h, static_cast<int32_t>(r), c_.rank);
+      const int nth = placed[h]++ % w_.hosts[h]->spec.cores;
+      rank->core = c_.cores.empty() ? nth : c_.cores[r];
+      if (!c_.cores.empty()) rank->thread.pin(rank->core);
       rank->out.resize(n);
+      rank->bulk.resize(n);
       job_.ranks.push_back(rank.get());
       w_.procs.push_back(std::move(rank));
     }
@@ -69,14 +74,18 @@ class Builder {
     return forwarder(role.substr(0, at), role.substr(at + 1) == "dst" ? b.host_index : a.host_index);
   }
   void connect(Rank& a, Rank& b) {
-    const auto& route = a.host_index == b.host_index ? c_.same : c_.remote;
+    const bool same = a.host_index == b.host_index;
+    connect(a, b, same ? c_.same : c_.remote, a.out);
+    if (same && !c_.same_bulk.empty()) connect(a, b, c_.same_bulk, a.bulk);
+  }
+  void connect(Rank& a, Rank& b, const std::vector<HopSpec>& route, std::vector<Chan*>& first) {
     for (size_t i = 0; i < route.size(); ++i) {
       const HopSpec& h = route[i];
       Proc& x = node(h.from, a, b, false);
       Proc& y = node(h.to, a, b, true);
       Chan& ch = chan(h, x, y);
       if (i == 0)
-        a.out[static_cast<size_t>(b.id)] = &ch;
+        first[static_cast<size_t>(b.id)] = &ch;
       else
         static_cast<Forwarder&>(x).next[static_cast<size_t>(b.id)] = &ch;
     }
@@ -113,7 +122,7 @@ class Builder {
   std::map<Key, std::unique_ptr<Chan>> chans_;
   std::map<std::pair<const Proc*, const Proc*>, Chan*> streams_;
   std::map<size_t, std::shared_ptr<void>> pools_;
-  std::map<const Proc*, std::shared_ptr<void>> rings_;
+  std::map<RingKey, std::shared_ptr<void>> rings_;
 };
 
 void check(const SimConfig& c, const Trace& t) {
@@ -122,7 +131,13 @@ void check(const SimConfig& c, const Trace& t) {
   if (c.positions.size() != c.hosts.size()) throw ConfigError("every host needs a position");
   for (const size_t h : c.placement)
     if (h >= c.hosts.size()) throw ConfigError("rank placed on host " + std::to_string(h) + " of " + std::to_string(c.hosts.size()));
-  for (const auto* route : {&c.same, &c.remote})
+  if (!c.cores.empty() && c.cores.size() != c.placement.size())
+    throw ConfigError(std::to_string(c.cores.size()) + " cores are named for " + std::to_string(c.placement.size()) + " ranks");
+  for (size_t r = 0; r < c.cores.size(); ++r)
+    if (c.cores[r] < 0 || c.cores[r] >= c.hosts[c.placement[r]].cores)
+      throw ConfigError("rank " + std::to_string(r) + " is pinned to core " + std::to_string(c.cores[r]) + " of " +
+                        std::to_string(c.hosts[c.placement[r]].cores) + " on " + c.hosts[c.placement[r]].name);
+  for (const auto* route : {&c.same, &c.same_bulk, &c.remote})
     for (const HopSpec& h : *route)
       if (h.packet <= 0)
         throw ConfigError("packet size " + std::to_string(h.packet) + " B on the hop " + h.from + " to " + h.to + "; it must be at least 1 B");

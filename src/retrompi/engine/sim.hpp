@@ -11,7 +11,9 @@ struct SimConfig {
   int64_t frame_overhead = 0, mtu = 1500;
   std::vector<size_t> positions;      // host -> its place in the machine room (a torus has places that no rank uses)
   std::vector<size_t> placement;      // rank -> host
+  std::vector<int> cores;             // rank -> core it is pinned to; empty: wherever the scheduler puts it
   std::vector<HopSpec> same, remote;  // the hops between two ranks of one host, of two hosts
+  std::vector<HopSpec> same_bulk;     // the data of a rendezvous between two ranks of one host, where they go another way
   RankSpec rank;
   RmaSpec rma_same, rma_remote;
   BcastSpec bcast;

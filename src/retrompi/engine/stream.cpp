@@ -28,6 +28,10 @@ class StreamChan final : public Chan {
       if (reverse) reverse->open_ = true;
       co_await from.thread.run(h.scaled(spec.connect), Stage::Syscall);
     }
+    if (spec.io != SocketIo::Blocking) {
+      co_await submit(p);
+      co_return;
+    }
     if (spec.credits > 0) {
       co_await from.until([this] { return credits_ > 0; }, spec.space_wait, spec.progress);
       --credits_;
@@ -62,7 +66,22 @@ class StreamChan final : public Chan {
     }
   }
 
-  Task pull(Token) override {
+  Task pull(Token t) override {
+    if (t.kind == kRoom) {
+      told_room_ = false;
+      co_await write_some();
+      co_return;
+    }
+    if (t.kind == kSent) {
+      co_await from.thread.run(from.host.spec.syscall + from.host.scaled(spec.call), Stage::Syscall);
+      told_sent_ = false;
+      finish_sent(acked_ + sndbuf_);
+      co_return;
+    }
+    if (spec.io != SocketIo::Blocking) {
+      co_await read_some();
+      co_return;
+    }
     token_out_ = false;
     Host& h = to.host;
     const Frame& f = frames_.front();
@@ -76,8 +95,7 @@ class StreamChan final : public Chan {
       co_await to.thread.run(call + copy, Stage::Syscall);
     }
     consumed_ += n;
-    // Silly-window avoidance (RFC 1122 4.2.3.3): tell the sender only of a worthwhile opening.
-    if (consumed_ + rcvbuf_ - advertised_ >= std::min(2 * mss_, rcvbuf_ / 2)) acknowledge();
+    open_window();
     const bool whole = consumed_ == frames_.front().end;
     std::optional<Frame> done;
     if (whole) {
@@ -101,6 +119,7 @@ class StreamChan final : public Chan {
   }
 
  private:
+  enum : uint8_t { kData, kRoom, kSent };  // tokens: for the reader, for the writer, for an asynchronous writer
   struct Frame {
     Packet p;
     int64_t end;
@@ -117,6 +136,108 @@ class StreamChan final : public Chan {
     auto& s = *static_cast<StreamChan*>(p);
     const HostSpec& h = s.from.host.spec;
     s.from.host.kernel(h.interrupt + h.tcp_segment, Stage::Stack, &StreamChan::on_credits, p, n);
+  }
+
+  // ---- a library that does not wait in its calls
+  Task submit(Packet p) {
+    Host& h = from.host;
+    co_await from.thread.run(h.scaled(spec.send_cpu + (p.first ? spec.message_cpu : 0)), Stage::Library);
+    queued_ += p.bytes + spec.header;
+    frames_.push_back({p, queued_, 0});
+    unsent_.push_back({p, queued_});
+    ++world.count.packets;
+    if (spec.io == SocketIo::Nonblocking) {
+      co_await write_some();
+      co_return;
+    }
+    // What fits is copied into the socket's buffer now, the rest is taken from the user's as the buffer empties.
+    const int64_t fits = std::clamp<int64_t>(room(), 0, p.bytes + spec.header);
+    co_await from.thread.run(h.spec.syscall + h.scaled(spec.call), Stage::Syscall);
+    co_await from.thread.run(copy_time(h, p, fits, true), Stage::Copy);
+    written_ = queued_;
+    transmit();
+    finish_sent(acked_ + sndbuf_);
+  }
+  Task write_some() {
+    if (writing_) co_return;
+    writing_ = true;
+    Host& h = from.host;
+    while (written_ < queued_ && room() > 0) {
+      const int64_t n = std::min(unsent_.front().end - written_, room());
+      co_await from.thread.run(h.spec.syscall + h.scaled(spec.call), Stage::Syscall);
+      co_await from.thread.run(copy_time(h, unsent_.front().p, n, true), Stage::Copy);
+      written_ += n;
+      transmit();
+      finish_sent(written_);
+    }
+    writing_ = false;
+  }
+  void finish_sent(int64_t upto) {
+    while (!unsent_.empty() && unsent_.front().end <= upto) {
+      const Packet p = unsent_.front().p;
+      unsent_.pop_front();
+      if (p.last && p.kind == Packet::Data) from.sent(*p.m);
+    }
+  }
+  /// What a read that is posted or made now may take: the rest of a message that has begun goes to the user's buffer; what begins a
+  /// message is read into one of the library's, with whatever follows it there.
+  [[nodiscard]] int64_t next_read() const { return consumed_ > taken_ ? frames_.front().end - consumed_ : spec.first_read; }
+  Task read_some() {
+    Host& h = to.host;
+    const Ps call = h.spec.syscall + h.scaled(spec.call);
+    int64_t n = done_read_;
+    bool begins = read_begins_;
+    co_await to.thread.run(call, Stage::Syscall);
+    if (spec.io == SocketIo::Nonblocking) {
+      token_out_ = false;
+      begins = consumed_ == taken_;
+      n = std::min(delivered_ - consumed_, next_read());
+      co_await to.thread.run(copy_time(h, frames_.front().p, n, false), Stage::Copy);
+      consumed_ += n;
+      open_window();
+    }
+    if (begins) co_await to.thread.run(copy_time(h, frames_.front().p, n, false), Stage::Copy);
+    std::vector<Packet> whole;
+    while (!frames_.empty() && frames_.front().end <= consumed_) {
+      whole.push_back(frames_.front().p);
+      taken_ = frames_.front().end;
+      frames_.pop_front();
+    }
+    if (spec.io == SocketIo::Async) {
+      co_await to.thread.run(call, Stage::Syscall);  // the next read is posted
+      told_read_ = false;
+      move_in();
+    } else if (delivered_ > consumed_) {
+      offer();
+    }
+    for (const Packet& p : whole) {
+      co_await to.thread.run(h.scaled(spec.recv_cpu + (p.first ? spec.message_cpu : 0)), Stage::Library);
+      co_await to.handle(p);
+    }
+  }
+  /// Async: the system fills the posted buffer with what has come.
+  void move_in() {
+    const int64_t n = std::min(delivered_ - consumed_, told_read_ || moving_ ? 0 : next_read());
+    if (n <= 0) return;
+    moving_ = true;
+    to.host.kernel(copy_time(to.host, frames_.front().p, n, false), Stage::Copy, &StreamChan::on_moved, this, static_cast<uint64_t>(n));
+  }
+  static void on_moved(void* p, uint64_t bytes) {
+    auto& s = *static_cast<StreamChan*>(p);
+    const auto n = static_cast<int64_t>(bytes);
+    const bool begins = s.consumed_ == s.taken_;
+    s.moving_ = false;
+    s.done_read_ = n;
+    s.read_begins_ = begins;
+    s.consumed_ += n;
+    s.open_window();
+    if (!begins && s.consumed_ < s.frames_.front().end) return s.move_in();
+    s.told_read_ = true;
+    s.to.arrive({&s, kData, 0}, true, true);
+  }
+  // Silly-window avoidance (RFC 1122 4.2.3.3): tell the sender only of a worthwhile opening.
+  void open_window() {
+    if (consumed_ + rcvbuf_ - advertised_ >= std::min(2 * mss_, rcvbuf_ / 2)) acknowledge();
   }
 
   // ---- sending kernel
@@ -155,7 +276,10 @@ class StreamChan final : public Chan {
   static void on_segment(void* p, uint64_t n) {
     auto& s = *static_cast<StreamChan*>(p);
     s.delivered_ += static_cast<int64_t>(n);
-    s.offer();
+    if (s.spec.io == SocketIo::Async)
+      s.move_in();
+    else
+      s.offer();
     if (!s.piggy_.empty() && s.reverse) {  // this segment carried an acknowledgement of the other direction
       const auto a = s.piggy_.front();
       s.piggy_.pop_front();
@@ -173,7 +297,7 @@ class StreamChan final : public Chan {
   void offer() {
     if (token_out_) return;
     token_out_ = true;
-    to.arrive({this, 0, 0}, true);
+    to.arrive({this, kData, 0}, true, true);
   }
   static void on_ack_timer(void* p, uint64_t gen) {
     auto& s = *static_cast<StreamChan*>(p);
@@ -227,7 +351,17 @@ class StreamChan final : public Chan {
     acked_ = std::max(acked_, upto);
     edge_ = std::max(edge_, edge);
     transmit();
-    if (was_full && room() > 0) from.thread.signal();
+    if (spec.io == SocketIo::Blocking) {
+      if (was_full && room() > 0) from.thread.signal();
+    } else if (spec.io == SocketIo::Nonblocking) {
+      if (written_ < queued_ && room() > 0 && !told_room_) {
+        told_room_ = true;
+        from.arrive({this, kRoom, 0}, true, true);
+      }
+    } else if (!unsent_.empty() && unsent_.front().end <= acked_ + sndbuf_ && !told_sent_) {
+      told_sent_ = true;
+      from.arrive({this, kSent, 0}, true, true);
+    }
   }
 
   struct Ack {
@@ -245,6 +379,16 @@ class StreamChan final : public Chan {
   Cause ack_by_;
   bool token_out_ = false, open_ = false;
   int32_t credits_, owed_ = 0;
+  struct Unsent {
+    Packet p;
+    int64_t end;
+  };
+  int64_t queued_ = 0;  // what the library has asked to be sent
+  bool writing_ = false, told_room_ = false, told_sent_ = false;
+  std::deque<Unsent> unsent_;
+  int64_t taken_ = 0;  // what whole messages the library has got
+  int64_t done_read_ = 0;  // Async: what the completed read has brought
+  bool read_begins_ = false, told_read_ = false, moving_ = false;
   std::deque<Frame> frames_;
   std::deque<Ack> acks_, piggy_;
 };

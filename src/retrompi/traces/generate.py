@@ -13,6 +13,7 @@ from typing import Any
 
 from retrompi._engine import Trace
 from retrompi.errors import UsageError, nearest
+from retrompi.traces import osu
 
 __all__ = ["DEFAULT_SIZES", "GENERATORS", "Generator", "broadcast", "default_reps", "generator", "half_to_half", "halo2d",
            "pingping", "pingpong", "ring"]  # fmt: skip
@@ -180,6 +181,11 @@ class Generator:
 GENERATORS: dict[str, Generator] = {
     "pingpong": Generator(pingpong, parts=2),
     "pingping": Generator(pingping),
+    "osu_latency": Generator(osu.latency, parts=2),
+    "osu_bandwidth": Generator(osu.bandwidth, rule="the bytes of one message in the time of one of a window"),
+    "overlap": Generator(
+        osu.overlap, counted=lambda size, a: 2 * size * int(a.get("messages", osu.MESSAGES)), rule="the bytes of the messages of both directions"
+    ),
     "ring": Generator(ring, counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks it passes"),
     "halo2d": Generator(halo2d),
     "broadcast": Generator(

@@ -12,7 +12,7 @@ from retrompi._engine import Trace
 from retrompi.errors import UsageError
 from retrompi.traces.generate import GENERATORS, Generator
 
-__all__ = ["broadcasts", "get_one_way", "halves", "one_way", "one_sided_halves", "put_one_way"]
+__all__ = ["broadcasts", "fork_join", "get_one_way", "halves", "one_way", "one_sided_halves", "put_one_way"]
 
 Sizes = Sequence[int]
 
@@ -93,3 +93,18 @@ GENERATORS |= {
         broadcasts, counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks in the broadcast"
     ),
 }  # fmt: skip
+
+
+def fork_join(ranks: int, fraction: float, flops: float, regions: int = 10) -> Trace:
+    """A program of ``flops`` operations of which ``fraction`` runs on all ranks at once: in each region rank 0 computes the serial part
+    alone while the others wait, then all compute their share, between barriers. Rank 0 carries the marks ``begin`` and ``end``."""
+    if ranks < 1 or regions < 1 or not 0 <= fraction <= 1 or not flops > 0:
+        raise UsageError("fork_join needs a rank, a region, a fraction of 0 to 1 and an amount of work")
+    serial, share = flops * (1 - fraction) / regions, flops * fraction / regions / ranks
+    sources = []
+    for me in range(ranks):
+        alone = f"0 compute {serial!r}\n" if me == 0 and serial > 0 else ""
+        step = f"{alone}{me} barrier\n" + (f"{me} compute {share!r}\n" if share > 0 else "") + f"{me} barrier\n"
+        begin, end = ("# mark begin\n", "# mark end\n") if me == 0 else ("", "")
+        sources.append((f"{me} init\n{begin}{step * regions}{end}{me} finalize\n".encode(), f"fork-join/rank-{me}.txt", me))
+    return Trace.parse(sources)

@@ -1,0 +1,154 @@
+"""MPICH2's Nemesis channel as of 2010, on Unix and on Windows: lock-free queues of cells between the processes of a node, a copy
+buffer or the receiver's own copy for long messages, TCP between nodes. What the caches do to it is the platform's [KB-20]."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from retrompi import rows
+from retrompi.platform import Platform
+from retrompi.runtime import Param, RuntimeModel, StartStep, Values
+
+PROGRESS = ("poll", "select", "iocp")
+LOCKS = ("pthread", "critical_section", "mutex")
+
+
+class Nemesis(RuntimeModel):
+    name = "nemesis"
+    title = "MPICH2 Nemesis on Unix"
+    version = "1.3 alpha"
+    years = "2009-2010"
+    summary = "lock-free queues of 64 KiB cells and a pipelined copy buffer in a node; polled TCP between nodes"
+    measured_by = "nemesis"
+
+    library = Param("60 ns", "s", "library instructions of a send or of a receive", source="fit:fit.toml", low="20 ns", high="120 ns")
+    cell = Param("64 KiB", "B", "a cell of the queues", source="code:E-NEM-01")
+    cells = Param(64, "count", "cells of a process; a free one is taken from the far end of the queue, so all are cycled", source="code:E-NEM-01")
+    cell_header = Param("80 B", "B", "cell and packet header", source="assumed: a cache line and a bit; E-NEM-02 leaves 0-536 B", low="0 B", high="536 B")
+    poll_cost = Param("30 ns", "s", "one look at the receive queue", source="assumed: the low end of 30-100 ns (mechanisms.md)", low="30 ns", high="100 ns")
+    queue_lines = Param(1, "count", "lines of the receiver that queueing a cell touches: the queue's tail", source="assumed: the queue's layout", low=1, high=3)
+    cell_lines = Param(2, "count", "lines of the sender that taking out a cell touches: the link to it, its header", source="assumed: the queue's layout", low=1, high=3)
+    buffers = Param(8, "count", "buffers of a pair's copy buffer", source="code:E-NEM-03")
+    chunk = Param("32 KiB", "B", "what is copied at a time of long messages", source="code:E-NEM-04")
+    short_chunk = Param("16 KiB", "B", "the same of messages up to chunk_switch", source="code:E-NEM-04")
+    chunk_switch = Param("128 KiB", "B", "longest message that is copied in short chunks", source="code:E-NEM-04")
+    thread_level = Param("single", "choice", "thread support that MPI_Init_thread gave", source="paper:KB-16", choices=("single", "multiple"))
+    lock_kind = Param("pthread", "choice", "the global lock that each call takes", source="paper:KB-19", choices=LOCKS)
+    pthread = Param("85 ns", "s", "taking and releasing a pthread mutex", source="assumed: middle of 50-120 ns (mechanisms.md)", low="50 ns", high="120 ns")
+    critical_section = Param("50 ns", "s", "taking and releasing a critical section", source="doc:E-NT-11")
+    mutex = Param("1 us", "s", "taking and releasing a Windows mutex", source="doc:E-NT-11")
+    progress = Param("poll", "choice", "how the network is driven", source="paper:KB-18", choices=PROGRESS)
+    look = Param("300 ns", "s", "poll() or select() beside a bare system call", source="assumed: two null system calls", low="100 ns", high="1 us")
+    descriptor = Param("60 ns", "s", "each connection that it looks at", source="assumed: a few cache lines of the kernel", low="20 ns", high="200 ns")
+    tcp_skip = Param(128, "count", "polls of shared memory for one look at the completion port", source="code:E-NEM-06", low=128, high=2048)
+    socket_call = Param("1 us", "s", "a socket call beside a bare system call", source="assumed: of its time", low="0.5 us", high="3 us")
+    socket_buffer = Param("128 KiB", "B", "send and receive buffer of a socket", source="code:E-NEM-07")
+    header = Param("40 B", "B", "packet header on a socket", source="assumed: CH3's", low="32 B", high="64 B")
+    first_read = Param("1 KiB", "B", "buffer that a message's beginning is read into; the rest goes where the receive wants it", source="code:MPICH2 of 2010, newtcp_module_impl.h")
+    eager = Param("128 KiB", "B", "longest message sent between nodes without a handshake", source="code:E-NEM-08")
+    connect = Param("200 us", "s", "opening a connection, on its first message", source="assumed: three segments and the answer of the peer's progress", low="50 us", high="5 ms")
+
+    def queues(self, p: Values) -> rows.Row:
+        """The hop between two processes of a node: cells of the sender's free queue."""
+        return rows.ring(
+            ("rank", "rank"), packet=p.cell - p.cell_header, header=p.cell_header, slots=p.cells, slots_of_sender=1, cores=1,
+            ws_message=2, ws_packet=p.cells, lines_in=p.queue_lines, lines_out=p.cell_lines, space_wait=self.polling(p, 0.0),
+        )  # fmt: skip
+
+    def copy_buffer(self, p: Values) -> list[rows.Row]:
+        """The hop of long messages' data, if they have one of their own."""
+        return [
+            rows.ring(
+                ("rank", "rank"), packet=p.chunk, header=0, short_packet=p.short_chunk, short_until=p.chunk_switch, slots=p.buffers,
+                one_message=1, cores=1, ws_message=2, ws_packet=p.buffers, lines_in=1, lines_out=1, space_wait=self.polling(p, 0.0),
+            )
+        ]  # fmt: skip
+
+    def lock(self, p: Values) -> float:
+        """What the global lock costs a call (s)."""
+        return float(p[p.lock_kind]) if p.thread_level == "multiple" else 0.0
+
+    def polling(self, p: Values, network: float, every: float = 1) -> rows.Row:
+        """Waiting is polling; ``network`` (s) is spent on the network in each poll, or in one of ``every`` polls."""
+        each = p.poll_cost + (network if every == 1 else 0.0)
+        return rows.wait("spin", poll_cost=each, look_every=every, look_cost=network if every > 1 else 0.0)
+
+    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
+        home, eager = platform.hosts[placement[0]], p.cell - p.cell_header + 1
+        lock, every, network = self.lock(p), 1.0, 0.0
+        # In multi-threaded mode each poll gives the lock and the processor away [E-NEM-05].
+        poll = lock + home.syscall if lock else 0.0
+        remote: list[rows.Row] = []
+        if len(set(placement)) > 1:
+            if p.progress == "iocp":
+                network, every = home.syscall, p.tcp_skip
+            else:
+                network = home.syscall + p.look + p.descriptor * sum(h != placement[0] for h in placement)
+            remote = [
+                rows.stream(
+                    ("rank", "rank"), packet=rows.NO_LIMIT, header=p.header, call=p.socket_call, connect=p.connect,
+                    sndbuf=p.socket_buffer, rcvbuf=p.socket_buffer, io="async" if p.progress == "iocp" else "nonblocking", first_read=p.first_read,
+                    ws_message=1, ws_packet=0, ws_fixed=p.socket_buffer,
+                )
+            ]  # fmt: skip
+        waits = self.polling(p, network, every)
+        waits["poll_cost"] += poll
+        # A call that only looks does what one poll does.
+        return rows.compiled(
+            platform, placement, same=[self.queues(p)], same_bulk=self.copy_buffer(p), remote=remote,
+            protocol_same=self.protocol(p, eager), protocol_remote=[rows.eager(0, p.eager + 1), rows.rendezvous(p.eager + 1)],
+            send_cpu=p.library, recv_cpu=p.library, test_cpu=waits["poll_cost"], call_lock=lock, recv_wait=waits, send_wait=waits,
+            direct_call=self.direct_call(p),
+        )  # fmt: skip
+
+    def protocol(self, p: Values, eager: float) -> list[tuple[float, float, str]]:
+        """Which messages of a node go how; ``eager`` is the first size that fits into no cell."""
+        return [rows.eager(0, eager), rows.rendezvous(eager)]
+
+    def direct_call(self, p: Values) -> float:
+        """The system's part of a direct copy (s); none here."""
+        return 0.0
+
+    def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
+        """A process manager on each node, started once; mpiexec asks them for the ranks."""
+        machines = sorted(set(placement))
+        steps = [StartStep(f"smpd on {platform.hosts[m].name}", daemons=1, note=self.daemon_note) for m in machines]
+        steps.append(StartStep("mpiexec", manual=1, note="connects to one smpd; the others are reached in a tree"))
+        return steps + [StartStep(f"rank {r}", note=f"on {platform.hosts[h].name}") for r, h in enumerate(placement)], ""
+
+    daemon_note = "a daemon that somebody starts once on each node"
+
+
+class Windows(Nemesis):
+    name = "nemesis:windows"
+    title = "MPICH2 Nemesis on Windows"
+    summary = "lock-free queues of 64 KiB cells, direct copies by the receiver from 16 KiB; completion ports between nodes"
+    variant_note = "Windows: the receiver copies long messages out of the sender's memory; the system moves what crosses the network and tells of it; critical sections."
+
+    library = Param("75 ns", "s", "library instructions of a send or of a receive", source="fit:fit.toml", low="20 ns", high="120 ns")
+    direct_from = Param("16 KiB", "B", "shortest message that the receiver copies itself", source="paper:KB-06")
+    direct_overhead = Param("1.5 us", "s", "reading another process's memory, beside a bare system call", source="assumed: middle of 0.5-3 us (mechanisms.md)", low="0.5 us", high="3 us")
+    lock_kind = Param("critical_section", "choice", "the global lock that each call takes", source="paper:KB-17", choices=LOCKS)
+    progress = Param("iocp", "choice", "how the network is driven", source="paper:KB-14", choices=PROGRESS)
+
+    first_read = Param("2 KiB", "B", "buffer that a message's beginning is read into; the rest goes where the receive wants it", source="code:MPICH2 of 2010, wintcp_impl.h")
+
+    daemon_note = "a service, installed once on each node"
+
+    def protocol(self, p: Values, eager: float) -> list[tuple[float, float, str]]:
+        queued = min(eager, p.direct_from)
+        between = [rows.rendezvous(queued, p.direct_from)] if p.direct_from > queued else []
+        return [rows.eager(0, queued), *between, rows.direct(p.direct_from)]
+
+    def direct_call(self, p: Values) -> float:
+        return float(p.direct_overhead)
+
+
+class WindowsQueues(Windows):
+    name = "nemesis:windows-queues"
+    title = "MPICH2 Nemesis on Windows without direct copies"
+    summary = "lock-free queues of 64 KiB cells and the pipelined copy buffer for all messages of a node; completion ports between nodes"
+    variant_note = "Windows with the shared-memory queues alone, which the paper compares the direct copies with."
+
+    direct_from = Param("1 GiB", "B", "shortest message that the receiver copies itself: none", source="paper:KB-03")
