@@ -51,6 +51,9 @@ COLUMNS = (
     help="What a receive from -333 is: SMPI writes it for a wildcard and for MPI_PROC_NULL.",
 )
 @click.option("--partial", is_flag=True, help="Accept ranks that are cut before finalize.")
+@click.option("--section", metavar="FIRST-LAST|A..B", help="Time this part: lines of rank 0, or between two of its marks.")
+@click.option("--compute", metavar="TIME", help="Scale the computation so that the section's, all ranks together, takes so long.")
+@click.option("--memory-share", type=click.FloatRange(0, 1), default=0.0, help="Share of the computation spent on the memory bus.")
 @click.option("--limit", metavar="TIME", help="End the job after so much simulated time, e.g. 10s (outcome timeout).")
 @click.option("--startup", is_flag=True, help="Start the job first as the runtime did; that may fail.")
 @set_option
@@ -70,6 +73,9 @@ def command(
     ranks: int | None,
     undefined_source: Literal["refuse", "any", "null"],
     partial: bool,
+    section: str | None,
+    compute: str | None,
+    memory_share: float,
     limit: str | None,
     startup: bool,
     sets: tuple[str, ...],
@@ -82,13 +88,16 @@ def command(
     """Replay a time-independent trace on a runtime and a platform.
 
     TRACE is a file, an index of files or a folder, plain or compressed. Ends with exit code 1 when the job did
-    not complete; a deadlock names who waits for whom on which line.
+    not complete; a deadlock names who waits for whom on which line. Published times are often those of a benchmark's
+    timed part: --section measures it, and --compute sets how long it computes on the machine that is simulated.
     """
     from retrompi import experiment, registry
 
     registry.model(model), registry.platform(platform).placement(mode)
     from retrompi import traces
+    from retrompi.program import Program
 
+    program = Program(section, None if compute is None else parse(compute, "s"), memory_share)
     read = traces.read(trace, np=ranks, undefined_source=undefined_source, partial=partial)
     store_ = open_for(ctx, store)
     found = experiment.replay(
@@ -102,15 +111,18 @@ def command(
         seed=seed,
         limit_s=None if limit is None else parse(limit, "s"),
         with_startup=startup,
+        program=program,
         fresh=fresh,
     )
     run = store_.run(found.run_id)
     keys = [c.key for c in COLUMNS]
     if as_json and not as_csv:
-        print_json({**{k: run[k] for k in KEYS}, "per_rank": [{k: row.get(k) for k in keys} for row in found.rows]})
+        timed = {"section": run["facts"].get("section")} if section else {}
+        print_json({**{k: run[k] for k in KEYS}, **timed, "per_rank": [{k: row.get(k) for k in keys} for row in found.rows]})
     else:
         if not as_csv:
             click.echo(_headline(run))
+            click.echo(_timed(run["facts"].get("section"))) if section else None
         emit(found.rows, COLUMNS, as_json=as_json, as_csv=as_csv, empty="no rank ran")
     if run["outcome"] != "completed":
         for line in _why(run):
@@ -124,6 +136,13 @@ def _headline(run: dict[str, Any]) -> str:
     counts = f"{run['ranks']} ranks, {run['actions']} actions, {run['messages']} messages"
     moved = format_bytes(run["bytes"]) if run["bytes"] is not None else "?"
     return f"{run['outcome']}{took}: {counts}, {moved} (simulated in {format_time(run['wall_s'])})"
+
+
+def _timed(section: dict[str, Any] | None) -> str:
+    if section is None:
+        return "the section was not reached"
+    begin, end, took = (format_time(section[k]) for k in ("begin_s", "end_s", "seconds"))
+    return f"section {section['section']}: {took} ({begin} to {end})"
 
 
 def _why(run: dict[str, Any]) -> list[str]:

@@ -23,6 +23,7 @@ def facts_for(claim: Claim, entries: Any, *, good: bool) -> tuple[list[dict[str,
     """Points and facts with which every check of a claim passes, or none does; all in base units."""
     facts: dict[str, Any] = {}
     points: list[dict[str, Any]] = []
+    relations: list[tuple[str, str, str]] = []
     for check in entries:
         kind = check["kind"]
         unit = scaled(1.0, unit_of(claim, check)) if kind in ("near", "digits", "extremes") else 1.0
@@ -33,17 +34,21 @@ def facts_for(claim: Claim, entries: Any, *, good: bool) -> tuple[list[dict[str,
             assert claim.low is not None and claim.high is not None
             merge(facts, check["path"], {"min": claim.low / unit, "max": claim.high * (1 if good else 1.6) / unit})
         elif kind == "compare":
-            names = list(dict.fromkeys(check["relation"].split()[::2]))
-            same = "=" in check["relation"].split()
-            for i, name in enumerate(names):
-                rank = len(names) - i
-                value = (1.0 if good else float(2**rank)) if same else float(rank if good else i + 1)
-                merge(facts, check["paths"][name], value)
+            tokens = check["relation"].split()
+            paths = [check["paths"][n] for n in tokens[::2]]
+            for a, sign, b in zip(paths, tokens[1::2], paths[1:], strict=False):
+                relations.append((a, b, sign) if good else (b, a, ">" if sign == "=" else sign))
         else:
             sizes = (0, 1, 64, 1024, 1 << 20, 1 << 21, 1 << 22)
             for key, slow in (("better", not good), ("worse", good)):
                 model, mode = check[key]
                 points += [{"model": model, "mode": mode, "size_B": n, "time_us": (n + 1.0) * (2 if slow else 1)} for n in sizes]
+    values = {path: 1.0 for a, b, _ in relations for path in (a, b)}
+    for _ in relations:  # several checks of a claim may compare the same facts: the longest chain decides
+        for a, b, sign in relations:
+            values[a] = max(values[a], values[b] * (1 if sign == "=" else 100))
+    for path, value in values.items():
+        merge(facts, path, value)
     return points, facts
 
 

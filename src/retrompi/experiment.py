@@ -13,6 +13,7 @@ from retrompi.store.identity import RunSpec, run_spec, sha256_json
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
+    from retrompi.program import Program
     from retrompi.scenario import Scenario
     from retrompi.store.database import Store
 
@@ -208,13 +209,14 @@ def replay(
     seed: int = 1,
     limit_s: float | None = None,
     with_startup: bool = False,
+    program: Program | None = None,
     fresh: bool = False,
     scenario: Scenario | None = None,
 ) -> Found:
     """Replay ``trace``; the rows are the per-rank ones, everything else is in the run's row and its ``facts``.
 
-    ``limit_s`` ends the job after so much simulated time (outcome timeout); ``with_startup`` starts it the way the
-    runtime did, which may fail.
+    ``program`` says what the trace does not; a section's times are in ``facts``. ``limit_s`` ends the job after so much
+    simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail.
     """
     where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
     spec = run_spec(
@@ -225,7 +227,7 @@ def replay(
         sets=sets,
         seed=seed,
         trace=label,
-        trace_hash=_with_options(trace.sha256, limit_s=limit_s, startup=with_startup or None),
+        trace_hash=_with_options(trace.sha256, limit_s=limit_s, startup=with_startup or None, **(program.row() if program else {})),
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
     )
@@ -246,6 +248,7 @@ def replay(
         seed=seed,
         timeout_s=limit_s,
         with_startup=with_startup,
+        program=program or simulate.NOTHING_MORE,
     )
     run_id = store.add_run(spec, result)
     return Found(run_id, store.ranks(run_id), False)
@@ -290,6 +293,7 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
         scenario.mode,
         sets=scenario.sets,
         seed=scenario.seed,
+        program=scenario.program,
         fresh=fresh,
         scenario=scenario,
     )

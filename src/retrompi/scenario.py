@@ -31,13 +31,14 @@ from pathlib import Path
 from typing import Any
 
 from retrompi import units
-from retrompi.errors import InputError, RetrompiError, nearest
+from retrompi.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.program import Program
 
 __all__ = ["Scenario", "load"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
 _KEYS = (*_TEXTS, "claims", "expect", "seed", "trace", "set")
-_FILE_KEYS = ("file", "np")
+_FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Scenario:
     trace: Path | None = None
     np: int | None = None
     args: Mapping[str, Any] = field(default_factory=dict)
+    program: Program = field(default_factory=Program)
     path: Path | None = None
 
     @property
@@ -79,6 +81,7 @@ class Scenario:
             "trace": self.trace.name if self.trace else None,
             "np": self.np,
             "args": dict(self.args),
+            **self.program.row(),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -151,6 +154,24 @@ def load(path: str | Path) -> Scenario:
     )
 
 
+def _program(given: Mapping[str, Any], fail: Any) -> Program:
+    """What ``[trace]`` says of the program: ``section``, ``compute`` (seconds in it) and ``memory_share``."""
+    key = "section"
+    try:
+        section = given.get("section")
+        if section is not None and not isinstance(section, str):
+            raise UsageError("'section' is a text: lines of rank 0 such as \"34-40\", or LABEL..LABEL")
+        key = "compute"
+        compute = None if "compute" not in given else units.parse(str(given["compute"]), "s")
+        key = "memory_share"
+        share = given.get("memory_share", 0.0)
+        if isinstance(share, bool) or not isinstance(share, int | float):
+            raise UsageError("'memory_share' is not a number in 0..1")
+        return Program(section, compute, float(share))
+    except UsageError as error:
+        raise fail(str(error), key) from None
+
+
 def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
     """The fields of a scenario that its [trace] table decides."""
     if not isinstance(given, dict) or ("generator" in given) == ("file" in given):
@@ -165,7 +186,7 @@ def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
         trace = (file.parent / str(given["file"])).resolve()
         if not trace.exists():
             raise fail(f"no trace {given['file']} beside this scenario", "file")
-        return {"np": np, "trace": trace}
+        return {"np": np, "trace": trace, "program": _program(given, fail)}
     from retrompi.traces import generate  # the engine is loaded only where a trace is made
 
     args: dict[str, Any] = {}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi import registry
 from retrompi.errors import RetrompiError, UsageError
 from retrompi.platform import Placement
+from retrompi.program import Program, compute_scale, prepare, section_of
 from retrompi.runtime import RuntimeModel, Values, check_read, resolve
 from retrompi.worker import ForkServer, shared_server
 
@@ -31,6 +32,7 @@ Repetitions = int | Mapping[int, int] | Callable[[int], int] | None
 MODES = ("shared", "distributed")
 FIDELITIES = ("mechanism",)
 PS = 1e-12
+NOTHING_MORE = Program()
 EXPLAIN_REPETITIONS = 6
 """Round trips before the one whose anatomy is shown: queues, credits and caches of buffers are then in their steady state."""
 
@@ -68,6 +70,7 @@ class Result:
     retransmissions: int = 0
     duplicates: int = 0
     events: int = 0
+    section: dict[str, Any] | None = None
 
 
 def place(platform: Platform, mode: Mode, ranks: int) -> Placement:
@@ -125,9 +128,10 @@ def run(
     anatomy_between: tuple[str, str] = ("anatomy", "end"),
     timeout_s: float | None = None,
     with_startup: bool = False,
+    program: Program = NOTHING_MORE,
     server: ForkServer | None = None,
 ) -> Result:
-    """Replay ``trace``. ``timeout_s`` is in simulated seconds.
+    """Replay ``trace``. ``timeout_s`` is in simulated seconds; ``program`` says what the trace does not.
 
     ``with_startup`` first starts the job as the runtime did, which may fail (outcome ``failed-start``, drawn from ``seed``).
     Raises UsageError for a wrong name, mode or override, InputError for a trace that cannot be simulated.
@@ -148,15 +152,23 @@ def run(
         if told["failed"]:
             return Result("failed-start", told["reason"], 0.0, 0, trace.ranks, trace.actions, 0, 0, 0,
                           time.perf_counter() - begin, [], [], startup=steps)  # fmt: skip
+    scale = 1.0
+    if program.section is not None:
+        if program.compute_s is not None:
+            scale = compute_scale(trace, program.section, program.compute_s, [room.hosts[h].flops for h in placement])
+        trace = prepare(trace, program.section)
     rows |= {
         "seed": seed,
         "limit_s": timeout_s or 0.0,
+        "compute_scale": scale,
+        "memory_share": program.memory_share,
         "anatomy": anatomy,
         "anatomy_rank": 0,
         "anatomy_from": anatomy_between[0],
         "anatomy_to": anatomy_between[1],
     }
     got = (server or shared_server()).simulate(rows, trace, trace.sha256)
+    marks = [{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]]
     return Result(
         outcome=got["outcome"],
         detail=got["detail"],
@@ -169,7 +181,8 @@ def run(
         packets=got["packets"],
         wall_s=time.perf_counter() - begin,
         per_rank=[_rank_row(r) for r in got["per_rank"]],
-        marks=[{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]],
+        marks=marks,
+        section=None if program.section is None else section_of(marks, program.section),
         anatomy=[{"stage": s, "process": p, "seconds": t * PS, "ps": t} for s, p, t in got["anatomy"]],
         anatomy_ps=got["anatomy_total_ps"],
         waits=got["waits"],

@@ -96,11 +96,11 @@ Task Rank::step(const Action& a) {
 
 Task Rank::use(double flops) {
   // Very long computations are cut so that picoseconds cannot overflow.
-  double left = flops / host.spec.flops;
+  double left = flops * world.compute_scale / host.spec.flops;
   while (left > 0) {
     const double part = std::min(left, 1e6);
     left -= part;
-    co_await thread.run(to_ps(part), Stage::Compute);
+    co_await thread.run(to_ps(part), Stage::Compute, world.memory_share);
   }
 }
 

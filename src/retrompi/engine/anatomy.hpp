@@ -31,8 +31,8 @@ enum class Stage : uint8_t {
   Wait,
 };
 inline const char* stage_name(Stage s) {
-  static constexpr const char* names[] = {"library", "copy",  "syscall",   "event", "switch", "tick", "quantum", "queueing",
-                                          "poll",    "stack", "interrupt", "nic",   "wire",   "ack",  "compute", "lock",     "line", "wait"};
+  static constexpr const char* names[] = {"library", "copy",      "syscall", "event", "switch", "tick",    "quantum", "queueing", "poll",
+                                          "stack",   "interrupt", "nic",     "wire",  "ack",    "compute", "lock",    "line",     "wait"};
   return names[static_cast<int>(s)];
 }
 

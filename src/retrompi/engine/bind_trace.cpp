@@ -178,6 +178,9 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
             return t.with_marks(std::move(list));
           },
           py::arg("marks"), "A copy with marks ``[(rank, line, label), ...]``, each before the first action at or after its line.")
+      .def("section_compute", &Trace::section_compute, py::arg("first"), py::arg("last"),
+           "Computation of each rank, flops, while rank 0 runs its lines ``first`` to ``last``; the others' part lies between the same "
+           "collectives.")
       .def(
           "dump", [](const Trace &t) { return py::bytes(t.dump()); }, "The parsed trace as bytes, for ``load`` in a worker on the same machine.")
       .def_static(

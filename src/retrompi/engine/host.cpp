@@ -22,9 +22,10 @@ void Thread::start(Task&& main) {
   host_.make_ready(*this);
 }
 
-Thread::Await Thread::run(Ps ps, Stage s) {
+Thread::Await Thread::run(Ps ps, Stage s, double memory) {
   if (ps <= 0) return {*this, true};
   need_ = ps;
+  memory_ = memory;
   want_ = s;
   mode_ = Mode::Work;
   host_.go(*this);
@@ -38,6 +39,7 @@ Thread::Await Thread::wait(const WaitPolicy& p) {
   mode_ = Mode::Wait;
   wait_begin_ = host_.loop.now;
   need_ = 0;
+  memory_ = 0;
   if (p.kind == WaitPolicy::Block || p.kind == WaitPolicy::Poll) {
     host_.release(*this);
   } else {
@@ -51,6 +53,7 @@ Thread::Await Thread::wait(const WaitPolicy& p) {
 Thread::Await Thread::sleep(Ps ps) {
   mode_ = Mode::Sleep;
   need_ = 0;
+  memory_ = 0;
   ++gen_;
   host_.loop.at(host_.next_tick(host_.loop.now + ps), &Host::on_wake, this, gen_ + 1);
   host_.release(*this);
@@ -110,7 +113,12 @@ bool Thread::could_act() const { return state_ == State::Ready && (mode_ != Mode
 
 // ---------------------------------------------------------------- Host
 
-Host::Host(Loop& l, Anatomy& an, HostSpec s) : spec(std::move(s)), loop(l), anatomy(an), cores_(static_cast<size_t>(spec.cores)), bus_free_((cores_.size() - 1) / static_cast<size_t>(spec.package_cores) + 1) {}
+Host::Host(Loop& l, Anatomy& an, HostSpec s)
+    : spec(std::move(s)),
+      loop(l),
+      anatomy(an),
+      cores_(static_cast<size_t>(spec.cores)),
+      bus_free_((cores_.size() - 1) / static_cast<size_t>(spec.package_cores) + 1) {}
 
 Thread& Host::add_thread(const std::string& name) {
   threads_.push_back(std::make_unique<Thread>(*this, name, anatomy.add_thread(name)));
@@ -221,19 +229,52 @@ void Host::reblame() {
       }
 }
 
+// Each computation is a customer of two stations in turn: its own processor, and the memory bus, where it queues behind the
+// others. Mean value analysis of two customers that spend the shares a and b of their time alone on the bus stretches each by
+// 1 + ab; with more processors the others' shares add up. The factor holds from one change of the neighbours to the next.
+double Host::slowdown(const Thread& t) const {
+  if (t.memory_ <= 0 || cores_.size() < 2) return 1;
+  double others = 0;
+  for (const Core& c : cores_)
+    if (c.running && c.running != &t && c.running->on_clock_) others += c.running->memory_;
+  return 1 + t.memory_ * others;
+}
+
+void Host::reshare(const Thread& t) {
+  for (const Core& c : cores_) {
+    Thread* u = c.running;
+    if (!u || u == &t || !u->on_clock_ || u->memory_ <= 0) continue;
+    stop_clock(*u);
+    start_clock(*u);
+  }
+}
+
 void Host::go(Thread& t) {
   if (t.core_ == 0 && cores_[0].kernel_busy) return;  // goes on when the kernel is done
+  start_clock(t);
+  if (t.memory_ > 0 && cores_.size() > 1) reshare(t);
+}
+
+void Host::start_clock(Thread& t) {
   t.on_clock_ = true;
   t.began_ = loop.now;
   ++t.gen_;
   if (t.mode_ != Thread::Mode::Wait || t.signalled_) {
-    loop.at(loop.now + t.pre_ + t.need_, &Host::on_done, &t, t.gen_);
+    t.slow_ = slowdown(t);
+    const Ps need = t.slow_ > 1 ? static_cast<Ps>(static_cast<double>(t.need_) * t.slow_ + 0.5) : t.need_;
+    loop.at(loop.now + t.pre_ + need, &Host::on_done, &t, t.gen_);
   } else if (t.policy_.kind == WaitPolicy::SpinYield && others_ready(t.prio_, static_cast<size_t>(t.core_))) {
     loop.at(loop.now + t.pre_ + t.policy_.polls * t.policy_.poll_cost, &Host::on_yield, &t, t.gen_, true);
   }
 }
 
 void Host::pause(Thread& t) {
+  const bool shares = t.on_clock_ && t.memory_ > 0 && cores_.size() > 1;
+  stop_clock(t);
+  if (shares) reshare(t);
+}
+
+void Host::stop_clock(Thread& t) {
   ++t.gen_;
   if (!t.on_clock_) return;
   t.on_clock_ = false;
@@ -242,7 +283,8 @@ void Host::pause(Thread& t) {
   const Ps pre = std::min(used, t.pre_);
   t.pre_ -= pre;
   const bool spin = spinning(t);
-  if (!spin) t.need_ -= used - pre;
+  const Ps done = used - pre;
+  if (!spin) t.need_ -= t.slow_ > 1 ? std::min(t.need_, static_cast<Ps>(static_cast<double>(done) / t.slow_ + 0.5)) : done;
   if (anatomy.on) {
     anatomy.segment(t.log_, t.seg_begin_, t.began_, t.seg_);
     anatomy.segment(t.log_, t.began_, t.began_ + pre, Stage::Switch);

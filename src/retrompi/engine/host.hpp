@@ -13,9 +13,9 @@ namespace retrompi {
 /// How a process waits for something to happen.
 struct WaitPolicy {
   enum Kind : uint8_t { Block, Spin, SpinYield, Poll } kind = Block;
-  int polls = 1;     // SpinYield: polls before the processor is offered to others
-  Ps poll_cost = 0;  // one look at the queues
-  Ps period = 0;     // Poll: the time-out asked of the system; it ends on a clock tick
+  int polls = 1;       // SpinYield: polls before the processor is offered to others
+  Ps poll_cost = 0;    // one look at the queues
+  Ps period = 0;       // Poll: the time-out asked of the system; it ends on a clock tick
   int look_every = 1;  // Spin: polls of shared memory for one look at the network
   Ps look_cost = 0;    // a look that finds nothing, where it is not in every poll
 };
@@ -60,8 +60,8 @@ struct CopySide {
 };
 
 struct CopyCost {
-  Ps core = 0;      // with the bus to itself
-  double bus = 0;   // bytes that cross the bus
+  Ps core = 0;     // with the bus to itself
+  double bus = 0;  // bytes that cross the bus
 };
 
 class Host;
@@ -82,8 +82,9 @@ class Thread {
     void await_resume() const noexcept {}
   };
 
-  /// Uses the processor for `ps` picoseconds (of this host; already scaled).
-  Await run(Ps ps, Stage s);
+  /// Uses the processor for `ps` picoseconds (of this host; already scaled). `memory`: the share of them spent waiting for
+  /// the memory bus when nobody else uses it; other processors' computations then stretch these, and these theirs.
+  Await run(Ps ps, Stage s, double memory = 0);
   /// Gives up or burns the processor until somebody calls `signal`. The caller re-tests its condition afterwards.
   Await wait(const WaitPolicy& p);
   /// Sleeps for a given time, rounded up to the clock tick as timed waits are.
@@ -126,7 +127,9 @@ class Thread {
   int prio_ = 0;
   int core_ = -1, pin_ = -1;
   Ps pre_ = 0;             // context switch still to be paid before anything else
-  Ps need_ = 0;            // processor time still wanted
+  Ps need_ = 0;            // processor time still wanted, as if alone on the memory bus
+  double memory_ = 0;      // share of `need_` spent on the memory bus
+  double slow_ = 1;        // how much the neighbours on that bus stretch the current stretch
   Ps began_ = 0;           // when the current stretch on the processor began
   bool acting_ = false;    // its coroutine is executing
   bool on_clock_ = false;  // `pre_`, then `need_`, is being consumed
@@ -212,8 +215,12 @@ class Host {
   };
   void make_ready(Thread& t, bool front = false);
   void dispatch(size_t core);
-  void go(Thread& t);      // the running thread (re)starts consuming its need
-  void pause(Thread& t);   // the running thread stops consuming
+  void go(Thread& t);     // the running thread (re)starts consuming its need
+  void pause(Thread& t);  // the running thread stops consuming
+  [[nodiscard]] double slowdown(const Thread& t) const;
+  void reshare(const Thread& t);  // `t` has begun or ended to use the memory bus: its neighbours are faster or slower from now on
+  void start_clock(Thread& t);
+  void stop_clock(Thread& t);
   void resume(Thread& t);  // the need is consumed: let the coroutine act
   void wake(Thread& t);    // a blocked thread becomes ready, with the system's boost
   [[nodiscard]] bool spinning(const Thread& t) const;

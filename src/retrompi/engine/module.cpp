@@ -280,6 +280,9 @@ SimConfig config(const py::dict& d) {
   for (const auto& [k, v] : r.get("idle").cast<py::dict>()) c.idle[k.cast<std::string>()] = policy(v.cast<py::object>(), "idle");
   for (const auto& [k, v] : r.get("forward_cost").cast<py::dict>()) c.forward_cost[k.cast<std::string>()] = to_ps(v.cast<double>());
   c.unexpected_limit = r.integer("unexpected_limit");
+  c.compute_scale = r.num("compute_scale");
+  c.memory_share = r.num("memory_share");
+  if (!(c.memory_share >= 0 && c.memory_share <= 1)) throw ConfigError("memory_share must be in 0..1");
   c.seed = r.get("seed").cast<uint64_t>();
   c.limit_s = r.num("limit_s");
   c.anatomy = r.get("anatomy").cast<bool>();

@@ -57,8 +57,8 @@ enum class SocketIo : uint8_t { Blocking, Nonblocking, Async };
 /// One hop of a message's path, as the model states it. Times are for the reference host.
 struct HopSpec {
   Medium medium = Medium::Ring;
-  std::string from, to;  // rank, proxy@src, proxy@dst, daemon@src, daemon@dst
-  int64_t packet = 0;    // largest payload of a packet
+  std::string from, to;                       // rank, proxy@src, proxy@dst, daemon@src, daemon@dst
+  int64_t packet = 0;                         // largest payload of a packet
   int64_t short_packet = 0, short_until = 0;  // of messages up to `short_until` bytes; 0: no such difference
   int64_t header = 0;
   double copies_in = 1, copies_out = 1;
@@ -135,6 +135,8 @@ struct World {
   std::unique_ptr<Net> net;
   std::deque<std::unique_ptr<Proc>> procs;
   int64_t unexpected_limit = 0;  // bytes of library memory for unexpected messages; 0: only the machine's
+  double compute_scale = 1;      // of every amount of computation in the trace
+  double memory_share = 0;       // share of a computation spent on the memory bus that the processors of a host have in common
 };
 
 class Proc {
@@ -200,7 +202,9 @@ class Chan {
   /// Whether it tells by itself when a message has left the sender's hands; else that is when `push` returns.
   [[nodiscard]] bool tells_sent() const { return spec.io != SocketIo::Blocking; }
   /// Largest payload of a packet of a message.
-  [[nodiscard]] int64_t packet_of(const Message& m) const { return spec.short_packet > 0 && m.bytes <= spec.short_until ? spec.short_packet : spec.packet; }
+  [[nodiscard]] int64_t packet_of(const Message& m) const {
+    return spec.short_packet > 0 && m.bytes <= spec.short_until ? spec.short_packet : spec.packet;
+  }
 
   World& world;
   const HopSpec& spec;

@@ -271,8 +271,7 @@ Task Rank::handle(Packet p) {
   Message& m = *p.m;
   // Matching and completion are paid when the message shows up, not when its receive is posted: in a PingPong the posting
   // overlaps the wait.
-  if (p.first && (p.kind == Packet::Rts || (p.kind == Packet::Data && !m.rendezvous)))
-    co_await library_call(spec_.recv_cpu);
+  if (p.first && (p.kind == Packet::Rts || (p.kind == Packet::Data && !m.rendezvous))) co_await library_call(spec_.recv_cpu);
   switch (p.kind) {
     case Packet::Rts:
       meet(m);

@@ -154,6 +154,8 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   World w;
   w.rng = Rng(c.seed);
   w.unexpected_limit = c.unexpected_limit;
+  w.compute_scale = c.compute_scale;
+  w.memory_share = c.memory_share;
   w.anatomy.on = c.anatomy;
   Job job(w, trace);
   job.rma_same = c.rma_same;

@@ -20,6 +20,8 @@ struct SimConfig {
   std::map<std::string, WaitPolicy> idle;  // proxy, daemon
   std::map<std::string, Ps> forward_cost;
   int64_t unexpected_limit = 0;
+  double compute_scale = 1;
+  double memory_share = 0;  // of the program's computation, 0..1: waiting for the memory bus
   uint64_t seed = 1;
   double limit_s = 0;  // simulated seconds after which a run is given up; 0: none
   bool anatomy = false;

@@ -386,7 +386,7 @@ class StreamChan final : public Chan {
   int64_t queued_ = 0;  // what the library has asked to be sent
   bool writing_ = false, told_room_ = false, told_sent_ = false;
   std::deque<Unsent> unsent_;
-  int64_t taken_ = 0;  // what whole messages the library has got
+  int64_t taken_ = 0;      // what whole messages the library has got
   int64_t done_read_ = 0;  // Async: what the completed read has brought
   bool read_begins_ = false, told_read_ = false, moving_ = false;
   std::deque<Frame> frames_;

@@ -161,6 +161,9 @@ struct Trace {
     std::string label;
   };
   Trace with_marks(std::vector<MarkAt> marks) const;
+  // Computation of each rank, flops, in the section that rank 0 runs from line `first` to line `last`. The other ranks' part
+  // begins and ends at the same collectives, counted from the start.
+  std::vector<double> section_compute(uint32_t first, uint32_t last) const;
   bool operator==(const Trace& other) const;  // same actions; line numbers, file names and remarks do not count
 
   std::string dump() const;                   // binary image, for handing a parsed trace to a worker process

@@ -252,6 +252,26 @@ Trace Trace::with_marks(std::vector<MarkAt> marks) const {
   return out;
 }
 
+std::vector<double> Trace::section_compute(uint32_t first, uint32_t last) const {
+  const auto collective = [](const Action &a) { return a.op >= Op::Barrier && a.op <= Op::Scatterv; };
+  size_t before = 0, within = 0;
+  std::vector<double> sums(ranks.size(), 0.0);
+  if (ranks.empty()) return sums;
+  for (const Action &a : ranks[0]) {
+    if (a.line > last) break;
+    if (collective(a)) ++(a.line < first ? before : within);
+    if (a.line >= first && a.op == Op::Compute) sums[0] += a.amount;
+  }
+  for (size_t r = 1; r < ranks.size(); ++r) {
+    size_t seen = 0;
+    for (const Action &a : ranks[r]) {
+      if (collective(a) && ++seen > before + within) break;
+      if (seen >= before && a.op == Op::Compute) sums[r] += a.amount;
+    }
+  }
+  return sums;
+}
+
 bool Trace::operator==(const Trace &other) const {
   if (ranks.size() != other.ranks.size()) return false;
   const auto same = [&](const Action &x, const Action &y) {
