@@ -111,6 +111,8 @@ def test_every_study_asks_for_what_exists(key: str) -> None:
             assert not table.cells or any(re.fullmatch(table.cells, i) for i in ids), table.name
             assert all(any(fnmatchcase(i, p) for i in ids) for p in table.groups.values()), table.name
     for figure in plan.figure_plans:
+        if isinstance(figure, CurveFigure):
+            assert {a[0] for a in figure.at} <= set(ids), figure.name
         if isinstance(figure, ScatterFigure):
             assert all(any(fnmatchcase(i, p) for i in ids) for p in (*figure.claims, *figure.groups.values())), figure.name
     assert plan.figure_plans or plan.table_plans
@@ -124,6 +126,7 @@ def test_every_claim_with_a_number_stands_in_a_table_or_on_a_figure(key: str) ->
     shown = {c.id for c in found for t in plan.table_plans if isinstance(t, ClaimTable) for p in t.claims if fnmatchcase(c.id, p)}
     shown |= {c.id for c in found for t in plan.table_plans if isinstance(t, ClaimTable) and t.cells and re.fullmatch(t.cells, c.id)}
     shown |= {m.claim for m in overlay.marks(found)}
+    shown |= {a[0] for f in plan.figure_plans if isinstance(f, CurveFigure) for a in f.at}
     assert [c.id for c in found if c.kind == "quant" and c.use in front.JUDGED and c.id not in shown] == []
 
 
@@ -170,6 +173,18 @@ def test_knee_marks_stand_on_their_curve_only() -> None:
     assert drawing.marks_of(plan, other, [mark]) == []
     assert drawing.marks_of(replace(plan, published=False), mine, [mark]) == []
     assert drawing.marks_of(replace(plan, what="time"), mine, [mark]) == []
+
+
+def test_a_figure_places_numbers_itself() -> None:
+    plan = CurveFigure(
+        "x", "X", "time", (("*", "*"),), at=(("KB-01", "nemesis", "shared cache", "0 B"), ("KB-03", "nemesis", "shared cache", "0 B"))
+    )
+    (mark,) = overlay.placed(claims.by_paper("krishna-2010"), plan)  # the other one is no time
+    low = claims.find("KB-01").low
+    assert low is not None
+    assert (mark.x0, mark.low, mark.shape) == (0, pytest.approx(low * 1e-3), "point")
+    with pytest.raises(InputError, match="an entry of 'at'"):
+        read_figures([{"name": "x", "title": "X", "what": "time", "curves": [], "at": [["KB-01", "nemesis"]]}], Path("x.toml"))
 
 
 @pytest.fixture

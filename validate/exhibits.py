@@ -28,7 +28,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class CurveFigure:
-    """Time or bandwidth against message size. ``curves``: (model, mode) or (model, mode, legend), each may be a pattern (``*``)."""
+    """Time or bandwidth against message size. ``curves``: (model, mode) or (model, mode, legend), each may be a pattern (``*``).
+
+    ``at``: (claim, model, mode, size), for published numbers whose check does not say where on a curve they stand.
+    """
 
     name: str
     title: str
@@ -37,6 +40,7 @@ class CurveFigure:
     caption: str = ""
     y: str = "log"
     published: bool = True
+    at: tuple[tuple[str, str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,8 @@ def _make(kind: type[Any], entry: Mapping[str, Any], where: str, path: Path) -> 
         raise InputError(f"{where}: a name has lower-case letters, digits and single hyphens, so that it can name a file", path)
     if isinstance(made, ClaimTable):
         _check_cells(made, where, path)
+    if isinstance(made, CurveFigure) and not all(len(a) == 4 for a in made.at):
+        raise InputError(f"{where}: an entry of 'at' is [claim, model, mode, size]", path)
     return made
 
 

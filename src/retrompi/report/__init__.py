@@ -75,11 +75,12 @@ def _figure(study: Study, plan: FigurePlan, found: Sequence[Mark]) -> go.Figure:
     from retrompi.report.exhibits import fact_series
     from retrompi.report.figures import curve_figure
     from retrompi.report.numbers import fact_figure, scatter_figure
+    from retrompi.report.overlay import placed
     from retrompi.report.tables import scatter_pairs
     from retrompi.validate.exhibits import CurveFigure, ScatterFigure
 
     if isinstance(plan, CurveFigure):
-        return curve_figure(study.points, plan, found)
+        return curve_figure(study.points, plan, [*found, *placed(study.claims, plan, study.verdicts)])
     if isinstance(plan, ScatterFigure):
         return scatter_figure(scatter_pairs(study, plan.claims), plan)
     return fact_figure(fact_series(study.facts, plan), plan)
