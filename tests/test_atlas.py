@@ -207,7 +207,7 @@ def rinf(monkeypatch: pytest.MonkeyPatch) -> Study:
         cells=r"BF-R-(?P<row>\d+)(?P<column>[SW])",
         names={"W": "Workstation", "S": "Server"},
         row_name="system",
-        scatter=True,
+        scatter="numbers",
         groups={"Server": "BF-R-*S"},
     )
     listed = ClaimTable("functions", "Functions", ("BF-FUN-11", "BF-SM-10"))
@@ -247,7 +247,7 @@ def test_a_scatter_draws_each_pair_once(rinf: Study) -> None:
     assert set(drawn) == {"rinf1-scatter"}
     figure = drawn["rinf1-scatter"]
     assert list(figure.data[1].x) == list(figure.data[1].y)  # the line on which both are equal
-    held = [t for t in figure.data if t.mode == "markers+text"]
+    held = [t for t in figure.data if t.mode == "markers"]
     claim = claims.find("BF-R-01S")
     assert [(list(t.x), list(t.y)) for t in held] == [
         ([claim.low, claim.high], [pytest.approx(claim.low), pytest.approx(claim.high * 1.1)])
@@ -261,8 +261,30 @@ def test_what_a_log_axis_cannot_show_is_left_out() -> None:
     zero = exhibits.Pair("A", "", 0.0, 1.0, 0.0, 0.0, "s", "validate", "fail")
     assert [t.mode for t in numbers.scatter_figure([zero], plan).data] == ["lines", "lines"]
     linear = numbers.scatter_figure([zero], replace(plan, scale="linear"))
-    assert [t.text for t in linear.data if t.mode == "markers+text"] == [("A",)]
+    assert [t.name for t in linear.data] == ["within 15%", "equal", "held out", "claim fails"]
+    assert linear.data[-1].text == ("A",)
+    assert len(numbers.scatter_figure([zero], replace(plan, scale="linear", show="deviation")).data) == 2
     assert zero.deviation is None
+
+
+def test_deviations_and_failures_are_drawn() -> None:
+    pair = exhibits.Pair("A", "max", 2.0, 3.0, 2.0, 2.0, "s", "validate", "fail")
+    figure = numbers.scatter_figure(
+        [pair, replace(pair, claim="B", use="calibrate", verdict="pass")], ScatterFigure("x", "X", ("*",), show="deviation")
+    )
+    by_name = {t.name: t for t in figure.data}
+    assert list(by_name["held out"].y) == [pytest.approx(50)]
+    assert list(by_name["equal"].y) == [0, 0]
+    assert list(by_name["claim fails"].text) == ["A max"]
+    many = numbers.scatter_figure([replace(pair, claim=str(i)) for i in range(9)], ScatterFigure("x", "X", ("*",)))
+    assert many.data[-1].mode == "markers"  # so many labels would cover each other
+
+
+def test_several_units_meet_on_one_axis() -> None:
+    pair = exhibits.Pair("A", "", 1.5, 1.6, 1.5, 1.5, "GByte/s", "validate", "pass")
+    both = numbers.one_unit([pair, replace(pair, unit="MByte/s")])
+    assert [(p.unit, p.published) for p in both] == [("MByte/s", 1500), ("MByte/s", 1.5)]
+    assert numbers.one_unit([pair, pair]) == [pair, pair]
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,10 @@ class CurveFigure:
 
 @dataclass(frozen=True)
 class ScatterFigure:
-    """Published numbers against simulated ones, with the line on which they are equal; ``groups``: legend -> pattern of claims."""
+    """Published numbers against simulated ones, with the line on which they are equal; ``groups``: legend -> pattern of claims.
+
+    ``show``: "numbers", or "deviation" from the published ones in percent, where they span many orders of magnitude.
+    """
 
     name: str
     title: str
@@ -53,6 +56,7 @@ class ScatterFigure:
     groups: Mapping[str, str] = field(default_factory=dict)
     caption: str = ""
     scale: str = "log"
+    show: str = "numbers"
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class ClaimTable:
 
     ``claims`` are patterns (``HW-T1-*``). ``cells`` is a regular expression over identifiers with the groups ``row`` and
     ``column``; ``names`` turns what they matched into text, ``row_name`` takes a row's text from that column of its claims.
-    ``scatter`` draws the numbers beside the table.
+    ``scatter`` draws the "numbers", or the "deviation", as a figure.
     """
 
     name: str
@@ -89,7 +93,7 @@ class ClaimTable:
     head: str = ""
     groups: Mapping[str, str] = field(default_factory=dict)
     caption: str = ""
-    scatter: bool = False
+    scatter: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,8 @@ _SCALES = ("log", "linear")
 _VALUES: Mapping[str, tuple[str, ...]] = {
     "what": ("time", "bandwidth"),
     "scale": _SCALES,
+    "show": ("numbers", "deviation"),
+    "scatter": ("numbers", "deviation"),
     "x_scale": _SCALES,
     "y_scale": _SCALES,
 }

@@ -45,7 +45,7 @@ ul.claims { margin: .2rem 0 .8rem; padding-left: 1.1rem; font-size: .9rem; color
 .scroll { overflow-x: auto; }
 .exhibit { margin: 1.6rem 0 2.4rem; }
 .beside { display: grid; gap: .6rem 2rem; align-items: start; grid-template-columns: repeat(auto-fit, minmax(min(34rem, 100%), 1fr)); }
-.beside > div { min-width: 0; }
+.beside > div { min-width: 0; } .above > figure { max-width: 60rem; margin-top: 1rem; }
 table.grid { width: auto; min-width: min(100%, 40rem); } table.grid td, table.grid th { padding-right: 1.3rem; white-space: nowrap; }
 table.grid td:first-child, table.grid th:first-child { position: sticky; left: 0; background: var(--paper); font-weight: 600;
   white-space: normal; min-width: 7.5rem; }
@@ -88,7 +88,7 @@ def number(value: float | str | None) -> str:
         return ""
     if isinstance(value, str):
         return escape(value)
-    return f"{value:,.0f}" if abs(value) >= 1000 and value == int(value) else f"{value:.4g}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def bounds(v: Verdict) -> str:

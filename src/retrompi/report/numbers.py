@@ -52,82 +52,18 @@ def one_unit(found: Sequence[Pair]) -> list[Pair]:
     return out
 
 
-def _ends(found: Sequence[Pair], log: bool) -> tuple[float, float]:
-    """The ends of both axes: all numbers with some room around them."""
-    values = [v for p in found for v in (p.published, p.simulated) if v > 0 or not log]
+def _ends(values: Sequence[float], log: bool) -> tuple[float, float]:
+    """The ends of an axis: all numbers with some room around them."""
     low, high = min(values, default=1.0), max(values, default=10.0)
     if log:
-        room = (high / low) ** 0.06 if high > low else 1.5
-        return low / max(room, 1.15), high * max(room, 1.15)
+        room = max((high / low) ** 0.06, 1.15)
+        return low / room, high * room
     room = 0.06 * (high - low) or 1.0
     return low - room, high + room
 
 
 def _group_of(claim: str, groups: Mapping[str, str]) -> str:
     return next((name for name, pattern in groups.items() if fnmatchcase(claim, pattern)), "" if not groups else "other")
-
-
-def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
-    """Simulated against published numbers. On the line they are equal; the stripe is a prediction's tolerance.
-
-    Filled: held out; open: a fit saw it; grey: excluded. A number whose claim fails is labelled.
-    """
-    log = plan.scale == "log"
-    shown = [p for p in one_unit(found) if not log or (p.published > 0 and p.simulated > 0)]
-    low, high = _ends(shown, log)
-    figure = go.Figure()
-    slack = [1 - PREDICTED, 1 + PREDICTED]
-    figure.add_trace(
-        go.Scatter(
-            x=[low, high, high, low],
-            y=[low * slack[0], high * slack[0], high * slack[1], low * slack[1]],
-            fill="toself",
-            mode="lines",
-            line={"width": 0},
-            fillcolor="rgba(120,120,120,0.15)",
-            hoverinfo="skip",
-            name=f"within {PREDICTED:.0%}",
-        )
-    )
-    figure.add_trace(
-        go.Scatter(x=[low, high], y=[low, high], mode="lines", line={"color": "#444", "width": 1.5}, hoverinfo="skip", name="equal")
-    )
-    names = list(dict.fromkeys(_group_of(p.claim, plan.groups) for p in shown))
-    for i, name in enumerate(names):
-        for use, meaning in (("validate", "held out"), ("calibrate", "fitted"), ("exclude", "excluded")):
-            mine = [p for p in shown if p.use == use and _group_of(p.claim, plan.groups) == name]
-            if not mine:
-                continue
-            colour = PALETTE[i % len(PALETTE)] if use != "exclude" else "#777777"
-            symbol = _SYMBOLS[i % len(_SYMBOLS)]
-            figure.add_trace(
-                go.Scatter(
-                    x=[p.published for p in mine],
-                    y=[p.simulated for p in mine],
-                    name=", ".join(t for t in (name, meaning) if t),
-                    mode="markers+text",
-                    text=[f"{p.claim} {p.part}".strip() if p.verdict == "fail" else "" for p in mine],
-                    # Towards the middle, where the label has room.
-                    textposition=["top right" if _middle(p.published, low, high, log) < 0.5 else "bottom left" for p in mine],
-                    textfont={"size": 11, "color": "#b03a00"},
-                    marker={
-                        "symbol": symbol if use == "validate" else f"{symbol}-open",
-                        "size": 10,
-                        "color": colour,
-                        "line": {"color": colour, "width": 2},
-                    },
-                    hovertext=[_told(p) for p in mine],
-                    hoverinfo="text",
-                )
-            )
-    layout(figure, plan.title)
-    units = "; ".join(dict.fromkeys(p.unit for p in shown))
-    span = [log10(low), log10(high)] if log else [low, high]
-    # The same span both ways, so that the line of equality is a diagonal.
-    ticks = _ticks(low, high) if log else {}
-    figure.update_xaxes(**_AXIS, **ticks, type=plan.scale, title={"text": f"published, {units}"}, range=span)
-    figure.update_yaxes(**_AXIS, **ticks, type=plan.scale, title={"text": f"simulated, {units}"}, range=span)
-    return figure
 
 
 def _middle(value: float, low: float, high: float, log: bool) -> float:
@@ -141,6 +77,94 @@ def _ticks(low: float, high: float) -> dict[str, Any]:
     values = [s * 10.0**k for k in range(floor(log10(low)), ceil(log10(high)) + 1) for s in steps]
     shown = [v for v in values if low <= v <= high]
     return {"tickvals": shown, "ticktext": [f"{v:,.0f}" if v >= 1 else f"{v:g}" for v in shown]}
+
+
+_LABELS = 5
+"""More labels of failing claims than this would cover each other."""
+
+
+def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
+    """Simulated numbers, or their deviation, against the published ones; the stripe is a prediction's tolerance.
+
+    Filled: held out; open: a fit saw it; grey: excluded; a red ring: the claim fails.
+    """
+    log = plan.scale == "log"
+    off = plan.show == "deviation"
+    shown = [p for p in one_unit(found) if not log or (p.published > 0 and p.simulated > 0)]
+    shown = [p for p in shown if not off or p.deviation is not None]
+
+    def height(p: Pair) -> float:
+        return 100 * (p.deviation or 0.0) if off else p.simulated
+
+    low, high = _ends([v for p in shown for v in (p.published, *(() if off else (p.simulated,)))], log)
+    figure = go.Figure()
+    slack = [-100 * PREDICTED, 100 * PREDICTED] if off else [1 - PREDICTED, 1 + PREDICTED]
+    edge = [slack[0], slack[0], slack[1], slack[1]] if off else [low * slack[0], high * slack[0], high * slack[1], low * slack[1]]
+    figure.add_trace(
+        go.Scatter(
+            x=[low, high, high, low],
+            y=edge,
+            fill="toself",
+            mode="lines",
+            line={"width": 0},
+            fillcolor="rgba(120,120,120,0.15)",
+            hoverinfo="skip",
+            name=f"within {PREDICTED:.0%}",
+        )
+    )
+    equal = [0, 0] if off else [low, high]
+    figure.add_trace(go.Scatter(x=[low, high], y=equal, mode="lines", line={"color": "#444", "width": 1.5}, hoverinfo="skip", name="equal"))
+    names = [n for n in (*plan.groups, "other", "") if any(_group_of(p.claim, plan.groups) == n for p in shown)]
+    for i, name in enumerate(names):
+        for use, meaning in (("validate", "held out"), ("calibrate", "fitted"), ("exclude", "excluded")):
+            mine = [p for p in shown if p.use == use and _group_of(p.claim, plan.groups) == name]
+            if not mine:
+                continue
+            colour = PALETTE[i % len(PALETTE)] if use != "exclude" else "#777777"
+            symbol = _SYMBOLS[i % len(_SYMBOLS)]
+            figure.add_trace(
+                go.Scatter(
+                    x=[p.published for p in mine],
+                    y=[height(p) for p in mine],
+                    name=", ".join(t for t in (name, meaning) if t),
+                    mode="markers",
+                    marker={
+                        "symbol": symbol if use == "validate" else f"{symbol}-open",
+                        "size": 10,
+                        "color": colour,
+                        "line": {"color": colour, "width": 2},
+                    },
+                    hovertext=[_told(p) for p in mine],
+                    hoverinfo="text",
+                )
+            )
+    bad = [p for p in shown if p.verdict == "fail"]
+    if bad:
+        figure.add_trace(
+            go.Scatter(
+                x=[p.published for p in bad],
+                y=[height(p) for p in bad],
+                name="claim fails",
+                mode="markers+text" if len(bad) <= _LABELS else "markers",
+                text=[f"{p.claim} {p.part}".strip() for p in bad],
+                # Towards the middle, where the label has room.
+                textposition=["middle right" if _middle(p.published, low, high, log) < 0.5 else "middle left" for p in bad],
+                textfont={"size": 11, "color": "#b03a00"},
+                marker={"symbol": "circle-open", "size": 20, "color": "#b03a00", "line": {"width": 2}},
+                hoverinfo="skip",
+            )
+        )
+    layout(figure, plan.title)
+    units = "; ".join(dict.fromkeys(p.unit for p in shown))
+    span = [log10(low), log10(high)] if log else [low, high]
+    ticks = _ticks(low, high) if log else {}
+    figure.update_xaxes(**_AXIS, **ticks, type=plan.scale, title={"text": f"published, {units}"}, range=span)
+    if off:
+        figure.update_yaxes(**_AXIS, title={"text": "simulated against published, %"})
+    else:
+        # The same span both ways, so that the line of equality is a diagonal.
+        figure.update_yaxes(**_AXIS, **ticks, type=plan.scale, title={"text": f"simulated, {units}"}, range=span)
+    return figure
 
 
 def _told(p: Pair) -> str:

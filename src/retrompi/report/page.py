@@ -14,7 +14,7 @@ from retrompi.report.cards import Card
 from retrompi.report.exhibits import missing_curves
 from retrompi.report.figures import name_of
 from retrompi.report.html import CONFIG, SIGN, USES, bounds, cell, document, number, ranges, table
-from retrompi.report.tables import table_html
+from retrompi.report.tables import is_narrow, table_html
 from retrompi.units import format_bytes
 from retrompi.validate.exhibits import CurveFigure
 from retrompi.validate.metrics import READINGS
@@ -229,7 +229,8 @@ def _exhibits(study: Study, figures: Mapping[str, go.Figure]) -> str:
         name = f"{plan.name}-scatter"
         shown = table_html(study, plan)
         if name in figures:
-            shown = f'<div class="beside"><div>{shown}</div>{_figure(figures[name], name)}</div>'
+            layout = "beside" if is_narrow(study, plan) else "above"
+            shown = f'<div class="{layout}"><div>{shown}</div>{_figure(figures[name], name)}</div>'
         caption = f"<p>{escape(plan.caption)}</p>" if plan.caption else ""
         out.append(f'<section class="exhibit" id="table-{escape(plan.name)}"><h3>{escape(plan.title)}</h3>{caption}{shown}</section>')
     return "".join(out)

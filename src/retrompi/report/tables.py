@@ -13,7 +13,7 @@ from retrompi.units import format_bytes, format_rate, format_time
 from retrompi.validate.exhibits import ClaimTable, FactTable, ScatterFigure, TablePlan
 from retrompi.validate.study import Study
 
-__all__ = ["fact_cell", "flat_table", "scatter_of", "scatter_pairs", "table_html"]
+__all__ = ["fact_cell", "flat_table", "is_narrow", "scatter_of", "scatter_pairs", "table_html"]
 
 _MISSING = '<p class="defect">Nothing was simulated for this table.</p>'
 _SHORT = {"calibrate": "fit", "validate": "held out", "exclude": "excluded", "context": "context"}
@@ -31,7 +31,16 @@ def scatter_of(study: Study, plan: TablePlan) -> ScatterFigure | None:
     if not isinstance(plan, ClaimTable) or not plan.scatter:
         return None
     claims = tuple(c.claim.id for c in grid(study, plan).cells.values()) if plan.cells else plan.claims
-    return ScatterFigure(f"{plan.name}-scatter", "Published against simulated", claims, plan.groups)
+    title = "Published against simulated" if plan.scatter == "numbers" else "Simulated: off the published number"
+    return ScatterFigure(f"{plan.name}-scatter", title, claims, plan.groups, show=plan.scatter)
+
+
+_NARROW = 5
+
+
+def is_narrow(study: Study, plan: TablePlan) -> bool:
+    """Whether a figure finds room beside the table."""
+    return isinstance(plan, ClaimTable) and bool(plan.cells) and len(grid(study, plan).columns) <= _NARROW
 
 
 def table_html(study: Study, plan: TablePlan) -> str:
