@@ -12,6 +12,8 @@ from retrompi.cli.options import (
     platform_option,
     progress,
     seed_option,
+    store_option,
+    open_for,
 )
 from retrompi.cli.output import Column, as_text, emit, print_table
 
@@ -38,11 +40,25 @@ RESIDUALS = (
 @seed_option
 @click.option("--evaluations", type=click.IntRange(1), help="About how many candidates to try (default: the optimiser's).")
 @click.option("--dry-run", is_flag=True, help="Print the fit without writing fit.toml.")
+@click.option("--nas", is_flag=True, help="Fit the NAS programs (computation, gain) of the study on this runtime's systems instead.")
+@click.option("--replication", is_flag=True, help="Fit the disks of the replication study instead.")
 @json_option
 @csv_option
+@store_option
 @debug_option
+@click.pass_context
 def command(
-    model: str, platform: str, seed: int, evaluations: int | None, dry_run: bool, as_json: bool, as_csv: bool
+    ctx: click.Context,
+    model: str,
+    platform: str,
+    seed: int,
+    evaluations: int | None,
+    dry_run: bool,
+    nas: bool,
+    replication: bool,
+    as_json: bool,
+    as_csv: bool,
+    store: str | None,
 ) -> None:
     """Fit a model's free parameters to the claims marked for calibration.
 
@@ -52,6 +68,9 @@ def command(
     from retrompi import calibrate, registry
 
     cls = registry.model(model)
+    if nas or replication:
+        _study(ctx, nas, store, as_json, as_csv)
+        return
     registry.platform(platform)
     with progress(f"fit {cls.name}") as report:
         fit = calibrate.fit(model, platform, seed=seed, evaluations=evaluations, progress=report)
@@ -66,3 +85,39 @@ def command(
     written = fit.write()
     if not (as_json or as_csv):
         click.echo(f"\nwritten: {written}")
+
+
+NAS = (
+    Column("program", "program"),
+    Column("system", "system"),
+    Column("compute_s", "computation, s", as_text, right=True),
+    Column("gain", "gain", as_text, right=True),
+    Column("memory_share", "memory share", as_text, right=True),
+    Column("error_1", "off T(1)", as_text, right=True),
+    Column("error_4", "off T(4)", as_text, right=True),
+    Column("claims", "claims"),
+)
+DISK = (
+    Column("disk", "disk, B/s", as_text, right=True),
+    Column("low", "low", as_text, right=True),
+    Column("high", "high", as_text, right=True),
+    Column("time_s", "time, s", as_text, right=True),
+    Column("published_s", "published, s", as_text, right=True),
+    Column("claims", "claims"),
+)
+
+
+def _study(ctx: click.Context, nas: bool, store: str | None, as_json: bool, as_csv: bool) -> None:
+    """The fits that belong to a study, on the study's own platform: T(1) and T(4) of the NAS programs, or the disks."""
+    from retrompi.validate import nas as programs
+    from retrompi.validate import replication as disks
+    from retrompi.validate.study import setup
+
+    plan = setup(programs.PAPER)
+    kept = open_for(ctx, store)
+    if nas:
+        with progress("fit NAS") as report:
+            rows = programs.calibrate(kept, plan.options("nas")["systems"], plan.platform, report)
+    else:
+        rows = [disks.calibrate(kept, plan.platform)]
+    emit(rows, NAS if nas else DISK, as_json=as_json, as_csv=as_csv)

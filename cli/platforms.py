@@ -69,7 +69,7 @@ def show_platform(platform: str, as_json: bool, as_csv: bool) -> None:
     if not (as_json or as_csv):
         click.echo(f"{p.name}: {p.title}\n{p.summary}\n{p.years}, in {p.path}")
         for host in p.hosts:
-            click.echo(f"host {host.name}: {host.os}")
+            click.echo(f"host {host.name}: {host.os}, {host.byte_order} endian")
         click.echo(f"link: {p.link.kind}\n")
         rows = [{**row, "range": range_of(row)} for row in rows]
     emit(rows, CARD, as_json=as_json, as_csv=as_csv, keys=CARD_KEYS)

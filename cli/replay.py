@@ -56,6 +56,13 @@ COLUMNS = (
 @click.option("--memory-share", type=click.FloatRange(0, 1), default=0.0, help="Share of the computation spent on the memory bus.")
 @click.option("--limit", metavar="TIME", help="End the job after so much simulated time, e.g. 10s (outcome timeout).")
 @click.option("--startup", is_flag=True, help="Start the job first as the runtime did; that may fail.")
+@click.option(
+    "--kill",
+    "kills",
+    multiple=True,
+    metavar="PROCESS@TIME",
+    help="End a process at a simulated time, e.g. 'proxy on server@0.5s', 'daemon on n1@1s', 'rank 3@2s'.",
+)
 @set_option
 @seed_option
 @fresh_option
@@ -78,6 +85,7 @@ def command(
     memory_share: float,
     limit: str | None,
     startup: bool,
+    kills: tuple[str, ...],
     sets: tuple[str, ...],
     seed: int,
     fresh: bool,
@@ -111,6 +119,7 @@ def command(
         seed=seed,
         limit_s=None if limit is None else parse(limit, "s"),
         with_startup=startup,
+        kills=kills,
         program=program,
         fresh=fresh,
     )
@@ -125,7 +134,7 @@ def command(
             click.echo(_timed(run["facts"].get("section"))) if section else None
         emit(found.rows, COLUMNS, as_json=as_json, as_csv=as_csv, empty="no rank ran")
     if run["outcome"] != "completed":
-        for line in _why(run):
+        for line in why(run):
             click.echo(line, err=True)
         ctx.exit(1)
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
@@ -145,7 +154,7 @@ def _timed(section: dict[str, Any] | None) -> str:
     return f"section {section['section']}: {took} ({begin} to {end})"
 
 
-def _why(run: dict[str, Any]) -> list[str]:
+def why(run: dict[str, Any]) -> list[str]:
     """One line for the outcome and one for every rank that waits."""
     lines = [f"outcome {run['outcome']}: {run['detail'] or 'no detail'}"]
     for wait in run["facts"].get("waits", []):

@@ -23,7 +23,7 @@ LIST = (
     Column("overrides", "overrides"),
     Column("reproduces", "reproduces"),
 )
-KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "expect", "seed")
+KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "kills", "outcome", "expect", "seed")
 
 
 @click.group()
@@ -84,10 +84,11 @@ def run_scenario(
         click.echo(f"{s.name}: {s.title}")
         if s.expect:
             click.echo(f"expected: {s.expect}")
-    columns = pingpong.COLUMNS if s.trace is None else replay.COLUMNS
-    emit(found.rows, columns, as_json=as_json, as_csv=as_csv)
+    columns = pingpong.COLUMNS if found.rows and "size_B" in found.rows[0] else replay.COLUMNS
+    emit(found.rows, columns, as_json=as_json, as_csv=as_csv, empty="no rank ran")
     run = store_.run(found.run_id)
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
     if run["outcome"] != "completed":
-        click.echo(f"outcome {run['outcome']}: {run['detail']}", err=True)
+        for line in replay.why(run):
+            click.echo(line, err=True)
         ctx.exit(1)

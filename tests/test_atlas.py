@@ -346,6 +346,8 @@ def test_a_figure_of_facts_has_a_series_for_each_column_and_key() -> None:
     assert [c.legend for c in both] == ["myrinet, chain", "myrinet, tree", "ethernet, chain", "ethernet, tree"]
     assert len(numbers.fact_figure(both, plan).data) == 4
     assert [(c.x, c.y) for c in exhibits.fact_series({"scale": {"1": 1.0, "16": 0.5}}, plan)] == [((1, 16), (1.0, 0.5))]
+    by_key = exhibits.fact_series({"scale": {"100": rows[0], "1000": rows[1]}}, plan)
+    assert [(c.x, c.y) for c in by_key] == [((10, 100), (1.0, 1.2)), ((100,), (1.1,))]  # the row's own number comes first
     assert exhibits.fact_series({}, plan) == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from engine_runs import MODES, completed, job
+from engine_runs import MODES, completed, job, run
 
 from retrompi import registry, simulate
 
@@ -20,6 +20,10 @@ def test_every_model_and_rival_carries_messages(name: str) -> None:
     )
     for mode in MODES:
         for platform in PLATFORMS:
+            room = registry.platform(platform)
+            if registry.model(name)().joins(room, simulate.place(room, mode, 2)):
+                assert run(trace, name, mode, platform=platform).outcome == "failed-start"
+                continue
             assert completed(trace, name, mode, platform=platform).time_ps > 0
 
 

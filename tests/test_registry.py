@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from itertools import product
@@ -54,14 +55,16 @@ def test_every_number_a_fit_may_move_has_a_range(model: type[RuntimeModel]) -> N
 def test_compile_gives_plain_rows_and_reads_every_parameter(model: type[RuntimeModel]) -> None:
     # A variant need not read what it inherits: overriding that is then an error (`check_read`).
     unread = {k for k, v in model.params().items() if ":" not in model.name or vars(model).get(k) is v}
+    # What only one choice of a parameter needs is read when that choice is made.
+    choices = [{k: c} for k, v in model.params().items() for c in v.choices or () if c != v.default]
     for platform in registry.platforms():
-        for placement in PLACEMENTS:
+        for placement, sets in itertools.product(PLACEMENTS, [{}, *choices]):
             if max(placement) >= len(registry.platform(platform).hosts):
                 continue
-            values, room = resolve(model, platform)
+            values, room = resolve(model, platform, sets)
             rows = model().compile(values, room, placement)
             json.dumps(rows)  # plain: it crosses a process boundary
-            again, _ = resolve(model, platform)
+            again, _ = resolve(model, platform, sets)
             assert model().compile(again, room, placement) == rows
             unread &= set(values.unread())
             # Some are read only when a word says so: the kind of a lock matters with threads.

@@ -97,7 +97,8 @@ FACTS: dict[str, Any] = {
     "processes": 2,
     "parameters": {"wmpi": {"packet": 131072.0}},
     "pool": {"wmpi": {"needed_B": 12e6}},
-    "killed": {"winmpich": {"outcome": "deadlock"}},
+    "suite": {"wmpi": {"default": {"shared": {"failed": 3}}, "raised_15": {"shared": {"failed": 0}}}},
+    "killed": {"winmpich": {"outcome": "deadlock", "messages_to_owner": 0}},
     "startup": {
         "winmpich": {"failure_rate": 0.334, "windows": 4},
         "hpvm": {"daemons": 3, "manual_steps_per_job": 5},
@@ -108,7 +109,8 @@ WRONG: dict[str, Any] = {
     "processes": 2,
     "parameters": {"wmpi": {"packet": 65536.0}},
     "pool": {"wmpi": {"needed_B": 1e6}},
-    "killed": {"winmpich": {"outcome": "aborted"}},
+    "suite": {"wmpi": {"default": {"shared": {"failed": 0}}, "raised_15": {"shared": {"failed": 0}}}},
+    "killed": {"winmpich": {"outcome": "aborted", "messages_to_owner": 1}},
     "startup": {"winmpich": {"failure_rate": 0.0, "windows": 2}, "hpvm": {"daemons": 1, "manual_steps_per_job": 0}},
 }
 

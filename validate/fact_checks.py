@@ -88,11 +88,41 @@ def _faster(claim: Claim, check: Check, data: Data) -> Finding:
     return Finding(ratio > least, float(f"{ratio:.4g}"), f"median time ratio of {names}", least, None, "ratio")
 
 
+def _failures(claim: Claim, check: Check, data: Data) -> Finding:
+    """Programs that fail, ``path``, of ``programs`` (MODEL stands for each of ``models``), against a published count of 87 or so.
+
+    A count of those passed is turned into one of those that failed; ``scaled``: into as many of the programs there are.
+    """
+    total = re.search(r"(\d+) of (\d+)", claim.value)
+    if total is None or claim.low is None or claim.high is None:
+        raise ValueError(f"{claim.id}: no 'n of N' in '{claim.value}'")
+    low, high = claim.low, claim.high
+    if claim.observable != "tests failed":
+        low, high = int(total[2]) - high, int(total[2]) - low
+    told, values = [], {}
+    for model in check["models"]:
+        values[model] = float(data.fact(check["path"].replace("MODEL", model)))
+        programs = int(data.fact(check["programs"].replace("MODEL", model)))
+        told.append(f"{model}: {values[model]:g} of {programs} recorded programs fail")
+        if check.get("scaled"):
+            low, high = low * programs / int(total[2]), high * programs / int(total[2])
+    worst = max(values, key=lambda m: abs(values[m] - (low + high) / 2))
+    return Finding(all(low <= v <= high for v in values.values()), values[worst], "; ".join(told), low, high, "programs that fail")
+
+
+def _nought(claim: Claim, check: Check, data: Data) -> Finding:
+    """A counted fact is nought."""
+    value = float(data.fact(check["path"]))
+    return Finding(value == 0, value, check["path"], 0.0, 0.0, str(check.get("unit", "")))
+
+
 FACT_EVALUATORS: Mapping[str, Callable[[Claim, Check, Data], Finding]] = {
     "near": _near,
     "digits": _digits,
     "extremes": _extremes,
     "compare": _compare,
     "faster": _faster,
+    "failures": _failures,
+    "nought": _nought,
 }
 """Kind of check -> its evaluator."""

@@ -22,7 +22,8 @@ class Hpvm(RuntimeModel):
 
     packet = Param("2 KiB", "B", "payload of an FM packet", source="assumed: FM 2.x packets over WinSock", low="256 B", high="4 KiB")
     header = Param("24 B", "B", "FM packet header", source="assumed: FM 2.x header", low="16 B", high="40 B")
-    window = Param("64 KiB", "B", "payload that a sender may have outstanding: FM's credits, sized to TCP's largest window", source="doc:E-NT-07", low="48 KiB", high="64 KiB")
+    window = Param("64 KiB", "B", "region for packets of a receiver, for which FM gives its senders credits; sized to TCP's largest window", source="doc:E-NT-07", low="48 KiB", high="64 KiB")
+    sends_extract = Param("yes", "choice", "whether a send that waits for credits takes in packets meanwhile", source="assumed: MPI demands that two ranks may send to each other", choices=("no", "yes"))
     rcvbuf = Param("65535 B", "B", "socket receive buffer", source="doc:E-NT-07")
     receive = Param("spin", "choice", "how a receive waits", source="assumed: FM_extract polls without yielding", choices=("spin", "spin_yield", "block"))
     polls = Param(50, "count", "polls before a yielding receive gives the processor away", source="code:E-P4-07")
@@ -35,19 +36,28 @@ class Hpvm(RuntimeModel):
     buffer = Param("2 MiB", "B", "fixed buffer for unexpected messages; it cannot be enlarged by the user", source="paper:BF-FUN-09", low="256 KiB", high="8 MiB")
     nagle = Param(0, "count", "1: Nagle's algorithm on", source="code:E-P4-11")
 
-    def hop(self, p: Values, message_cpu: float) -> dict[str, Any]:
-        """TCP from rank to rank, on one machine and between two."""
+    def hop(self, p: Values, message_cpu: float, senders: int = 1) -> dict[str, Any]:
+        """TCP from rank to rank, on one machine and between two; a receiver's fixed region is divided among its ``senders``."""
         return rows.stream(
             ("rank", "rank"), packet=p.packet, header=p.header, call=p.socket_call, send_cpu=p.packet_cost, recv_cpu=p.packet_cost, message_cpu=message_cpu,
-            rcvbuf=p.rcvbuf, connect=p.connect, credits=max(1, math.ceil(p.window / p.packet)), nagle=p.nagle,
+            rcvbuf=p.rcvbuf, connect=p.connect, credits=max(1, math.ceil(p.window / p.packet / senders)), nagle=p.nagle, progress=int(p.sends_extract == "yes"),
         )  # fmt: skip
 
     def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
+        senders = max(1, len(placement) - 1)
         return rows.compiled(
-            platform, placement, same=[self.hop(p, 0.0)], remote=[self.hop(p, p.network_calls)], protocol_same=[rows.eager()], protocol_remote=[rows.eager()],
+            platform, placement, same=[self.hop(p, 0.0, senders)], remote=[self.hop(p, p.network_calls, senders)], protocol_same=[rows.eager()], protocol_remote=[rows.eager()],
             send_cpu=p.library, recv_cpu=p.library, test_cpu=p.poll_cost,
             recv_wait=rows.wait(p.receive, polls=p.polls, poll_cost=p.poll_cost), send_wait=rows.BLOCK, unexpected_limit=p.buffer,
         )  # fmt: skip
+
+    def joins(self, platform: Platform, placement: list[int]) -> str:
+        """FM sends data as they lie in memory, so all machines must have one byte order [BF-FUN-15]."""
+        odd = next((h for h in (platform.hosts[i] for i in placement) if h.byte_order != platform.hosts[placement[0]].byte_order), None)
+        if odd is None:
+            return ""
+        first = platform.hosts[placement[0]]
+        return f"{odd.name} is {odd.byte_order} endian and {first.name} {first.byte_order} endian; FM converts no data"
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
         """A Context Manager on every machine and one Global Resource Manager, all restarted by hand for each job [BF-FUN-16]."""
@@ -58,6 +68,17 @@ class Hpvm(RuntimeModel):
             steps.append(StartStep(f"Context Manager on {name}", manual=1, windows=1, daemons=1))
             steps.append(StartStep(f"program on {name}", manual=1, windows=1))
         return steps, ""
+
+
+class BlindSend(Hpvm):
+    name = "hpvm:blind-send"
+    title = "HPVM whose sends take in nothing while they wait for credits"
+    version = "1.0"
+    years = "1997-1998"
+    summary = "rival: exchanges beyond a sender's share of the region hang"
+    variant_note = "Rival: programs hang since a send without credits does not extract; only FM_extract in a receive does."
+
+    sends_extract = Param("no", "choice", "whether a send that waits for credits takes in packets meanwhile", source="assumed: rival; FM leaves it to the program when communication is processed", choices=("no", "yes"))
 
 
 class DelayedAck(Hpvm):
@@ -72,6 +93,6 @@ class DelayedAck(Hpvm):
     nagle = Param(1, "count", "1: Nagle's algorithm on", source="assumed: rival hypothesis of mechanisms.md")
     pieces = Param(2, "count", "socket writes for a message: header and data", source="assumed: FM 2.x gathers pieces")
 
-    def hop(self, p: Values, message_cpu: float) -> dict[str, Any]:
+    def hop(self, p: Values, message_cpu: float, senders: int = 1) -> dict[str, Any]:
         # The header goes out alone and is acknowledged late; the data wait for that acknowledgement.
-        return super().hop(p, message_cpu) | {"header_write": 1 if p.pieces > 1 else 0}
+        return super().hop(p, message_cpu, senders) | {"header_write": 1 if p.pieces > 1 else 0}

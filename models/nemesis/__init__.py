@@ -67,7 +67,9 @@ class Nemesis(RuntimeModel):
 
     def lock(self, p: Values) -> float:
         """What the global lock costs a call (s)."""
-        return float(p[p.lock_kind]) if p.thread_level == "multiple" else 0.0
+        if p.thread_level == "single":
+            return 0.0
+        return float({"pthread": p.pthread, "critical_section": p.critical_section, "mutex": p.mutex}[p.lock_kind])
 
     def polling(self, p: Values, network: float, every: float = 1) -> rows.Row:
         """Waiting is polling; ``network`` (s) is spent on the network in each poll, or in one of ``every`` polls."""

@@ -29,6 +29,8 @@ class WinMpich(RuntimeModel):
     proxy_packet = Param("1024 B", "B", "packet between a rank and its proxy, headers included", source="code:E-P4-02", low="512 B", high="16 KiB")
     proxy_slots = Param(1, "count", "packets of the region between a rank and its proxy", source="assumed: one message slot per process", low=1, high=4)
     proxy_timeout = Param("3 ms", "s", "time-out of the proxy's select()", source="fit:fit.toml", low="1 ms", high="20 ms")
+    proxy_drains = Param("no", "choice", "whether a proxy that waits for room takes in packets meanwhile", source="assumed: one thread that routes packet after packet", choices=("no", "yes"))
+    send_drains = Param("yes", "choice", "whether a rank that waits for room takes in packets meanwhile", source="assumed: as MPICH's shared-memory device does", choices=("no", "yes"))
     proxy_cost = Param("100 us", "s", "routing a packet by its destination field", source="assumed: a few system calls", low="20 us", high="400 us")
     proxy_wait = Param("poll", "choice", "how the proxy waits for shared memory", source="assumed: polls when its select() times out", choices=("poll", "event"))
     socket_call = Param("200 us", "s", "library and WinSock work of one socket call", source="assumed: range of the other NT runtimes", low="50 us", high="675 us")
@@ -43,16 +45,17 @@ class WinMpich(RuntimeModel):
             between, packet=p.packet if ranks else p.proxy_packet - p.header, header=p.header,
             slots=p.slots if ranks else p.proxy_slots, copies_in=p.copies / 2, copies_out=p.copies / 2,
             ws_message=p.live, ws_packet=p.slots if ranks else p.proxy_slots, event=p.event, by_event=by_event,
+            progress=int((p.send_drains if between[0] == "rank" else p.proxy_drains) == "yes"),
         )  # fmt: skip
 
     def network(self, p: Values) -> list[dict[str, Any]]:
         """The hops between machines, with or without the proxies."""
         tcp = {"packet": p.proxy_packet - p.header, "header": p.header, "call": p.socket_call}
         if p.proxy == "no":
-            return [rows.stream(("rank", "rank"), **tcp)]
+            return [rows.stream(("rank", "rank"), progress=int(p.send_drains == "yes"), **tcp)]
         return [
             self.shared(p, ("rank", "proxy@src"), p.proxy_wait == "event"),
-            rows.stream(("proxy@src", "proxy@dst"), **tcp),
+            rows.stream(("proxy@src", "proxy@dst"), progress=int(p.proxy_drains == "yes"), **tcp),
             self.shared(p, ("proxy@dst", "rank"), True),
         ]
 
@@ -65,15 +68,20 @@ class WinMpich(RuntimeModel):
             idle={"proxy": idle}, forward_cost={"proxy": p.proxy_cost},
         )  # fmt: skip
 
+    def joins(self, platform: Platform, placement: list[int]) -> str:
+        """Events, shared regions and proxies are Win32's [BF-FUN-15]."""
+        odd = next((h for h in (platform.hosts[i] for i in placement) if h.family != "win32"), None)
+        return "" if odd is None else f"{odd.name} runs {odd.os}; WinMPICH exists for Win32 only"
+
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
-        """MPIrun asks the MPIserve of each machine for the ranks; a proxy per machine makes the region that they attach to.
+        """MPIrun asks the MPIserve of each machine for the ranks; between machines a proxy on each makes the region that they attach to.
 
         Nobody waits for anybody: a rank that attaches before its proxy has made the region ends the start [BF-FUN-12].
         """
         machines = sorted(set(placement))
         steps = [StartStep("MPIrun", manual=1, note="on one machine")]
         reason = ""
-        for m in machines:
+        for m in machines if len(machines) > 1 else []:
             name = platform.hosts[m].name
             ready = p.region_jitter * draw.random()
             attach = p.region_gap + p.region_jitter * draw.random()
@@ -82,6 +90,17 @@ class WinMpich(RuntimeModel):
                 reason = f"a rank on {name} attached {ready - attach:.3f} s before the proxy had made its shared region"
         steps += [StartStep(f"rank {r}", windows=1, note=f"on {platform.hosts[h].name}") for r, h in enumerate(placement)]
         return steps, reason
+
+
+class DeafSend(WinMpich):
+    name = "winmpich:deaf-send"
+    title = "WinMPICH whose sends take in nothing while they wait for room"
+    version = "0.92 beta"
+    years = "1996-1998"
+    summary = "rival: a rank and its proxy wait for each other when both have packets for the other"
+    variant_note = "Rival: progress goes one way, so that ranks that send while packets for them arrive hang between machines."
+
+    send_drains = Param("no", "choice", "whether a rank that waits for room takes in packets meanwhile", source="assumed: rival hypothesis of mechanisms.md", choices=("no", "yes"))
 
 
 class TickFreeProxy(WinMpich):

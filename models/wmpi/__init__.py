@@ -30,6 +30,7 @@ class Wmpi(RuntimeModel):
     answer_wait = Param("spin", "choice", "how a sender waits for that answer", source="code:E-P4-07", choices=("spin", "spin_yield", "block"))
     receive_wait = Param("block", "choice", "how a receive waits", source="assumed: a kernel event, which the 175 us on one processor demand", choices=("spin", "spin_yield", "block"))
     polls = Param(50, "count", "polls before a yielding process gives the processor away", source="code:E-P4-07")
+    exhausted = Param("abort", "choice", "what a message finds when the pool has no room; one whose receiver has agreed to take it always waits", source="code:E-P4-04 (the same allocator: without a buffer alloc_p4_msg ends the job)", choices=("abort", "wait"))
     pool_wait = Param("block", "choice", "how a sender waits for a free buffer", source="assumed: as a receive waits", choices=("spin", "spin_yield", "block"))
     poll_cost = Param("2 us", "s", "one look at the queue and the pool's lock", source="assumed: a lock and a few memory accesses", low="0.5 us", high="20 us")
     socket_call = Param("90 us", "s", "library and WinSock work of one socket call", source="assumed: 0.2 ms at 75 MHz, the low end of mechanisms.md", low="90 us", high="675 us")
@@ -44,6 +45,9 @@ class Wmpi(RuntimeModel):
     duplicate = Param(0, "probability", "datagrams delivered twice", source="assumed: a dedicated cable doubles none", low=0, high=1)
     reorder = Param(0, "probability", "datagrams delayed past their successors", source="assumed: one path, one order", low=0, high=1)
     reorder_delay = Param("20 ms", "s", "delay of a datagram that is overtaken", source="assumed: a few datagrams long", low="1 ms", high="1 s")
+    xdr_buffer = Param("4 KiB", "B", "buffer through which data go between machines of different byte order", source="code:E-P4-06")
+    xdr_call = Param("20 us", "s", "setting up XDR for one such buffer", source="assumed: a few calls for each buffer", low="5 us", high="100 us")
+    xdr_byte = Param("60 ns/B", "s/B", "converting a byte, at either end", source="assumed: a call for each 4 B word, nine cycles a byte", low="20 ns/B", high="200 ns/B")
     unexpected = Param("0 B", "B", "library memory for unexpected messages; 0: the machine's", source="assumed: p4 allocates as it needs")
 
     def waits(self, p: Values, kind: str) -> dict[str, Any]:
@@ -55,7 +59,7 @@ class Wmpi(RuntimeModel):
         return [
             rows.pool(
                 ("rank", "rank"), packet=p.packet, header=p.header, pool=p.pool, prefix=p.prefix, copies_in=p.copies / 2, copies_out=p.copies / 2,
-                event=p.event, hold_unexpected=1, ws_packet=0, ws_fixed=p.copy_set, space_wait=self.waits(p, p.pool_wait),
+                exhausted_aborts=int(p.exhausted == "abort"), event=p.event, hold_unexpected=1, ws_packet=0, ws_fixed=p.copy_set, space_wait=self.waits(p, p.pool_wait),
             )
         ]  # fmt: skip
 
@@ -82,6 +86,7 @@ class Wmpi(RuntimeModel):
             send_cpu=p.library, recv_cpu=p.library, test_cpu=p.poll_cost,
             recv_wait=self.waits(p, p.receive_wait), send_wait=self.waits(p, p.answer_wait),
             idle={"daemon": rows.BLOCK}, forward_cost={"daemon": p.daemon}, unexpected_limit=p.unexpected,
+            convert=(p.xdr_byte, p.xdr_buffer, p.xdr_call),
         )  # fmt: skip
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
@@ -103,6 +108,7 @@ class AbsorbedCopies(Wmpi):
     variant_note = "Rival: no handshake but an exhausted pool, and the rest of a quantum outlives a wait, so that a burnt quantum swallows the copies."
 
     largest_class = Param("1 GiB", "B", "size above which a message asks the receiver first: none", source="assumed: rival hypothesis of mechanisms.md")
+    exhausted = Param("wait", "choice", "what a message finds when the pool has no room", source="assumed: rival hypothesis of mechanisms.md", choices=("abort", "wait"))
     receive_wait = Param("spin_yield", "choice", "how a receive waits", source="code:E-P4-07", choices=("spin", "spin_yield", "block"))
     poll_cost = Param("0.5 us", "s", "one look at the queue", source="assumed: a lock and a few memory accesses", low="0.1 us", high="20 us")
 

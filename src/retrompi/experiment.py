@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,18 @@ def _with_options(trace_hash: str, **options: Any) -> str:
     return sha256_json({"trace": trace_hash, **given}) if given else trace_hash
 
 
+def _prepare(
+    store: Store, model: str, platform: str, mode: Any, ranks: int, sets: Sets, seed: int, fidelity: str, fresh: bool
+) -> None:
+    """Below ``mechanism``: the samples of the mechanism out of the store, or into it."""
+    if fidelity != "mechanism":
+        from retrompi.fidelity import prepare
+        from retrompi.sampling import NotSampled
+
+        with suppress(NotSampled):  # how the mechanism ended is then the end of the run as well
+            prepare(store, model, platform, mode, ranks, _listed(sets), seed, fresh=fresh)
+
+
 def facts_of(
     store: Store, spec: RunSpec, work: Callable[[], Mapping[str, Any]], *, fresh: bool = False
 ) -> tuple[int, dict[str, Any], bool]:
@@ -63,6 +76,7 @@ def pingpong_spec(
     sets: Sets = (),
     seed: int = 1,
     reps: int | None = None,
+    fidelity: str = "mechanism",
     scenario: Scenario | None = None,
 ) -> RunSpec:
     """The specification of a PingPong. The generator's arguments stand for its trace: its code is hashed anyway."""
@@ -74,6 +88,7 @@ def pingpong_spec(
         mode=mode,
         sets=sets,
         seed=seed,
+        fidelity=fidelity,
         trace="pingpong",
         trace_hash=sha256_json(made),
         scenario=scenario.name if scenario else "",
@@ -92,6 +107,7 @@ def pingpong(
     seed: int = 1,
     reps: int | None = None,
     fresh: bool = False,
+    fidelity: str = "mechanism",
     scenario: Scenario | None = None,
 ) -> Found:
     """A PingPong curve: rows size_B, time_us (one way), bandwidth_MBps (10^6 B/s), repetitions.
@@ -105,7 +121,7 @@ def pingpong(
 
         sizes = DEFAULT_SIZES
     where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
-    spec = pingpong_spec(model, platform, where, sizes, sets=sets, seed=seed, reps=reps, scenario=scenario)
+    spec = pingpong_spec(model, platform, where, sizes, sets=sets, seed=seed, reps=reps, fidelity=fidelity, scenario=scenario)
     known = None if fresh else store.find_run(spec.identity)
     from retrompi import simulate
 
@@ -115,7 +131,8 @@ def pingpong(
         return Found(known, store.points(known), True)
     from retrompi.traces import generate
 
-    result = simulate.run(model, platform, generate.pingpong(sizes, reps), mode=where, sets=_listed(sets), seed=seed)
+    _prepare(store, model, platform, where, 2, sets, seed, fidelity, fresh)
+    result = simulate.run(model, platform, generate.pingpong(sizes, reps), mode=where, sets=_listed(sets), seed=seed, fidelity=fidelity)
     rows = simulate.rows_from_marks(result)
     # The marks are the points in another form. A benchmark that did not complete is stored as well: its end is data.
     run_id = store.add_run(spec, {**asdict(result), "marks": []}, points=rows)
@@ -134,6 +151,7 @@ def benchmark(
     sets: Sets = (),
     seed: int = 1,
     fresh: bool = False,
+    fidelity: str = "mechanism",
     scenario: Scenario | None = None,
 ) -> Found:
     """A benchmark by its generator's name: rows as of `pingpong`, with the generator's rule for what a rate counts.
@@ -148,7 +166,7 @@ def benchmark(
     made.check(args)
     where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
     spec = run_spec(
-        "benchmark", model, platform, mode=where, sets=sets, seed=seed, trace=generator,
+        "benchmark", model, platform, mode=where, sets=sets, seed=seed, fidelity=fidelity, trace=generator,
         trace_hash=sha256_json({"generator": generator, "args": dict(args)}),
         scenario=scenario.name if scenario else "", scenario_hash=scenario.hash if scenario else "",
     )  # fmt: skip
@@ -157,7 +175,9 @@ def benchmark(
     if known is not None:
         simulate.require_completed(_ended(store.run(known)), what)
         return Found(known, store.points(known), True)
-    result = simulate.run(model, platform, made.make(**args), mode=where, sets=_listed(sets), seed=seed)
+    trace = made.make(**args)
+    _prepare(store, model, platform, where, trace.ranks, sets, seed, fidelity, fresh)
+    result = simulate.run(model, platform, trace, mode=where, sets=_listed(sets), seed=seed, fidelity=fidelity)
     rows = simulate.rows_from_marks(result, made.parts, made.counted, args)
     run_id = store.add_run(spec, {**asdict(result), "marks": []}, points=rows)
     simulate.require_completed(result, what)
@@ -178,20 +198,22 @@ def explain(
     *,
     sets: Sets = (),
     fresh: bool = False,
+    fidelity: str = "mechanism",
 ) -> Found:
     """Where the time of one message of ``size`` bytes goes: rows stage, process, seconds, ps that sum to the total."""
     where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
     made = {"generator": "explain", "size": size}
     spec = run_spec(
-        "explain", model, platform, mode=where, sets=sets, trace="one message", trace_hash=sha256_json(made)
+        "explain", model, platform, mode=where, sets=sets, fidelity=fidelity, trace="one message", trace_hash=sha256_json(made)
     )
     known = None if fresh else store.find_run(spec.identity)
     if known is not None:
         return Found(known, store.anatomy(known), True)
     from retrompi import simulate
 
+    _prepare(store, model, platform, where, 2, sets, 1, fidelity, fresh)
     began = time.perf_counter()
-    answer = simulate.explain(model, platform, where, size, _listed(sets))
+    answer = simulate.explain(model, platform, where, size, _listed(sets), fidelity=fidelity)
     facts = {"outcome": "completed", "wall_s": time.perf_counter() - began, "ranks": 2, "time_s": answer["total_s"]}
     run_id = store.add_run(spec, facts, anatomy=answer["stages"], size_B=size)
     return Found(run_id, store.anatomy(run_id), False)
@@ -210,13 +232,16 @@ def replay(
     limit_s: float | None = None,
     with_startup: bool = False,
     program: Program | None = None,
+    kills: Sequence[str] = (),
     fresh: bool = False,
+    fidelity: str = "mechanism",
     scenario: Scenario | None = None,
 ) -> Found:
     """Replay ``trace``; the rows are the per-rank ones, everything else is in the run's row and its ``facts``.
 
     ``program`` says what the trace does not; a section's times are in ``facts``. ``limit_s`` ends the job after so much
-    simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail.
+    simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail; ``kills``
+    ends processes as of `simulate.run`.
     """
     where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
     spec = run_spec(
@@ -226,8 +251,9 @@ def replay(
         mode=where,
         sets=sets,
         seed=seed,
+        fidelity=fidelity,
         trace=label,
-        trace_hash=_with_options(trace.sha256, limit_s=limit_s, startup=with_startup or None, **(program.row() if program else {})),
+        trace_hash=_with_options(trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None, **(program.row() if program else {})),
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
     )
@@ -239,6 +265,7 @@ def replay(
             return Found(known, store.ranks(known), True)
     from retrompi import simulate
 
+    _prepare(store, model, platform, where, trace.ranks, sets, seed, fidelity, fresh)
     result = simulate.run(
         model,
         platform,
@@ -246,8 +273,10 @@ def replay(
         mode=where,
         sets=_listed(sets),
         seed=seed,
+        fidelity=fidelity,
         timeout_s=limit_s,
         with_startup=with_startup,
+        kills=kills,
         program=program or simulate.NOTHING_MORE,
     )
     run_id = store.add_run(spec, result)
@@ -256,6 +285,23 @@ def replay(
 
 def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Found:
     """Run an experiment as its file says: a curve for a PingPong, the ranks' rows for a trace."""
+    if scenario.generator is not None and (scenario.kills or scenario.outcome != "completed"):
+        # A benchmark that is not to end well has no curve: what became of its ranks is the result.
+        from retrompi.traces import generate
+
+        return replay(
+            store,
+            generate.generator(scenario.generator).make(**scenario.args),
+            scenario.generator,
+            scenario.model,
+            scenario.platform,
+            scenario.mode,
+            sets=scenario.sets,
+            seed=scenario.seed,
+            kills=scenario.kills,
+            fresh=fresh,
+            scenario=scenario,
+        )
     if scenario.generator == "pingpong":
         return pingpong(
             store,
@@ -267,6 +313,7 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
             seed=scenario.seed,
             reps=scenario.args.get("reps"),
             fresh=fresh,
+            fidelity=scenario.fidelity,
             scenario=scenario,
         )
     if scenario.trace is None:
@@ -280,6 +327,7 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
             sets=scenario.sets,
             seed=scenario.seed,
             fresh=fresh,
+            fidelity=scenario.fidelity,
             scenario=scenario,
         )
     from retrompi import traces
@@ -291,9 +339,11 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
         scenario.model,
         scenario.platform,
         scenario.mode,
+        kills=scenario.kills,
         sets=scenario.sets,
         seed=scenario.seed,
         program=scenario.program,
         fresh=fresh,
+        fidelity=scenario.fidelity,
         scenario=scenario,
     )

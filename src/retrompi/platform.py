@@ -20,12 +20,14 @@ from typing import Any
 from retrompi import units
 from retrompi.errors import InputError, RetrompiError, UsageError, nearest
 
-__all__ = ["HOST_KEYS", "LINK_KEYS", "LINK_KINDS", "SOURCE_KINDS", "Host", "Link", "Placement", "Platform", "Quantity", "load"]
+__all__ = ["BYTE_ORDERS", "HOST_KEYS", "LINK_KEYS", "LINK_KINDS", "SOURCE_KINDS", "Host", "Link", "Placement", "Platform", "Quantity", "load"]
 
 SOURCE_KINDS = ("paper:", "doc:", "code:", "fit:", "assumed:")
 """How the source of any number begins; what follows says where exactly."""
 
 LINK_KINDS = ("cable", "hub", "switch", "torus")
+BYTE_ORDERS = ("little", "big")
+HOST_WORDS = ("os", "byte_order")
 
 
 def _q(unit: str, help: str) -> Any:
@@ -38,6 +40,7 @@ class Host:
 
     name: str
     os: str
+    byte_order: str
     cores: float = _q("count", "number of CPUs")
     speed: float = _q("count", "CPU speed relative to the NT Server of nt-pair")
     flops: float = _q("flop/s", "rate at which a trace's compute amounts run")
@@ -74,6 +77,11 @@ class Host:
     line_bus: float = _q("s", "a cache line from a core's cache across the bus")
     lines_in_flight: float = _q("count", "lines changed by another core that a copy fetches at a time")
     fsb_rate: float = _q("B/s", "rate of a package's front-side bus")
+
+    @property
+    def family(self) -> str:
+        """``win32`` or ``unix``, by the operating system's name."""
+        return "win32" if self.os.startswith("Windows") else "unix"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +162,7 @@ class Platform:
     def hash(self) -> str:
         """SHA-256 of every name and value: equal for two platforms that simulate alike, overrides included."""
         facts = {
-            "hosts": [[h.name, h.os] for h in self.hosts],
+            "hosts": [[h.name, h.os, h.byte_order] for h in self.hosts],
             "kind": self.link.kind,
             "shape": self.link.shape,
             "values": {path: q.value for path, q in self.quantities.items()},
@@ -371,8 +379,8 @@ class _Reader:
                 raise self.fail(f"unknown key '{key}'{nearest(key, [*keys, *plain], 40)}", key, host)
         return {k: self.quantity(k, given[k], unit, help, host) for k, (unit, help) in keys.items() if k in given}
 
-    def inherited(self, like: str, index: int, known: Mapping[str, tuple[str, dict[str, Quantity]]]) -> Any:
-        """``like = "server"`` (above in this file) or ``"nt-pair:server"`` -> (os, quantities) to start from."""
+    def inherited(self, like: str, index: int, known: Mapping[str, tuple[dict[str, str], dict[str, Quantity]]]) -> Any:
+        """``like = "server"`` (above in this file) or ``"nt-pair:server"`` -> (words, quantities) to start from."""
         file, colon, name = like.rpartition(":")
         if not colon:
             if name not in known:
@@ -390,31 +398,33 @@ class _Reader:
             source = platform.host(name)
         except UsageError as error:
             raise self.fail(f"like = '{like}': {error}", "like", index) from None
-        return source.os, {k: platform.quantities[f"{name}.{k}"] for k in HOST_KEYS}
+        return {k: getattr(source, k) for k in HOST_WORDS}, {k: platform.quantities[f"{name}.{k}"] for k in HOST_KEYS}
 
-    def host_tables(self) -> list[tuple[str, str, dict[str, Quantity]]]:
+    def host_tables(self) -> list[tuple[str, dict[str, str], dict[str, Quantity]]]:
         tables = self.data.get("host")
         if not isinstance(tables, list) or not tables:
             raise self.fail("a platform needs at least one [[host]]")
-        known: dict[str, tuple[str, dict[str, Quantity]]] = {}
+        known: dict[str, tuple[dict[str, str], dict[str, Quantity]]] = {}
         for index, given in enumerate(tables):
             name = self.string(given, "name", index)
             if name in known or name in ("host", "link") or "." in name:
                 problem = "is used twice" if name in known else "cannot be told from a keyword"
                 raise self.fail(f"the host name '{name}' {problem}", "name", index)
-            os_name, quantities = None, {}
+            words: dict[str, str] = {}
+            quantities: dict[str, Quantity] = {}
             if "like" in given:
-                os_name, quantities = self.inherited(self.string(given, "like", index), index, known)
-            if "os" in given or os_name is None:
-                os_name = self.string(given, "os", index)
-            quantities = {**quantities, **self.table(given, HOST_KEYS, ("name", "os", "like"), index)}
+                words, quantities = self.inherited(self.string(given, "like", index), index, known)
+            words = {k: self.string(given, k, index) if k in given or k not in words else words[k] for k in HOST_WORDS}
+            if words["byte_order"] not in BYTE_ORDERS:
+                raise self.fail(f"no byte order '{words['byte_order']}'{nearest(words['byte_order'], BYTE_ORDERS)}", "byte_order", index)
+            quantities = {**quantities, **self.table(given, HOST_KEYS, ("name", *HOST_WORDS, "like"), index)}
             missing = [k for k in HOST_KEYS if k not in quantities]
             if missing:
                 raise self.fail(f"host '{name}' lacks {', '.join(missing)}", "name", index)
-            known[name] = (os_name, {k: quantities[k] for k in HOST_KEYS})
-        return [(name, os_name, quantities) for name, (os_name, quantities) in known.items()]
+            known[name] = (words, {k: quantities[k] for k in HOST_KEYS})
+        return [(name, words, quantities) for name, (words, quantities) in known.items()]
 
-    def placements(self, tables: list[tuple[str, str, dict[str, Quantity]]]) -> dict[str, Placement]:
+    def placements(self, tables: list[tuple[str, dict[str, str], dict[str, Quantity]]]) -> dict[str, Placement]:
         """The tables ``[placement.NAME]``: ``hosts``, a name for every rank, and ``cores``, a core of it for each."""
         given = self.data.get("placement", {})
         names = [name for name, _, _ in tables]
@@ -466,7 +476,7 @@ class _Reader:
             title=self.string(self.data, "title"),
             years=self.string(self.data, "years"),
             summary=self.string(self.data, "summary"),
-            hosts=tuple(Host(name, os, **{k: q.value for k, q in qs.items()}) for name, os, qs in tables),
+            hosts=tuple(Host(name, **words, **{k: q.value for k, q in qs.items()}) for name, words, qs in tables),
             link=Link(kind, tuple(shape), **{k: q.value for k, q in link.items()}),
             quantities=quantities,
             path=self.path,

@@ -11,8 +11,8 @@ from typing import Any
 
 from retrompi.platform import Host, Platform
 
-__all__ = ["BLOCK", "bcast", "compiled", "datagram", "direct", "dma", "eager", "one_sided", "pool", "rendezvous", "ring", "stream",
-           "wait"]  # fmt: skip
+__all__ = ["BLOCK", "bcast", "compiled", "curve", "datagram", "direct", "dma", "eager", "one_sided", "pool", "rendezvous", "ring",
+           "stream", "wait"]  # fmt: skip
 
 Row = dict[str, Any]
 NO_LIMIT = 1e18
@@ -35,11 +35,13 @@ _HOP: Row = {
     "hold_unexpected": 0, "space_wait": BLOCK,
     "copies_in": 1.0, "copies_out": 1.0, "ws_message": 0.0, "ws_packet": 2.0, "ws_fixed": 0.0,
     "short_packet": 0.0, "short_until": 0.0, "slots_of_sender": 0, "one_message": 0, "cores": 0, "lines_in": 0, "lines_out": 0,
-    "io": "blocking", "first_read": 0.0, "slots": 0, "pool": 0.0, "prefix": 0.0, "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "header_write": 0,
+    "io": "blocking", "first_read": 0.0,
+    "slots": 0, "pool": 0.0, "prefix": 0.0, "exhausted_aborts": 0, "sndbuf": 0.0, "rcvbuf": 0.0, "nagle": 0, "header_write": 0,
     "credits": 0, "connect": 0.0, "call": 0.0,
     "window": 1, "retries": 0, "timeout": 0.0, "loss": 0.0, "duplicate": 0.0, "reorder": 0.0, "reorder_delay": 0.0,
     "lock": 0, "until_taken": 0, "pack": 0.0, "unpack": 0.0,
     "rate": 0.0, "cpu_driven": 0, "pio_limit": 0, "pio_rate": 1.0, "piece_min": 1, "piece": 1, "pieces": 1, "pin": 0.0, "pin_page": 0.0, "page": 4096,
+    "curve": None,
 }  # fmt: skip
 
 
@@ -92,6 +94,11 @@ def bcast(algorithm: str = "binomial", *, copies_root: float = 0.0, copies_leaf:
     return {"algorithm": algorithm, "copies_root": copies_root, "copies_leaf": copies_leaf}
 
 
+def curve(tables: Row, *, connect: float) -> Row:
+    """A sampled curve in place of a mechanism (`retrompi.fidelity`); ``connect`` is what the first message between two ranks adds (s)."""
+    return _hop("curve", ("rank", "rank"), NO_LIMIT, 0, {"curve": tables, "connect": connect})
+
+
 def eager(low: float = 0, high: float = NO_LIMIT) -> tuple[float, float, str]:
     """Messages of ``low`` <= bytes < ``high`` are sent at once."""
     return (low, high, "eager")
@@ -114,7 +121,7 @@ def _host(h: Host) -> Row:
         "window", "mss", "sndbuf", "delayed_ack", "nic_rate", "nic_latency", "bus_rate", "flops",
         "l2_shared_by", "package_cores", "line_shared", "line_bus", "lines_in_flight", "fsb_rate",
     )  # fmt: skip
-    return {k: getattr(h, k) for k in keys}
+    return {k: getattr(h, k) for k in keys} | {"big_endian": int(h.byte_order == "big")}
 
 
 def compiled(
@@ -133,6 +140,7 @@ def compiled(
     idle: Mapping[str, Row] | None = None,
     forward_cost: Mapping[str, float] | None = None,
     unexpected_limit: float = 0.0,
+    convert: tuple[float, float, float] = (0.0, 0.0, 0.0),
     one_sided_same: Row | None = None,
     one_sided_remote: Row | None = None,
     broadcast: Row | None = None,
@@ -146,6 +154,8 @@ def compiled(
     proxies and daemons wait and what routing a packet costs them (s). A runtime without ``one_sided_*`` refuses such operations.
     ``same_bulk`` are the hops of a rendezvous's data between ranks of one host where they are others; ``call_lock`` is what locking
     the library costs each call, ``direct_call`` the system's part of a direct copy (s).
+    ``convert`` is what a change of byte order costs at either end: seconds a byte, bytes of the buffer it goes through (0: no
+    conversion), seconds a buffer.
     """
     used = sorted(set(placement))
     remote_used = list(remote) if len(used) > 1 else []
@@ -171,6 +181,10 @@ def compiled(
         "idle": dict(idle or {}),
         "forward_cost": dict(forward_cost or {}),
         "unexpected_limit": unexpected_limit,
+        "convert_byte": convert[0],
+        "convert_buffer": convert[1],
+        "convert_call": convert[2],
+        "kills": [],
         "one_sided_same": one_sided_same,
         "one_sided_remote": one_sided_remote,
         "bcast": broadcast or bcast(),

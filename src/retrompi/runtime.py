@@ -170,6 +170,10 @@ class RuntimeModel:
         """The engine's rows for this runtime. ``placement[r]`` is the index in ``platform.hosts`` of rank r."""
         raise NotImplementedError(f"model class {type(self).__name__} does not define compile")
 
+    def joins(self, platform: Platform, placement: list[int]) -> str:
+        """Why this runtime cannot join the hosts of ``placement`` in one job; empty when it can."""
+        return ""
+
     def cautions(self, p: Values, platform: Platform, placement: list[int]) -> list[str]:
         """What a user should know about a run's outcome that the simulation does not draw (no rate was published)."""
         return []

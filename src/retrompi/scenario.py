@@ -9,7 +9,10 @@ model = "wmpi"
 platform = "nt-pair"
 mode = "shared"                                    # or distributed, or hosts: "workstation,workstation"
 expect = "what should come out, written before it was run"
+outcome = "deadlock"                               # how it ends, if not "completed"
+kills = ["proxy on server@0.5s"]                   # processes that somebody ends
 seed = 1
+fidelity = "mechanism"                             # or curve, loggp
 
 [trace]
 generator = "pingpong"                             # or file = "path beside this file"
@@ -37,7 +40,8 @@ from retrompi.program import Program
 __all__ = ["Scenario", "load"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
-_KEYS = (*_TEXTS, "claims", "expect", "seed", "trace", "set")
+_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "seed", "fidelity", "trace", "set")
+OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout")
 _FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
 
 
@@ -54,7 +58,10 @@ class Scenario:
     mode: str
     claims: tuple[str, ...] = ()
     expect: str = ""
+    outcome: str = "completed"
+    kills: tuple[str, ...] = ()
     seed: int = 1
+    fidelity: str = "mechanism"
     sets: Mapping[str, str] = field(default_factory=dict)
     generator: str | None = None
     trace: Path | None = None
@@ -76,11 +83,13 @@ class Scenario:
             "platform": self.platform,
             "mode": self.mode,
             "seed": self.seed,
+            "fidelity": self.fidelity,
             "sets": dict(self.sets),
             "generator": self.generator,
             "trace": self.trace.name if self.trace else None,
             "np": self.np,
             "args": dict(self.args),
+            "kills": list(self.kills),
             **self.program.row(),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
@@ -97,8 +106,11 @@ class Scenario:
             "trace": self.generator or str(self.trace),
             "overrides": " ".join(f"{k}={v}" for k, v in self.sets.items()),
             "claims": " ".join(self.claims),
+            "kills": ", ".join(self.kills),
+            "outcome": self.outcome,
             "expect": self.expect,
             "seed": self.seed,
+            "fidelity": self.fidelity,
         }
 
 
@@ -137,9 +149,20 @@ def load(path: str | Path) -> Scenario:
     claims = data.get("claims", [])
     if not isinstance(claims, list) or not all(isinstance(c, str) for c in claims):
         raise fail("'claims' is not a list of claim ids; example: [\"BF-SM-01\"]", "claims")
+    kills = data.get("kills", [])
+    if not isinstance(kills, list) or not all(isinstance(k, str) for k in kills):
+        raise fail("'kills' is not a list of PROCESS@TIME; example: [\"rank 1@0.5s\"]", "kills")
+    outcome = data.get("outcome", "completed")
+    if outcome not in OUTCOMES:
+        raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome")
     seed = data.get("seed", 1)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise fail("'seed' is not a whole number from 0 on", "seed")
+    from retrompi.fidelity import RUNGS
+
+    fidelity = data.get("fidelity", "mechanism")
+    if fidelity not in RUNGS:
+        raise fail(f"no fidelity '{fidelity}'{nearest(str(fidelity), RUNGS)}", "fidelity")
     sets = data.get("set", {})
     if not isinstance(sets, dict) or not all(isinstance(v, str | int | float) for v in sets.values()):
         raise fail('\'set\' is a table of quoted keys; example: "platform.host.cores" = "2"', "set")
@@ -147,7 +170,10 @@ def load(path: str | Path) -> Scenario:
         **{key: data[key] for key in _TEXTS},
         claims=tuple(claims),
         expect=str(data.get("expect", "")),
+        outcome=outcome,
+        kills=tuple(kills),
         seed=seed,
+        fidelity=fidelity,
         sets={k: str(v) for k, v in sets.items()},
         path=file,
         **_trace(data.get("trace"), file, fail),

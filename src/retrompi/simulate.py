@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from retrompi import registry
-from retrompi.errors import RetrompiError, UsageError
+from retrompi import registry, units
+from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.platform import Placement
 from retrompi.program import Program, compute_scale, prepare, section_of
 from retrompi.runtime import RuntimeModel, Values, check_read, resolve
@@ -30,7 +30,6 @@ Sets = Mapping[str, str] | Sequence[str]
 Mode = str | Sequence[int]
 Repetitions = int | Mapping[int, int] | Callable[[int], int] | None
 MODES = ("shared", "distributed")
-FIDELITIES = ("mechanism",)
 PS = 1e-12
 NOTHING_MORE = Program()
 EXPLAIN_REPETITIONS = 6
@@ -76,7 +75,8 @@ class Result:
 def place(platform: Platform, mode: Mode, ranks: int) -> Placement:
     """Host index of every rank: ``shared`` puts all on the first host, ``distributed`` one on each in turn.
 
-    A named placement of the platform is used from its first rank on, a list is taken as it is. Raises UsageError for an unknown mode, a wrong length or a host that is not there.
+    A named placement of the platform is used from its first rank on, a list is taken as it is. Raises UsageError for an unknown
+    mode, a wrong length or a host that is not there.
     """
     if isinstance(mode, str):
         mode = platform.placement(mode)
@@ -98,20 +98,23 @@ def place(platform: Platform, mode: Mode, ranks: int) -> Placement:
     return placement
 
 
-def compile_model(model: str, platform: str, mode: Mode, ranks: int, sets: Sets = ()) -> tuple[dict[str, Any], Platform, Placement]:
-    """The engine's rows of ``model`` on ``platform`` with overrides; refuses an override that nothing reads."""
-    rows, _, room, placement = _compiled(registry.model(model), platform, mode, ranks, sets)
+def compile_model(
+    model: str, platform: str, mode: Mode, ranks: int, sets: Sets = (), *, idle_sets: bool = False
+) -> tuple[dict[str, Any], Platform, Placement]:
+    """The engine's rows of ``model`` on ``platform`` with overrides; refuses an override that nothing reads unless ``idle_sets``."""
+    rows, _, room, placement = _compiled(registry.model(model), platform, mode, ranks, sets, idle_sets)
     return rows, room, placement
 
 
 def _compiled(
-    cls: type[RuntimeModel], platform: str, mode: Mode, ranks: int, sets: Sets
+    cls: type[RuntimeModel], platform: str, mode: Mode, ranks: int, sets: Sets, idle_sets: bool = False
 ) -> tuple[dict[str, Any], Values, Platform, Placement]:
     values, room = resolve(cls, registry.platform(platform), sets)
     placement = place(room, mode, ranks)
     rows = cls().compile(values, room, placement)
     cls().startup(values, room, placement, random.Random(0))  # what only starting a job reads is no idle override either
-    check_read(values, room, placement)
+    if not idle_sets:
+        check_read(values, room, placement)
     return rows, values, room, placement
 
 
@@ -128,24 +131,36 @@ def run(
     anatomy_between: tuple[str, str] = ("anatomy", "end"),
     timeout_s: float | None = None,
     with_startup: bool = False,
+    kills: Sequence[str] = (),
     program: Program = NOTHING_MORE,
     server: ForkServer | None = None,
+    idle_sets: bool = False,
 ) -> Result:
-    """Replay ``trace``. ``timeout_s`` is in simulated seconds; ``program`` says what the trace does not.
+    """Replay ``trace``. ``timeout_s`` is in simulated seconds, ``program`` says what the trace does not, ``fidelity`` is a rung of
+    `retrompi.fidelity`; ``idle_sets`` accepts overrides that nothing reads.
+
+    ``kills`` ends processes: ``"proxy on server@0.5s"``, ``"rank 3@2s"``. Hosts that the runtime cannot join in one job give the
+    outcome ``failed-start``.
 
     ``with_startup`` first starts the job as the runtime did, which may fail (outcome ``failed-start``, drawn from ``seed``).
     Raises UsageError for a wrong name, mode or override, InputError for a trace that cannot be simulated.
     """
-    if fidelity not in FIDELITIES:
-        raise UsageError(f"unknown fidelity '{fidelity}'; valid: {', '.join(FIDELITIES)}")
+    from retrompi import fidelity as ladder
+
+    ladder.check(fidelity)
     refused = trace.unsupported()
     if refused:
         file, line, action, reason = refused[0]
         raise UsageError(f"{file}:{line}: {action}: {reason}")
     begin = time.perf_counter()
     cls = registry.model(model)
-    rows, values, room, placement = _compiled(cls, platform, mode, trace.ranks, sets)
+    rows, values, room, placement = _compiled(cls, platform, mode, trace.ranks, sets, idle_sets)
     steps: list[dict[str, Any]] = []
+    notes: list[str] = []
+    rows["kills"] = _kills(kills, rows)
+    apart = cls().joins(room, placement)
+    if apart:
+        return Result("failed-start", apart, 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, time.perf_counter() - begin, [], [])
     if with_startup:
         told = start(cls, values, room, placement, seed)
         steps = told["steps"]
@@ -157,6 +172,13 @@ def run(
         if program.compute_s is not None:
             scale = compute_scale(trace, program.section, program.compute_s, [room.hosts[h].flops for h in placement])
         trace = prepare(trace, program.section)
+    if fidelity != "mechanism":
+        from retrompi.sampling import NotSampled
+
+        try:
+            rows, notes = ladder.lowered(rows, fidelity, model, platform, room, placement, sets, seed)
+        except NotSampled as error:
+            return Result(error.outcome, str(error), 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, time.perf_counter() - begin, [], [])
     rows |= {
         "seed": seed,
         "limit_s": timeout_s or 0.0,
@@ -187,9 +209,25 @@ def run(
         anatomy_ps=got["anatomy_total_ps"],
         waits=got["waits"],
         startup=steps,
-        cautions=cls().cautions(values, room, placement),
+        cautions=[*cls().cautions(values, room, placement), *notes],
         **{k: got[k] for k in ("delivered", "delivered_bytes", "frames", "retransmissions", "duplicates", "events")},
     )
+
+
+def _kills(kills: Sequence[str], rows: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """(process, seconds) for each ``NAME@TIME``; UsageError for a name that no process of this job has."""
+    roles = dict.fromkeys(h[end].partition("@")[0] for h in (*rows["same"], *rows["remote"]) for end in ("from", "to"))
+    names = [f"rank {r}" for r in range(len(rows["placement"]))]
+    names += [f"{role} on {h['name']}" for role in roles if role != "rank" for h in rows["hosts"]]
+    found = []
+    for text in kills:
+        name, at, when = (part.strip() for part in text.rpartition("@"))
+        if not at or not name or not when:
+            raise UsageError(f"'--kill {text}' is not PROCESS@TIME; example: --kill \"rank 1@0.5s\"")
+        if name not in names:
+            raise UsageError(f"no process '{name}' in this job{nearest(name, names)}")
+        found.append((name, units.parse(when, "s")))
+    return found
 
 
 def _rank_row(r: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,6 +285,7 @@ def pingpong(
     sets: Sets = (),
     seed: int = 1,
     reps: Repetitions = None,
+    fidelity: str = "mechanism",
     server: ForkServer | None = None,
 ) -> list[dict[str, Any]]:
     """A PingPong curve: rows size_B, time_us (one way: half a round trip), bandwidth_MBps (10^6 B/s), repetitions.
@@ -257,7 +296,7 @@ def pingpong(
     from retrompi.traces import generate
 
     trace = generate.pingpong(sizes, reps)
-    result = run(model, platform, trace, mode=mode, sets=sets, seed=seed, server=server)
+    result = run(model, platform, trace, mode=mode, sets=sets, seed=seed, fidelity=fidelity, server=server)
     require_completed(result, f"PingPong of {model} on {platform}, {mode}")
     return rows_from_marks(result)
 
@@ -273,13 +312,15 @@ def _explained_trace(size: int) -> Trace:
     return Trace.parse([("\n".join(lines).encode(), f"pingpong of {size} B, rank {r}", r) for r, lines in enumerate((first, second))])
 
 
-def explain(model: str, platform: str, mode: Mode, size: int, sets: Sets = (), *, seed: int = 1) -> dict[str, Any]:
+def explain(
+    model: str, platform: str, mode: Mode, size: int, sets: Sets = (), *, seed: int = 1, fidelity: str = "mechanism"
+) -> dict[str, Any]:
     """Where the time of one message goes: half of a round trip of the PingPong in its steady state, by stage and process.
 
     ``stages`` rows have stage, process, seconds and ps; their picoseconds sum to ``total_ps`` and their seconds,
     added in the order given, to ``total_s``, exactly.
     """
-    result = run(model, platform, _explained_trace(size), mode=mode, sets=sets, seed=seed, anatomy=True)
+    result = run(model, platform, _explained_trace(size), mode=mode, sets=sets, seed=seed, fidelity=fidelity, anatomy=True)
     require_completed(result, f"PingPong of {model} on {platform}, {mode}, {size} B")
     rows = [r for r in result.anatomy if r["ps"] > 0]
     halves = [r["ps"] // 2 for r in rows]
@@ -309,11 +350,11 @@ def start(cls: type[RuntimeModel], values: Any, platform: Platform, placement: S
     return {"steps": [asdict(s) for s in steps], "failed": bool(reason), "reason": reason}
 
 
-def startup(model: str, platform: str, n: int, seeds: Sequence[int], sets: Sets = ()) -> dict[str, Any]:
-    """Starts a job of ``n`` ranks, one a host, once per seed: how often it fails and what a person has to do each time."""
+def startup(model: str, platform: str, n: int, seeds: Sequence[int], sets: Sets = (), mode: Mode = "distributed") -> dict[str, Any]:
+    """Starts a job of ``n`` ranks once per seed: how often it fails and what a person has to do each time."""
     cls = registry.model(model)
     values, room = resolve(cls, registry.platform(platform), sets)
-    placement = place(room, "distributed", n)
+    placement = place(room, mode, n)
     told = [start(cls, values, room, placement, s) for s in seeds]
     steps = told[0]["steps"]
     failures = sum(t["failed"] for t in told)

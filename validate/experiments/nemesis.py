@@ -23,7 +23,7 @@ LARGE = 1 << 20
 
 
 def _curve(store: Store, c: Mapping[str, Any], fresh: bool) -> Done:
-    args = {"sizes": units.parse_sizes(c["sizes"])}
+    args = {"sizes": units.parse_sizes(c["sizes"]), **({"reps": c["reps"]} if "reps" in c else {})}
     got = experiment.benchmark(store, c["benchmark"], args, c["model"], c["platform"], c["placement"], sets=c.get("set", ()), fresh=fresh)
     tag = {"model": c["model"], "platform": c["platform"], "mode": c["mode"]}
     return Done("points", [{**tag, **row, "run_id": got.run_id} for row in got.rows], (got.run_id,), int(not got.found))
@@ -49,7 +49,7 @@ def _compared(store: Store, name: str, o: Mapping[str, Any], by_label: Mapping[t
     at = SizeRange(int(first), None)
     facts = {
         "percent": (median_ratio(worse, better, at) - 1) * 100,
-        "large": {k: median(r for s, r in zip(c.sizes, c.rates, strict=True) if s >= LARGE) for k, c in (("worse", worse), ("better", better))},
+        "large": {k: median(c.within(SizeRange(LARGE, None)).rates) for k, c in (("worse", worse), ("better", better))},
     }
     return Done(f"compared.{name}", facts, tuple(i for d in done for i in d.run_ids), sum(d.simulated for d in done))
 
@@ -67,9 +67,8 @@ def _overlap(store: Store, name: str, o: Mapping[str, Any], args: Mapping[str, A
     """Time inside MPI and the user's share of the time, between the marks of rank 0."""
     args = {**args, "ranks": o.get("ranks", 2)}
     sets = tuple(o.get("set", ()))
-    spec = run_spec(
-        "overlap", o["model"], o["platform"], mode=placement, sets=sets, trace="overlap", trace_hash=sha256_json({"generator": "overlap", "args": args})
-    )
+    made = sha256_json({"generator": "overlap", "args": args})
+    spec = run_spec("overlap", o["model"], o["platform"], mode=placement, sets=sets, trace="overlap", trace_hash=made)
 
     def work() -> dict[str, Any]:
         result = simulate.run(o["model"], o["platform"], osu.overlap(**args), mode=placement, sets=sets)
@@ -84,12 +83,14 @@ def _overlap(store: Store, name: str, o: Mapping[str, Any], args: Mapping[str, A
 
 
 def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
-    """Options: ``curves`` (benchmark, model, platform, placement, mode as the curve is called, sizes, set), ``zero_byte``,
+    """Options: ``curves`` (benchmark, model, platform, placement, mode as the curve is called, sizes, reps, set), ``zero_byte``,
     ``compared``, ``threads`` and ``overlap``, as ``papers/krishna-2010.toml`` shows.
     """
     o = plan.options("nemesis")
     by_label = {(c["model"], c["mode"]): c for c in o["curves"]}
-    found = [Job(f"{c['model']} {c['mode']}", partial(_curve, store, c, fresh), 3.0 if c["placement"] == "two-nodes" else 0.3) for c in o["curves"]]
+    # Runs between nodes have the most events.
+    weights = {"two-nodes": 3.0}
+    found = [Job(f"{c['model']} {c['mode']}", partial(_curve, store, c, fresh), weights.get(c["placement"], 0.3)) for c in o["curves"]]
     found += [Job(f"{z['model']} 0 B", partial(_zero_byte, store, z, fresh), 0.1) for z in o["zero_byte"]]
     found += [Job(f"compared, {k}", partial(_compared, store, k, c, by_label, fresh), 0.1) for k, c in o["compared"].items()]
     threads = {k: v for k, v in o["threads"].items() if isinstance(v, Mapping)}

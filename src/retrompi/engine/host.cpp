@@ -89,7 +89,9 @@ void Thread::signal(bool immediate, bool network) {
     case WaitPolicy::SpinYield:
       if (again) break;
       if (state_ == State::Running) {
+        signalled_ = false;  // up to now it has waited
         host_.pause(*this);
+        signalled_ = true;
         need_ = notice(network);
         want_ = Stage::Poll;
         host_.go(*this);
@@ -100,6 +102,27 @@ void Thread::signal(bool immediate, bool network) {
         enter(host_.blame(*this));
       }
       break;
+  }
+}
+
+void Thread::kill() {
+  const State was = state_;
+  Host& h = host_;
+  if (was == State::Running) h.pause(*this);
+  if (was == State::Ready)
+    for (auto& q : h.ready_) std::erase(q, this);
+  ++gen_;  // whatever it had asked the clock for is stale
+  ++q_gen_;
+  q_armed_ = false;
+  signalled_ = false;
+  mode_ = Mode::Dead;
+  state_ = State::Blocked;
+  enter(Stage::Wait);
+  if (was == State::Running) {
+    const auto core = static_cast<size_t>(core_);
+    core_ = -1;
+    h.cores_[core].running = nullptr;
+    h.dispatch(core);
   }
 }
 

@@ -42,6 +42,7 @@ struct HostSpec {
   double bus_rate = 1;  // bytes per second between memory and card, both directions together
   Ps tick_phase = 0;    // clocks of two machines are not synchronised
   double flops = 1;
+  bool big_endian = false;
   // Several cores: which of them share caches and buses, and what a line costs that another core holds.
   int l2_shared_by = 1, package_cores = 1;
   Ps line_shared = 0, line_bus = 0;
@@ -94,6 +95,8 @@ class Thread {
   /// a spinning process looks at only now and then.
   void signal(bool immediate = true, bool network = false);
   void start(Task&& main);
+  /// Ends the thread from outside, in the middle of whatever it does. Called from an event, never from a process.
+  void kill();
   /// The thread may run on this core only.
   void pin(int core) { pin_ = core; }
 
@@ -101,6 +104,7 @@ class Thread {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] int log() const { return log_; }
   [[nodiscard]] bool waiting() const { return mode_ != Mode::Work; }
+  [[nodiscard]] bool dead() const { return mode_ == Mode::Dead; }
   [[nodiscard]] bool finished() const { return main_.done(); }
   [[nodiscard]] bool could_act() const;
   void check() const { main_.check(); }
@@ -109,7 +113,7 @@ class Thread {
  private:
   friend class Host;
   enum class State : uint8_t { Blocked, Ready, Running };
-  enum class Mode : uint8_t { Work, Wait, Sleep };
+  enum class Mode : uint8_t { Work, Wait, Sleep, Dead };
 
   void enter(Stage s);  // closes the current stretch of the log
   [[nodiscard]] bool may_use(size_t core) const { return pin_ < 0 || static_cast<size_t>(pin_) == core; }

@@ -90,6 +90,7 @@ HostSpec host(const py::dict& d) {
   h.nic_latency = r.ps("nic_latency");
   h.bus_rate = r.num("bus_rate");
   h.flops = r.num("flops");
+  h.big_endian = r.num("big_endian") != 0;
   h.l2_shared_by = static_cast<int>(r.integer("l2_shared_by"));
   h.package_cores = static_cast<int>(r.integer("package_cores"));
   h.line_shared = r.ps("line_shared");
@@ -116,6 +117,29 @@ HostSpec host(const py::dict& d) {
   return h;
 }
 
+std::shared_ptr<const CurveSet> curve_set(const py::object& o) {
+  Reader r(o.cast<py::dict>(), "curve");
+  auto set = std::make_shared<CurveSet>();
+  set->classes = r.get("classes").cast<std::vector<size_t>>();
+  set->of = r.get("of").cast<std::vector<std::vector<int32_t>>>();
+  set->rank_ports = r.text("ports") == "rank";
+  for (const auto& [rows, limit, reason] :
+       r.get("tables").cast<std::vector<std::tuple<std::vector<std::array<int64_t, 7>>, std::optional<int64_t>, std::string>>>()) {
+    CurveTable table;
+    table.limit = limit.value_or(INT64_MAX);
+    table.reason = reason;
+    for (const auto& p : rows) {
+      if (p[0] < 0 || (!table.points.empty() && p[0] <= table.points.back().size)) throw ConfigError("curve: sizes must rise from 0 on");
+      if (std::any_of(p.begin(), p.end(), [](int64_t v) { return v < 0; })) throw ConfigError("curve: a time is negative");
+      table.points.push_back({p[0], p[1], p[2], p[3], p[4], p[5], p[6]});
+    }
+    if (table.points.empty()) throw ConfigError("curve: a table has no points");
+    set->tables.push_back(std::move(table));
+  }
+  r.end();
+  return set;
+}
+
 HopSpec hop(const py::dict& d) {
   Reader r(d, "hop");
   HopSpec h;
@@ -130,8 +154,10 @@ HopSpec hop(const py::dict& d) {
     h.medium = Medium::Datagram;
   else if (m == "dma")
     h.medium = Medium::Dma;
+  else if (m == "curve")
+    h.medium = Medium::Curve;
   else
-    throw ConfigError("unknown medium '" + m + "'; valid: datagram, dma, pool, ring, stream");
+    throw ConfigError("unknown medium '" + m + "'; valid: curve, datagram, dma, pool, ring, stream");
   h.from = r.text("from");
   h.to = r.text("to");
   h.packet = r.integer("packet");
@@ -167,6 +193,7 @@ HopSpec hop(const py::dict& d) {
     throw ConfigError("unknown way to drive a socket '" + io + "'; valid: async, blocking, nonblocking");
   h.pool = r.integer("pool");
   h.prefix = r.integer("prefix");
+  h.exhausted_aborts = r.num("exhausted_aborts") != 0;
   h.sndbuf = r.integer("sndbuf");
   h.rcvbuf = r.integer("rcvbuf");
   h.nagle = r.num("nagle") != 0;
@@ -195,6 +222,8 @@ HopSpec hop(const py::dict& d) {
   h.pin = r.ps("pin");
   h.pin_page = r.ps("pin_page");
   h.page = r.integer("page");
+  const py::object curve = r.get("curve");
+  if (h.medium == Medium::Curve) h.curve = curve_set(curve);
   r.end();
   if (h.io != SocketIo::Blocking && h.first_read < 1) throw ConfigError("a socket that does not wait needs a first read of at least 1 B");
   return h;
@@ -243,6 +272,9 @@ SimConfig config(const py::dict& d) {
   c.rank.send_cpu = r.ps("send_cpu");
   c.rank.recv_cpu = r.ps("recv_cpu");
   c.rank.test_cpu = r.ps("test_cpu");
+  c.rank.convert_byte = r.num("convert_byte") * kPsPerSecond;
+  c.rank.convert_buffer = r.integer("convert_buffer");
+  c.rank.convert_call = r.ps("convert_call");
   c.rank.lock = r.ps("call_lock");
   c.rank.direct_call = r.ps("direct_call");
   c.rank.recv_wait = policy(r.get("recv_wait"), "recv_wait");
@@ -289,6 +321,7 @@ SimConfig config(const py::dict& d) {
   c.anatomy_rank = static_cast<int32_t>(r.integer("anatomy_rank"));
   c.anatomy_from = r.text("anatomy_from");
   c.anatomy_to = r.text("anatomy_to");
+  for (const auto& [name, at] : r.get("kills").cast<std::vector<std::pair<std::string, double>>>()) c.kills.emplace_back(name, to_ps(at));
   r.end();
   return c;
 }

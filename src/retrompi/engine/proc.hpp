@@ -48,7 +48,27 @@ struct Packet {
   bool held = false;  // left in the pool: its bytes have not arrived yet
 };
 
-enum class Medium : uint8_t { Pool, Ring, Stream, Datagram, Dma };
+enum class Medium : uint8_t { Pool, Ring, Stream, Datagram, Dma, Curve };
+
+/// What the mechanism did with a message of `size` bytes, in picoseconds on the hosts themselves: work of the sender, from its end
+/// to the beginning of the receiver's, work of the receiver; how long a channel, one direction of a port and a whole port are busy.
+struct CurvePoint {
+  int64_t size = 0;
+  Ps send = 0, transit = 0, recv = 0, gap = 0, port = 0, both = 0;
+};
+struct CurveTable {
+  std::vector<CurvePoint> points;                   // by rising size, at least one; straight lines between them
+  int64_t limit = INT64_MAX;                        // from this size on the mechanism did not complete, and
+  std::string reason;                               // this is how it ended
+  [[nodiscard]] CurvePoint at(int64_t size) const;  // beyond the last one its rate goes on
+};
+/// The curves between the ranks of one job: which one a pair follows is a matter of the two ranks' classes.
+struct CurveSet {
+  std::vector<size_t> classes;           // rank -> class
+  std::vector<std::vector<int32_t>> of;  // class of the sender, class of the receiver -> table, -1: none
+  std::vector<CurveTable> tables;
+  bool rank_ports = false;  // a port for every rank (LogGP's processors); else one for every host
+};
 
 /// How a library drives a socket: it waits in each call; it writes and reads what is possible whenever it gets to run; the system
 /// moves the data and tells of completed operations.
@@ -80,6 +100,7 @@ struct HopSpec {
   SocketIo io = SocketIo::Blocking;          // Stream
   int64_t first_read = 0;                    // Stream, not blocking: the buffer that a message's beginning is read into
   int64_t pool = 0, prefix = 0;              // Pool: bytes a host, bytes of the allocator before each buffer
+  bool exhausted_aborts = false;             // Pool: no room ends the job, unless the receiver has agreed to take the message
   int64_t sndbuf = 0, rcvbuf = 0;            // Stream; 0: the host's
   bool nagle = false, header_write = false;  // header_write: header and data in two writes
   int32_t credits = 0;                       // packets a sender may have outstanding before the receiver takes them in; 0: no such limit
@@ -89,13 +110,14 @@ struct HopSpec {
   Ps timeout = 0;
   double loss = 0, duplicate = 0, reorder = 0;
   Ps reorder_delay = 0;
-  bool lock = false;            // Pool, Ring: copies in and out are made one at a time on a host
-  bool until_taken = false;     // Pool, Ring: a sender waits until its packet has been copied out
-  double pack = 0, unpack = 0;  // copies in the process's own memory before and after those, outside the lock
-  double rate = 0;              // Dma: bytes per second out of the sender's memory; 0: the card's
-  bool cpu_driven = false;      // Dma: the processor moves the data itself
-  int64_t pio_limit = 0;        // Dma: messages up to this size are written to the card by the processor
-  double pio_rate = 1;          // bytes per second of that
+  std::shared_ptr<const CurveSet> curve;  // Curve
+  bool lock = false;                      // Pool, Ring: copies in and out are made one at a time on a host
+  bool until_taken = false;               // Pool, Ring: a sender waits until its packet has been copied out
+  double pack = 0, unpack = 0;            // copies in the process's own memory before and after those, outside the lock
+  double rate = 0;                        // Dma: bytes per second out of the sender's memory; 0: the card's
+  bool cpu_driven = false;                // Dma: the processor moves the data itself
+  int64_t pio_limit = 0;                  // Dma: messages up to this size are written to the card by the processor
+  double pio_rate = 1;                    // bytes per second of that
   // Dma: what must have crossed one stage before the next one starts: a message is cut into so many pieces, within these sizes
   int64_t piece_min = 1, piece = 1, pieces = 1;
   Ps pin = 0, pin_page = 0;  // Dma: making memory known to the card, by call and by page; rendezvous messages only
@@ -165,6 +187,7 @@ class Proc {
   /// The last byte of a message has left the sending process's hands.
   virtual void sent(Message&) {}
   void arrive(Token t, bool immediate, bool network = false) {
+    if (thread.dead()) return;  // nobody is there to take it
     inbox.push_back(t);
     thread.signal(immediate, network);
   }
@@ -256,6 +279,9 @@ std::unique_ptr<Chan> make_stream_chan(World&, const HopSpec&, Proc&, Proc&);
 void join_streams(Chan& a, Chan& b);  // the two directions of one connection
 std::unique_ptr<Chan> make_datagram_chan(World&, const HopSpec&, Proc&, Proc&);
 std::unique_ptr<Chan> make_dma_chan(World&, const HopSpec&, Proc&, Proc&);
+std::unique_ptr<Chan> make_curve_chan(World&, const HopSpec&, Proc&, Proc&,
+                                      std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>>& ports);
+void join_curves(Chan& a, Chan& b);
 
 /// Frames between hosts: card, cable, card. One frame at a time crosses a card's bus.
 class Net {

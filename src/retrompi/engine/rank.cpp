@@ -42,6 +42,12 @@ ProtocolRow::Kind Rank::protocol(int32_t dst, int64_t bytes) const {
                     (same ? "ranks of one host" : "hosts"));
 }
 
+Ps Rank::conversion(int32_t peer, int64_t bytes) const {
+  if (spec_.convert_buffer <= 0 || job_.ranks[static_cast<size_t>(peer)]->host.spec.big_endian == host.spec.big_endian) return 0;
+  const int64_t buffers = (bytes + spec_.convert_buffer - 1) / spec_.convert_buffer;
+  return host.scaled(static_cast<Ps>(spec_.convert_byte * static_cast<double>(bytes)) + buffers * spec_.convert_call);
+}
+
 bool Rank::fits(const Request& r, const Message& m) {
   return r.ctx == m.ctx && (r.peer == m.src || r.peer == ANY_SOURCE) && (r.tag == m.tag || r.tag == ANY_TAG);
 }
@@ -106,6 +112,7 @@ Task Rank::push_data(Message& m) {
   bool first = true;
   do {
     const int64_t n = std::min(left, packet);
+    co_await thread.run(conversion(m.dst, n), Stage::Library);
     left -= n;
     Packet p{.m = &m, .bytes = n, .from = id, .to = m.dst, .kind = Packet::Data, .first = first, .last = left == 0};
     first = false;
@@ -294,6 +301,7 @@ Task Rank::handle(Packet p) {
       const bool fresh = !m.seen;
       if (fresh) meet(m);
       if (p.held) break;
+      co_await thread.run(conversion(m.src, p.bytes), Stage::Library);
       m.arrived += p.bytes;
       if (!m.rreq) {
         m.stashed += p.bytes;

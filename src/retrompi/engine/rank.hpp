@@ -27,6 +27,10 @@ struct ProtocolRow {
 struct RankSpec {
   std::vector<ProtocolRow> same, remote;
   Ps send_cpu = 0, recv_cpu = 0, test_cpu = 0;  // one call of the library, on the reference host
+  // Between hosts of different byte order each end converts: so many picoseconds a byte, and so much for each buffer of it.
+  double convert_byte = 0;
+  int64_t convert_buffer = 0;
+  Ps convert_call = 0;
   Ps lock = 0;                                  // its lock, taken and released in each
   Ps direct_call = 0;                           // the system's part of a direct copy beside a bare system call
   WaitPolicy recv_wait, send_wait;
@@ -85,6 +89,7 @@ class Rank final : public Proc {
   void settle_send(Message& m);
   void recycle(Message& m);
   [[nodiscard]] ProtocolRow::Kind protocol(int32_t dst, int64_t bytes) const;
+  [[nodiscard]] Ps conversion(int32_t peer, int64_t bytes) const;  // of data that goes to or comes from `peer`
   [[nodiscard]] static bool fits(const Request& r, const Message& m);
   Request& make(Request::Kind k);
   void drop(Request& r);

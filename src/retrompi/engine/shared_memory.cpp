@@ -103,6 +103,7 @@ class SharedChan final : public Chan {
     const int64_t size = p.bytes + spec.header;
     int32_t buffer = 0;
     if (!acquire(p, size, buffer)) {
+      refuse(p, size);
       co_await from.until(
           [this, &p, size, &buffer] {
             if (acquire(p, size, buffer)) return true;
@@ -175,6 +176,13 @@ class SharedChan final : public Chan {
       if (spec.one_message && p.first && !memory_->empty()) return false;
       return memory_->take();
     }
+  }
+  void refuse(const Packet& p, int64_t size) const {
+    if constexpr (std::is_same_v<Memory, Pool>)
+      if (spec.exhausted_aborts && !(p.kind == Packet::Data && p.m->rendezvous))
+        throw Abort{"the shared memory pool of " + std::to_string(memory_->total()) + " B on host " + from.host.spec.name +
+                    " is exhausted: no buffer for a packet of " + std::to_string(size) + " B from rank " + std::to_string(p.from) + " to rank " +
+                    std::to_string(p.to)};
   }
   Task copy_out(Packet p, int32_t buffer) {
     Host& h = to.host;

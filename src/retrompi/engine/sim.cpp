@@ -1,5 +1,6 @@
 #include "sim.hpp"
 
+#include <cstdio>
 #include <set>
 
 namespace retrompi {
@@ -18,7 +19,10 @@ class Builder {
       w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h));
     }
     w_.wire = std::make_unique<Wire>(w_.loop, w_.anatomy);
-    if (w_.hosts.size() > 1) {
+    // Curves need no wire, one-sided operations do at every fidelity.
+    const bool wired =
+        c_.rma_remote.there || std::any_of(c_.remote.begin(), c_.remote.end(), [](const HopSpec& h) { return h.medium != Medium::Curve; });
+    if (w_.hosts.size() > 1 && wired) {
       w_.wire->build(c_.positions, c_.link);
       w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu);
     }
@@ -46,7 +50,9 @@ class Builder {
       for (size_t b = 0; b < n; ++b)
         if (a != b) connect(*job_.ranks[a], *job_.ranks[b]);
     for (auto& [key, chan] : chans_) {
-      if (std::get<0>(key)->medium != Medium::Stream) continue;
+      const Medium medium = std::get<0>(key)->medium;
+      if (medium == Medium::Curve) join_curves(*chan, *chans_.at({std::get<0>(key), &chan->to, &chan->from}));
+      if (medium != Medium::Stream) continue;
       const auto back = streams_.find({&chan->to, &chan->from});
       if (back != streams_.end()) join_streams(*chan, *back->second);
     }
@@ -107,6 +113,9 @@ class Builder {
       case Medium::Datagram:
         slot = make_datagram_chan(w_, h, x, y);
         break;
+      case Medium::Curve:
+        slot = make_curve_chan(w_, h, x, y, ports_);
+        break;
       case Medium::Dma:
         slot = make_dma_chan(w_, h, x, y);
         break;
@@ -123,6 +132,7 @@ class Builder {
   std::map<std::pair<const Proc*, const Proc*>, Chan*> streams_;
   std::map<size_t, std::shared_ptr<void>> pools_;
   std::map<RingKey, std::shared_ptr<void>> rings_;
+  std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>> ports_;
 };
 
 void check(const SimConfig& c, const Trace& t) {
@@ -149,6 +159,42 @@ void check(const SimConfig& c, const Trace& t) {
 
 }  // namespace
 
+namespace {
+
+/// Ends processes at their times; remembers which deaths have happened.
+class Killer {
+ public:
+  Killer(const SimConfig& c, World& w) : loop_(w.loop) {
+    for (const auto& [name, at] : c.kills) {
+      const auto p = std::find_if(w.procs.begin(), w.procs.end(), [&n = name](const auto& q) { return q->thread.name() == n; });
+      if (p == w.procs.end()) throw ConfigError("there is no process '" + name + "' to kill");
+      victims_.push_back({p->get(), at});
+    }
+    for (Victim& v : victims_) loop_.at(v.at, &Killer::on_kill, &v);
+  }
+  [[nodiscard]] std::string told() const {
+    std::string s;
+    for (const Victim& v : victims_)
+      if (v.proc->thread.dead()) {
+        char at[32];
+        std::snprintf(at, sizeof at, "%g", to_s(v.at));
+        s += (s.empty() ? "killed: " : ", ") + v.proc->thread.name() + " at " + at + " s";
+      }
+    return s;
+  }
+
+ private:
+  struct Victim {
+    Proc* proc;
+    Ps at;
+  };
+  static void on_kill(void* p, uint64_t) { static_cast<Victim*>(p)->proc->thread.kill(); }
+  Loop& loop_;
+  std::deque<Victim> victims_;
+};
+
+}  // namespace
+
 SimResult simulate(const SimConfig& c, const Trace& trace) {
   check(c, trace);
   World w;
@@ -163,6 +209,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   job.bcast = c.bcast;
   Builder builder(c, w, job);
   builder.build();
+  const Killer killer(c, w);
 
   SimResult r;
   const Ps limit = c.limit_s > 0 ? to_ps(c.limit_s) : kNever;
@@ -183,6 +230,11 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
     r.outcome = "aborted";
     r.detail = a.reason;
   }
+  if (std::string told = killer.told(); !told.empty()) {
+    // The analyst reads who died; the owner of the time saw what the library printed when it gave up, or nothing.
+    if (r.outcome == "deadlock" || r.outcome == "timeout") told += "; the runtime said nothing to the job's owner";
+    r.detail += (r.detail.empty() ? "" : "; ") + told;
+  }
   r.count = w.count;
   r.events = w.loop.executed();
   r.marks = job.marks;
@@ -191,7 +243,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
     r.time = std::max(r.time, end);
     r.ranks.push_back(
         {k->id, k->host.spec.name, end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
-    if (r.outcome != "completed" && !k->finished && k->now_at)
+    if (r.outcome != "completed" && !k->finished && k->now_at && !k->thread.dead())
       r.waits.push_back({k->id, k->now_at->line, trace.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), k->waits_for()});
   }
   if (c.anatomy && r.outcome == "completed") {

@@ -27,6 +27,7 @@ struct SimConfig {
   bool anatomy = false;
   int32_t anatomy_rank = 0;
   std::string anatomy_from, anatomy_to;  // labels of marks
+  std::vector<std::pair<std::string, Ps>> kills;  // process, and when somebody ends it
 };
 
 struct SimResult {

@@ -276,7 +276,9 @@ class StreamChan final : public Chan {
   static void on_segment(void* p, uint64_t n) {
     auto& s = *static_cast<StreamChan*>(p);
     s.delivered_ += static_cast<int64_t>(n);
-    if (s.spec.io == SocketIo::Async)
+    if (s.to.thread.dead())
+      s.consumed_ = s.delivered_;  // the system has closed the dead process's sockets and throws away what comes
+    else if (s.spec.io == SocketIo::Async)
       s.move_in();
     else
       s.offer();

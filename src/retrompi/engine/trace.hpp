@@ -161,6 +161,9 @@ struct Trace {
     std::string label;
   };
   Trace with_marks(std::vector<MarkAt> marks) const;
+  // A copy in which the computation before a call of a repeating sequence of calls is its mean over the repetitions. A rank
+  // whose calls do not repeat exactly in their middle half, eight times or more, stays as it is.
+  Trace smoothed() const;
   // Computation of each rank, flops, in the section that rank 0 runs from line `first` to line `last`. The other ranks' part
   // begins and ends at the same collectives, counted from the start.
   std::vector<double> section_compute(uint32_t first, uint32_t last) const;

@@ -205,6 +205,7 @@ def fact_rows(facts: Mapping[str, Any], table: FactTable) -> list[dict[str, Any]
     if not table.columns:
         return rows
     names = [c[0] for c in table.columns]
+    rows = [row for row in rows if any(row.get(n) is not None for n in names)]  # what lies beside them in the same dict
     return [{**{k: row[k] for k in table.keys if k in row and k not in names}, **{n: row.get(n) for n in names}} for row in rows]
 
 
@@ -250,11 +251,13 @@ def missing_curves(points: Sequence[Mapping[str, Any]], figure: CurveFigure) -> 
 def fact_series(facts: Mapping[str, Any], figure: FactFigure) -> list[Curve]:
     """The series of a figure of facts: one for each key and column; rows without both numbers are left out.
 
-    A dict of numbers by number is one series, under the first column's name.
+    The keys of a dict without lists are numbers for ``x``, its values rows, or numbers for the first column.
     """
     found = fact(facts, figure.facts)
     if isinstance(found, Mapping) and not any(isinstance(v, list) for v in found.values()):
-        found = [{figure.x: _number_in(k), figure.y[0][0]: v} for k, v in found.items()]
+        found = [
+            {figure.x: _number_in(k), **(flattened(v) if isinstance(v, Mapping) else {figure.y[0][0]: v})} for k, v in found.items()
+        ]
     lists = found if isinstance(found, Mapping) else {"": found}
     out = []
     for key, rows in lists.items():

@@ -13,7 +13,7 @@ from retrompi._engine import Trace
 
 from . import generate, rates
 from .errors import TraceError
-from .files import folders, parse, read, write
+from .files import folders, parse, read, read_folders, write
 from .sections import Section, mark_lines, mark_pingpong, pingpong_sections
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "pingpong_sections",
     "rates",
     "read",
+    "read_folders",
     "unsupported",
     "write",
 ]

@@ -12,7 +12,7 @@ import io
 import re
 import tarfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -23,7 +23,7 @@ from retrompi._engine import Trace
 
 from .errors import TraceError
 
-__all__ = ["folders", "parse", "read", "write"]
+__all__ = ["folders", "parse", "read", "read_folders", "write"]
 
 UndefinedSource = Literal["refuse", "any", "null"]
 
@@ -105,6 +105,16 @@ def folders(path: str | Path) -> list[str]:
     if not _is_tar(file.data):
         raise TraceError("is not a tar archive", file.name)
     return _trace_folders(_archive(file))
+
+
+def read_folders(path: str | Path) -> Iterator[tuple[str, Trace]]:
+    """(folder, trace) for every trace in a tar archive, which is unpacked once; the names as `folders` gives them."""
+    file = _load(Path(path))
+    if not _is_tar(file.data):
+        raise TraceError("is not a tar archive", file.name)
+    members = _archive(file)
+    for folder in _trace_folders(members):
+        yield folder, Trace.parse(_from_folder(_Members(members, file.name, folder), None))
 
 
 def write(trace: Trace, path: str | Path, *, shared: bool = False) -> None:

@@ -15,8 +15,8 @@ from retrompi._engine import Trace
 from retrompi.errors import UsageError, nearest
 from retrompi.traces import osu
 
-__all__ = ["DEFAULT_SIZES", "GENERATORS", "Generator", "broadcast", "default_reps", "generator", "half_to_half", "halo2d",
-           "pingping", "pingpong", "ring"]  # fmt: skip
+__all__ = ["DEFAULT_SIZES", "GENERATORS", "Generator", "all_at_once", "broadcast", "default_reps", "generator", "half_to_half",
+           "halo2d", "late_receive", "pingping", "pingpong", "ring"]  # fmt: skip
 
 KIB = 1024
 
@@ -143,6 +143,33 @@ def half_to_half(ranks: int, size: int, reps: int = 1, *, both: bool = False) ->
     return _trace("half-to-half", lines)
 
 
+def late_receive(ranks: int, size: int, count: int = 1) -> Trace:
+    """Every rank but 0 sends ``count`` messages of ``size`` bytes to rank 0 and an empty one last, which rank 0 receives first.
+
+    So all of them are unexpected: ``(ranks - 1) * count * size`` bytes wait at rank 0.
+    """
+    _check_ranks(ranks, 2)
+    _check_size(size)
+    _check_reps(count)
+    first = [_timed(0, size, 1, "".join(f"0 recv {r} 2 0 6\n" for r in range(1, ranks)) + "".join(
+        f"0 recv {r} 1 {size} 6\n" * count for r in range(1, ranks)))]  # fmt: skip
+    rest = [_timed(r, size, 1, f"{r} send 0 1 {size} 6\n" * count + f"{r} send 0 2 0 6\n") for r in range(1, ranks)]
+    return _trace("late-receive", first + rest)
+
+
+def all_at_once(ranks: int, size: int) -> Trace:
+    """Every rank sends ``size`` bytes to every other (MPI_Isend), and only then receives: all messages wait at the same time."""
+    _check_ranks(ranks, 2)
+    _check_size(size)
+    lines = []
+    for me in range(ranks):
+        others = [(me + k) % ranks for k in range(1, ranks)]
+        sends = "".join(f"{me} isend {o} 0 {size} 6\n" for o in others)
+        receives = "".join(f"{me} recv {o} 0 {size} 6\n" for o in others)
+        lines.append(_timed(me, size, 1, sends + receives + f"{me} waitall {ranks - 1}\n"))
+    return _trace("all-at-once", lines)
+
+
 # --- by name ---------------------------------------------------------------------------------------------------------------
 
 
@@ -184,13 +211,17 @@ GENERATORS: dict[str, Generator] = {
     "osu_latency": Generator(osu.latency, parts=2),
     "osu_bandwidth": Generator(osu.bandwidth, rule="the bytes of one message in the time of one of a window"),
     "overlap": Generator(
-        osu.overlap, counted=lambda size, a: 2 * size * int(a.get("messages", osu.MESSAGES)), rule="the bytes of the messages of both directions"
+        osu.overlap,
+        counted=lambda size, a: 2 * size * int(a.get("messages", osu.MESSAGES)),
+        rule="the bytes of the messages of both directions",
     ),
     "ring": Generator(ring, counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks it passes"),
     "halo2d": Generator(halo2d),
     "broadcast": Generator(
         broadcast, counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks in the broadcast"
     ),
+    "late_receive": Generator(late_receive),
+    "all_at_once": Generator(all_at_once),
     "half_to_half": Generator(
         half_to_half,
         counted=lambda size, a: size * int(a["ranks"]) // (1 if a.get("both") else 2),

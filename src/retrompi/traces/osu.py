@@ -90,4 +90,5 @@ def _sizes(sizes: Iterable[int]) -> tuple[int, ...]:
 
 def _trace(name: str, ranks: list[list[str]]) -> Trace:
     ends = ["# mark end\n0 finalize\n", *(f"{r} finalize\n" for r in range(1, len(ranks)))]
-    return Trace.parse([("".join([*lines, end]).encode(), f"{name}/rank-{r}.txt", r) for r, (lines, end) in enumerate(zip(ranks, ends, strict=True))])
+    texts = ["".join([*lines, end]).encode() for lines, end in zip(ranks, ends, strict=True)]
+    return Trace.parse([(text, f"{name}/rank-{r}.txt", r) for r, text in enumerate(texts)])

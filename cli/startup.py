@@ -1,0 +1,68 @@
+"""``retrompi startup``: what a person does to start a job, and how often it fails."""
+
+from __future__ import annotations
+
+import click
+
+from retrompi.cli.options import csv_option, debug_option, json_option, mode_option, model_option, platform_option, seed_option, set_option
+from retrompi.cli.output import Column, emit, print_json
+from retrompi.units import format_time
+
+COLUMNS = (
+    Column("step", "step"),
+    Column("manual", "by hand", right=True),
+    Column("windows", "windows", right=True),
+    Column("daemons", "daemons", right=True),
+    Column("seconds", "takes", lambda v: format_time(v) if v else "", right=True),
+    Column("note", "note"),
+)
+
+
+@click.command()
+@model_option
+@platform_option
+@mode_option("distributed")
+@click.option("--np", "ranks", type=click.IntRange(1), help="Ranks of the job (default: one for each host).")
+@click.option("--starts", type=click.IntRange(1), default=100, show_default=True, help="How often the start is tried.")
+@set_option
+@seed_option
+@json_option
+@csv_option
+@debug_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    model: str,
+    platform: str,
+    mode: str,
+    ranks: int | None,
+    starts: int,
+    sets: tuple[str, ...],
+    seed: int,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Show how a job is started: manual steps, windows, daemons, and how often the start fails.
+
+    The times of the steps are those of the first start; the failures are counted over all of them. Exit code 1 when the
+    runtime cannot join the hosts in one job.
+    """
+    from retrompi import registry, simulate
+
+    cls, room = registry.model(model), registry.platform(platform)
+    n = ranks or len(room.hosts)
+    where = room.placement(mode)
+    told = simulate.startup(model, platform, n, range(seed, seed + starts), sets, where)
+    apart = cls().joins(room, simulate.place(room, where, n))
+    if as_json and not as_csv:
+        print_json({**told, "refused": apart})
+    else:
+        emit(told["steps"], COLUMNS, as_json=as_json, as_csv=as_csv, empty="nothing has to be done")
+        if not as_csv:
+            click.echo(
+                f"\n{n} ranks on {told['hosts']} hosts: {told['manual_steps_per_job']} steps by hand, {told['windows']} windows, "
+                f"{told['daemons']} daemons; {told['failures']} of {told['attempts']} starts fail"
+            )
+    if apart:
+        click.echo(f"outcome failed-start: {apart}", err=True)
+        ctx.exit(1)

@@ -1,0 +1,365 @@
+"""The fidelity ladder: the same model as mechanism, as the curve sampled from it, and as LogGP's four numbers.
+
+``mechanism`` simulates processes, channels and the operating system. ``curve`` samples the mechanism once per pair kind (the kinds
+of host of two ranks, and whether they share one) and keeps for every size the sender's work, the transit, the receiver's work, and
+how long a message occupies its channel and its hosts' ports: contention is all that is left of what happens in between. ``loggp``
+fits L, o, g, G to that curve, apart below and above the size from which the model's own protocol asks the receiver first (LogGPS).
+
+MPI's semantics are the same at every rung: matching, order, rendezvous, progress inside calls, collectives.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from retrompi import rows as _rows
+from retrompi import sampling
+from retrompi.errors import UsageError, nearest
+from retrompi.sampling import Point, Sample
+
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
+    from retrompi.platform import Platform
+    from retrompi.store.database import Store
+
+__all__ = ["RUNGS", "LogGP", "Pair", "check", "fit", "loggp", "lowered", "prepare", "spread", "spread_of_trace"]
+
+RUNGS = ("mechanism", "curve", "loggp")
+"""From the finest to the coarsest."""
+
+Sets = Mapping[str, str] | Sequence[str]
+Row = dict[str, Any]
+
+
+def check(fidelity: str) -> str:
+    """``fidelity``, or a UsageError that names the rungs."""
+    if fidelity not in RUNGS:
+        raise UsageError(f"unknown fidelity '{fidelity}'{nearest(fidelity, RUNGS)}")
+    return fidelity
+
+
+# -- which pairs there are ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A pair kind: the classes of two ranks (first <= second), and the hosts (indices in the platform) that stand for it."""
+
+    classes: tuple[int, int]
+    hosts: tuple[int, int]
+
+    @property
+    def same(self) -> bool:
+        """Whether both ranks are on one host."""
+        return self.hosts[0] == self.hosts[1]
+
+
+def _classes(platform: Platform, placement: Sequence[int]) -> list[int]:
+    """A small number for every rank: equal for ranks on hosts that differ in nothing but their name."""
+    known: dict[Any, int] = {}
+    of_host = {h: known.setdefault(replace(platform.hosts[h], name="", os=""), len(known)) for h in dict.fromkeys(placement)}
+    return [of_host[h] for h in placement]
+
+
+def _pairs(classes: Sequence[int], placement: Sequence[int]) -> list[Pair]:
+    """Every pair kind of a placement, once, each by the first hosts that show it."""
+    ranks: dict[int, int] = {}
+    members: dict[int, list[int]] = {}
+    for cls, host in zip(classes, placement, strict=True):
+        ranks[host] = ranks.get(host, 0) + 1
+        if host not in members.setdefault(cls, []):
+            members[cls].append(host)
+    found = [Pair((c, c), (h, h)) for c, hosts in members.items() for h in [next((h for h in hosts if ranks[h] > 1), None)] if h is not None]
+    for a, hosts in members.items():
+        if len(hosts) > 1:
+            found.append(Pair((a, a), (hosts[0], hosts[1])))
+        found += [Pair((a, b), (hosts[0], members[b][0])) for b in members if b > a]
+    return found
+
+
+# -- sampling, once -------------------------------------------------------------------------------------------------------
+
+_KNOWN: dict[str, Sample] = {}
+_LOCKS: dict[str, threading.Lock] = {}
+_GUARD = threading.Lock()
+
+
+def _sample(
+    model: str, platform: str, room: Platform, pair: Pair, sets: Sets, seed: int, store: Store | None = None, fresh: bool = False
+) -> Sample:
+    """The sample of a pair kind: from this process, from the store, or measured now."""
+    from retrompi import simulate
+    from retrompi.store.identity import run_spec, sha256_json
+
+    spec = run_spec(
+        "sample", model, platform, mode=pair.hosts, sets=sets, seed=seed, trace="sample of a pair", trace_hash=sha256_json("sample")
+    )
+    with _GUARD:
+        lock = _LOCKS.setdefault(spec.identity, threading.Lock())
+    with lock:
+        if spec.identity not in _KNOWN or (store is not None and store.find_run(spec.identity) is None):
+
+            def measured() -> Row:
+                return (_KNOWN.get(spec.identity) or _measured(model, platform, room, pair, sets, seed)).as_dict()
+
+            if store is None or store.read_only:
+                facts = measured()
+            else:
+                from retrompi.experiment import facts_of
+
+                facts = facts_of(store, spec, lambda: {"ranks": 2, "sample": measured()}, fresh=fresh)[1]["sample"]
+            _KNOWN[spec.identity] = Sample.from_dict(facts)
+        return _KNOWN[spec.identity]
+
+
+def _measured(model: str, platform: str, room: Platform, pair: Pair, sets: Sets, seed: int) -> Sample:
+    from retrompi import simulate
+
+    def run(trace: Trace, sides: Sequence[int]) -> simulate.Result:
+        # An override may be of a host that this pair does not use.
+        return simulate.run(model, platform, trace, mode=[pair.hosts[s] for s in sides], sets=sets, seed=seed, idle_sets=True)
+
+    compiled, _, _ = simulate.compile_model(model, platform, list(pair.hosts), 2, sets, idle_sets=True)
+    hops, protocol = (compiled[f"{'' if key == 'hops' else 'protocol_'}{'same' if pair.same else 'remote'}"] for key in ("hops", "protocol"))
+    a, b = (room.hosts[h] for h in pair.hosts)
+    cores = int(a.cores) // 2 if pair.same else int(min(a.cores, b.cores))
+    return sampling.measure(
+        run,
+        sampling.sizes_for(hops, protocol),
+        pairs=max(1, min(cores, sampling.MOST_PAIRS)),
+        eager_below=_asks_from(protocol),
+        connects=any(h["connect"] > 0 for h in hops),
+        alike=pair.classes[0] == pair.classes[1],
+    )
+
+
+def prepare(store: Store, model: str, platform: str, mode: Any, ranks: int, sets: Sets, seed: int, *, fresh: bool = False) -> None:
+    """Has every sample that a run below ``mechanism`` needs, out of the store or into it."""
+    from retrompi import simulate
+
+    _, room, placement = simulate.compile_model(model, platform, mode, ranks, sets)
+    for pair in _pairs(_classes(room, placement), placement):
+        _sample(model, platform, room, pair, sets, seed, store, fresh)
+
+
+# -- LogGP ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LogGP:
+    """L, o, g in seconds and G in seconds per byte, for messages of ``low`` <= bytes < ``high``."""
+
+    L: float
+    o: float
+    g: float
+    G: float
+    low: float = 0.0
+    high: float = _rows.NO_LIMIT
+
+    def time(self, size: int) -> float:
+        """One-way time of a message of ``size`` bytes, seconds."""
+        return self.L + 2 * self.o + self.G * size
+
+    def points(self) -> Iterator[Point]:
+        """Two points of the straight line that this is."""
+        low = int(self.low)
+        for size in (low, low + (1 << 20)):
+            gap, o = _ps(self.g + self.G * size), _ps(self.o)
+            yield Point(size, o, _ps(self.L + self.G * size), o, gap, gap, 0)
+
+
+PS = 1e-12
+
+
+def _ps(seconds: float) -> int:
+    return round(seconds / PS)
+
+
+def _asks_from(protocol: Sequence[tuple[float, float, str]]) -> float:
+    """The smallest size whose protocol asks the receiver first; infinity without one."""
+    return min((low for low, _, kind in protocol if kind == "rendezvous"), default=float("inf"))
+
+
+def _straight(sizes: Sequence[int], values: Sequence[float]) -> tuple[float, float]:
+    """(a, b) of a + b size, both >= 0, with the least squares of its relative errors."""
+    used = [(s, v) for s, v in zip(sizes, values, strict=True) if v > 0]
+    if not used:
+        return 0.0, 0.0
+    # Minimise sum((a/v + b s/v - 1)^2): the normal equations of two columns, 1/v and s/v.
+    aa = sum(1 / v**2 for _, v in used)
+    ab = sum(s / v**2 for s, v in used)
+    bb = sum(s * s / v**2 for s, v in used)
+    ya, yb = sum(1 / v for _, v in used), sum(s / v for s, v in used)
+    det = aa * bb - ab * ab
+    if det > 1e-12 * aa * bb:
+        a, b = (ya * bb - yb * ab) / det, (aa * yb - ab * ya) / det
+        if a >= 0 and b >= 0:
+            return a, b
+        if b < 0:
+            return ya / aa, 0.0
+        return 0.0, yb / bb
+    return ya / aa, 0.0
+
+
+def fit(points: Sequence[Point], asks_from: float = float("inf")) -> list[LogGP]:
+    """L, o, g, G of a curve by least squares in relative error over its sizes; two sets if some messages ask first.
+
+    G and L + 2o come from the one-way times, o from the overheads of both ends, g from the gaps given G.
+    """
+    out = []
+    for low, high in ((0.0, asks_from), (asks_from, float("inf"))):
+        part = [p for p in points if low <= p.size < high]
+        if not part:
+            continue
+        start, rate = _straight([p.size for p in part], [p.time for p in part])
+        overheads = [x for p in part for x in (p.send, p.recv)]
+        o = min(_constant(overheads), start / 2)
+        gaps = [(p.size, p.gap) for p in part if p.gap > 0]
+        weight = sum(1 / g**2 for _, g in gaps)
+        gap = sum((g - rate * s) / g**2 for s, g in gaps) / weight if weight else 0.0
+        gap = min(max(0.0, gap), start)
+        out.append(LogGP((start - 2 * o) * PS, o * PS, gap * PS, rate * PS, low, min(high, _rows.NO_LIMIT)))
+    return out
+
+
+def _constant(values: Sequence[int]) -> float:
+    """The constant with the least squares of its relative errors."""
+    used = [v for v in values if v > 0]
+    return sum(1 / v for v in used) / sum(1 / v**2 for v in used) if used else 0.0
+
+
+def loggp(model: str, platform: str, mode: Any, sets: Sets = (), seed: int = 1) -> list[LogGP]:
+    """The LogGP parameters of a model between the first two ranks of ``mode``, from the first towards the second."""
+    from retrompi import simulate
+
+    compiled, room, placement = simulate.compile_model(model, platform, mode, 2, sets)
+    classes = _classes(room, placement)
+    pair = _pairs(classes, placement)[0]
+    sample = _sample(model, platform, room, pair, sets, seed)
+    return fit(sample.there, _asks_from(compiled["protocol_same" if pair.same else "protocol_remote"]))
+
+
+def _lines(points: Sequence[Point], asks_from: float) -> list[Point]:
+    """The points of a fitted curve: a straight line for each set of parameters."""
+    out: list[Point] = []
+    for part in fit(points, asks_from):
+        begin, later = part.points()
+        if out:  # the line before ends one byte below
+            low, high = out[-2], out[-1]
+            x = (begin.size - 1 - low.size) / (high.size - low.size)
+            last = [round(u + x * (v - u)) for u, v in zip(_numbers(low), _numbers(high), strict=True)]
+            out = [low, Point(*last)] if last[0] > low.size else [low]
+        out += [begin, later]
+    return out
+
+
+def _numbers(p: Point) -> tuple[int, ...]:
+    return (p.size, p.send, p.transit, p.recv, p.gap, p.port, p.both)
+
+
+# -- the engine's rows -----------------------------------------------------------------------------------------------------
+
+
+def lowered(
+    compiled: Row, fidelity: str, model: str, platform: str, room: Platform, placement: Sequence[int], sets: Sets, seed: int
+) -> tuple[Row, list[str]]:
+    """The compiled rows of a model with its mechanism replaced by curves, and what could not be sampled for them.
+
+    Samples are made now unless this process has them (`prepare` fetches them from a store).
+
+    Hops, proxies, wait policies and the costs of calls go (they are in the overheads); protocols, the ranks' placement, processors
+    and rates of computation stay.
+    """
+    classes = _classes(room, placement)
+    count = max(classes, default=0) + 1
+    of = {same: [[-1] * count for _ in range(count)] for same in (True, False)}
+    tables: dict[bool, list[Any]] = {True: [], False: []}
+    notes: list[str] = []
+    connect = {True: 0, False: 0}
+    for pair in _pairs(classes, placement):
+        sample = _sample(model, platform, room, pair, sets, seed)
+        a, b = pair.classes
+        connect[pair.same] = max(connect[pair.same], sample.connect)
+        asks = _asks_from(compiled["protocol_same" if pair.same else "protocol_remote"])
+        for (x, y), points in (((b, a), sample.back), ((a, b), sample.there)):
+            table = points if fidelity == "curve" else _lines(points, asks)
+            of[pair.same][x][y] = len(tables[pair.same])
+            tables[pair.same].append(([_numbers(p) for p in table], sample.limit, sample.reason))
+        notes += [n for n in sample.notes if n not in notes]
+
+    def hops(same: bool) -> list[Row]:
+        if not tables[same]:
+            return []
+        curve = {"classes": classes, "of": of[same], "tables": tables[same], "ports": "host" if fidelity == "curve" else "rank"}
+        return [_rows.curve(curve, connect=connect[same] * PS)]
+
+    lower = {
+        "hosts": [{**h, "dispatch": 0.0} for h in compiled["hosts"]],
+        "same": hops(True),
+        "remote": hops(False),
+        "send_cpu": 0.0,
+        "recv_cpu": 0.0,
+        "recv_wait": _rows.BLOCK,
+        "send_wait": _rows.BLOCK,
+        "idle": {},
+        "forward_cost": {},
+    }
+    return compiled | lower, notes
+
+
+# -- spread ---------------------------------------------------------------------------------------------------------------
+
+
+def _spread(times: Mapping[str, float]) -> dict[str, float]:
+    low, high = min(times.values()), max(times.values())
+    return {"spread": high / low if low > 0 else 1.0}
+
+
+def spread(
+    model: str,
+    platform: str,
+    mode: Any,
+    sizes: Sequence[int] | None = None,
+    *,
+    sets: Sets = (),
+    seed: int = 1,
+    reps: int | None = None,
+    store: Store | None = None,
+    fresh: bool = False,
+) -> list[Row]:
+    """PingPong at all rungs: rows size_B, mechanism_us, curve_us, loggp_us (one way), spread (largest over smallest).
+
+    With a ``store`` what it has is used and what is simulated kept; each row then has ``run_ids``, one a rung.
+    """
+    from retrompi import experiment, simulate
+
+    times: dict[str, list[Row]] = {}
+    ids: list[int] = []
+    for rung in RUNGS:
+        if store is None:
+            times[rung] = simulate.pingpong(model, platform, mode, sizes, sets=sets, seed=seed, reps=reps, fidelity=rung)
+        else:
+            found = experiment.pingpong(store, model, platform, mode, sizes, sets=sets, seed=seed, reps=reps, fresh=fresh, fidelity=rung)
+            times[rung], ids = found.rows, [*ids, found.run_id]
+    out = []
+    for group in zip(*times.values(), strict=True):
+        us = {rung: float(row["time_us"]) for rung, row in zip(RUNGS, group, strict=True)}
+        row = {"size_B": group[0]["size_B"], **{f"{rung}_us": t for rung, t in us.items()}, **_spread(us)}
+        out.append(row | ({"run_ids": ids} if ids else {}))
+    return out
+
+
+def spread_of_trace(
+    store: Store, trace: Trace, label: str, model: str, platform: str, mode: Any, *, sets: Sets = (), seed: int = 1, fresh: bool = False
+) -> Row:
+    """A trace at all rungs: mechanism_s, curve_s, loggp_s (simulated seconds), spread, and outcome_RUNG and run_ids."""
+    from retrompi import experiment
+
+    found = {r: experiment.replay(store, trace, label, model, platform, mode, sets=sets, seed=seed, fresh=fresh, fidelity=r) for r in RUNGS}
+    runs = {rung: store.run(f.run_id) for rung, f in found.items()}
+    times = {rung: float(run["time_s"]) for rung, run in runs.items()}
+    row = {f"{rung}_s": t for rung, t in times.items()} | _spread(times)
+    return row | {f"outcome_{r}": run["outcome"] for r, run in runs.items()} | {"run_ids": [f.run_id for f in found.values()]}
