@@ -255,9 +255,7 @@ def fact_series(facts: Mapping[str, Any], figure: FactFigure) -> list[Curve]:
     """
     found = fact(facts, figure.facts)
     if isinstance(found, Mapping) and not any(isinstance(v, list) for v in found.values()):
-        found = [
-            {figure.x: _number_in(k), **(flattened(v) if isinstance(v, Mapping) else {figure.y[0][0]: v})} for k, v in found.items()
-        ]
+        found = [{figure.x: _number_in(k), **(flattened(v) if isinstance(v, Mapping) else {figure.y[0][0]: v})} for k, v in found.items()]
     lists = found if isinstance(found, Mapping) else {"": found}
     out = []
     for key, rows in lists.items():

@@ -82,7 +82,8 @@ def looks(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Look]:
         number = modes.index(mode)
         if len(models) == 1 and len(modes) > 1:
             index = _LINES[number % len(_LINES)]
-            out[model, mode] = Look(PALETTE[index], _SYMBOLS[index], DASHES[number % len(DASHES)])
+            # Every other one is open: where two curves are the same, both are seen.
+            out[model, mode] = Look(PALETTE[index], _SYMBOLS[index] + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
         else:
             colour, symbol = style(model, models)
             out[model, mode] = Look(colour, symbol + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])

@@ -191,6 +191,10 @@ def fact_figure(found: Sequence[Curve], plan: FactFigure) -> go.Figure:
             )
         )
     layout(figure, plan.title)
-    figure.update_xaxes(**_AXIS, type=plan.x_scale, title={"text": plan.x_title})
-    figure.update_yaxes(**_AXIS, type=plan.y_scale, title={"text": plan.y_title})
+    for update, scale, title, values in (
+        (figure.update_xaxes, plan.x_scale, plan.x_title, [v for c in found for v in c.x]),
+        (figure.update_yaxes, plan.y_scale, plan.y_title, [v for c in found for v in c.y]),
+    ):
+        ends = _ends(values, log=True) if scale == "log" and min(values, default=0) > 0 else None
+        update(**_AXIS, **(_ticks(*ends) if ends else {}), type=scale, title={"text": title})
     return figure
