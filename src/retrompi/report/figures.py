@@ -74,7 +74,7 @@ class Look:
 
 
 def looks(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Look]:
-    """(model, mode) -> its look in a figure: colour by model and dash by mode, or colour by mode where there is one model."""
+    """(model, mode) -> its look in a figure: colour by model and dash by mode; where there is one of either, both by the other."""
     keys = list(dict.fromkeys(wanted))
     models, modes = (list(dict.fromkeys(k[i] for k in keys)) for i in (0, 1))
     out: dict[tuple[str, str], Look] = {}
@@ -86,6 +86,8 @@ def looks(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Look]:
             out[model, mode] = Look(PALETTE[index], _SYMBOLS[index] + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
         else:
             colour, symbol = style(model, models)
+            if len(modes) == 1 and model not in _KNOWN:
+                number = [m for m in models if m not in _KNOWN].index(model)
             out[model, mode] = Look(colour, symbol + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
     return out
 
