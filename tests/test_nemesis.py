@@ -120,7 +120,7 @@ def test_pinned_ranks_stay_on_their_cores() -> None:
     assert apart == pytest.approx(together, rel=1e-3)  # unpinned ranks take a free core each
     rows, _, _ = simulate.compile_model("nemesis", "abe", SHARED, 2)
     assert rows["cores"] == [0, 1]
-    rows |= {"cores": [3, 3], "seed": 1, "limit_s": 0.0, "anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": ""}
+    rows |= {"cores": [3, 3], "seed": 1, "limit_s": 0.0, "compute_scale": 1.0, "memory_share": 0.0, "kills": [], "anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": ""}
     from retrompi.worker import shared_server
 
     one = shared_server().simulate(rows, trace, "")

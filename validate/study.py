@@ -222,6 +222,14 @@ def run_paper(
     return run_papers([paper], store, fresh, progress, keep=keep, workers=workers)[0]
 
 
+def facts_of_experiment(paper: str, kind: str, store: Store, fresh: bool = False, progress: Progress | None = None) -> dict[str, Any]:
+    """The facts of one kind of experiment of a study, without its verdicts. Raises what `run_paper` raises."""
+    facts: dict[str, Any] = {}
+    for done in _run([(job.label, job) for job in jobs(kind, setup(paper), store, fresh)], progress, WORKERS):
+        merge(facts, done.where, done.result)
+    return facts
+
+
 def judge_all(studies: Sequence[Study]) -> list[Verdict]:
     """A verdict for every row of the reference: those of ``studies``, and the rest unjudged, in file order."""
     from retrompi.validate.claims import load
