@@ -451,10 +451,37 @@ def test_every_link_of_the_atlas_leads_somewhere(rinf: Study, tmp_path: Path) ->
     assert "index.html" in pages["baker-fox.html"].links
 
 
+LADDER = {
+    "fidelity": {
+        "wmpi": {
+            "nt-pair shared": {
+                "curve_off": 0.012,
+                "loggp_off": 0.25,
+                "spread": {"median": 1.01, "max": 1.3},
+                "rows": [{"size_B": s, "mechanism_us": 1.0 + s, "curve_us": 1.1 + s, "loggp_us": 2.0 + s, "spread": 2.0} for s in (0, 64)],
+            }
+        }
+    }
+}
+
+
+@pytest.mark.usefixtures("no_cards")
+def test_the_ladder_is_drawn_and_told(tmp_path: Path) -> None:
+    ladder = made_up(BARE, LADDER)
+    (figure,) = report.study_figures(ladder).values()
+    assert [t.name for t in figure.data] == ["WMPI, mechanism", "WMPI, curve", "WMPI, loggp"]
+    assert len({(t.line.dash, t.marker.symbol) for t in figure.data}) == 3
+    text = report.write(ladder, tmp_path).page.read_text(encoding="utf-8")
+    assert "1.2 %" in text
+    assert "25 %" in text
+    assert 'id="fidelity"' in text
+    assert (tmp_path / "baker-fox-fidelity.csv").read_text(encoding="utf-8").count("\n") == 7
+
+
 @pytest.mark.usefixtures("no_cards")
 def test_the_front_page_shows_failures_defects_and_how_it_was_made(rinf: Study, tmp_path: Path) -> None:
     bad = [replace(v, verdict="fail") if v.id == "BF-FUN-11" else v for v in rinf.verdicts]
-    failing = replace(rinf, verdicts=bad, facts={**rinf.facts, "fidelity": {"wmpi": {"curve": 0.01, "loggp": 0.2}}})
+    failing = replace(rinf, verdicts=bad, facts={**rinf.facts, **LADDER})
     atlas = report.write_atlas([failing], tmp_path, MADE)
     text = atlas.page.read_text(encoding="utf-8")
     assert "What fails: 1" in text

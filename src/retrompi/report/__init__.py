@@ -89,11 +89,13 @@ def _figure(study: Study, plan: FigurePlan, found: Sequence[Mark]) -> go.Figure:
 def study_figures(study: Study) -> dict[str, go.Figure]:
     """Name -> figure: those of the study's file, the scatter beside each table that asks for one, the anatomy per mode."""
     from retrompi.report.figures import anatomy_figure, stage_order
+    from retrompi.report.ladder import ladder_figures
     from retrompi.report.tables import scatter_of
 
     found = _marks(study)
     beside = (scatter_of(study, t) for t in study.setup.table_plans)
     out = {p.name: _figure(study, p, found) for p in (*_plans(study), *(b for b in beside if b is not None))}
+    out |= ladder_figures(study.facts)
     order = stage_order(study.anatomy)
     for i, mode in enumerate(dict.fromkeys(str(a["mode"]) for a in study.anatomy), 1):
         mine = [a for a in study.anatomy if a["mode"] == mode]
@@ -122,6 +124,7 @@ def _figure_rows(study: Study, plan: FigurePlan) -> list[dict[str, Any]]:
 
 def csv_tables(study: Study) -> dict[str, list[dict[str, Any]]]:
     """Name -> flat rows: points, published marks, verdicts, anatomy, start-up, and every figure and table of the page."""
+    from retrompi.report.ladder import ladder_points
     from retrompi.report.page import anatomy_table
     from retrompi.report.tables import flat_table
 
@@ -138,6 +141,7 @@ def csv_tables(study: Study) -> dict[str, list[dict[str, Any]]]:
         ],
         "anatomy": anatomy_table(study.anatomy),
         "startup": startup,
+        **({"fidelity": ladder_points(study.facts)} if study.facts.get("fidelity") else {}),
         **{f"figure-{p.name}": _figure_rows(study, p) for p in _plans(study)},
         **{f"table-{t.name}": flat_table(study, t) for t in study.setup.table_plans},
     }

@@ -12,12 +12,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.report.exhibits import fact_rows
 from retrompi.report.html import bounds, cell, document, number, ranges, table
-from retrompi.report.tables import fact_cell
+from retrompi.report.ladder import ladder_rows, ladder_table
 from retrompi.units import format_time
 from retrompi.validate.claims import KINDS, Claim, load, paper_key
-from retrompi.validate.exhibits import FactTable
 from retrompi.validate.study import Study, judge_all
 from retrompi.validate.systems import SYSTEMS, anchor, system_of
 from retrompi.validate.verdicts import Summary, Verdict, summary
@@ -97,9 +95,7 @@ class Scorecard:
 
 def scorecard(studies: Sequence[Study]) -> Scorecard:
     """The scorecard of these studies; claims of papers that were not replayed count as unjudged."""
-    rows = [
-        {"paper": s.setup.paper, **row} for s in studies for row in fact_rows(s.facts, FactTable("fidelity", "", "fidelity", ("what",)))
-    ]
+    rows = [{"paper": s.setup.paper, **row} for s in studies for row in ladder_rows(s.facts)]
     return Scorecard(tuple(studies), tuple(load()), tuple(judge_all(studies)), tuple(rows))
 
 
@@ -268,12 +264,9 @@ def _unjudged(score: Scorecard) -> str:
 def _fidelity(score: Scorecard) -> str:
     if not score.fidelity:
         return ""
-    keys = list(dict.fromkeys(k for row in score.fidelity for k in row))
-    head = [k.replace("_", " ").replace(".", ", ") for k in keys]
-    rows = ["<tr>" + "".join(cell(h, fact_cell(row.get(k))) for h, k in zip(head, keys, strict=True)) + "</tr>" for row in score.fidelity]
     return (
-        '<h2 id="fidelity">The fidelity ladder</h2><p>What a coarser model of the same runtime gives, against the mechanism.</p>'
-        + table(head, rows)
+        '<h2 id="fidelity">The fidelity ladder</h2><p>What coarser models of the same runtime give, sampled from the mechanism or fitted to '
+        "it, on a PingPong. Each paper's page has the curves.</p>" + ladder_table(score.fidelity, "paper")
     )
 
 

@@ -14,6 +14,7 @@ from retrompi.report.cards import Card
 from retrompi.report.exhibits import missing_curves
 from retrompi.report.figures import name_of
 from retrompi.report.html import CONFIG, SIGN, USES, bounds, cell, document, number, ranges, table
+from retrompi.report.ladder import ladder_rows, ladder_table
 from retrompi.report.tables import is_narrow, table_html
 from retrompi.units import format_bytes
 from retrompi.validate.exhibits import CurveFigure
@@ -202,6 +203,10 @@ def _counts(study: Study) -> str:
     return f'<div class="counts">{"".join(boxes)}</div>'
 
 
+_OWN = ("anatomy-", "fidelity-")
+"""How the names of figures begin that have a section of their own."""
+
+
 def _captioned(figure: go.Figure, name: str, caption: str, lacking: Sequence[str]) -> str:
     text = f'<p class="soft">{escape(caption)}</p>' if caption else ""
     text += f'<p class="defect">Nothing was simulated for: {escape(", ".join(lacking))}</p>' if lacking else ""
@@ -214,7 +219,7 @@ def _figures(study: Study, figures: Mapping[str, go.Figure]) -> str:
     tables = {f"{t.name}-scatter" for t in study.setup.table_plans}
     out = []
     for name, figure in figures.items():
-        if name.startswith("anatomy-") or name in tables:
+        if name.startswith(_OWN) or name in tables:
             continue
         plan = plans.get(name)
         lacking = missing_curves(study.points, plan) if isinstance(plan, CurveFigure) else [] if figure.data else ["this figure"]
@@ -265,7 +270,7 @@ def page(
     footer: str = "",
     home: str = "",
 ) -> str:
-    """The page of a study as HTML text. ``figures``: name -> figure, those named ``anatomy-*`` go to their own section.
+    """The page of a study as HTML text. ``figures``: name -> figure, those named ``anatomy-*`` and ``fidelity-*`` go to their own sections.
 
     ``platforms``: name -> its numbers; ``home``: the file of the front page, where there is one.
     """
@@ -275,6 +280,8 @@ def page(
         (f"<tr>{cell('words', escape(k))}{cell('read as', escape(v))}</tr>" for k, v in READINGS.items()),
     )
     stacks = "".join(_figure(f, n) for n, f in figures.items() if n.startswith("anatomy-"))
+    rungs = "".join(_figure(f, n) for n, f in figures.items() if n.startswith("fidelity-"))
+    ladder = f'{ladder_table(ladder_rows(study.facts))}<div class="figures">{rungs}</div>' if rungs else ""
     whys = "".join(f"<div>{why_paragraph(w, study)}</div>" for w in setup.why)
     models = "".join(map(_card, cards)) + "".join(_platform(name, rows) for name, rows in (platforms or {}).items())
     drawn = _figures(study, figures)
@@ -293,6 +300,7 @@ def page(
         ),
         ("systems", "Claims by system and kind", _index(study)),
         ("start", "Starting a job", _startup(study)),
+        ("fidelity", "The fidelity ladder", ladder),
         ("models", "The models and the machines", models),
     )
     shown = [part for part in sections if part[2]]
@@ -322,6 +330,7 @@ _SHORT = {
     "verdicts": "Verdicts",
     "systems": "By system",
     "start": "Start-up",
+    "fidelity": "Fidelity",
     "models": "Models",
 }
 
