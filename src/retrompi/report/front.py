@@ -265,8 +265,8 @@ def _fidelity(score: Scorecard) -> str:
     if not score.fidelity:
         return ""
     return (
-        '<h2 id="fidelity">The fidelity ladder</h2><p>What coarser models of the same runtime give, sampled from the mechanism or fitted to '
-        "it, on a PingPong. Each paper's page has the curves.</p>" + ladder_table(score.fidelity, "paper")
+        '<h2 id="fidelity">The fidelity ladder</h2><p>What coarser models of the same runtime give on a PingPong, sampled from the '
+        "mechanism or fitted to it. Each paper's page has the curves.</p>" + ladder_table(score.fidelity, "paper")
     )
 
 
