@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from retrompi.cli.options import csv_option, debug_option, fresh_option, jobs_option, json_option, open_for, store_option
+from retrompi.cli.options import (
+    csv_option,
+    debug_option,
+    fidelity_option,
+    fresh_option,
+    jobs_option,
+    json_option,
+    open_for,
+    store_option,
+    warn,
+)
 from retrompi.cli.output import Column, emit, note
 
 if TYPE_CHECKING:
@@ -35,6 +45,7 @@ _SUMMARY = (
     help="Folder the report is written to.",
 )
 @click.option("--image", "images", type=click.Choice(["png", "svg"]), multiple=True, help="Also write every figure so.")
+@fidelity_option
 @jobs_option
 @fresh_option
 @json_option
@@ -47,6 +58,7 @@ def command(
     paper: str,
     out: Path,
     images: tuple[str, ...],
+    fidelity: str,
     jobs: int | None,
     fresh: bool,
     as_json: bool,
@@ -60,13 +72,16 @@ def command(
     validate' for an exit code).
     """
     from retrompi import report
+    from retrompi.calibrated import outside_of_points
     from retrompi.cli.validate import KEYS, print_verdicts, studies
     from retrompi.validate import judge_all
     from retrompi.validate.study import WORKERS
 
     began = time.perf_counter()
-    found = studies(ctx, None if paper == ALL else paper, store, fresh, jobs)
+    found = studies(ctx, None if paper == ALL else paper, store, fresh, jobs, fidelity)
     spent = time.perf_counter() - began
+    for model, lines in {m: told for s in found for m, told in outside_of_points(s.points).items()}.items():
+        warn(lines, model)
     written: report.Written | report.Atlas
     if paper != ALL:
         written = report.write(found[0], out, images=images)

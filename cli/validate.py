@@ -60,15 +60,17 @@ def _interesting(row: Mapping[str, Any]) -> bool:
     return bool(row["verdict"] != "unjudged" or row["use"] == "exclude")
 
 
-def studies(ctx: click.Context, paper: str | None, store: str | None, fresh: bool, jobs: int | None = None) -> list[Study]:
-    """The replayed study of ``paper``, or of every paper whose runtimes are modelled; ``jobs`` at a time."""
+def studies(
+    ctx: click.Context, paper: str | None, store: str | None, fresh: bool, jobs: int | None = None, fidelity: str = "mechanism"
+) -> list[Study]:
+    """The replayed study of ``paper``, or of every paper whose runtimes are modelled, at a rung of the fidelity ladder; ``jobs`` at a time."""
     from retrompi.validate import run_papers, setup, setups
     from retrompi.validate.study import WORKERS
 
     keys = [setup(paper).paper] if paper is not None else list(setups())
     opened = open_for(ctx, store)
     with progress(keys[0] if len(keys) == 1 else f"{len(keys)} studies") as report:
-        return run_papers(keys, opened, fresh, report, workers=jobs or WORKERS)
+        return run_papers(keys, opened, fresh, report, workers=jobs or WORKERS, fidelity=fidelity)
 
 
 @click.command()

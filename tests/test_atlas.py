@@ -630,7 +630,7 @@ def test_jobs_are_passed_on_and_checked(retrompi: Any, monkeypatch: pytest.Monke
 
     asked: list[Any] = []
 
-    def run_papers(names: Any, store: Any, fresh: bool, progress: Any, *, workers: int) -> list[Study]:
+    def run_papers(names: Any, store: Any, fresh: bool, progress: Any, *, workers: int, fidelity: str) -> list[Study]:
         asked.append((tuple(names), workers))
         return [made_up(study.setup(n)) for n in names]
 

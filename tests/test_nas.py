@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import tomllib
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import paths, program, simulate, traces
+from retrompi import paths, program, registry, simulate, traces
 from retrompi.errors import RetrompiError, UsageError
 from retrompi.program import Program
 from retrompi.traces import TraceError
@@ -32,7 +33,7 @@ def run(trace: Any, told: Program, **options: Any) -> simulate.Result:
 
 def test_a_section_is_the_time_between_two_lines_of_rank_0() -> None:
     trace = job("compute 1e6; send 1 0 0 6; compute 3e6; compute 2e6; send 1 0 0 6", "recv 0 0 0 6; recv 0 0 0 6")
-    flops = simulate.registry.platform("nt-pair").hosts[0].flops
+    flops = registry.platform("nt-pair").hosts[0].flops
     two = ["platform.host.cores=2"]
     result = run(trace, Program("4-5"), sets=two)
     assert result.section is not None
@@ -208,5 +209,25 @@ def test_replay_reports_the_section(retrompi: Callable[..., Any], tmp_path: Path
     row = json.loads(retrompi("replay", trace, *told, "--json").out)["section"]
     assert 2 < row["seconds"] < 4
     assert row["seconds"] == pytest.approx(row["end_s"] - row["begin_s"])
+    table = list(csv.DictReader(retrompi("replay", trace, *told, "--csv").out.splitlines()))
+    assert {float(r["section_s"]) for r in table} == {row["seconds"]}
+    assert "section_s" not in retrompi("replay", trace, *told[:4], "--csv").out
     wrong = retrompi("replay", trace, *told[:4], "--section", "nonsense")
     assert (wrong.code, "write FIRST-LAST" in wrong.err) == (2, True)
+
+
+SCENARIOS = [n for n in registry.scenario_names() if n.startswith("lw-nas-")]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_scenarios_say_what_the_fit_and_the_counts_say(name: str) -> None:
+    scenario = registry.scenario(name)
+    benchmark, letter, processes = name.split("-")[2:5]
+    system = "W" if scenario.model.endswith("windows") else "L"
+    at = nas.Cell(f"{benchmark}{letter}".upper(), system, int(processes))
+    assert scenario.trace is not None
+    assert scenario.trace.name == f"{at.trace}.tar.zst"
+    assert scenario.program.section == nas.section(at.trace)
+    assert scenario.program.compute_s == pytest.approx(nas.fits()[at.program, system].of(at.processes), rel=1e-3)
+    if not scenario.what_if:
+        assert scenario.program.memory_share == pytest.approx(nas.memory_share(at.program, system), abs=1e-3)

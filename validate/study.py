@@ -6,7 +6,7 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,6 +60,8 @@ class Setup:
     experiments: tuple[str, ...]
     why: tuple[Why, ...] = ()
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    fidelity: str = "mechanism"
+    """The rung at which curves, scenarios and anatomies are simulated."""
     figure_plans: tuple[FigurePlan, ...] = ()
     table_plans: tuple[TablePlan, ...] = ()
 
@@ -194,14 +196,22 @@ def _study(plan: Setup, finished: Sequence[Done]) -> Study:
 
 
 def run_papers(
-    names: Sequence[str], store: Store, fresh: bool = False, progress: Progress | None = None, *, keep: bool = True, workers: int = WORKERS
+    names: Sequence[str],
+    store: Store,
+    fresh: bool = False,
+    progress: Progress | None = None,
+    *,
+    keep: bool = True,
+    workers: int = WORKERS,
+    fidelity: str = "mechanism",
 ) -> list[Study]:
     """Replay studies, all their jobs in one pool of ``workers``: what the store has is used, the rest simulated (all, if ``fresh``).
 
-    The verdicts are stored unless ``keep`` is False, as for a page drawn again. Raises UsageError for an unknown paper,
-    and what a failing simulation raises; what was simulated before that, or before an interrupt, stays stored.
+    The verdicts are stored unless ``keep`` is False, as for a page drawn again, or ``fidelity`` is below mechanism. Raises
+    UsageError for an unknown paper, and what a failing simulation raises; what was simulated before that, or before an
+    interrupt, stays stored.
     """
-    plans = [setup(name) for name in names]
+    plans = [replace(setup(name), fidelity=fidelity) for name in names]
     # A kind of experiment is told about one study at a time; only the pool sees all of them.
     work = [(i, job) for i, plan in enumerate(plans) for kind in plan.experiments for job in jobs(kind, plan, store, fresh)]
     labelled = [(job.label if len(plans) == 1 else f"{plans[i].paper}: {job.label}", job) for i, job in work]
@@ -209,17 +219,24 @@ def run_papers(
     out = []
     for i, plan in enumerate(plans):
         study = _study(plan, [done for (mine, _), done in zip(work, results, strict=True) if mine == i])
-        if keep:
+        if keep and fidelity == "mechanism":
             store.add_verdicts(plan.paper, [v.row() for v in study.verdicts], run_ids=study.runs)
         out.append(study)
     return out
 
 
 def run_paper(
-    paper: str, store: Store, fresh: bool = False, progress: Progress | None = None, *, keep: bool = True, workers: int = WORKERS
+    paper: str,
+    store: Store,
+    fresh: bool = False,
+    progress: Progress | None = None,
+    *,
+    keep: bool = True,
+    workers: int = WORKERS,
+    fidelity: str = "mechanism",
 ) -> Study:
     """Replay one study; see `run_papers`."""
-    return run_papers([paper], store, fresh, progress, keep=keep, workers=workers)[0]
+    return run_papers([paper], store, fresh, progress, keep=keep, workers=workers, fidelity=fidelity)[0]
 
 
 def facts_of_experiment(paper: str, kind: str, store: Store, fresh: bool = False, progress: Progress | None = None) -> dict[str, Any]:

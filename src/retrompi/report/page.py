@@ -310,11 +310,12 @@ def page(
     runtimes = ", ".join(name_of(m) for m in setup.models)
     marked = " Stars, bands and dashed lines are what the paper's text states; its plotted figures are lost, and no point of theirs is"
     marked = f"{marked} invented here." if study.points else ""
+    rung = "" if setup.fidelity == "mechanism" else f" Simulated at the rung {setup.fidelity} of the fidelity ladder, not the mechanism."
     told = " · ".join(t for t in (footer, f"drawn from runs {ranges(study.runs)} of the store" if study.runs else "") if t)
     return document(
         setup.title,
         f"""<header><p class="soft">retrompi replays: {escape(setup.authors)}</p><h1>{escape(setup.title)}</h1>
-<p>{escape(runtimes)} on {escape(", ".join(setup.platforms))}, simulated process by process.{marked}</p>
+<p>{escape(runtimes)} on {escape(", ".join(setup.platforms))}, simulated process by process.{escape(rung)}{marked}</p>
 <nav>{above}{links}</nav></header>
 {_counts(study)}
 {body}
