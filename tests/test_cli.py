@@ -402,18 +402,21 @@ def test_a_scenario_runs(retrompi: Run, engine: Watched) -> None:
 
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Make run_paper return a study in which one held-out claim has the given verdict and no other is judged."""
+    """Make run_papers return studies in which one held-out claim has the given verdict and no other is judged."""
     from retrompi import validate
     from retrompi.validate import claims
 
     def judged(word: str) -> None:
-        def run_paper(paper: str, store: Any, fresh: bool, progress: Any, fidelity: str = "mechanism") -> validate.Study:
-            progress(1, 1, "all of it")
+        def one(paper: str) -> validate.Study:
             mine = claims.by_paper(paper)
             verdicts = [replace(v, verdict=word) if v.id == "BF-SM-03" else v for v in validate.judge(mine, [], {})]
             return validate.Study(validate.setup(paper), tuple(mine), verdicts=verdicts, runs=(1, 2, 3), simulated=1)
 
-        monkeypatch.setattr(validate, "run_paper", run_paper, raising=False)
+        def run_papers(names: Any, store: Any, fresh: bool, progress: Any, *, workers: int, fidelity: str) -> list[validate.Study]:
+            progress(1, 1, "all of it")
+            return [one(name) for name in names]
+
+        monkeypatch.setattr(validate, "run_papers", run_papers, raising=False)
 
     return judged
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
+import signal
 import struct
 import subprocess
 import sys
@@ -131,6 +132,8 @@ def _last_words(status: int, said: bytes) -> str:
 def _serve() -> None:
     from retrompi import _engine
 
+    # Ctrl-C at a terminal reaches this process too: it ends at once with its child, and the one who asked tells the user.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     inbox, outbox = sys.stdin.buffer, sys.stdout.buffer
     traces: OrderedDict[str, Any] = OrderedDict()
     while True:
