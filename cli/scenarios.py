@@ -24,7 +24,8 @@ LIST = (
     Column("overrides", "overrides"),
     Column("reproduces", "reproduces"),
 )
-KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "kills", "outcome", "expect", "seed", "fidelity")
+KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "kills", "outcome", "expect", "seed",
+        "fidelity")  # fmt: skip
 
 
 @click.group()
