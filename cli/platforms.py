@@ -70,6 +70,9 @@ def show_platform(platform: str, as_json: bool, as_csv: bool) -> None:
         click.echo(f"{p.name}: {p.title}\n{p.summary}\n{p.years}, in {p.path}")
         for host in p.hosts:
             click.echo(f"host {host.name}: {host.os}, {host.byte_order} endian")
+        for name, place in p.placements.items():
+            told = [f"{p.hosts[h].name}" + (f" core {place.cores[i]}" if place.cores else "") for i, h in enumerate(place)]
+            click.echo(f"placement {name}: {', '.join(told)}")
         click.echo(f"link: {p.link.kind}\n")
         rows = [{**row, "range": range_of(row)} for row in rows]
     emit(rows, CARD, as_json=as_json, as_csv=as_csv, keys=CARD_KEYS)

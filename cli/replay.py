@@ -9,6 +9,7 @@ import click
 from retrompi.cli.options import (
     csv_option,
     debug_option,
+    fidelity_option,
     fresh_option,
     json_option,
     mode_option,
@@ -18,6 +19,7 @@ from retrompi.cli.options import (
     seed_option,
     set_option,
     store_option,
+    warn,
 )
 from retrompi.cli.output import Column, emit, note, print_json, time_column
 from retrompi.units import format_bytes, format_time, parse
@@ -65,6 +67,7 @@ COLUMNS = (
     help="End a process at a simulated time, e.g. 'proxy on server@0.5s', 'daemon on n1@1s', 'rank 3@2s'.",
 )
 @set_option
+@fidelity_option
 @seed_option
 @fresh_option
 @json_option
@@ -88,6 +91,7 @@ def command(
     startup: bool,
     kills: tuple[str, ...],
     sets: tuple[str, ...],
+    fidelity: str,
     seed: int,
     fresh: bool,
     as_json: bool,
@@ -104,11 +108,13 @@ def command(
 
     registry.model(model), registry.platform(platform).placement(mode)
     from retrompi import traces
+    from retrompi.calibrated import outside_of_trace
     from retrompi.program import Program
 
     program = Program(section, None if compute is None else parse(compute, "s"), memory_share)
     read = traces.read(trace, np=ranks, undefined_source=undefined_source, partial=partial)
     store_ = open_for(ctx, store)
+    warnings = warn(outside_of_trace(model, platform, read, sets=sets), model)
     found = experiment.replay(
         store_,
         read,
@@ -120,6 +126,7 @@ def command(
         seed=seed,
         limit_s=None if limit is None else parse(limit, "s"),
         with_startup=startup,
+        fidelity=fidelity,
         kills=kills,
         program=program,
         fresh=fresh,
@@ -127,8 +134,9 @@ def command(
     run = store_.run(found.run_id)
     keys = [c.key for c in COLUMNS]
     if as_json and not as_csv:
-        with_section = {"section": run["facts"].get("section")} if section else {}
-        print_json({**{k: run[k] for k in KEYS}, **with_section, "per_rank": [{k: row.get(k) for k in keys} for row in found.rows]})
+        timed = {"section": run["facts"].get("section")} if section else {}
+        rows = [{k: row.get(k) for k in keys} for row in found.rows]
+        print_json({**{k: run[k] for k in KEYS}, **timed, "warnings": warnings, "per_rank": rows})
     else:
         if not as_csv:
             click.echo(_headline(run))

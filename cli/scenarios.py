@@ -12,6 +12,7 @@ from retrompi.cli.options import (
     json_option,
     open_for,
     store_option,
+    warn,
 )
 from retrompi.cli.output import Column, emit, note
 
@@ -23,7 +24,7 @@ LIST = (
     Column("overrides", "overrides"),
     Column("reproduces", "reproduces"),
 )
-KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "kills", "outcome", "expect", "seed")
+KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "kills", "outcome", "expect", "seed", "fidelity")
 
 
 @click.group()
@@ -74,8 +75,9 @@ def run_scenario(
     ctx: click.Context, scenario: str, fresh: bool, as_json: bool, as_csv: bool, store: str | None
 ) -> None:
     """Run SCENARIO (a name or a TOML file) and print its curve, or its ranks for a trace."""
-    from retrompi import experiment, registry
-    from retrompi.cli import pingpong, replay
+    from retrompi import experiment, registry, traces
+    from retrompi.calibrated import outside
+    from retrompi.cli import pingpong, replay, startup
 
     s = registry.scenario(scenario)
     store_ = open_for(ctx, store)
@@ -86,9 +88,21 @@ def run_scenario(
             click.echo(f"expected: {s.expect}")
         if s.program.section:
             click.echo(replay.timed(store_.run(found.run_id)["facts"].get("section")))
-    columns = pingpong.COLUMNS if found.rows and "size_B" in found.rows[0] else replay.COLUMNS
-    emit(found.rows, columns, as_json=as_json, as_csv=as_csv, empty="no rank ran")
     run = store_.run(found.run_id)
+    if s.start:
+        emit(found.rows, startup.COLUMNS, as_json=as_json, as_csv=as_csv)
+        if not (as_json or as_csv):
+            click.echo("\n" + startup.summary(run["facts"]["startup"]))
+    elif found.rows and "size_B" in found.rows[0]:
+        sizes = [row["size_B"] for row in found.rows]
+        warnings = warn(outside(s.model, s.platform, sizes=sizes, ranks=run["ranks"], sets=s.sets), s.model)
+        pingpong.emit_curve(found.rows, warnings, as_json, as_csv)
+    else:
+        largest = [traces.read(s.trace, np=s.np).info()["largest_B"]] if s.trace else []
+        warnings = warn(outside(s.model, s.platform, sizes=largest, ranks=run["ranks"], sets=s.sets), s.model)
+        keys = [c.key for c in replay.COLUMNS]
+        rows = [{**row, "warnings": warnings} for row in found.rows]
+        emit(rows, replay.COLUMNS, as_json=as_json, as_csv=as_csv, keys=[*keys, "warnings"] if as_json else keys, empty="no rank ran")
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
     if run["outcome"] != "completed":
         for line in replay.why(run):

@@ -421,13 +421,13 @@ def no_engine(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     asked: list[tuple[Any, ...]] = []
     rows = made_up_points()
 
-    def pingpong(store: Any, model: str, platform: str, mode: str, sizes: Any, *, fresh: bool) -> experiment.Found:
+    def pingpong(store: Any, model: str, platform: str, mode: str, sizes: Any, *, fresh: bool, fidelity: str) -> experiment.Found:
         asked.append(("pingpong", model, platform, mode, fresh))
         keys = ("size_B", "time_us", "bandwidth_MBps", "repetitions")
         mine = [{k: r[k] for k in keys} for r in rows if (r["model"], r["mode"]) == (model, mode)]
         return experiment.Found(7, mine, not fresh)
 
-    def explain(store: Any, model: str, platform: str, mode: str, size: int, *, fresh: bool) -> experiment.Found:
+    def explain(store: Any, model: str, platform: str, mode: str, size: int, *, fresh: bool, fidelity: str) -> experiment.Found:
         asked.append(("explain", model, mode, size, fresh))
         return experiment.Found(8, [{"stage": "copy", "process": "rank 0", "seconds": 0.5, "ps": None}], not fresh)
 

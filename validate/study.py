@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +57,8 @@ class Setup:
     experiments: tuple[str, ...]
     why: tuple[Why, ...] = ()
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    fidelity: str = "mechanism"
+    """The rung at which curves, scenarios and anatomies are simulated."""
 
     def options(self, kind: str) -> Mapping[str, Any]:
         """The options of an experiment; {} without any."""
@@ -170,14 +172,15 @@ def _finish(work: Sequence[Job], workers: int, progress: Progress | None) -> lis
 
 
 def run_paper(
-    paper: str, store: Store, fresh: bool = False, progress: Progress | None = None, *, keep: bool = True, workers: int = WORKERS
+    paper: str, store: Store, fresh: bool = False, progress: Progress | None = None, *, keep: bool = True, workers: int = WORKERS,
+    fidelity: str = "mechanism",
 ) -> Study:
     """Replay a study: what the store has is used, the rest simulated (everything, if ``fresh``), ``workers`` jobs at a time.
 
-    The verdicts are stored unless ``keep`` is False, as for a page drawn again. Raises UsageError for an unknown paper,
-    and what a failing simulation raises; what was simulated before that stays stored.
+    The verdicts are stored unless ``keep`` is False, as for a page drawn again, or ``fidelity`` is below mechanism. Raises
+    UsageError for an unknown paper, and what a failing simulation raises; what was simulated before that stays stored.
     """
-    plan = setup(paper)
+    plan = replace(setup(paper), fidelity=fidelity)
     work = [job for kind in plan.experiments for job in jobs(kind, plan, store, fresh)]
     finished = _finish(work, workers, progress)
     # In an order of their own, not of their ends: the same study is the same to the byte.
@@ -192,7 +195,7 @@ def run_paper(
     claims = by_paper(paper)
     verdicts = judge(claims, points, facts)
     runs = tuple(i for r in finished for i in r.run_ids)
-    if keep:
+    if keep and fidelity == "mechanism":
         store.add_verdicts(plan.paper, [v.row() for v in verdicts], run_ids=runs)
     return Study(plan, tuple(claims), points, facts, anatomy, verdicts, runs, sum(r.simulated for r in finished))
 
