@@ -131,6 +131,8 @@ const std::vector<int> kSizes = {0, 1, 5000, 70'000, 300'000};
 
 void one_host() {
   const Trace pair = job({"# mark anatomy;" + exchange(0, kSizes) + ";# mark end", exchange(1, kSizes)});
+  const Trace busy = job({"# mark anatomy;compute 3e6;isend 1 0 70000 6;compute 2e6;recv 1 0 70000 6;waitall 1;compute 1e6;# mark end",
+                          "compute 2e6;isend 0 0 70000 6;compute 4e6;recv 0 0 70000 6;waitall 1;compute 1e6"});
   const Trace hungry = job({"recv 1 0 8 6", "bsend 0 1 5000 6"});
   const Trace cut = job({"send 1 0 9000 6", "sleep 0.5;recv 0 0 8 6"});
   const Trace three = job({"bcast 9000 2 6;gather 10 10 1 6 6;scan 8 0 6", "bcast 9000 2 6;gather 10 10 1 6 6;scan 8 0 6",
@@ -144,6 +146,10 @@ void one_host() {
         c.anatomy_from = "anatomy";
         c.anatomy_to = "end";
         expect(what, c, pair, "completed");
+        SimConfig shared_bus = c;
+        shared_bus.hosts[0].cores = 2;
+        shared_bus.memory_share = 0.7;
+        expect(what + ", shared bus", shared_bus, busy, "completed");
         expect(what + ", no sender", c, hungry, "deadlock");
         expect(what + ", short buffer", c, cut, "aborted");
         c.limit_s = 0.01;
