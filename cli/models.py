@@ -121,7 +121,7 @@ def _print_range(card: dict[str, Any]) -> None:
     told = card["calibrated"]
     if told is None:
         return
-    click.echo("\ncalibrated range: what lies outside is extrapolated")
+    click.echo(f"\ncalibrated range (by the experiment '{told['measured_by']}'): what lies outside is extrapolated")
     for s in told["studies"]:
         parts = [f"platform {', '.join(s['platforms'])}",
                  f"placement {', '.join(s['modes'])}" if s["modes"] else "",

@@ -18,7 +18,8 @@ from retrompi.validate.sources import Citation, cited, rows
 __all__ = ["model_dossier", "platform_dossier"]
 
 Row = dict[str, Any]
-_HOW = ("kind", "mode", "metric", "sizes", "feature", "shape", "relation", "by", "op", "path", "unit")
+_HOW = ("kind", "mode", "metric", "sizes", "feature", "shape", "better", "worse", "relation", "paths", "by", "op",
+        "at_least", "path", "unit")  # fmt: skip
 
 
 def _said(claim: Claim) -> str:
@@ -31,16 +32,26 @@ def _said(claim: Claim) -> str:
 
 def _how(entries: Sequence[Mapping[str, Any]]) -> str:
     """A claim's checks in a few words."""
-    return "; ".join(", ".join(f"{k} {c[k]}" for k in _HOW if k in c) for c in entries)
+
+    def text(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return " ".join(f"{k}={v}" for k, v in value.items())
+        return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+    return "; ".join(", ".join(f"{k} {text(c[k])}" for k in _HOW if k in c) for c in entries)
+
+
+def _names(check: Mapping[str, Any]) -> set[str]:
+    """The models that a check looks at: by name, as one of two curves, or in the path of a fact (startup.wmpi.failures)."""
+    paths = [str(check.get("path", "")), *map(str, check.get("paths", {}).values())]
+    curves = [check[k][0] for k in ("better", "worse") if k in check]
+    return {*check.get("models", ()), *curves, *(word for p in paths for word in p.split(".")[1:2])}
 
 
 def _judging(cls: type[RuntimeModel]) -> list[tuple[Claim, tuple[Mapping[str, Any], ...]]]:
     """The claims whose checks look at this model (a variant's base model where nothing names the variant), and its own evidence."""
     base = cls.name.partition(":")[0]
-    by = {i: {m for c in entries for m in c.get("models", ())} for i, entries in checks().items()}
-    for i, entries in checks().items():
-        # Checks of facts name a model by their path: startup.wmpi.failures
-        by[i] |= {word for c in entries for word in str(c.get("path", "")).split(".")[1:2]}
+    by: dict[str, set[str]] = {i: set().union(*map(_names, entries)) for i, entries in checks().items()}
     names = cls.name if any(cls.name in ms for ms in by.values()) else base
     own, how = evidence(cls)
     return [(c, checks()[c.id]) for c in load() if names in by.get(c.id, ())] + [(c, how[c.id]) for c in own]
@@ -82,7 +93,7 @@ def _calibrated(cls: type[RuntimeModel], fit: Row | None) -> Row | None:
         sizes = plan.sizes
         out.append({"study": plan.paper, "platforms": list(plan.platforms), "modes": list(plan.modes),
                     "sizes_B": [min(sizes), max(sizes)] if sizes else None, "ranks": plan.options("startup").get("processes")})  # fmt: skip
-    return {"studies": out, "claims": fit.get("claims", [])}
+    return {"studies": out, "claims": fit.get("claims", []), "measured_by": cls.measured_by}
 
 
 def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mapping[str, Any]] = ()) -> Row:
