@@ -68,11 +68,12 @@ HopSpec hop(Medium medium, const std::string& from, const std::string& to) {
 SimConfig room(size_t hosts, size_t ranks, std::vector<HopSpec> route, WaitPolicy::Kind waits) {
   SimConfig c;
   for (size_t i = 0; i < hosts; ++i) c.hosts.push_back(computer("host" + std::to_string(i)));
-  c.link = {"cable", 12.5e6, 1e-6};
+  c.link = {.kind = "cable", .shape = {}, .bandwidth = 12.5e6, .latency = 1e-6};
   c.frame_overhead = 58;
   for (size_t r = 0; r < ranks; ++r) c.placement.push_back(r % hosts);
   (hosts > 1 ? c.remote : c.same) = std::move(route);
-  c.rank.same = c.rank.remote = {{0, 100'000, false}, {100'000, INT64_MAX, true}};
+  for (size_t i = 0; i < hosts; ++i) c.positions.push_back(i);
+  c.rank.same = c.rank.remote = {{0, 100'000, ProtocolRow::Eager}, {100'000, INT64_MAX, ProtocolRow::Rendezvous}};
   c.rank.send_cpu = c.rank.recv_cpu = 50 * kMicrosecond;
   c.rank.test_cpu = 5 * kMicrosecond;
   c.rank.recv_wait = {.kind = waits, .polls = 10, .poll_cost = 2 * kMicrosecond, .period = 3000 * kMicrosecond};
@@ -151,6 +152,38 @@ void one_host() {
       }
 }
 
+/// Queues in the caches of two cores, a copy buffer of their own for long messages, direct copies for the longest.
+void cores() {
+  const Trace pair = job({"# mark anatomy;" + exchange(0, kSizes) + ";# mark end", exchange(1, kSizes)});
+  for (const int other : {0, 1, 4})
+    for (const int64_t direct : {200'000L, 1L})
+      for (const bool anatomy : {false, true}) {
+        HopSpec cells = hop(Medium::Ring, "rank", "rank"), bulk = cells;
+        cells.cores = cells.slots_of_sender = bulk.cores = bulk.one_message = true;
+        cells.lines_in = cells.lines_out = 1;
+        bulk.short_packet = 1024;
+        bulk.short_until = 100'000;
+        SimConfig c = room(1, 2, {cells}, WaitPolicy::Spin);
+        HostSpec& h = c.hosts.front();
+        h.cores = 8;
+        h.l2_shared_by = 2;
+        h.package_cores = 4;
+        h.line_shared = kMicrosecond / 10;
+        h.line_bus = kMicrosecond;
+        h.fsb_rate = 100e6;
+        c.cores = {0, other};
+        c.same_bulk = {bulk};
+        c.rank.same = {{0, 4096, ProtocolRow::Eager},
+                       {4096, std::max<int64_t>(direct, 4096), ProtocolRow::Rendezvous},
+                       {direct, INT64_MAX, ProtocolRow::Direct}};
+        c.rank.lock = kMicrosecond;
+        c.anatomy = anatomy;
+        c.anatomy_from = "anatomy";
+        c.anatomy_to = "end";
+        expect("cores 0 and " + std::to_string(other), c, pair, "completed");
+      }
+}
+
 void network(int which) {
   HopSpec bad = hop(Medium::Datagram, "daemon@src", "daemon@dst");
   bad.packet = 16384;
@@ -172,6 +205,17 @@ void network(int which) {
       bad.reorder_delay = 20'000 * kMicrosecond;
       expect("lossy datagrams", room(2, 2, daemons(), WaitPolicy::Block), pair, "completed");
       break;
+    case 3:
+    case 4: {
+      HopSpec h = hop(Medium::Stream, "rank", "rank");
+      h.packet = 1 << 30;
+      h.io = which == 3 ? SocketIo::Nonblocking : SocketIo::Async;
+      h.first_read = 1024;
+      SimConfig c = room(2, 2, {h}, WaitPolicy::Spin);
+      c.rank.recv_wait.look_every = which == 3 ? 1 : 16;
+      expect(which == 3 ? "polled sockets" : "completion port", c, pair, "completed");
+      break;
+    }
     default:
       bad.loss = 1;
       expect("no network", room(2, 2, daemons(), WaitPolicy::Block), pair, "aborted");
@@ -184,7 +228,7 @@ int main(int argc, char** argv) {
   if (argc > 2 && std::string(argv[1]) == "network")
     network(std::atoi(argv[2]));
   else
-    one_host();
+    one_host(), cores();
   if (failures == 0) std::printf("engine_check: no fault\n");
   return failures == 0 ? 0 : 1;
 }

@@ -10,6 +10,7 @@ from retrompi.cli.options import (
     complete_model,
     csv_option,
     debug_option,
+    fidelity_option,
     fresh_option,
     json_option,
     mode_option,
@@ -31,6 +32,7 @@ KEYS = ("stage", "process", "seconds")
 @mode_option("shared")
 @click.option("--size", required=True, metavar="SIZE", help="Message size with its unit, e.g. 512KiB.")
 @set_option
+@fidelity_option
 @fresh_option
 @json_option
 @csv_option
@@ -44,6 +46,7 @@ def command(
     mode: str,
     size: str,
     sets: tuple[str, ...],
+    fidelity: str,
     fresh: bool,
     as_json: bool,
     as_csv: bool,
@@ -60,7 +63,7 @@ def command(
     if len(sizes) != 1:
         raise UsageError(f"--size {size}: give one size")
     store_ = open_for(ctx, store)
-    found = experiment.explain(store_, model, platform, mode, sizes[0], sets=sets, fresh=fresh)
+    found = experiment.explain(store_, model, platform, mode, sizes[0], sets=sets, fresh=fresh, fidelity=fidelity)
     total = store_.run(found.run_id)["time_s"]
     if as_json and not as_csv:
         print_json({"total_s": total, "stages": [{k: row[k] for k in KEYS} for row in found.rows]})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "csv_option",
     "debug_option",
+    "fidelity_option",
     "fresh_option",
     "json_option",
     "mode_option",
@@ -28,6 +29,7 @@ __all__ = [
     "seed_option",
     "set_option",
     "store_option",
+    "warn",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -102,6 +104,13 @@ set_option = click.option(
     help="Override a parameter, e.g. wmpi.pool=10MiB, platform.host.quantum=20ms, platform.link.bandwidth=100Mbps.",
 )
 seed_option = click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of every draw.")
+fidelity_option = click.option(
+    "--fidelity",
+    type=click.Choice(["mechanism", "curve", "loggp"]),
+    default="mechanism",
+    show_default=True,
+    help="The whole mechanism, the curve sampled from it with contention only, or LogGP fitted to that curve.",
+)
 fresh_option = click.option("--fresh", is_flag=True, help="Simulate even when an identical run is stored.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
@@ -118,7 +127,7 @@ def mode_option(default: str) -> Callable[[F], F]:
         show_default=True,
         metavar="MODE",
         help="shared (all ranks on the first host), distributed (one host each), or a host for every rank: "
-        "workstation,workstation.",
+        "workstation,workstation; also the name of a placement of the platform.",
     )
 
 
@@ -128,6 +137,13 @@ def open_for(ctx: click.Context, store: str | None, *, write: bool = True) -> St
 
     chosen = store if store is not None else (ctx.find_root().obj or {}).get("store")
     return open_store(chosen, write=write)
+
+
+def warn(lines: Sequence[str], model: str) -> list[str]:
+    """One line on stderr for what lies outside the model's calibrated range; returns the lines, for JSON."""
+    if lines:
+        click.echo(f"warning: outside the calibrated range of {model}: {'; '.join(lines)}", err=True)
+    return list(lines)
 
 
 def _silent(done: int, total: int, what: str = "") -> None:

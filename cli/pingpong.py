@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import click
 
 from retrompi.cli.options import (
     csv_option,
     debug_option,
+    fidelity_option,
     fresh_option,
     json_option,
     mode_option,
@@ -16,6 +20,7 @@ from retrompi.cli.options import (
     seed_option,
     set_option,
     store_option,
+    warn,
 )
 from retrompi.cli.output import Column, emit, note
 from retrompi.units import format_bytes, format_time, parse_sizes
@@ -28,6 +33,13 @@ COLUMNS = (
 )
 
 
+def emit_curve(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], as_json: bool, as_csv: bool) -> None:
+    """A curve; in JSON every point has the ``warnings`` of the run."""
+    told = [{**row, "warnings": list(warnings)} for row in rows]
+    keys = [c.key for c in COLUMNS]
+    emit(told, COLUMNS, as_json=as_json, as_csv=as_csv, keys=[*keys, "warnings"] if as_json else keys)
+
+
 @click.command()
 @model_option
 @platform_option
@@ -35,6 +47,7 @@ COLUMNS = (
 @click.option("--sizes", metavar="LIST", help="Sizes, e.g. 0,1KiB,4KiB..4MiB:x2 (default: powers of two to 4 MiB).")
 @click.option("--reps", type=click.IntRange(1), help="Repetitions at every size (default: as in the papers).")
 @set_option
+@fidelity_option
 @seed_option
 @fresh_option
 @json_option
@@ -50,6 +63,7 @@ def command(
     sizes: str | None,
     reps: int | None,
     sets: tuple[str, ...],
+    fidelity: str,
     seed: int,
     fresh: bool,
     as_json: bool,
@@ -58,11 +72,13 @@ def command(
 ) -> None:
     """Simulate a PingPong curve: one-way time and bandwidth against message size."""
     from retrompi import experiment, registry
+    from retrompi.calibrated import outside
 
     registry.model(model), registry.platform(platform).placement(mode)  # wrong names first, before any store is made
     wanted = None if sizes is None else parse_sizes(sizes)
     found = experiment.pingpong(
-        open_for(ctx, store), model, platform, mode, wanted, sets=sets, seed=seed, reps=reps, fresh=fresh
+        open_for(ctx, store), model, platform, mode, wanted, sets=sets, seed=seed, reps=reps, fresh=fresh, fidelity=fidelity
     )
-    emit(found.rows, COLUMNS, as_json=as_json, as_csv=as_csv)
+    beyond = outside(model, platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=sets)
+    emit_curve(found.rows, warn(beyond, model), as_json, as_csv)
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))

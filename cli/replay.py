@@ -9,6 +9,7 @@ import click
 from retrompi.cli.options import (
     csv_option,
     debug_option,
+    fidelity_option,
     fresh_option,
     json_option,
     mode_option,
@@ -18,11 +19,13 @@ from retrompi.cli.options import (
     seed_option,
     set_option,
     store_option,
+    warn,
 )
 from retrompi.cli.output import Column, emit, note, print_json, time_column
 from retrompi.units import format_bytes, format_time, parse
 
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
+SECTION = {"section_begin_s": "begin_s", "section_end_s": "end_s", "section_s": "seconds"}
 COLUMNS = (
     Column("rank", "rank", right=True),
     Column("host", "host"),
@@ -67,6 +70,7 @@ COLUMNS = (
     help="End a process at a simulated time, e.g. 'proxy on server@0.5s', 'daemon on n1@1s', 'rank 3@2s'.",
 )
 @set_option
+@fidelity_option
 @seed_option
 @fresh_option
 @json_option
@@ -91,6 +95,7 @@ def command(
     startup: bool,
     kills: tuple[str, ...],
     sets: tuple[str, ...],
+    fidelity: str,
     seed: int,
     fresh: bool,
     as_json: bool,
@@ -110,11 +115,13 @@ def command(
     if compute_kernel:
         given = [f"{k}={v}" for k, v in kernels.compute_sets(platform, compute_kernel).items()] + given
     from retrompi import traces
+    from retrompi.calibrated import outside_of_trace
     from retrompi.program import Program
 
     program = Program(section, None if compute is None else parse(compute, "s"), memory_share)
     read = traces.read(trace, np=ranks, undefined_source=undefined_source, partial=partial)
     store_ = open_for(ctx, store)
+    warnings = warn(outside_of_trace(model, platform, read, sets=sets), model)
     found = experiment.replay(
         store_,
         read,
@@ -126,6 +133,7 @@ def command(
         seed=seed,
         limit_s=None if limit is None else parse(limit, "s"),
         with_startup=startup,
+        fidelity=fidelity,
         kills=kills,
         program=program,
         fresh=fresh,
@@ -134,12 +142,18 @@ def command(
     keys = [c.key for c in COLUMNS]
     if as_json and not as_csv:
         timed = {"section": run["facts"].get("section")} if section else {}
-        print_json({**{k: run[k] for k in KEYS}, **timed, "per_rank": [{k: row.get(k) for k in keys} for row in found.rows]})
+        rows = [{k: row.get(k) for k in keys} for row in found.rows]
+        print_json({**{k: run[k] for k in KEYS}, **timed, "warnings": warnings, "per_rank": rows})
     else:
         if not as_csv:
             click.echo(_headline(run))
-            click.echo(_timed(run["facts"].get("section"))) if section else None
-        emit(found.rows, COLUMNS, as_json=as_json, as_csv=as_csv, empty="no rank ran")
+            click.echo(timed(run["facts"].get("section"))) if section else None
+        rows = found.rows
+        if as_csv and section:  # a column of the same value for every rank: the form in which a table stays flat
+            keys += list(SECTION)
+            told = run["facts"].get("section") or {}
+            rows = [{**row, **{k: told.get(v) for k, v in SECTION.items()}} for row in rows]
+        emit(rows, COLUMNS, as_json=as_json, as_csv=as_csv, keys=keys, empty="no rank ran")
     if run["outcome"] != "completed":
         for line in why(run):
             click.echo(line, err=True)
@@ -154,7 +168,8 @@ def _headline(run: dict[str, Any]) -> str:
     return f"{run['outcome']}{took}: {counts}, {moved} (simulated in {format_time(run['wall_s'])})"
 
 
-def _timed(section: dict[str, Any] | None) -> str:
+def timed(section: dict[str, Any] | None) -> str:
+    """A line on the section that was timed."""
     if section is None:
         return "the section was not reached"
     begin, end, took = (format_time(section[k]) for k in ("begin_s", "end_s", "seconds"))

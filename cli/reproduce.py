@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from retrompi.cli.options import csv_option, debug_option, fresh_option, json_option, store_option
+from retrompi.cli.options import csv_option, debug_option, fidelity_option, fresh_option, json_option, store_option, warn
 from retrompi.cli.output import note
 
 
@@ -20,6 +20,7 @@ from retrompi.cli.output import note
     help="Folder the report is written to.",
 )
 @click.option("--image", "images", type=click.Choice(["png", "svg"]), multiple=True, help="Also write every figure so.")
+@fidelity_option
 @fresh_option
 @json_option
 @csv_option
@@ -31,6 +32,7 @@ def command(
     paper: str,
     out: Path,
     images: tuple[str, ...],
+    fidelity: str,
     fresh: bool,
     as_json: bool,
     as_csv: bool,
@@ -42,9 +44,12 @@ def command(
     finding shown there, not an error (use 'retrompi validate' for an exit code).
     """
     from retrompi import report
+    from retrompi.calibrated import outside_of_points
     from retrompi.cli.validate import print_verdicts, studies
 
-    study = studies(ctx, paper, store, fresh)[0]
+    study = studies(ctx, paper, store, fresh, fidelity)[0]
+    for model, lines in outside_of_points(study.points).items():
+        warn(lines, model)
     written = report.write(study, out, images=images)
     print_verdicts(study.verdicts, as_json=as_json, as_csv=as_csv)
     if written.missing:

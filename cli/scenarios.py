@@ -12,6 +12,7 @@ from retrompi.cli.options import (
     json_option,
     open_for,
     store_option,
+    warn,
 )
 from retrompi.cli.output import Column, emit, note
 
@@ -23,7 +24,7 @@ LIST = (
     Column("overrides", "overrides"),
     Column("reproduces", "reproduces"),
 )
-KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "kills", "outcome", "expect", "seed")
+KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "kills", "outcome", "expect", "seed", "fidelity")
 
 
 @click.group()
@@ -74,8 +75,9 @@ def run_scenario(
     ctx: click.Context, scenario: str, fresh: bool, as_json: bool, as_csv: bool, store: str | None
 ) -> None:
     """Run SCENARIO (a name or a TOML file) and print its curve, or its ranks for a trace."""
-    from retrompi import experiment, registry
-    from retrompi.cli import pingpong, replay, rinf1
+    from retrompi import experiment, registry, traces
+    from retrompi.calibrated import outside
+    from retrompi.cli import pingpong, replay, rinf1, startup
 
     s = registry.scenario(scenario)
     store_ = open_for(ctx, store)
@@ -84,14 +86,26 @@ def run_scenario(
         click.echo(f"{s.name}: {s.title}")
         if s.expect:
             click.echo(f"expected: {s.expect}")
-    columns: tuple[Column, ...] = pingpong.COLUMNS if found.rows and "size_B" in found.rows[0] else replay.COLUMNS
-    rows = found.rows
-    keys: tuple[str, ...] | None = None
-    if s.generator == "rinf1":
-        columns, keys = rinf1.COLUMNS, rinf1.KEYS
-        rows = rinf1.published(rows, registry.platform(s.platform).name, s.mode)
-    emit(rows, columns, as_json=as_json, as_csv=as_csv, keys=keys, empty="no rank ran")
+        if s.program.section:
+            click.echo(replay.timed(store_.run(found.run_id)["facts"].get("section")))
     run = store_.run(found.run_id)
+    if s.start:
+        emit(found.rows, startup.COLUMNS, as_json=as_json, as_csv=as_csv)
+        if not (as_json or as_csv):
+            click.echo("\n" + startup.summary(run["facts"]["startup"]))
+    elif s.generator == "rinf1":
+        table = rinf1.published(found.rows, registry.platform(s.platform).name, s.mode)
+        emit(table, rinf1.COLUMNS, as_json=as_json, as_csv=as_csv, keys=rinf1.KEYS)
+    elif found.rows and "size_B" in found.rows[0]:
+        sizes = [row["size_B"] for row in found.rows]
+        warnings = warn(outside(s.model, s.platform, sizes=sizes, ranks=run["ranks"], sets=s.sets), s.model)
+        pingpong.emit_curve(found.rows, warnings, as_json, as_csv)
+    else:
+        largest = [traces.read(s.trace, np=s.np).info()["largest_B"]] if s.trace else []
+        warnings = warn(outside(s.model, s.platform, sizes=largest, ranks=run["ranks"], sets=s.sets), s.model)
+        keys = [c.key for c in replay.COLUMNS]
+        rows = [{**row, "warnings": warnings} for row in found.rows]
+        emit(rows, replay.COLUMNS, as_json=as_json, as_csv=as_csv, keys=[*keys, "warnings"] if as_json else keys, empty="no rank ran")
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
     if run["outcome"] != "completed":
         for line in replay.why(run):

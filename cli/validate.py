@@ -60,8 +60,8 @@ def _interesting(row: Mapping[str, Any]) -> bool:
     return bool(row["verdict"] != "unjudged" or row["use"] == "exclude")
 
 
-def studies(ctx: click.Context, paper: str | None, store: str | None, fresh: bool) -> list[Study]:
-    """The replayed study of ``paper``, or of every paper whose runtimes are modelled."""
+def studies(ctx: click.Context, paper: str | None, store: str | None, fresh: bool, fidelity: str = "mechanism") -> list[Study]:
+    """The replayed study of ``paper``, or of every paper whose runtimes are modelled, at a rung of the fidelity ladder."""
     from retrompi.validate import run_paper, setup, setups
 
     keys = [setup(paper).paper] if paper is not None else list(setups())
@@ -69,7 +69,7 @@ def studies(ctx: click.Context, paper: str | None, store: str | None, fresh: boo
     done = []
     for key in keys:
         with progress(key) as report:
-            done.append(run_paper(key, opened, fresh, report))
+            done.append(run_paper(key, opened, fresh, report, fidelity=fidelity))
     return done
 
 

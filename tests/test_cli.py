@@ -182,9 +182,11 @@ def test_pingpong_json_is_the_interface(retrompi: Run, engine: Watched, model: s
     arguments = ["pingpong", "--model", model, "--platform", "nt-pair", "--mode", mode, "--sizes", "0,1KiB", "--json"]
     result = retrompi(*arguments)
     assert result.code == 0
-    assert result.err == ""
+    known = registry.model(model).calibrated
+    assert (result.err == "") == (known is not None and "nt-pair" in known.platforms)
     rows = json.loads(result.out)
-    assert [list(row) for row in rows] == [["size_B", "time_us", "bandwidth_MBps", "repetitions"]] * 2
+    assert [list(row) for row in rows] == [["size_B", "time_us", "bandwidth_MBps", "repetitions", "warnings"]] * 2
+    assert all(bool(row["warnings"]) == bool(result.err) for row in rows)
     assert [(row["size_B"], row["repetitions"]) for row in rows] == [(0, 1000), (1024, 1000)]
     assert rows[1]["bandwidth_MBps"] == pytest.approx(1024 / rows[1]["time_us"])
     assert retrompi(*arguments).out == result.out
@@ -257,7 +259,7 @@ def test_replay_json_is_the_interface(retrompi: Run, engine: Watched, tmp_path: 
     told = json.loads(result.out)
     assert result.code == 0
     assert result.err == ""
-    assert list(told) == ["outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s", "per_rank"]
+    assert list(told) == ["outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s", "warnings", "per_rank"]
     assert told["outcome"] == "completed"
     assert (told["ranks"], told["actions"], told["messages"], told["bytes"]) == (2, 6, 1, 8)
     assert [(r["rank"], r["host"]) for r in told["per_rank"]] == [(0, "server"), (1, "workstation")]
@@ -405,7 +407,7 @@ def study(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     from retrompi.validate import claims
 
     def judged(word: str) -> None:
-        def run_paper(paper: str, store: Any, fresh: bool, progress: Any) -> validate.Study:
+        def run_paper(paper: str, store: Any, fresh: bool, progress: Any, fidelity: str = "mechanism") -> validate.Study:
             progress(1, 1, "all of it")
             mine = claims.by_paper(paper)
             verdicts = [replace(v, verdict=word) if v.id == "BF-SM-03" else v for v in validate.judge(mine, [], {})]

@@ -326,7 +326,8 @@ file = "work.txt"
         told = retrompi("scenarios", "run", str(tmp_path / "mine.toml"), "--json")
         assert told.code == 0, told.err
         took.append(json.loads(told.out)[0]["compute_s"])
-    replayed = retrompi("replay", str(tmp_path / "work.txt"), "--model", "wmpi", "--mode", "server", "--compute-kernel", "dyads:100000", "--json")
+    at = ("--model", "wmpi", "--mode", "server", "--compute-kernel", "dyads:100000", "--json")
+    replayed = retrompi("replay", str(tmp_path / "work.txt"), *at)
     assert json.loads(replayed.out)["per_rank"][0]["compute_s"] == took[1]
     flops = registry.platform("nt-pair").hosts[0].flops
     assert took == pytest.approx([1e6 / flops, 1e6 / kernels.rate(kernels.loop("dyads"), 100_000, machine())], rel=1e-6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from retrompi import registry, units
 from retrompi.errors import InputError, UsageError, nearest
 from retrompi.runtime import resolve
 from retrompi.validate.claims import Claim, by_paper, paper_key, papers
-from retrompi.validate.experiments import Done, jobs, merge
+from retrompi.validate.experiments import Done, Job, jobs, merge
 from retrompi.validate.verdicts import Verdict, judge
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class Setup:
     experiments: tuple[str, ...]
     why: tuple[Why, ...] = ()
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    fidelity: str = "mechanism"
+    """The rung at which curves, scenarios and anatomies are simulated."""
 
     def options(self, kind: str) -> Mapping[str, Any]:
         """The options of an experiment; {} without any."""
@@ -150,16 +152,8 @@ def _parameters(plan: Setup) -> dict[str, dict[str, float | str]]:
     return {m: resolve(registry.model(m), platform)[0].as_dict() for m in plan.models}
 
 
-def run_paper(
-    paper: str, store: Store, fresh: bool = False, progress: Progress | None = None, *, keep: bool = True, workers: int = WORKERS
-) -> Study:
-    """Replay a study: what the store has is used, the rest simulated (everything, if ``fresh``), ``workers`` jobs at a time.
-
-    The verdicts are stored unless ``keep`` is False, as for a page drawn again. Raises UsageError for an unknown paper,
-    and what a failing simulation raises; what was simulated before that stays stored.
-    """
-    plan = setup(paper)
-    work = [job for kind in plan.experiments for job in jobs(kind, plan, store, fresh)]
+def _finish(work: Sequence[Job], workers: int, progress: Progress | None) -> list[Done]:
+    """What every job gave, in the order of the jobs."""
     results: list[Done | None] = [None] * len(work)
     with ThreadPoolExecutor(max_workers=workers) as pool:
         # The longest first: one begun at the end would keep everybody waiting.
@@ -174,8 +168,22 @@ def run_paper(
             # Nothing new is begun once one has failed or the user has had enough.
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+    return [r for r in results if r is not None]
+
+
+def run_paper(
+    paper: str, store: Store, fresh: bool = False, progress: Progress | None = None, *, keep: bool = True, workers: int = WORKERS,
+    fidelity: str = "mechanism",
+) -> Study:
+    """Replay a study: what the store has is used, the rest simulated (everything, if ``fresh``), ``workers`` jobs at a time.
+
+    The verdicts are stored unless ``keep`` is False, as for a page drawn again, or ``fidelity`` is below mechanism. Raises
+    UsageError for an unknown paper, and what a failing simulation raises; what was simulated before that stays stored.
+    """
+    plan = replace(setup(paper), fidelity=fidelity)
+    work = [job for kind in plan.experiments for job in jobs(kind, plan, store, fresh)]
+    finished = _finish(work, workers, progress)
     # In an order of their own, not of their ends: the same study is the same to the byte.
-    finished = [r for r in results if r is not None]
     points = [row for r in finished if r.where == "points" for row in r.result]
     rank = {name: i for i, name in enumerate([*plan.modes, *plan.models])}
     points.sort(key=lambda p: (rank.get(p["mode"], len(rank)), rank.get(p["model"], len(rank))))
@@ -187,9 +195,17 @@ def run_paper(
     claims = by_paper(paper)
     verdicts = judge(claims, points, facts)
     runs = tuple(i for r in finished for i in r.run_ids)
-    if keep:
+    if keep and fidelity == "mechanism":
         store.add_verdicts(plan.paper, [v.row() for v in verdicts], run_ids=runs)
     return Study(plan, tuple(claims), points, facts, anatomy, verdicts, runs, sum(r.simulated for r in finished))
+
+
+def facts_of_experiment(paper: str, kind: str, store: Store, fresh: bool = False, progress: Progress | None = None) -> dict[str, Any]:
+    """The facts of one kind of experiment of a study, without its verdicts. Raises what `run_paper` raises."""
+    facts: dict[str, Any] = {}
+    for done in _finish(jobs(kind, setup(paper), store, fresh), WORKERS, progress):
+        merge(facts, done.where, done.result)
+    return facts
 
 
 def judge_all(studies: Sequence[Study]) -> list[Verdict]:

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from retrompi import rows
+from retrompi.calibrated import Range
 from retrompi.platform import Platform
 from retrompi.runtime import Param, RuntimeModel, StartStep, Values
 
@@ -24,6 +25,10 @@ class CrayMpt(RuntimeModel):
     years = "1996-1998"
     summary = "shared buffers between the tasks of a J90, E-register puts between the processing elements of a T3E"
     measured_by = "craympt"
+    calibrated = Range(
+        sizes=("1 MiB", "4 MiB"), ranks=(2, 8), platforms=("cray-j90", "cray-t3e"),
+        source="assumed: only largest rates are published (HW-T1-MPI to HW-T6-SHMEM, 2 and 8 processes), so long messages, as the scenarios send",
+    )  # fmt: skip
 
     transport = Param("shared", "choice", "how ranks of one machine talk: through shared memory or TCP sockets [HW-08]", source="paper:HW-08", choices=("shared", "tcp"))
     vector_share = Param(0.88, "1", "share of the memory's copy rate that a vector copy on a J90 reaches", source="fit:fit.toml", low=0.8, high=1)

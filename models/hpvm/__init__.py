@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from retrompi import rows
+from retrompi.calibrated import Range
 from retrompi.platform import Platform
 from retrompi.runtime import Param, RuntimeModel, StartStep, Values
 
@@ -19,6 +20,7 @@ class Hpvm(RuntimeModel):
     years = "1997-1998"
     summary = "Fast Messages packets over WinSock with credits; receives poll without yielding"
     fits_platform = ("nic_rate",)  # nothing stands between HPVM and the card: its peak shows the card's rate [BF-DM-16]
+    calibrated = Range(sizes=("0 B", "4 MiB"), ranks=(2, 2), platforms=("nt-pair",), source="paper:BF-SM-04, BF-DM-01: PingPong of two processes")
 
     packet = Param("2 KiB", "B", "payload of an FM packet", source="assumed: FM 2.x packets over WinSock", low="256 B", high="4 KiB")
     header = Param("24 B", "B", "FM packet header", source="assumed: FM 2.x header", low="16 B", high="40 B")

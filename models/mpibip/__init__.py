@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from retrompi import rows
+from retrompi.calibrated import Range
 from retrompi.platform import Platform
 from retrompi.runtime import Param, RuntimeModel, StartStep, Values
 
@@ -22,6 +23,10 @@ class MpiBip(RuntimeModel):
     version = "MPICH 1.1 on BIP 0.99"
     years = "1999-2001"
     summary = "programmed I/O for short messages, zero-copy DMA with pinning for long ones"
+    calibrated = Range(
+        sizes=("0 B", "128 MiB"), ranks=(1, 16), platforms=("myrinet-piii",),
+        source="paper:LW-NAS-ISA-L01-T to LW-NAS-ISB-L16-T: NAS IS and LU; the keys of IS class B are 128 MiB",
+    )  # fmt: skip
 
     library = Param("1.5 us", "s", "MPICH's ADI and matching, a call", source="assumed: half of the 2-4 us of mechanisms.md", low="1 us", high="2 us")
     overhead = Param("1 us", "s", "BIP's own work for a packet, at either end", source="assumed: low end of 1-3 us (E-BIP-01: 4.3 us in all on older hosts)", low="0.5 us", high="3 us")

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from retrompi import rows
+from retrompi.calibrated import Range
 from retrompi.platform import Platform
 from retrompi.runtime import Param, RuntimeModel, StartStep, Values
 
@@ -18,6 +19,7 @@ class WinMpich(RuntimeModel):
     version = "0.92 beta"
     years = "1996-1998"
     summary = "shared-memory packets signalled by events; a proxy process per host between machines"
+    calibrated = Range(sizes=("0 B", "4 MiB"), ranks=(2, 2), platforms=("nt-pair",), source="paper:BF-SM-04, BF-DM-01: PingPong of two processes")
 
     packet = Param("4 KiB", "B", "packet in shared memory between ranks", source="assumed: one page; the fit's claims do not determine it", low="512 B", high="16 KiB")
     header = Param("32 B", "B", "packet header", source="assumed: the ADI's packet head", low="16 B", high="64 B")

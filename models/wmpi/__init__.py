@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from retrompi import rows
+from retrompi.calibrated import Range
 from retrompi.platform import Platform
 from retrompi.runtime import Param, RuntimeModel, StartStep, Values
 
@@ -17,6 +18,7 @@ class Wmpi(RuntimeModel):
     version = "1.0 to 1.1"
     years = "1996-1998"
     summary = "p4 shared-memory pool on one machine; TCP to UDP daemons between machines"
+    calibrated = Range(sizes=("0 B", "4 MiB"), ranks=(2, 2), platforms=("nt-pair",), source="paper:BF-SM-04, BF-DM-01: PingPong of two processes")
 
     packet = Param("128 KiB", "B", "largest packet", source="paper:BF-SM-05")
     header = Param("40 B", "B", "packet header", source="assumed: p4 and ADI headers", low="16 B", high="128 B")

@@ -292,8 +292,31 @@ def replay(
     return Found(run_id, store.ranks(run_id), False)
 
 
+def _start(store: Store, scenario: Scenario, fresh: bool) -> Found:
+    """Starts a job many times; the rows are the steps of a start, the counts are in the run's ``facts``."""
+    model, room = registry.model(scenario.model), registry.platform(scenario.platform)
+    where, ranks, starts = room.placement(scenario.mode), scenario.start["ranks"], scenario.start["starts"]
+
+    def work() -> dict[str, Any]:
+        from retrompi import simulate
+
+        seeds = range(scenario.seed, scenario.seed + starts)
+        told = simulate.startup(scenario.model, scenario.platform, ranks, seeds, _listed(scenario.sets), where)
+        apart = model().joins(room, simulate.place(room, where, ranks))
+        return {"startup": told, "outcome": "failed-start" if apart else "completed", "detail": apart, "ranks": ranks}
+
+    spec = run_spec(
+        "startup", scenario.model, scenario.platform, mode=where, sets=scenario.sets, seed=scenario.seed, trace="start-up",
+        trace_hash=sha256_json({"starts": starts, "ranks": ranks}), scenario=scenario.name, scenario_hash=scenario.hash,
+    )  # fmt: skip
+    run_id, facts, found = facts_of(store, spec, work, fresh=fresh)
+    return Found(run_id, facts["startup"]["steps"], found)
+
+
 def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Found:
     """Run an experiment as its file says: a curve for a PingPong, the loops' rates for Rinf1, the ranks' rows for a trace."""
+    if scenario.start:
+        return _start(store, scenario, fresh)
     if scenario.generator == "rinf1":
         from retrompi import rinf1
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi import rows as _rows
 from retrompi import sampling
 from retrompi.errors import UsageError, nearest
+from retrompi.platform import Placement
 from retrompi.sampling import Point, Sample
 
 if TYPE_CHECKING:
@@ -46,10 +47,10 @@ def check(fidelity: str) -> str:
 
 @dataclass(frozen=True)
 class Pair:
-    """A pair kind: the classes of two ranks (first <= second), and the hosts (indices in the platform) that stand for it."""
+    """A pair kind: the classes of ranks it joins, and the hosts (indices in the platform) and cores that stand for it."""
 
-    classes: tuple[int, int]
-    hosts: tuple[int, int]
+    classes: tuple[tuple[int, int], ...]
+    hosts: Placement
 
     @property
     def same(self) -> bool:
@@ -57,27 +58,65 @@ class Pair:
         return self.hosts[0] == self.hosts[1]
 
 
-def _classes(platform: Platform, placement: Sequence[int]) -> list[int]:
-    """A small number for every rank: equal for ranks on hosts that differ in nothing but their name."""
+def _kind(platform: Platform, rank: tuple[int, int]) -> Any:
+    """What two ranks have in common that behave alike: all of their host but its name; the core is compared by `_relation`."""
+    return replace(platform.hosts[rank[0]], name="", os="")
+
+
+def _relation(platform: Platform, a: tuple[int, int], b: tuple[int, int]) -> Any:
+    """What two pinned ranks of one host share: a second-level cache, a bus, neither."""
+    host = platform.hosts[a[0]]
+    return tuple(a[1] // int(n) == b[1] // int(n) for n in (host.l2_shared_by, host.package_cores)) if min(a[1], b[1]) >= 0 else ()
+
+
+def _classes(placement: Placement, platform: Platform) -> list[int]:
+    """A small number for every rank: equal for ranks on like hosts and, where they are pinned, on the same core of them."""
     known: dict[Any, int] = {}
-    of_host = {h: known.setdefault(replace(platform.hosts[h], name="", os=""), len(known)) for h in dict.fromkeys(placement)}
-    return [of_host[h] for h in placement]
+    of: dict[tuple[int, int], int] = {}
+    for spot in _spots(placement):
+        if spot not in of:
+            of[spot] = known.setdefault((_kind(platform, spot), spot[1]), len(known))
+    return [of[spot] for spot in _spots(placement)]
 
 
-def _pairs(classes: Sequence[int], placement: Sequence[int]) -> list[Pair]:
-    """Every pair kind of a placement, once, each by the first hosts that show it."""
-    ranks: dict[int, int] = {}
-    members: dict[int, list[int]] = {}
-    for cls, host in zip(classes, placement, strict=True):
-        ranks[host] = ranks.get(host, 0) + 1
-        if host not in members.setdefault(cls, []):
-            members[cls].append(host)
-    found = [Pair((c, c), (h, h)) for c, hosts in members.items() for h in [next((h for h in hosts if ranks[h] > 1), None)] if h is not None]
-    for a, hosts in members.items():
-        if len(hosts) > 1:
-            found.append(Pair((a, a), (hosts[0], hosts[1])))
-        found += [Pair((a, b), (hosts[0], members[b][0])) for b in members if b > a]
-    return found
+def _spots(placement: Placement) -> list[tuple[int, int]]:
+    """(host, core) of every rank; core -1 where the scheduler chooses."""
+    return list(zip(placement, placement.cores or [-1] * len(placement), strict=True))
+
+
+def _pairs(classes: Sequence[int], placement: Placement, platform: Platform) -> list[Pair]:
+    """Every pair kind of a placement, once, each by the first ranks that show it."""
+    ranks: dict[tuple[int, int], int] = {}  # (host, core) -> how many ranks
+    spots: dict[int, list[tuple[int, int]]] = {}  # class -> where
+    for cls, spot in zip(classes, _spots(placement), strict=True):
+        ranks[spot] = ranks.get(spot, 0) + 1
+        if spot not in spots.setdefault(cls, []):
+            spots[cls].append(spot)
+    found: dict[Any, tuple[Placement, list[tuple[int, int]]]] = {}
+
+    def add(a: int, b: int, x: tuple[int, int], y: tuple[int, int]) -> None:
+        same = x[0] == y[0]
+        key = (same, _kind(platform, x), _kind(platform, y), _relation(platform, x, y) if same else ())
+        pinned = (x[1], y[1]) if placement.cores else ()
+        found.setdefault(key, (Placement((x[0], y[0]), pinned), []))[1].append((a, b))
+
+    for a, mine in spots.items():
+        crowded = next((x for x in mine if ranks[x] > 1), None)
+        if crowded is not None:
+            add(a, a, crowded, crowded)
+        if len(mine) > 1:
+            add(a, a, mine[0], mine[1])
+        for b, theirs in spots.items():
+            if b <= a:
+                continue
+            hosts = {x[0]: x for x in mine}
+            together = next((y for y in theirs if y[0] in hosts), None)
+            if together is not None:
+                add(a, b, hosts[together[0]], together)
+            apart = next(((x, y) for x in mine[:2] for y in theirs[:2] if x[0] != y[0]), None)
+            if apart is not None:
+                add(a, b, *apart)
+    return [Pair(tuple(joined), where) for where, joined in found.values()]
 
 
 # -- sampling, once -------------------------------------------------------------------------------------------------------
@@ -91,11 +130,10 @@ def _sample(
     model: str, platform: str, room: Platform, pair: Pair, sets: Sets, seed: int, store: Store | None = None, fresh: bool = False
 ) -> Sample:
     """The sample of a pair kind: from this process, from the store, or measured now."""
-    from retrompi import simulate
     from retrompi.store.identity import run_spec, sha256_json
 
     spec = run_spec(
-        "sample", model, platform, mode=pair.hosts, sets=sets, seed=seed, trace="sample of a pair", trace_hash=sha256_json("sample")
+        "sample", model, platform, mode=pair.hosts, sets=sets, seed=seed, trace="sample of a pair", trace_hash=sha256_json(pair.hosts.cores)
     )
     with _GUARD:
         lock = _LOCKS.setdefault(spec.identity, threading.Lock())
@@ -120,19 +158,24 @@ def _measured(model: str, platform: str, room: Platform, pair: Pair, sets: Sets,
 
     def run(trace: Trace, sides: Sequence[int]) -> simulate.Result:
         # An override may be of a host that this pair does not use.
-        return simulate.run(model, platform, trace, mode=[pair.hosts[s] for s in sides], sets=sets, seed=seed, idle_sets=True)
+        cores = [pair.hosts.cores[s] for s in sides] if pair.hosts.cores else ()
+        where = Placement((pair.hosts[s] for s in sides), cores)
+        return simulate.run(model, platform, trace, mode=where, sets=sets, seed=seed, idle_sets=True)
 
-    compiled, _, _ = simulate.compile_model(model, platform, list(pair.hosts), 2, sets, idle_sets=True)
-    hops, protocol = (compiled[f"{'' if key == 'hops' else 'protocol_'}{'same' if pair.same else 'remote'}"] for key in ("hops", "protocol"))
+    compiled, _, _ = simulate.compile_model(model, platform, pair.hosts, 2, sets, idle_sets=True)
+    where = "same" if pair.same else "remote"
+    hops, protocol = compiled[where], compiled[f"protocol_{where}"]
     a, b = (room.hosts[h] for h in pair.hosts)
     cores = int(a.cores) // 2 if pair.same else int(min(a.cores, b.cores))
+    if pair.hosts.cores:  # two ranks on two cores are the pair; others would be another
+        cores = 1
     return sampling.measure(
         run,
         sampling.sizes_for(hops, protocol),
         pairs=max(1, min(cores, sampling.MOST_PAIRS)),
         eager_below=_asks_from(protocol),
         connects=any(h["connect"] > 0 for h in hops),
-        alike=pair.classes[0] == pair.classes[1],
+        alike=_kind(room, (pair.hosts[0], -1)) == _kind(room, (pair.hosts[1], -1)),
     )
 
 
@@ -141,7 +184,7 @@ def prepare(store: Store, model: str, platform: str, mode: Any, ranks: int, sets
     from retrompi import simulate
 
     _, room, placement = simulate.compile_model(model, platform, mode, ranks, sets)
-    for pair in _pairs(_classes(room, placement), placement):
+    for pair in _pairs(_classes(placement, room), placement, room):
         _sample(model, platform, room, pair, sets, seed, store, fresh)
 
 
@@ -172,6 +215,8 @@ class LogGP:
 
 
 PS = 1e-12
+TCP_IP = 40
+"""Bytes of a frame that are headers of TCP and IP."""
 
 
 def _ps(seconds: float) -> int:
@@ -180,7 +225,7 @@ def _ps(seconds: float) -> int:
 
 def _asks_from(protocol: Sequence[tuple[float, float, str]]) -> float:
     """The smallest size whose protocol asks the receiver first; infinity without one."""
-    return min((low for low, _, kind in protocol if kind == "rendezvous"), default=float("inf"))
+    return min((low for low, _, kind in protocol if kind != "eager"), default=float("inf"))
 
 
 def _straight(sizes: Sequence[int], values: Sequence[float]) -> tuple[float, float]:
@@ -236,8 +281,7 @@ def loggp(model: str, platform: str, mode: Any, sets: Sets = (), seed: int = 1) 
     from retrompi import simulate
 
     compiled, room, placement = simulate.compile_model(model, platform, mode, 2, sets)
-    classes = _classes(room, placement)
-    pair = _pairs(classes, placement)[0]
+    pair = _pairs(_classes(placement, room), placement, room)[0]
     sample = _sample(model, platform, room, pair, sets, seed)
     return fit(sample.there, _asks_from(compiled["protocol_same" if pair.same else "protocol_remote"]))
 
@@ -263,31 +307,54 @@ def _numbers(p: Point) -> tuple[int, ...]:
 # -- the engine's rows -----------------------------------------------------------------------------------------------------
 
 
+def _wire(room: Platform, p: Point, answer: Point) -> int:
+    """How long a message keeps a hub, which carries one frame at a time, from everybody else; 0 on any other link.
+
+    At most until the answer of a PingPong sets out: what was sampled has the wire in it.
+    """
+    link = room.link
+    if link.kind != "hub":
+        return 0
+    frames = p.size / (link.mtu - TCP_IP) + 1
+    return min(_ps((p.size + frames * link.frame_overhead) / link.bandwidth), p.transit + p.recv + answer.send)
+
+
+PROTOCOLS = ("protocol_same", "protocol_remote")
+
+
 def lowered(
-    compiled: Row, fidelity: str, model: str, platform: str, room: Platform, placement: Sequence[int], sets: Sets, seed: int
+    compiled: Row, fidelity: str, model: str, platform: str, room: Platform, placement: Placement, sets: Sets, seed: int
 ) -> tuple[Row, list[str]]:
     """The compiled rows of a model with its mechanism replaced by curves, and what could not be sampled for them.
 
     Samples are made now unless this process has them (`prepare` fetches them from a store).
 
     Hops, proxies, wait policies and the costs of calls go (they are in the overheads); protocols, the ranks' placement, processors
-    and rates of computation stay.
+    and rates of computation stay. Raises UsageError for a process to be killed that is no rank: there is no other.
     """
-    classes = _classes(room, placement)
+    for name, _ in compiled["kills"]:
+        if not name.startswith("rank "):
+            raise UsageError(f"at fidelity {fidelity} there is no '{name}' to end, only ranks; leave out --fidelity")
+    classes = _classes(placement, room)
     count = max(classes, default=0) + 1
     of = {same: [[-1] * count for _ in range(count)] for same in (True, False)}
     tables: dict[bool, list[Any]] = {True: [], False: []}
     notes: list[str] = []
     connect = {True: 0, False: 0}
-    for pair in _pairs(classes, placement):
+    for pair in _pairs(classes, placement, room):
         sample = _sample(model, platform, room, pair, sets, seed)
-        a, b = pair.classes
         connect[pair.same] = max(connect[pair.same], sample.connect)
         asks = _asks_from(compiled["protocol_same" if pair.same else "protocol_remote"])
-        for (x, y), points in (((b, a), sample.back), ((a, b), sample.there)):
+        for points, joined in ((sample.back, [(b, a) for a, b in pair.classes]), (sample.there, pair.classes)):
             table = points if fidelity == "curve" else _lines(points, asks)
-            of[pair.same][x][y] = len(tables[pair.same])
-            tables[pair.same].append(([_numbers(p) for p in table], sample.limit, sample.reason))
+            for x, y in joined:
+                of[pair.same][x][y] = len(tables[pair.same])
+            answers = sample.there if points is sample.back else sample.back
+            busy = [0] * len(table)
+            if fidelity == "curve" and not pair.same:
+                busy = [_wire(room, p, a) for p, a in zip(points, answers, strict=True)]
+            numbers = [(*_numbers(p), wire) for p, wire in zip(table, busy, strict=True)]
+            tables[pair.same].append((numbers, sample.limit, sample.reason))
         notes += [n for n in sample.notes if n not in notes]
 
     def hops(same: bool) -> list[Row]:
@@ -306,6 +373,14 @@ def lowered(
         "send_wait": _rows.BLOCK,
         "idle": {},
         "forward_cost": {},
+        "same_bulk": [],
+        "call_lock": 0.0,
+        "direct_call": 0.0,
+        "convert_byte": 0.0,
+        "convert_buffer": 0.0,
+        "convert_call": 0.0,
+        # Whoever copies a message that asked first: what it cost is in the curve.
+        **{k: [(low, high, "eager" if kind == "eager" else "rendezvous") for low, high, kind in compiled[k]] for k in PROTOCOLS},
     }
     return compiled | lower, notes
 

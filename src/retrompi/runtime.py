@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrompi import units
 from retrompi.errors import InputError, UsageError, nearest
 from retrompi.platform import SOURCE_KINDS, Platform
+
+if TYPE_CHECKING:
+    from retrompi.calibrated import Range
 
 __all__ = ["Param", "RuntimeModel", "Setting", "StartStep", "Values", "check_read", "fit_tables", "model_values",
            "parse_sets", "resolve"]  # fmt: skip
@@ -123,6 +126,8 @@ class RuntimeModel:
     summary: ClassVar[str]
     variant_of: ClassVar[str | None] = None
     variant_note: ClassVar[str] = ""
+    calibrated: ClassVar[Range | None] = None
+    """What the statements behind the model cover; using it outside is said to the user."""
     fits_platform: ClassVar[tuple[str, ...]] = ()
     """Keys of every host (``nic_rate``) that a calibration of this model determines as well."""
 

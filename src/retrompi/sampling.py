@@ -161,7 +161,8 @@ def _late_trace(sizes: Sequence[int], late: Callable[[int], float]) -> Trace:
         for s in sizes:
             # The receiver tells when it begins to sleep, so that both know that the message arrives while it does.
             ranks[you] += [f"recv {me} 1 0 6", f"send {me} 0 {s} 6", f"recv {me} 1 0 6"]
-            ranks[me] += [f"send {you} 1 0 6", f"sleep {late(s)!r}", f"# mark {s}", f"recv {you} 0 {s} 6", "# mark got", f"send {you} 1 0 6"]
+            asleep = [f"send {you} 1 0 6", f"sleep {late(s)!r}"]
+            ranks[me] += [*asleep, f"# mark {s}", f"recv {you} 0 {s} 6", "# mark got", f"send {you} 1 0 6"]
     return _trace("late receives", ranks)
 
 

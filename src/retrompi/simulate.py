@@ -89,7 +89,7 @@ def place(platform: Platform, mode: Mode, ranks: int) -> Placement:
         if len(placement) < ranks:
             raise UsageError(f"placement '{mode}' of platform '{platform.name}' is for {len(placement)} ranks, not {ranks}")
         return Placement(placement[:ranks], placement.cores[:ranks])
-    placement = Placement(int(i) for i in mode)
+    placement = Placement((int(i) for i in mode), getattr(mode, "cores", ()))
     if len(placement) != ranks:
         raise UsageError(f"{len(placement)} hosts are named for {ranks} ranks")
     for i in placement:

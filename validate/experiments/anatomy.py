@@ -19,7 +19,7 @@ def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
     """Options: ``messages``, each with ``model``, ``mode``, ``size`` and, if it is not the study's first, ``platform``."""
 
     def explain(model: str, mode: str, size: int, platform: str) -> Done:
-        got = experiment.explain(store, model, platform, mode, size, fresh=fresh)
+        got = experiment.explain(store, model, platform, mode, size, fresh=fresh, fidelity=plan.fidelity)
         stages = [{k: row[k] for k in KEYS if row.get(k) is not None} for row in got.rows]
         entry = {"model": model, "mode": mode, "size_B": size, "stages": stages, "run_id": got.run_id}
         total = sum(s["seconds"] for s in stages)

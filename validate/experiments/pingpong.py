@@ -20,7 +20,7 @@ def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
     """Options: ``modes``, ``sizes``; models and the first platform are the study's."""
 
     def curve(model: str, mode: str) -> Done:
-        got = experiment.pingpong(store, model, plan.platform, mode, plan.sizes, fresh=fresh)
+        got = experiment.pingpong(store, model, plan.platform, mode, plan.sizes, fresh=fresh, fidelity=plan.fidelity)
         tag = {"model": model, "platform": plan.platform, "mode": mode}
         return Done("points", [{**tag, **row, "run_id": got.run_id} for row in got.rows], (got.run_id,), int(not got.found))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fnmatch import fnmatch
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
         from retrompi.traces import generate
 
         scenario = registry.scenario(name)
+        if plan.fidelity != "mechanism":
+            scenario = replace(scenario, fidelity=plan.fidelity)
         got = experiment.run_scenario(store, scenario, fresh=fresh)
         run = store.run(got.run_id)
         facts = {

@@ -76,15 +76,19 @@ py::dict info(const Trace &t) {
     std::array<int64_t, retrompi::OP_COUNT> calls{};
     double compute = 0, sleep = 0;
     size_t bytes = 0;
+    int64_t largest = 0;
   } sum;
   for (const auto &r : t.ranks) {
     sum.bytes += r.capacity() * sizeof(Action);
     for (const Action &a : r) {
       ++sum.calls[static_cast<size_t>(a.op)];
+      sum.largest = std::max({sum.largest, a.bytes, a.bytes2});
       if (a.op == Op::Compute) sum.compute += a.amount;
       if (a.op == Op::Sleep) sum.sleep += a.amount;
     }
   }
+  for (const auto &counts : t.vec)
+    for (const int64_t b : counts) sum.largest = std::max(sum.largest, b);
   py::dict calls;
   int64_t sends = 0, collectives = 0;
   for (int i = 0; i < retrompi::OP_COUNT; ++i) {
@@ -101,6 +105,7 @@ py::dict info(const Trace &t) {
   d["sends"] = sends;
   d["bytes_sent"] = t.bytes_sent();
   d["collectives"] = collectives;
+  d["largest_B"] = sum.largest;
   d["compute_flops"] = sum.compute;
   d["sleep_s"] = sum.sleep;
   d["refused"] = t.refused_total;
@@ -175,7 +180,8 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
           "unsupported", [](const Trace &t) { return rows(t, t.refused); },
           "Lines that cannot be simulated: (file, line, action, reason), at most 1000.")
       .def("info", &info,
-           "Totals: ranks, actions, calls by name, sends, bytes_sent, collectives, compute_flops, sleep_s, refused, warnings, memory_B, "
+           "Totals: ranks, actions, calls by name, sends, bytes_sent, collectives, largest_B (the longest message or contribution), compute_flops, "
+           "sleep_s, refused, warnings, memory_B, "
            "files.")
       .def(
           "to_ti", [](const Trace &t, size_t rank, bool shared) { return t.to_ti(checked_rank(t, rank), shared); }, py::arg("rank"),

@@ -14,8 +14,9 @@ struct Port {
 
 class CurveChan final : public Chan {
  public:
-  CurveChan(World& w, const HopSpec& s, Proc& a, Proc& b, const CurveTable& t, std::shared_ptr<Port> pa, std::shared_ptr<Port> pb)
-      : Chan(w, s, a, b), table_(t), pa_(std::move(pa)), pb_(std::move(pb)) {}
+  CurveChan(World& w, const HopSpec& s, Proc& a, Proc& b, const CurveTable& t, std::shared_ptr<Port> pa, std::shared_ptr<Port> pb,
+            std::shared_ptr<Port> wire)
+      : Chan(w, s, a, b), table_(t), pa_(std::move(pa)), pb_(std::move(pb)), wire_(std::move(wire)) {}
 
   CurveChan* reverse = nullptr;
 
@@ -39,10 +40,11 @@ class CurveChan final : public Chan {
     const CurvePoint at = table_.at(p.bytes);
     co_await from.thread.run(at.send, Stage::Library);
     const Ps now = world.loop.now;
-    const Ps start = std::max({now, free_, pa_->out, pb_->in, pa_->any, pb_->any});
+    const Ps start = std::max({now, free_, pa_->out, pb_->in, pa_->any, pb_->any, wire_->any});
     free_ = start + at.gap;
     pa_->out = pb_->in = start + at.port;
     pa_->any = pb_->any = start + at.both;
+    wire_->any = start + at.wire;
     ++world.count.packets;
     const Ps end = std::max(start + at.transit, last_);  // messages of a pair do not overtake
     Cause by = world.anatomy.current;
@@ -81,7 +83,7 @@ class CurveChan final : public Chan {
   }
 
   const CurveTable& table_;
-  std::shared_ptr<Port> pa_, pb_;
+  std::shared_ptr<Port> pa_, pb_, wire_;
   std::deque<Flight> flying_;
   std::deque<Packet> arrived_;
   Ps free_ = 0, last_ = 0;
@@ -101,21 +103,29 @@ CurvePoint CurveTable::at(int64_t size) const {
   const CurvePoint &a = *(hi - 1), &b = *hi;
   const double x = static_cast<double>(size - a.size) / static_cast<double>(b.size - a.size);
   auto mix = [x](Ps u, Ps v) { return std::max<Ps>(0, u + static_cast<Ps>(std::floor(x * static_cast<double>(v - u) + 0.5))); };
-  return {size, mix(a.send, b.send), mix(a.transit, b.transit), mix(a.recv, b.recv), mix(a.gap, b.gap), mix(a.port, b.port), mix(a.both, b.both)};
+  return {size,
+          mix(a.send, b.send),
+          mix(a.transit, b.transit),
+          mix(a.recv, b.recv),
+          mix(a.gap, b.gap),
+          mix(a.port, b.port),
+          mix(a.both, b.both),
+          mix(a.wire, b.wire)};
 }
 
 std::unique_ptr<Chan> make_curve_chan(World& w, const HopSpec& s, Proc& a, Proc& b,
                                       std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>>& ports) {
   const CurveSet& set = *s.curve;
   const auto &x = dynamic_cast<Rank&>(a), &y = dynamic_cast<Rank&>(b);
-  auto port = [&](const Rank& r) {
-    auto& slot = ports[{&s, set.rank_ports ? r.id : static_cast<int64_t>(r.host_index)}];
+  auto port = [&](int64_t key) {
+    auto& slot = ports[{&s, key}];
     if (!slot) slot = std::make_shared<Port>();
     return std::static_pointer_cast<Port>(slot);
   };
+  auto of = [&](const Rank& r) { return port(set.rank_ports ? r.id : static_cast<int64_t>(r.host_index)); };
   const int32_t table = set.of.at(set.classes.at(static_cast<size_t>(x.id))).at(set.classes.at(static_cast<size_t>(y.id)));
   if (table < 0) throw ConfigError("no curve was sampled between rank " + std::to_string(x.id) + " and rank " + std::to_string(y.id));
-  return std::make_unique<CurveChan>(w, s, a, b, set.tables.at(static_cast<size_t>(table)), port(x), port(y));
+  return std::make_unique<CurveChan>(w, s, a, b, set.tables.at(static_cast<size_t>(table)), of(x), of(y), port(-1));
 }
 
 void join_curves(Chan& a, Chan& b) {

@@ -124,14 +124,14 @@ std::shared_ptr<const CurveSet> curve_set(const py::object& o) {
   set->of = r.get("of").cast<std::vector<std::vector<int32_t>>>();
   set->rank_ports = r.text("ports") == "rank";
   for (const auto& [rows, limit, reason] :
-       r.get("tables").cast<std::vector<std::tuple<std::vector<std::array<int64_t, 7>>, std::optional<int64_t>, std::string>>>()) {
+       r.get("tables").cast<std::vector<std::tuple<std::vector<std::array<int64_t, 8>>, std::optional<int64_t>, std::string>>>()) {
     CurveTable table;
     table.limit = limit.value_or(INT64_MAX);
     table.reason = reason;
     for (const auto& p : rows) {
       if (p[0] < 0 || (!table.points.empty() && p[0] <= table.points.back().size)) throw ConfigError("curve: sizes must rise from 0 on");
       if (std::any_of(p.begin(), p.end(), [](int64_t v) { return v < 0; })) throw ConfigError("curve: a time is negative");
-      table.points.push_back({p[0], p[1], p[2], p[3], p[4], p[5], p[6]});
+      table.points.push_back({p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]});
     }
     if (table.points.empty()) throw ConfigError("curve: a table has no points");
     set->tables.push_back(std::move(table));

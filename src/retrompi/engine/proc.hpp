@@ -51,10 +51,11 @@ struct Packet {
 enum class Medium : uint8_t { Pool, Ring, Stream, Datagram, Dma, Curve };
 
 /// What the mechanism did with a message of `size` bytes, in picoseconds on the hosts themselves: work of the sender, from its end
-/// to the beginning of the receiver's, work of the receiver; how long a channel, one direction of a port and a whole port are busy.
+/// to the beginning of the receiver's, work of the receiver; how long a channel, one direction of a port, a whole port
+/// and the wire that all hosts share are busy.
 struct CurvePoint {
   int64_t size = 0;
-  Ps send = 0, transit = 0, recv = 0, gap = 0, port = 0, both = 0;
+  Ps send = 0, transit = 0, recv = 0, gap = 0, port = 0, both = 0, wire = 0;
 };
 struct CurveTable {
   std::vector<CurvePoint> points;                   // by rising size, at least one; straight lines between them

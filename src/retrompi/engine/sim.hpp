@@ -27,7 +27,7 @@ struct SimConfig {
   double limit_s = 0;  // simulated seconds after which a run is given up; 0: none
   bool anatomy = false;
   int32_t anatomy_rank = 0;
-  std::string anatomy_from, anatomy_to;  // labels of marks
+  std::string anatomy_from, anatomy_to;           // labels of marks
   std::vector<std::pair<std::string, Ps>> kills;  // process, and when somebody ends it
 };
 

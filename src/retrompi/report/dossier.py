@@ -10,7 +10,6 @@ from typing import Any
 from retrompi import registry
 from retrompi.platform import Platform
 from retrompi.runtime import RuntimeModel, fit_tables, model_values
-from retrompi.units import format_bytes
 from retrompi.validate.claims import Claim, checks, load
 from retrompi.validate.evidence import evidence
 from retrompi.validate.sources import Citation, cited, rows
@@ -80,20 +79,13 @@ def _fit(cls: type[RuntimeModel]) -> Row | None:
     return {"of": name, "file": str(cls.folder() / "fit.toml"), "values": values, "residuals": residuals, **told}
 
 
-def _calibrated(cls: type[RuntimeModel], fit: Row | None) -> Row | None:
-    """Where the fit's claims were measured: platforms, modes, message sizes and ranks of the studies that hold them."""
-    from retrompi.validate.study import setups
-
-    if fit is None:
+def _calibrated(cls: type[RuntimeModel]) -> Row | None:
+    """The range the model is calibrated in, with the words of the rows it rests on; None when it states none."""
+    known = cls.calibrated
+    if known is None:
         return None
-    base, out = cls.name.partition(":")[0], []
-    for plan in setups().values():
-        if base not in plan.models and cls.name not in plan.models:
-            continue
-        sizes = plan.sizes
-        out.append({"study": plan.paper, "platforms": list(plan.platforms), "modes": list(plan.modes),
-                    "sizes_B": [min(sizes), max(sizes)] if sizes else None, "ranks": plan.options("startup").get("processes")})  # fmt: skip
-    return {"studies": out, "claims": fit.get("claims", []), "measured_by": cls.measured_by}
+    return {"text": str(known), "sizes": list(known.sizes), "ranks": list(known.ranks), "platforms": list(known.platforms),
+            "source": known.source, "rows": [c.row() for c in cited(known.source)]}  # fmt: skip
 
 
 def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mapping[str, Any]] = ()) -> Row:
@@ -101,7 +93,7 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
 
     Keys name, title, version, years, summary, stands_for, folder, hash, variant_of, variant_note, variants; ``parameters`` (rows of
     `Values.describe` with ``rows``, what each source's row says); ``fit`` (values, residuals against the claims' words; None
-    without); ``calibrated`` (studies: platforms, modes, sizes_B, ranks); ``judged`` (claims with ``verdict``, ``observed`` and
+    without); ``calibrated`` (sizes, ranks, platforms, source; None without); ``judged`` (claims with ``verdict``, ``observed`` and
     ``finding`` out of ``verdicts``); ``failures`` (ids).
     """
     cls = registry.model(model)
@@ -131,7 +123,7 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
         "variants": [{"name": name, "note": note} for name, note in _family(cls)],
         "parameters": parameters,
         "fit": fit,
-        "calibrated": _calibrated(cls, fit),
+        "calibrated": _calibrated(cls),
         "judged": judged,
         "failures": [j["id"] for j in judged if j["verdict"] == "fail"],
     }
@@ -182,6 +174,10 @@ def platform_dossier(platform: Platform) -> Row:
         "hash": platform.hash,
         "hosts": [{"name": h.name, "os": h.os, "byte_order": h.byte_order} for h in platform.hosts],
         "link": platform.link.kind,
+        "placements": [
+            {"name": name, "ranks": [platform.hosts[h].name + (f" core {p.cores[i]}" if p.cores else "") for i, h in enumerate(p)]}
+            for name, p in platform.placements.items()
+        ],
         "quantities": [with_rows(r) for r in platform.describe()],
         "kernels": loops,
         "fit": fit,
@@ -191,8 +187,3 @@ def platform_dossier(platform: Platform) -> Row:
 def references(parameters: Iterable[Row]) -> list[Citation]:
     """Every row that the numbers of a card cite, each once, in the card's order."""
     return list(dict.fromkeys(rows()[c["id"]] for p in parameters for c in p["rows"]))
-
-
-def size_range(ends: Sequence[int] | None) -> str:
-    """``0 B to 4 MiB``, or an empty text."""
-    return "" if ends is None else f"{format_bytes(ends[0])} to {format_bytes(ends[1])}"

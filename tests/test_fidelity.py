@@ -1,0 +1,290 @@
+"""The fidelity ladder: every model runs at every rung, and what a rung keeps of the mechanism."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine_runs import completed, job, run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from retrompi import calibrated, experiment, fidelity, registry, rows, sampling, simulate
+from retrompi.errors import UsageError
+from retrompi.sampling import Point
+from retrompi.store import open_store
+
+MODELS = registry.models()
+BASES = [name for name, cls in MODELS.items() if cls.variant_of is None]
+LOWER = ("curve", "loggp")
+KIB = 1024
+SIZES = (0, KIB, 64 * KIB, 256 * KIB, KIB * KIB)
+
+
+def _range(name: str) -> calibrated.Range:
+    known = MODELS[name].calibrated
+    assert known is not None
+    return known
+
+
+HOMES = [
+    (name, platform, mode)
+    for name in BASES
+    for platform in (MODELS[name].calibrated or _range(BASES[0])).platforms
+    for mode in simulate.MODES
+]
+
+
+@pytest.mark.parametrize("rung", LOWER)
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_and_rival_carries_messages_at_every_rung(name: str, rung: str) -> None:
+    sizes = (0, 1, 5000, 70_000, 400_000)
+    # Sizes fall and buffers fit exactly: a message that overtakes is too long for the buffer it meets.
+    falling = sorted(sizes, reverse=True)
+    trace = job(
+        "; ".join(f"send 1 0 {n} 6; recv 1 0 {n} 6" for n in sizes)
+        + "; "
+        + "; ".join(f"isend 1 3 {n} 6" for n in reversed(falling))
+        + "; waitall 5; barrier",
+        "; ".join(f"recv 0 0 {n} 6; send 0 0 {n} 6" for n in sizes)
+        + "; "
+        + "; ".join(f"recv 0 3 {n} 6" for n in reversed(falling))
+        + "; barrier",
+    )
+    for platform in _range(name).platforms:
+        for mode in simulate.MODES:
+            result = completed(trace, name, mode, platform=platform, fidelity=rung)
+            assert result.frames == 0
+            assert result.time_ps > 0
+
+
+@pytest.mark.parametrize(("name", "platform", "mode"), HOMES)
+def test_a_curve_reproduces_the_pingpong_it_was_sampled_from(name: str, platform: str, mode: str) -> None:
+    def reps(size: int) -> int:
+        return 60 if size <= KIB else 6
+
+    mechanism, curve = (simulate.pingpong(name, platform, mode, SIZES, reps=reps, fidelity=f) for f in ("mechanism", "curve"))
+    for a, b in zip(mechanism, curve, strict=True):
+        assert b["time_us"] == pytest.approx(a["time_us"], rel=0.01), a["size_B"]
+
+
+@pytest.mark.parametrize(("name", "platform", "mode"), HOMES)
+def test_a_curve_is_straight_between_its_points_and_goes_on_beyond(name: str, platform: str, mode: str) -> None:
+    sizes = (0, 2 * KIB, 3 * KIB, 4 * KIB, 4 * KIB * KIB, 8 * KIB * KIB)
+    _, two, three, four, last, beyond = (r["time_us"] for r in simulate.pingpong(name, platform, mode, sizes, reps=2, fidelity="curve"))
+    bounds = {p.size for p in next(iter(_points(name, platform, mode)))}
+    if not bounds & set(range(2 * KIB + 1, 4 * KIB)):
+        assert three == pytest.approx((two + four) / 2, rel=1e-6)
+    assert beyond > last
+
+
+def _points(name: str, platform: str, mode: str) -> list[tuple[Point, ...]]:
+    """The points both ways, as sampled for the first two ranks."""
+    _, room, placement = simulate.compile_model(name, platform, mode, 2)
+    pair = fidelity._pairs(fidelity._classes(placement, room), placement, room)[0]
+    sample = fidelity._sample(name, platform, room, pair, (), 1)
+    return [sample.there, sample.back]
+
+
+@pytest.mark.parametrize(("name", "platform", "mode"), HOMES)
+def test_points_are_times_and_leave_a_pingpong_undisturbed(name: str, platform: str, mode: str) -> None:
+    there, back = _points(name, platform, mode)
+    for p, q in zip(there, back, strict=True):
+        assert min(p.send, p.transit, p.recv, p.gap, p.port, p.both) >= 0
+        assert p.both <= p.port <= p.gap <= (p.time + q.time + 1) // 2
+        assert p.both <= p.transit + p.recv + q.send + 1
+    assert [p.size for p in there] == sorted({p.size for p in there})
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_same_seed_same_result(name: str) -> None:
+    platform = _range(name).platforms[0]
+    trace = job(
+        "send 1 0 9000 6; recv 1 1 20 6; sendRecv 70000 1 70000 1 6 6", "recv 0 0 9000 6; send 0 1 20 6; sendRecv 70000 0 70000 0 6 6"
+    )
+    for rung in LOWER:
+        a, b = (run(trace, name, "distributed", platform=platform, fidelity=rung) for _ in range(2))
+        assert (a.time_ps, a.per_rank, a.events) == (b.time_ps, b.per_rank, b.events)
+
+
+@pytest.mark.parametrize("rung", LOWER)
+def test_the_stages_of_a_message_sum_to_its_time(rung: str) -> None:
+    for name in ("wmpi", "hpvm", "winmpich"):
+        for mode in simulate.MODES:
+            told = simulate.explain(name, "nt-pair", mode, 70_000, fidelity=rung)
+            assert sum(s["ps"] for s in told["stages"]) == told["total_ps"]
+            assert {s["stage"] for s in told["stages"]} <= {"library", "wire", "queueing"}
+
+
+@pytest.mark.parametrize("rung", LOWER)
+def test_a_rendezvous_waits_for_its_receiver(rung: str) -> None:
+    late = job("send 1 0 400000 6; # mark sent", "sleep 2; recv 0 0 400000 6")
+    assert run(late, "wmpi", "shared", fidelity=rung).marks[0]["time_s"] >= 2
+    early = job("send 1 0 1000 6; # mark sent", "sleep 2; recv 0 0 1000 6")
+    assert run(early, "wmpi", "shared", fidelity=rung).marks[0]["time_s"] < 0.1
+
+
+@pytest.mark.parametrize("rung", LOWER)
+def test_a_deadlock_is_one_at_every_rung(rung: str) -> None:
+    result = run(job("recv 1 0 1 6; send 1 0 1 6", "recv 0 0 1 6; send 0 0 1 6"), "wmpi", "distributed", fidelity=rung)
+    assert result.outcome == "deadlock"
+    assert len(result.waits) == 2
+
+
+def test_ports_are_shared() -> None:
+    """Two senders into one receiver take as long as one sender with twice the messages; two separate pairs do not."""
+    n, size = 8, 64 * KIB
+    into = ["; ".join(f"isend 2 0 {size} 6" for _ in range(n)) + f"; waitall {n}"] * 2
+    funnel = completed(job(*into, "; ".join(f"irecv {s} 0 {size} 6" for s in (0, 1) for _ in range(n)) + f"; waitall {2 * n}"), "mpibip", "distributed",
+                       platform="myrinet-piii", fidelity="curve")  # fmt: skip
+    one = completed(job("; ".join(f"isend 1 0 {size} 6" for _ in range(n)) + f"; waitall {n}",
+                        "; ".join(f"irecv 0 0 {size} 6" for _ in range(n)) + f"; waitall {n}"), "mpibip", "distributed",
+                    platform="myrinet-piii", fidelity="curve")  # fmt: skip
+    assert 1.6 < funnel.time_s / one.time_s < 2.4
+
+
+def test_a_hub_carries_one_message_at_a_time() -> None:
+    def time(platform_kind: str) -> float:
+        sends = "; ".join("isend {0} 0 65536 6" for _ in range(4)) + "; waitall 4"
+        receives = "; ".join("irecv {0} 0 65536 6" for _ in range(4)) + "; waitall 4"
+        trace = job(sends.format(2), sends.format(3), receives.format(0), receives.format(1))
+        return completed(
+            trace, "mpibip", [0, 1, 2, 3], platform="nt-cluster", sets=[f"platform.link.kind={platform_kind}"], fidelity="curve"
+        ).time_s
+
+    assert time("hub") > 1.6 * time("switch")
+
+
+def test_a_curve_ends_where_the_mechanism_did_not_complete() -> None:
+    small = ["wmpi.pool=100 KiB", "wmpi.packet=1 MiB"]
+    assert simulate.pingpong("wmpi", "nt-pair", "shared", [KIB], reps=2, sets=small, fidelity="curve")
+    trace = job("send 1 0 131072 6", "recv 0 0 131072 6")
+    for rung in fidelity.RUNGS:
+        result = run(trace, "wmpi", "shared", sets=small, fidelity=rung)
+        assert result.outcome == "aborted"
+        assert "pool" in result.detail
+    dead = run(trace, "wmpi", "distributed", sets=["wmpi.loss=1"], fidelity="curve")
+    assert dead.outcome == run(trace, "wmpi", "distributed", sets=["wmpi.loss=1"]).outcome
+
+
+def test_wrong_rungs_are_refused() -> None:
+    with pytest.raises(UsageError, match="curve"):
+        run(job("", ""), fidelity="curves")
+
+
+def test_mixed_placements_have_a_curve_for_every_pair_kind() -> None:
+    """Two ranks on the server, one on the workstation. Opening connections, which a curve counts by pairs of ranks, is drowned."""
+    ring = ["send {b} 0 5000 6; recv {a} 0 5000 6; " * 40, *["recv {a} 0 5000 6; send {b} 0 5000 6; " * 40] * 2]
+    trace = job(*(line.format(a=(me - 1) % 3, b=(me + 1) % 3) for me, line in enumerate(ring)))
+    mechanism, curve = (completed(trace, "wmpi", [0, 0, 1], platform="nt-pair", fidelity=f) for f in ("mechanism", "curve"))
+    assert curve.time_s == pytest.approx(mechanism.time_s, rel=0.1)
+
+
+# -- LogGP -------------------------------------------------------------------------------------------------------------------
+
+whole = st.integers(1, 10**9)
+
+
+@given(L=whole, o=whole, per_byte=st.integers(1, 10**5), g=whole, asks=st.sampled_from([float("inf"), 8192.0]))
+@settings(max_examples=60, deadline=None)
+def test_loggp_finds_the_parameters_of_a_loggp_curve(L: int, o: int, per_byte: int, g: int, asks: float) -> None:
+    g = min(g, L + 2 * o)
+    points = [Point(s, o, L + s * per_byte, o, g + s * per_byte, g + s * per_byte, 0) for s in (0, *(1 << k for k in range(23)))]
+    for part in fidelity.fit(points, asks):
+        assert part.o == pytest.approx(o * 1e-12, rel=1e-6)
+        assert pytest.approx(per_byte * 1e-12, rel=1e-4) == part.G
+        assert part.L + 2 * part.o == pytest.approx((L + 2 * o) * 1e-12, rel=1e-3)
+        assert part.g == pytest.approx(g * 1e-12, rel=1e-3, abs=1e-4 * per_byte * asks * 1e-12 if part.low else 1e-15)
+
+
+@given(times=st.lists(st.integers(1, 10**12), min_size=2, max_size=24))
+@settings(max_examples=60, deadline=None)
+def test_loggp_of_any_curve_is_physical(times: list[int]) -> None:
+    points = [
+        Point(s, t // 4, t - t // 4 - t // 8, t // 8, t // 2, t // 3, t // 4)
+        for s, t in zip((0, *(1 << k for k in range(23))), times, strict=False)
+    ]
+    for part in fidelity.fit(points):
+        assert min(part.L, part.o, part.g, part.G) >= 0
+        assert part.g <= part.L + 2 * part.o + 1e-15
+    lines = fidelity._lines(points, 64)
+    assert all(a.size < b.size for a, b in pairwise(lines))
+    assert all(min(fidelity._numbers(p)) >= 0 for p in lines)
+
+
+def test_loggp_has_parameters_of_its_own_where_the_protocol_asks_first() -> None:
+    below, above = fidelity.loggp("wmpi", "nt-pair", "shared")
+    assert below.high == above.low == 256 * KIB + 1
+    assert above.L + 2 * above.o > 10 * (below.L + 2 * below.o)  # the burnt quantum
+    assert len(fidelity.loggp("hpvm", "nt-pair", "distributed")) == 1
+
+
+# -- the store, the command line, the spread ---------------------------------------------------------------------------------
+
+
+def test_samples_and_runs_of_every_rung_are_kept(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store(store_path)
+    monkeypatch.setattr(fidelity, "_KNOWN", {})
+    first = fidelity.spread("hpvm", "nt-pair", "shared", [0, KIB], reps=2, store=store)
+    assert [r["kind"] for r in store.runs()].count("sample") == 1
+    assert {r["fidelity"] for r in store.runs(kind="pingpong")} == set(fidelity.RUNGS)
+    count = len(store.runs())
+    assert fidelity.spread("hpvm", "nt-pair", "shared", [0, KIB], reps=2, store=store) == first
+    assert len(store.runs()) == count
+    # A sample is taken from the store: nothing is simulated for it in a process that does not know it.
+    monkeypatch.setattr(fidelity, "_KNOWN", {})
+    monkeypatch.setattr(sampling, "measure", lambda *a, **k: pytest.fail("sampled again"))
+    experiment.pingpong(store, "hpvm", "nt-pair", "shared", [4 * KIB], reps=2, fidelity="loggp")
+    for row in first:
+        times = [row[f"{rung}_us"] for rung in fidelity.RUNGS]
+        assert row["spread"] == max(times) / min(times) >= 1
+
+
+def test_the_command_shows_the_rungs(retrompi: Callable[..., Any], store_path: Path) -> None:
+    told = retrompi("fidelity", "wmpi", "--mode", "shared", "--sizes", "0,1KiB", "--reps", "3", "--store", str(store_path), "--json")
+    assert (told.code, told.err) == (0, "")
+    table = json.loads(told.out)
+    assert [r["size_B"] for r in table] == [0, 1024]
+    assert all(r["warnings"] == [] and len(r["run_ids"]) == 3 and r["spread"] >= 1 for r in table)
+    assert "LogGP" in retrompi("fidelity", "wmpi", "--mode", "shared", "--sizes", "0", "--reps", "3", "--store", str(store_path)).out
+
+
+def test_outside_the_calibrated_range_one_line_says_so(retrompi: Callable[..., Any], store_path: Path) -> None:
+    common = ("--mode", "shared", "--reps", "1", "--store", str(store_path), "--json")
+    inside = retrompi("pingpong", "--model", "wmpi", "--sizes", "1KiB", *common)
+    assert (inside.code, inside.err) == (0, "")
+    assert json.loads(inside.out)[0]["warnings"] == []
+    beyond = retrompi("pingpong", "--model", "wmpi", "--platform", "nt-cluster", "--sizes", "8MiB", "--set", "wmpi.library=60us", *common)
+    assert beyond.code == 0
+    assert beyond.err.count("\n") == 1
+    assert beyond.err.startswith("warning: outside the calibrated range of wmpi: ")
+    warnings = json.loads(beyond.out)[0]["warnings"]
+    assert [w.split()[0] for w in warnings] == ["platform", "messages", "wmpi.library"]
+    assert "warnings" not in retrompi("pingpong", "--model", "wmpi", "--sizes", "1KiB", *common[:-1], "--csv").out
+
+
+def test_every_model_states_the_range_it_is_calibrated_in() -> None:
+    for name in BASES:
+        known = _range(name)
+        assert set(known.platforms) <= set(registry.platform_names())
+        for platform in known.platforms:
+            assert calibrated.outside(name, platform, sizes=[int(s) for s in known.bytes], ranks=known.ranks[0]) == []
+    assert calibrated.outside("wmpi", "nt-pair", ranks=3) == ["3 ranks (calibrated for 2)"]
+    assert calibrated.outside("hpvm", "nt-pair", sets=["platform.host.nic_rate=3 MB/s"])[0].endswith("(a what-if)")
+    assert calibrated.outside("hpvm", "nt-pair", sets=["platform.host.cores=2"]) == []
+    with pytest.raises(ValueError, match="source"):
+        calibrated.Range(("0 B", "1 B"), (1, 2), ("nt-pair",), "somewhere")
+    assert _range("wmpi").bytes[1] < rows.NO_LIMIT
+
+
+def test_scenarios_and_their_hash_know_the_rung(tmp_path: Path) -> None:
+    text = (registry.scenario("bf-wmpi-shared").path or tmp_path).read_text()
+    for rung in fidelity.RUNGS:
+        file = tmp_path / f"{rung}.toml"
+        file.write_text(text.replace('mode = "shared"', f'mode = "shared"\nfidelity = "{rung}"'))
+        assert registry.scenario(str(file)).fidelity == rung
+    assert len({registry.scenario(str(tmp_path / f"{rung}.toml")).hash for rung in fidelity.RUNGS}) == 3
