@@ -116,20 +116,13 @@ def _print_fit(card: dict[str, Any]) -> None:
 
 
 def _print_range(card: dict[str, Any]) -> None:
-    from retrompi.report.dossier import size_range
-
     told = card["calibrated"]
     if told is None:
+        click.echo("\ncalibrated range: the model states none; every use of it prints a warning")
         return
-    click.echo("\ncalibrated range: what lies outside is extrapolated")
-    for s in told["studies"]:
-        parts = [f"platform {', '.join(s['platforms'])}",
-                 f"placement {', '.join(s['modes'])}" if s["modes"] else "",
-                 f"messages of {size_range(s['sizes_B'])}" if s["sizes_B"] else "",
-                 f"{s['ranks']} ranks" if s["ranks"] else ""]  # fmt: skip
-        click.echo(f"  {s['study']}: " + "; ".join(p for p in parts if p))
-    if not told["studies"]:
-        click.echo(f"  only where its own evidence was measured: {', '.join(told['claims'])}")
+    click.echo(f"\ncalibrated range: {told['text']} ({told['source']}); a use outside of it prints a warning")
+    for c in told["rows"]:
+        click.echo(f"  {c['id']}  {c['text']}\n      in: {c['where']}")
 
 
 def _print_judged(card: dict[str, Any]) -> None:

@@ -76,9 +76,8 @@ def show_platform(platform: str, as_json: bool, as_csv: bool) -> None:
     click.echo(f"{card['name']}: {card['title']}\n{card['summary']}\n{card['years']}, in {card['path']}")
     for host in card["hosts"]:
         click.echo(f"host {host['name']}: {host['os']}, {host['byte_order']} endian")
-    for name, place in registry.platform(platform).placements.items():
-        told = [card["hosts"][h]["name"] + (f" core {place.cores[i]}" if place.cores else "") for i, h in enumerate(place)]
-        click.echo(f"placement {name}: {', '.join(told)}")
+    for place in card["placements"]:
+        click.echo(f"placement {place['name']}: {', '.join(place['ranks'])}")
     click.echo(f"link: {card['link']}\n")
     emit([{**row, "range": range_of(row)} for row in rows], CARD, as_json=False, as_csv=False, keys=CARD_KEYS)
     if card["kernels"]:

@@ -141,9 +141,9 @@ def command(
     run = store_.run(found.run_id)
     keys = [c.key for c in COLUMNS]
     if as_json and not as_csv:
-        timed = {"section": run["facts"].get("section")} if section else {}
+        part = {"section": run["facts"].get("section")} if section else {}
         rows = [{k: row.get(k) for k in keys} for row in found.rows]
-        print_json({**{k: run[k] for k in KEYS}, **timed, "warnings": warnings, "per_rank": rows})
+        print_json({**{k: run[k] for k in KEYS}, **part, "warnings": warnings, "per_rank": rows})
     else:
         if not as_csv:
             click.echo(_headline(run))

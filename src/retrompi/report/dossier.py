@@ -10,7 +10,6 @@ from typing import Any
 from retrompi import registry
 from retrompi.platform import Platform
 from retrompi.runtime import RuntimeModel, fit_tables, model_values
-from retrompi.units import format_bytes
 from retrompi.validate.claims import Claim, checks, load
 from retrompi.validate.evidence import evidence
 from retrompi.validate.sources import Citation, cited, rows
@@ -18,7 +17,8 @@ from retrompi.validate.sources import Citation, cited, rows
 __all__ = ["model_dossier", "platform_dossier"]
 
 Row = dict[str, Any]
-_HOW = ("kind", "mode", "metric", "sizes", "feature", "shape", "relation", "by", "op", "path", "unit")
+_HOW = ("kind", "mode", "metric", "sizes", "feature", "shape", "better", "worse", "relation", "paths", "by", "op",
+        "at_least", "path", "unit")  # fmt: skip
 
 
 def _said(claim: Claim) -> str:
@@ -31,16 +31,26 @@ def _said(claim: Claim) -> str:
 
 def _how(entries: Sequence[Mapping[str, Any]]) -> str:
     """A claim's checks in a few words."""
-    return "; ".join(", ".join(f"{k} {c[k]}" for k in _HOW if k in c) for c in entries)
+
+    def text(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return " ".join(f"{k}={v}" for k, v in value.items())
+        return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+    return "; ".join(", ".join(f"{k} {text(c[k])}" for k in _HOW if k in c) for c in entries)
+
+
+def _names(check: Mapping[str, Any]) -> set[str]:
+    """The models that a check looks at: by name, as one of two curves, or in the path of a fact (startup.wmpi.failures)."""
+    paths = [str(check.get("path", "")), *map(str, check.get("paths", {}).values())]
+    curves = [check[k][0] for k in ("better", "worse") if k in check]
+    return {*check.get("models", ()), *curves, *(word for p in paths for word in p.split(".")[1:2])}
 
 
 def _judging(cls: type[RuntimeModel]) -> list[tuple[Claim, tuple[Mapping[str, Any], ...]]]:
     """The claims whose checks look at this model (a variant's base model where nothing names the variant), and its own evidence."""
     base = cls.name.partition(":")[0]
-    by = {i: {m for c in entries for m in c.get("models", ())} for i, entries in checks().items()}
-    for i, entries in checks().items():
-        # Checks of facts name a model by their path: startup.wmpi.failures
-        by[i] |= {word for c in entries for word in str(c.get("path", "")).split(".")[1:2]}
+    by: dict[str, set[str]] = {i: set().union(*map(_names, entries)) for i, entries in checks().items()}
     names = cls.name if any(cls.name in ms for ms in by.values()) else base
     own, how = evidence(cls)
     return [(c, checks()[c.id]) for c in load() if names in by.get(c.id, ())] + [(c, how[c.id]) for c in own]
@@ -69,20 +79,13 @@ def _fit(cls: type[RuntimeModel]) -> Row | None:
     return {"of": name, "file": str(cls.folder() / "fit.toml"), "values": values, "residuals": residuals, **told}
 
 
-def _calibrated(cls: type[RuntimeModel], fit: Row | None) -> Row | None:
-    """Where the fit's claims were measured: platforms, modes, message sizes and ranks of the studies that hold them."""
-    from retrompi.validate.study import setups
-
-    if fit is None:
+def _calibrated(cls: type[RuntimeModel]) -> Row | None:
+    """The range the model is calibrated in, with the words of the rows it rests on; None when it states none."""
+    known = cls.calibrated
+    if known is None:
         return None
-    base, out = cls.name.partition(":")[0], []
-    for plan in setups().values():
-        if base not in plan.models and cls.name not in plan.models:
-            continue
-        sizes = plan.sizes
-        out.append({"study": plan.paper, "platforms": list(plan.platforms), "modes": list(plan.modes),
-                    "sizes_B": [min(sizes), max(sizes)] if sizes else None, "ranks": plan.options("startup").get("processes")})  # fmt: skip
-    return {"studies": out, "claims": fit.get("claims", [])}
+    return {"text": str(known), "sizes": list(known.sizes), "ranks": list(known.ranks), "platforms": list(known.platforms),
+            "source": known.source, "rows": [c.row() for c in cited(known.source)]}  # fmt: skip
 
 
 def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mapping[str, Any]] = ()) -> Row:
@@ -90,7 +93,7 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
 
     Keys name, title, version, years, summary, stands_for, folder, hash, variant_of, variant_note, variants; ``parameters`` (rows of
     `Values.describe` with ``rows``, what each source's row says); ``fit`` (values, residuals against the claims' words; None
-    without); ``calibrated`` (studies: platforms, modes, sizes_B, ranks); ``judged`` (claims with ``verdict``, ``observed`` and
+    without); ``calibrated`` (sizes, ranks, platforms, source; None without); ``judged`` (claims with ``verdict``, ``observed`` and
     ``finding`` out of ``verdicts``); ``failures`` (ids).
     """
     cls = registry.model(model)
@@ -120,7 +123,7 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
         "variants": [{"name": name, "note": note} for name, note in _family(cls)],
         "parameters": parameters,
         "fit": fit,
-        "calibrated": _calibrated(cls, fit),
+        "calibrated": _calibrated(cls),
         "judged": judged,
         "failures": [j["id"] for j in judged if j["verdict"] == "fail"],
     }
@@ -171,6 +174,10 @@ def platform_dossier(platform: Platform) -> Row:
         "hash": platform.hash,
         "hosts": [{"name": h.name, "os": h.os, "byte_order": h.byte_order} for h in platform.hosts],
         "link": platform.link.kind,
+        "placements": [
+            {"name": name, "ranks": [platform.hosts[h].name + (f" core {p.cores[i]}" if p.cores else "") for i, h in enumerate(p)]}
+            for name, p in platform.placements.items()
+        ],
         "quantities": [with_rows(r) for r in platform.describe()],
         "kernels": loops,
         "fit": fit,
@@ -180,8 +187,3 @@ def platform_dossier(platform: Platform) -> Row:
 def references(parameters: Iterable[Row]) -> list[Citation]:
     """Every row that the numbers of a card cite, each once, in the card's order."""
     return list(dict.fromkeys(rows()[c["id"]] for p in parameters for c in p["rows"]))
-
-
-def size_range(ends: Sequence[int] | None) -> str:
-    """``0 B to 4 MiB``, or an empty text."""
-    return "" if ends is None else f"{format_bytes(ends[0])} to {format_bytes(ends[1])}"
