@@ -23,6 +23,7 @@ COMMANDS = {
     "replicate": "Simulate copying the disk of the study to many machines, chunk by chunk, beside the closed form.",
     "explain": "Show where the time of one message goes, stage by stage.",
     "fidelity": "Show a PingPong or a trace at every rung of the fidelity ladder, and their spread.",
+    "rinf1": "Time the 17 loops of Rinf1 on a machine, or fit the machines to them.",
     "startup": "Show how a job is started: manual steps, windows, daemons, and how often the start fails.",
     "calibrate": "Fit a model's free parameters to the claims marked for calibration.",
     "validate": "Judge the published statements against simulated points.",

@@ -58,6 +58,9 @@ COLUMNS = (
 @click.option("--compute", metavar="TIME", help="Scale the computation so that the section's, all ranks together, takes so long.")
 @click.option("--memory-share", type=click.FloatRange(0, 1), default=0.0, help="Share of the computation spent on the memory bus.")
 @click.option("--limit", metavar="TIME", help="End the job after so much simulated time, e.g. 10s (outcome timeout).")
+@click.option(
+    "--compute-kernel", metavar="KERNEL[:N]", help="Let compute amounts run at the rate of a Rinf1 loop, e.g. daxpy or daxpy:1000."
+)
 @click.option("--startup", is_flag=True, help="Start the job first as the runtime did; that may fail.")
 @click.option(
     "--kill",
@@ -88,6 +91,7 @@ def command(
     compute: str | None,
     memory_share: float,
     limit: str | None,
+    compute_kernel: str | None,
     startup: bool,
     kills: tuple[str, ...],
     sets: tuple[str, ...],
@@ -104,9 +108,12 @@ def command(
     not complete; a deadlock names who waits for whom on which line. Published times are often those of a benchmark's
     timed part: --section measures it, and --compute sets how long it computes on the machine that is simulated.
     """
-    from retrompi import experiment, registry
+    from retrompi import experiment, kernels, registry
 
     registry.model(model), registry.platform(platform).placement(mode)
+    given = list(sets)
+    if compute_kernel:
+        given = [f"{k}={v}" for k, v in kernels.compute_sets(platform, compute_kernel).items()] + given
     from retrompi import traces
     from retrompi.calibrated import outside_of_trace
     from retrompi.program import Program
@@ -122,7 +129,7 @@ def command(
         model,
         platform,
         mode,
-        sets=sets,
+        sets=given,
         seed=seed,
         limit_s=None if limit is None else parse(limit, "s"),
         with_startup=startup,

@@ -75,6 +75,8 @@ def studies(
 
 @click.command()
 @click.option("--paper", metavar="KEY", help="Only this paper's statements (default: all).")
+@click.option("--model", metavar="NAME|FOLDER", help="Judge this model by its own evidence.toml instead of the papers.")
+@click.option("-p", "--platform", default="nt-pair", show_default=True, help="With --model: the machine room.")
 @click.option("--all", "all_rows", is_flag=True, help="List also what is not judged (not simulated yet, definitions).")
 @jobs_option
 @fresh_option
@@ -86,6 +88,8 @@ def studies(
 def command(
     ctx: click.Context,
     paper: str | None,
+    model: str | None,
+    platform: str,
     all_rows: bool,
     jobs: int | None,
     fresh: bool,
@@ -100,6 +104,14 @@ def command(
     """
     from retrompi.validate import judge_all
 
+    if model is not None:
+        from retrompi.validate.evidence import judge_model
+
+        verdicts = judge_model(model, platform, open_for(ctx, store), fresh=fresh)
+        print_verdicts(verdicts, as_json=as_json, as_csv=as_csv, all_rows=all_rows)
+        if any(v.verdict == "fail" for v in verdicts):
+            ctx.exit(1)
+        return
     done = studies(ctx, paper, store, fresh, jobs)
     verdicts = done[0].verdicts if paper is not None else judge_all(done)
     print_verdicts(verdicts, as_json=as_json, as_csv=as_csv, all_rows=all_rows)

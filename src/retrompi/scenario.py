@@ -13,6 +13,7 @@ outcome = "deadlock"                               # how it ends, if not "comple
 kills = ["proxy on server@0.5s"]                   # processes that somebody ends
 seed = 1
 fidelity = "mechanism"                             # or curve, loggp
+compute_kernel = "daxpy:1000"                      # compute amounts run at the rate of this loop (docs/rinf1.md)
 
 [start]                                            # in place of [trace]: only start the job
 ranks = 6
@@ -44,7 +45,7 @@ from retrompi.program import Program
 __all__ = ["Scenario", "load"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
-_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "seed", "fidelity", "start", "trace", "set")
+_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "seed", "fidelity", "compute_kernel", "start", "trace", "set")
 OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout")
 _FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
 
@@ -73,6 +74,7 @@ class Scenario:
     args: Mapping[str, Any] = field(default_factory=dict)
     program: Program = field(default_factory=Program)
     start: Mapping[str, int] = field(default_factory=dict)
+    compute_kernel: str = ""
     path: Path | None = None
 
     @property
@@ -97,6 +99,7 @@ class Scenario:
             "kills": list(self.kills),
             "start": dict(self.start),
             **self.program.row(),
+            **({"compute_kernel": self.compute_kernel} if self.compute_kernel else {}),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -180,6 +183,7 @@ def load(path: str | Path) -> Scenario:
         kills=tuple(kills),
         seed=seed,
         fidelity=fidelity,
+        compute_kernel=str(data.get("compute_kernel", "")),
         sets={k: str(v) for k, v in sets.items()},
         path=file,
         **(_start(data, fail) if "start" in data else _trace(data.get("trace"), file, fail)),

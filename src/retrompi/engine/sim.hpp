@@ -19,6 +19,7 @@ struct SimConfig {
   BcastSpec bcast;
   std::map<std::string, WaitPolicy> idle;  // proxy, daemon
   std::map<std::string, Ps> forward_cost;
+  std::vector<KernelRow> kernels;
   int64_t unexpected_limit = 0;
   double compute_scale = 1;
   double memory_share = 0;  // of the program's computation, 0..1: waiting for the memory bus
