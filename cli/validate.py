@@ -63,7 +63,7 @@ def _interesting(row: Mapping[str, Any]) -> bool:
 def studies(
     ctx: click.Context, paper: str | None, store: str | None, fresh: bool, jobs: int | None = None, fidelity: str = "mechanism"
 ) -> list[Study]:
-    """The replayed study of ``paper``, or of every paper there is, at a rung of the fidelity ladder; ``jobs`` at a time."""
+    """The replayed study of ``paper``, or of every paper that is modelled, at a rung of the fidelity ladder; ``jobs`` at a time."""
     from retrompi.validate import run_papers, setup, setups
     from retrompi.validate.study import WORKERS
 

@@ -90,11 +90,11 @@ def study_figures(study: Study) -> dict[str, go.Figure]:
     """Name -> figure: those of the study's file, the scatter beside each table that asks for one, the anatomy per mode."""
     from retrompi.report.figures import anatomy_figure, stage_order
     from retrompi.report.ladder import ladder_figures
-    from retrompi.report.tables import scatter_of
+    from retrompi.report.tables import scatter_of, scatter_pairs
 
     found = _marks(study)
-    beside = (scatter_of(study, t) for t in study.setup.table_plans)
-    out = {p.name: _figure(study, p, found) for p in (*_plans(study), *(b for b in beside if b is not None))}
+    beside = [b for b in (scatter_of(study, t) for t in study.setup.table_plans) if b is not None and scatter_pairs(study, b.claims)]
+    out = {p.name: _figure(study, p, found) for p in (*_plans(study), *beside)}
     out |= ladder_figures(study.facts)
     order = stage_order(study.anatomy)
     for i, mode in enumerate(dict.fromkeys(str(a["mode"]) for a in study.anatomy), 1):

@@ -214,7 +214,7 @@ def _papers(score: Scorecard) -> str:
         both = (
             f'<p class="soft"><small>One study of two papers: {escape(" and ".join(sorted(forms)))}.</small></p>' if len(forms) > 1 else ""
         )
-        counts = "".join(f"<br>{escape(str(s))}" for s in score.of_paper(paper) if s.use in JUDGED)
+        counts = "".join(f"<br>{escape(str(s).removesuffix(', 0 not judged'))}" for s in score.of_paper(paper) if s.use in JUDGED)
         shown = ""
         if study:
             links = [f'<a href="{paper}.html#table-{t.name}">{escape(t.title)}</a>' for t in study.setup.table_plans]

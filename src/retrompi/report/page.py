@@ -108,10 +108,15 @@ def why_paragraph(why: Why, study: Study) -> str:
     return "".join(parts) + f'</p><ul class="claims">{"".join(links)}</ul>'
 
 
+_LEGEND = 6
+
+
 def _figure(figure: go.Figure, name: str) -> str:
     # The title is the page's: it wraps on a phone, which one inside the drawing does not.
     title = figure.layout.title.text or ""
-    box = f'<div class="figure" id="figure-{escape(name)}" role="img" aria-label="{escape(title)}"></div>'
+    # A long legend takes its room from the plot.
+    tall = " tall" if sum(bool(t.name) and t.showlegend is not False for t in figure.data) > _LEGEND else ""
+    box = f'<div class="figure{tall}" id="figure-{escape(name)}" role="img" aria-label="{escape(title)}"></div>'
     return f"<figure><figcaption>{escape(title)}</figcaption>{box}</figure>"
 
 

@@ -122,7 +122,7 @@ def fact_cell(value: Any, form: str = "") -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         if form == "%":
-            return f"{100 * value:.3g} %"
+            return "&lt; 0.01 %" if 0 < abs(value) < 1e-4 else f"{100 * value:.3g} %"
         if form == "s":
             return format_time(float(value))
         if form == "B/s":
@@ -149,7 +149,7 @@ def _facts(study: Study, plan: FactTable) -> str:
         for key, title in zip(keys, head, strict=True):
             value = row.get(key)
             if key in plan.keys:
-                html = f'<span class="id">{escape(name_of(str(value if value is not None else "")))}</span>'
+                html = f'<span class="id">{escape(name_of(str(value if value is not None else "")).replace("_", " "))}</span>'
             else:
                 html = fact_cell(name_of(value) if key == "model" and isinstance(value, str) else value, forms.get(key, ""))
             shown.append(cell(title, html, "n" if _plain(value) else ""))
