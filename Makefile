@@ -1,13 +1,16 @@
-# Everything on a fresh Debian 12: `make demo` runs the main job, `make test` the tests. Both install what is missing.
+# Everything on a fresh Debian 12: `make demo` runs the main job, `make atlas` every paper's, `make test` the tests. All install what is missing.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo test validate bench lint sanitize clean setup apt
+.PHONY: demo atlas test validate bench lint sanitize clean setup apt
 demo: setup
 	$(BIN)/retrompi reproduce baker-fox --out out/baker-fox
+
+atlas: setup
+	$(BIN)/retrompi reproduce all --out out/atlas
 
 test: setup
 	$(BIN)/python -m pytest

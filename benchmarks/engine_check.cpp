@@ -68,11 +68,12 @@ HopSpec hop(Medium medium, const std::string& from, const std::string& to) {
 SimConfig room(size_t hosts, size_t ranks, std::vector<HopSpec> route, WaitPolicy::Kind waits) {
   SimConfig c;
   for (size_t i = 0; i < hosts; ++i) c.hosts.push_back(computer("host" + std::to_string(i)));
-  c.link = {"cable", 12.5e6, 1e-6};
+  c.link = {.kind = "cable", .shape = {}, .bandwidth = 12.5e6, .latency = 1e-6};
   c.frame_overhead = 58;
   for (size_t r = 0; r < ranks; ++r) c.placement.push_back(r % hosts);
   (hosts > 1 ? c.remote : c.same) = std::move(route);
-  c.rank.same = c.rank.remote = {{0, 100'000, false}, {100'000, INT64_MAX, true}};
+  for (size_t i = 0; i < hosts; ++i) c.positions.push_back(i);
+  c.rank.same = c.rank.remote = {{0, 100'000, ProtocolRow::Eager}, {100'000, INT64_MAX, ProtocolRow::Rendezvous}};
   c.rank.send_cpu = c.rank.recv_cpu = 50 * kMicrosecond;
   c.rank.test_cpu = 5 * kMicrosecond;
   c.rank.recv_wait = {.kind = waits, .polls = 10, .poll_cost = 2 * kMicrosecond, .period = 3000 * kMicrosecond};
@@ -130,6 +131,8 @@ const std::vector<int> kSizes = {0, 1, 5000, 70'000, 300'000};
 
 void one_host() {
   const Trace pair = job({"# mark anatomy;" + exchange(0, kSizes) + ";# mark end", exchange(1, kSizes)});
+  const Trace busy = job({"# mark anatomy;compute 3e6;isend 1 0 70000 6;compute 2e6;recv 1 0 70000 6;waitall 1;compute 1e6;# mark end",
+                          "compute 2e6;isend 0 0 70000 6;compute 4e6;recv 0 0 70000 6;waitall 1;compute 1e6"});
   const Trace hungry = job({"recv 1 0 8 6", "bsend 0 1 5000 6"});
   const Trace cut = job({"send 1 0 9000 6", "sleep 0.5;recv 0 0 8 6"});
   const Trace three = job({"bcast 9000 2 6;gather 10 10 1 6 6;scan 8 0 6", "bcast 9000 2 6;gather 10 10 1 6 6;scan 8 0 6",
@@ -143,11 +146,47 @@ void one_host() {
         c.anatomy_from = "anatomy";
         c.anatomy_to = "end";
         expect(what, c, pair, "completed");
+        SimConfig shared_bus = c;
+        shared_bus.hosts[0].cores = 2;
+        shared_bus.memory_share = 0.7;
+        expect(what + ", shared bus", shared_bus, busy, "completed");
         expect(what + ", no sender", c, hungry, "deadlock");
         expect(what + ", short buffer", c, cut, "aborted");
         c.limit_s = 0.01;
         expect(what + ", out of time", c, pair, "timeout");
         expect(what + ", three ranks", room(1, 3, {hop(m, "rank", "rank")}, wait), three, "completed");
+      }
+}
+
+/// Queues in the caches of two cores, a copy buffer of their own for long messages, direct copies for the longest.
+void cores() {
+  const Trace pair = job({"# mark anatomy;" + exchange(0, kSizes) + ";# mark end", exchange(1, kSizes)});
+  for (const int other : {0, 1, 4})
+    for (const int64_t direct : {200'000L, 1L})
+      for (const bool anatomy : {false, true}) {
+        HopSpec cells = hop(Medium::Ring, "rank", "rank"), bulk = cells;
+        cells.cores = cells.slots_of_sender = bulk.cores = bulk.one_message = true;
+        cells.lines_in = cells.lines_out = 1;
+        bulk.short_packet = 1024;
+        bulk.short_until = 100'000;
+        SimConfig c = room(1, 2, {cells}, WaitPolicy::Spin);
+        HostSpec& h = c.hosts.front();
+        h.cores = 8;
+        h.l2_shared_by = 2;
+        h.package_cores = 4;
+        h.line_shared = kMicrosecond / 10;
+        h.line_bus = kMicrosecond;
+        h.fsb_rate = 100e6;
+        c.cores = {0, other};
+        c.same_bulk = {bulk};
+        c.rank.same = {{0, 4096, ProtocolRow::Eager},
+                       {4096, std::max<int64_t>(direct, 4096), ProtocolRow::Rendezvous},
+                       {direct, INT64_MAX, ProtocolRow::Direct}};
+        c.rank.lock = kMicrosecond;
+        c.anatomy = anatomy;
+        c.anatomy_from = "anatomy";
+        c.anatomy_to = "end";
+        expect("cores 0 and " + std::to_string(other), c, pair, "completed");
       }
 }
 
@@ -172,6 +211,17 @@ void network(int which) {
       bad.reorder_delay = 20'000 * kMicrosecond;
       expect("lossy datagrams", room(2, 2, daemons(), WaitPolicy::Block), pair, "completed");
       break;
+    case 3:
+    case 4: {
+      HopSpec h = hop(Medium::Stream, "rank", "rank");
+      h.packet = 1 << 30;
+      h.io = which == 3 ? SocketIo::Nonblocking : SocketIo::Async;
+      h.first_read = 1024;
+      SimConfig c = room(2, 2, {h}, WaitPolicy::Spin);
+      c.rank.recv_wait.look_every = which == 3 ? 1 : 16;
+      expect(which == 3 ? "polled sockets" : "completion port", c, pair, "completed");
+      break;
+    }
     default:
       bad.loss = 1;
       expect("no network", room(2, 2, daemons(), WaitPolicy::Block), pair, "aborted");
@@ -184,7 +234,7 @@ int main(int argc, char** argv) {
   if (argc > 2 && std::string(argv[1]) == "network")
     network(std::atoi(argv[2]));
   else
-    one_host();
+    one_host(), cores();
   if (failures == 0) std::printf("engine_check: no fault\n");
   return failures == 0 ? 0 : 1;
 }

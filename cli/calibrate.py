@@ -9,11 +9,11 @@ from retrompi.cli.options import (
     csv_option,
     debug_option,
     json_option,
+    open_for,
     platform_option,
     progress,
     seed_option,
     store_option,
-    open_for,
 )
 from retrompi.cli.output import Column, as_text, emit, print_table
 

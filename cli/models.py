@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from retrompi.cli.options import complete_model, csv_option, debug_option, json_option, set_option
-from retrompi.cli.output import Column, as_text, emit
+from retrompi.cli.options import complete_model, csv_option, debug_option, json_option, open_for, set_option, store_option
+from retrompi.cli.output import Column, as_text, emit, print_json
 from retrompi.units import format_quantity
 
 LIST = (
@@ -70,23 +72,115 @@ def range_of(row: dict[str, Any]) -> str:
     return "..".join(ends) if ends[0] != ends[1] else ends[0]
 
 
+def newest_verdicts(ctx: click.Context, store: str | None) -> list[dict[str, Any]]:
+    """The newest verdict of every claim in the store; none where there is no store yet."""
+    from retrompi.errors import StoreError
+    from retrompi.store import default_path
+
+    named = store or (ctx.find_root().obj or {}).get("store") or os.environ.get("RETROMPI_STORE")
+    if not named and not default_path().exists():
+        return []  # looking at a card makes no store
+    try:
+        return open_for(ctx, store, write=False).verdicts()
+    except StoreError:
+        return []
+
+
+def print_rows_cited(cited: Sequence[Any]) -> None:
+    """The rows of the reference that a card's numbers name: what each says, where it is printed, and its caveat."""
+    if not cited:
+        return
+    click.echo("\nwhat these rows say")
+    for c in cited:
+        click.echo(f"  {c.id}  {c.text}")
+        click.echo(f"      in: {c.where}" + (f" [{c.use}]" if c.use else ""))
+        if c.note:
+            click.echo(f"      note: {c.note}")
+
+
+def _print_fit(card: dict[str, Any]) -> None:
+    fit = card["fit"]
+    if fit is None:
+        click.echo("\nfit: none; every number above is as its source says")
+        return
+    click.echo(f"\nfit of {fit['of']}: {fit.get('date', '?')}, code {fit.get('version', '?')}, seed {fit.get('seed', '?')}, "
+               f"{fit.get('evaluations', '?')} evaluations; {fit.get('note', '')}")  # fmt: skip
+    for v in fit["values"]:
+        between = f" in {v['range'][0]}..{v['range'][1]}" if v["range"] else ""
+        click.echo(f"  {v['name']} = {v['value']}{between}: {v['identifiability']}")
+    for r in fit["residuals"]:
+        click.echo(f"  {r['claim']}  simulated {as_text(r['observed'])} {r['unit']}, read as {as_text(r['low'])}..{as_text(r['high'])}: "
+                   f"{r['half_ranges']:+.2f} half ranges from the middle")  # fmt: skip
+        if r["says"]:
+            click.echo(f"      {r['says']}\n      in: {r['where']}")
+
+
+def _print_range(card: dict[str, Any]) -> None:
+    told = card["calibrated"]
+    if told is None:
+        click.echo("\ncalibrated range: the model states none; every use of it prints a warning")
+        return
+    click.echo(f"\ncalibrated range: {told['text']} ({told['source']}); a use outside of it prints a warning")
+    for c in told["rows"]:
+        click.echo(f"  {c['id']}  {c['text']}\n      in: {c['where']}")
+
+
+def _print_judged(card: dict[str, Any]) -> None:
+    judged = card["judged"]
+    click.echo(f"\njudged by {len(judged)} claims" + ("" if judged else ": none names it"))
+    for j in judged:
+        seen = "" if j["observed"] is None else f": {as_text(j['observed'])} {j['unit'] or ''}".rstrip()
+        click.echo(f"  {j['id']}  [{j['use']}] {j['verdict']}{seen}")
+        click.echo(f"      {j['says']}\n      in: {j['where']}; check: {j['how']}")
+        if j["reading"]:
+            click.echo(f"      reading: {j['reading']}")
+        if j["finding"]:
+            click.echo(f"      finding: {j['finding']}")
+    if card["failures"]:
+        click.echo(f"\nknown failures: {', '.join(card['failures'])} (docs/validation.md explains those of the papers)")
+    elif any(j["verdict"] == "not judged yet" for j in judged):
+        click.echo("\nnot judged yet in this store: run 'retrompi validate' (with --model for a model of your own)")
+    else:
+        click.echo("\nknown failures: none")
+
+
 @command.command("show")
 @click.argument("model", shell_complete=complete_model)
 @set_option
 @json_option
 @csv_option
+@store_option
 @debug_option
-def show_model(model: str, sets: tuple[str, ...], as_json: bool, as_csv: bool) -> None:
-    """Show MODEL (a name or a folder): what it stands for and every parameter with its source."""
-    from retrompi import registry
-    from retrompi.runtime import model_values
+@click.pass_context
+def show_model(
+    ctx: click.Context, model: str, sets: tuple[str, ...], as_json: bool, as_csv: bool, store: str | None
+) -> None:
+    """Show MODEL (a name or a folder) as a card to be checked against its sources.
 
-    cls = registry.model(model)
-    rows = model_values(cls, sets).describe()
-    if not (as_json or as_csv):
-        click.echo(f"{cls.name}: {cls.title}\n{cls.summary}\nversion {cls.version}, {cls.years}, in {cls.folder()}")
-        if cls.variant_of:
-            click.echo(f"variant of {cls.variant_of}: {cls.variant_note}")
-        click.echo("")
-        rows = [{**row, "range": range_of(row), "text": as_text(row["text"])} for row in rows]
-    emit(rows, CARD, as_json=as_json, as_csv=as_csv, keys=CARD_KEYS, empty="no parameters")
+    What it stands for; every parameter with its value, unit, range and source, and what the row of that source says; its fit;
+    the claims that judge it, with the newest verdicts in the store; where it was calibrated and what it is known to miss.
+    """
+    from retrompi.report.dossier import model_dossier, references
+
+    card = model_dossier(model, sets, newest_verdicts(ctx, store))
+    rows = card["parameters"]
+    if as_json and not as_csv:
+        print_json(card)
+        return
+    if as_csv:
+        emit(rows, CARD, as_json=as_json, as_csv=as_csv, keys=CARD_KEYS, empty="no parameters")
+        return
+    click.echo(f"{card['name']}: {card['title']}\n{card['summary']}\nversion {card['version']}, {card['years']}, in {card['folder']}")
+    if card["variant_of"]:
+        click.echo(f"variant of {card['variant_of']}: {card['variant_note']}")
+    for v in card["variants"]:
+        click.echo(f"rival {v['name']}: {v['note']}")
+    if card["stands_for"]:
+        click.echo(f"\n{card['stands_for']}")
+    click.echo("")
+    shown = [{**row, "range": range_of(row), "text": as_text(row["text"])} for row in rows]
+    emit(shown, CARD, as_json=False, as_csv=False, keys=CARD_KEYS, empty="no parameters")
+    print_rows_cited(references([{"rows": card["stands_for_rows"]}, *rows]))
+    _print_fit(card)
+    _print_range(card)
+    _print_judged(card)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,6 +22,7 @@ __all__ = [
     "debug_option",
     "fidelity_option",
     "fresh_option",
+    "jobs_option",
     "json_option",
     "mode_option",
     "model_option",
@@ -74,9 +77,7 @@ def _debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 
 def debug_option(command: F) -> F:
     """``--debug`` after the command works as well as before it; hidden so that help shows it once."""
-    return click.option("--debug", is_flag=True, hidden=True, expose_value=False, is_eager=True, callback=_debug)(
-        command
-    )
+    return click.option("--debug", is_flag=True, hidden=True, expose_value=False, is_eager=True, callback=_debug)(command)
 
 
 model_option = click.option(
@@ -114,8 +115,15 @@ fidelity_option = click.option(
 fresh_option = click.option("--fresh", is_flag=True, help="Simulate even when an identical run is stored.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
-store_option = click.option(
-    "--store", metavar="PATH|URL", help="Where runs are kept (default: $RETROMPI_STORE, then your data folder)."
+store_option = click.option("--store", metavar="PATH|URL", help="Where runs are kept (default: $RETROMPI_STORE, then your data folder).")
+
+
+jobs_option = click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Simulations at a time (default: the number of processors).",
 )
 
 
@@ -127,7 +135,7 @@ def mode_option(default: str) -> Callable[[F], F]:
         show_default=True,
         metavar="MODE",
         help="shared (all ranks on the first host), distributed (one host each), or a host for every rank: "
-        "workstation,workstation.",
+        "workstation,workstation; also the name of a placement of the platform.",
     )
 
 
@@ -150,21 +158,34 @@ def _silent(done: int, total: int, what: str = "") -> None:
     """Report nothing."""
 
 
+def _left(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A progress bar on a terminal's stderr, nothing elsewhere; yields ``report(done, total, what)``."""
+    """A progress bar with rate and time left on a terminal's stderr, nothing elsewhere; yields ``report(done, total, what)``.
+
+    A call is one job; ``done`` of ``total`` may count anything that grows evenly with time.
+    """
     if not sys.stderr.isatty():
         yield _silent
         return
-    state: dict[str, Any] = {"at": 0, "what": ""}
+    state: dict[str, Any] = {"at": 0, "told": "the longest runs come first", "jobs": 0}
+    began = time.monotonic()
     bar: Any = click.progressbar(
-        length=1000, label=label, file=sys.stderr, item_show_func=lambda item: state["what"], show_pos=False
+        length=1000, label=label, file=sys.stderr, item_show_func=lambda item: state["told"], show_pos=False, show_eta=False, width=24
     )
     with bar:
 
         def report(done: int, total: int, what: str = "") -> None:
             at = 1000 * done // max(total, 1)
-            state["what"] = what[:40]
+            state["jobs"] += 1
+            spent = time.monotonic() - began
+            rate = f"{state['jobs'] / max(spent, 1e-9):.1f}/s"
+            left = f"{_left(spent * (total - done) / done)} left" if 0 < done < total else f"{_left(spent)}"
+            room = max(shutil.get_terminal_size().columns - len(label) - 40, 10)
+            state["told"] = f"{rate}  {left}  {what}"[:room]
             bar.update(at - state["at"])
             state["at"] = at
 

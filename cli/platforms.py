@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from retrompi.cli.models import range_of
+from retrompi.cli.models import print_rows_cited, range_of
 from retrompi.cli.options import complete_platform, csv_option, debug_option, json_option
-from retrompi.cli.output import Column, emit
+from retrompi.cli.output import Column, emit, print_json
 
 LIST = (
     Column("name", "name"),
@@ -61,15 +61,33 @@ def list_platforms(as_json: bool, as_csv: bool) -> None:
 @csv_option
 @debug_option
 def show_platform(platform: str, as_json: bool, as_csv: bool) -> None:
-    """Show PLATFORM (a name or a TOML file): its hosts, its link and every number with its source."""
+    """Show PLATFORM (a name or a TOML file): its hosts, its link, and every number with its source and what that source says."""
     from retrompi import registry
+    from retrompi.report.dossier import platform_dossier, references
 
-    p = registry.platform(platform)
-    rows = p.describe()
-    if not (as_json or as_csv):
-        click.echo(f"{p.name}: {p.title}\n{p.summary}\n{p.years}, in {p.path}")
-        for host in p.hosts:
-            click.echo(f"host {host.name}: {host.os}, {host.byte_order} endian")
-        click.echo(f"link: {p.link.kind}\n")
-        rows = [{**row, "range": range_of(row)} for row in rows]
-    emit(rows, CARD, as_json=as_json, as_csv=as_csv, keys=CARD_KEYS)
+    card = platform_dossier(registry.platform(platform))
+    rows = card["quantities"]
+    if as_json and not as_csv:
+        print_json(card)
+        return
+    if as_csv:
+        emit(rows, CARD, as_json=as_json, as_csv=as_csv, keys=CARD_KEYS)
+        return
+    click.echo(f"{card['name']}: {card['title']}\n{card['summary']}\n{card['years']}, in {card['path']}")
+    for host in card["hosts"]:
+        click.echo(f"host {host['name']}: {host['os']}, {host['byte_order']} endian")
+    for place in card["placements"]:
+        click.echo(f"placement {place['name']}: {', '.join(place['ranks'])}")
+    click.echo(f"link: {card['link']}\n")
+    emit([{**row, "range": range_of(row)} for row in rows], CARD, as_json=False, as_csv=False, keys=CARD_KEYS)
+    if card["kernels"]:
+        click.echo("\nwhat the Rinf1 loops cost (docs/rinf1.md)")
+        emit([{**row, "range": range_of(row)} for row in card["kernels"]], CARD, as_json=False, as_csv=False, keys=CARD_KEYS)
+    print_rows_cited(references([*rows, *card["kernels"]]))
+    fit = card["fit"]
+    if fit is not None:
+        meta = fit.get("meta", {})
+        found = ", ".join(f"{k} = {v}" for k, v in fit.get("values", {}).items())
+        click.echo(f"\nfit: {found}; with {meta.get('by')}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}")
+        for r in fit["rows"]:
+            click.echo(f"  {r['id']}  {r['text']}\n      in: {r['where']}")

@@ -25,6 +25,7 @@ from retrompi.cli.output import Column, emit, note, print_json, time_column
 from retrompi.units import format_bytes, format_time, parse
 
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
+SECTION = {"section_begin_s": "begin_s", "section_end_s": "end_s", "section_s": "seconds"}
 COLUMNS = (
     Column("rank", "rank", right=True),
     Column("host", "host"),
@@ -57,6 +58,9 @@ COLUMNS = (
 @click.option("--compute", metavar="TIME", help="Scale the computation so that the section's, all ranks together, takes so long.")
 @click.option("--memory-share", type=click.FloatRange(0, 1), default=0.0, help="Share of the computation spent on the memory bus.")
 @click.option("--limit", metavar="TIME", help="End the job after so much simulated time, e.g. 10s (outcome timeout).")
+@click.option(
+    "--compute-kernel", metavar="KERNEL[:N]", help="Let compute amounts run at the rate of a Rinf1 loop, e.g. daxpy or daxpy:1000."
+)
 @click.option("--startup", is_flag=True, help="Start the job first as the runtime did; that may fail.")
 @click.option(
     "--kill",
@@ -87,6 +91,7 @@ def command(
     compute: str | None,
     memory_share: float,
     limit: str | None,
+    compute_kernel: str | None,
     startup: bool,
     kills: tuple[str, ...],
     sets: tuple[str, ...],
@@ -103,9 +108,12 @@ def command(
     not complete; a deadlock names who waits for whom on which line. Published times are often those of a benchmark's
     timed part: --section measures it, and --compute sets how long it computes on the machine that is simulated.
     """
-    from retrompi import experiment, registry
+    from retrompi import experiment, kernels, registry
 
     registry.model(model), registry.platform(platform).placement(mode)
+    given = list(sets)
+    if compute_kernel:
+        given = [f"{k}={v}" for k, v in kernels.compute_sets(platform, compute_kernel).items()] + given
     from retrompi import traces
     from retrompi.calibrated import outside_of_trace
     from retrompi.program import Program
@@ -121,7 +129,7 @@ def command(
         model,
         platform,
         mode,
-        sets=sets,
+        sets=given,
         seed=seed,
         limit_s=None if limit is None else parse(limit, "s"),
         with_startup=startup,
@@ -133,14 +141,19 @@ def command(
     run = store_.run(found.run_id)
     keys = [c.key for c in COLUMNS]
     if as_json and not as_csv:
-        timed = {"section": run["facts"].get("section")} if section else {}
+        part = {"section": run["facts"].get("section")} if section else {}
         rows = [{k: row.get(k) for k in keys} for row in found.rows]
-        print_json({**{k: run[k] for k in KEYS}, **timed, "warnings": warnings, "per_rank": rows})
+        print_json({**{k: run[k] for k in KEYS}, **part, "warnings": warnings, "per_rank": rows})
     else:
         if not as_csv:
             click.echo(_headline(run))
-            click.echo(_timed(run["facts"].get("section"))) if section else None
-        emit(found.rows, COLUMNS, as_json=as_json, as_csv=as_csv, empty="no rank ran")
+            click.echo(timed(run["facts"].get("section"))) if section else None
+        rows = found.rows
+        if as_csv and section:  # a column of the same value for every rank: the form in which a table stays flat
+            keys += list(SECTION)
+            told = run["facts"].get("section") or {}
+            rows = [{**row, **{k: told.get(v) for k, v in SECTION.items()}} for row in rows]
+        emit(rows, COLUMNS, as_json=as_json, as_csv=as_csv, keys=keys, empty="no rank ran")
     if run["outcome"] != "completed":
         for line in why(run):
             click.echo(line, err=True)
@@ -155,7 +168,8 @@ def _headline(run: dict[str, Any]) -> str:
     return f"{run['outcome']}{took}: {counts}, {moved} (simulated in {format_time(run['wall_s'])})"
 
 
-def _timed(section: dict[str, Any] | None) -> str:
+def timed(section: dict[str, Any] | None) -> str:
+    """A line on the section that was timed."""
     if section is None:
         return "the section was not reached"
     begin, end, took = (format_time(section[k]) for k in ("begin_s", "end_s", "seconds"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from retrompi.cli.options import csv_option, debug_option, json_option, open_for, platform_option, store_option
+from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
 from retrompi.cli.output import Column, as_text, emit, time_column
 from retrompi.replication import NETWORKS
 from retrompi.units import parse
@@ -24,10 +24,12 @@ COLUMNS = (
 @click.command()
 @click.option("--machines", "machines", default="7", show_default=True, metavar="N[,N...]", help="How many machines are copied to.")
 @click.option("--network", type=click.Choice(list(NETWORKS)), default="myrinet", show_default=True, help="Over which TCP is simulated.")
-@click.option("--tree", "fan_out", type=click.IntRange(1), default=1, show_default=True, help="Machines each one forwards to; 1 is a chain.")
+@click.option("--tree", "fan_out", type=click.IntRange(1), default=1, show_default=True, help="Machines that each forwards to.")
 @click.option("--disk", metavar="RATE", help="Rate of every disk, e.g. 40MB/s (default: as fitted).")
 @click.option("--rate", metavar="RATE", help="Rate of the network instead of the simulated one, e.g. 10MB/s.")
-@platform_option
+@click.option(
+    "-p", "--platform", default="myrinet-piii", show_default=True, metavar="NAME|FILE", help="Machines, of which three are simulated."
+)
 @json_option
 @csv_option
 @store_option

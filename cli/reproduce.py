@@ -1,13 +1,38 @@
-"""``retrompi reproduce``: a paper's study from the first simulation to the report."""
+"""``retrompi reproduce``: papers' studies from the first simulation to the report."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from retrompi.cli.options import csv_option, debug_option, fidelity_option, fresh_option, json_option, store_option, warn
-from retrompi.cli.output import note
+from retrompi.cli.options import (
+    csv_option,
+    debug_option,
+    fidelity_option,
+    fresh_option,
+    jobs_option,
+    json_option,
+    open_for,
+    store_option,
+    warn,
+)
+from retrompi.cli.output import Column, emit, note
+
+if TYPE_CHECKING:
+    from retrompi.validate import Study, Verdict
+
+ALL = "all"
+_SUMMARY = (
+    Column("paper", "paper"),
+    Column("fit", "fit", right=True),
+    Column("held_out", "held out", right=True),
+    Column("unjudged", "not judged", right=True),
+    Column("failed", "fails"),
+)
 
 
 @click.command()
@@ -21,6 +46,7 @@ from retrompi.cli.output import note
 )
 @click.option("--image", "images", type=click.Choice(["png", "svg"]), multiple=True, help="Also write every figure so.")
 @fidelity_option
+@jobs_option
 @fresh_option
 @json_option
 @csv_option
@@ -33,6 +59,7 @@ def command(
     out: Path,
     images: tuple[str, ...],
     fidelity: str,
+    jobs: int | None,
     fresh: bool,
     as_json: bool,
     as_csv: bool,
@@ -40,23 +67,66 @@ def command(
 ) -> None:
     """Replay a paper's study, judge its statements and write the report.
 
-    PAPER is a key such as baker-fox. Prints the verdict table and the report's path; a failing statement is a
-    finding shown there, not an error (use 'retrompi validate' for an exit code).
+    PAPER is a key such as baker-fox, or "all" for an atlas of every paper with the verdict matrix on its front page.
+    Prints the verdicts and the report's path; a failing statement is a finding shown there, not an error (use 'retrompi
+    validate' for an exit code).
     """
     from retrompi import report
     from retrompi.calibrated import outside_of_points
-    from retrompi.cli.validate import print_verdicts, studies
+    from retrompi.cli.validate import KEYS, print_verdicts, studies
+    from retrompi.validate import judge_all
+    from retrompi.validate.study import WORKERS
 
-    study = studies(ctx, paper, store, fresh, fidelity)[0]
-    for model, lines in outside_of_points(study.points).items():
+    began = time.perf_counter()
+    found = studies(ctx, None if paper == ALL else paper, store, fresh, jobs, fidelity)
+    spent = time.perf_counter() - began
+    for model, lines in {m: told for s in found for m, told in outside_of_points(s.points).items()}.items():
         warn(lines, model)
-    written = report.write(study, out, images=images)
-    print_verdicts(study.verdicts, as_json=as_json, as_csv=as_csv)
+    written: report.Written | report.Atlas
+    if paper != ALL:
+        written = report.write(found[0], out, images=images)
+        print_verdicts(found[0].verdicts, as_json=as_json, as_csv=as_csv)
+    else:
+        from retrompi.report.front import made
+
+        written = report.write_atlas(found, out, made(open_for(ctx, store), found, spent, jobs or WORKERS), images=images)
+        verdicts = judge_all(found)
+        if as_json or as_csv:
+            emit([v.row() for v in verdicts], (), as_json=as_json, as_csv=as_csv, keys=KEYS)
+        else:
+            _print_summary(found, verdicts)
     if written.missing:
         click.echo(written.missing, err=True)
     if as_json or as_csv:
         note(f"report: {written.page}")
         return
-    found = len(study.runs) - study.simulated
-    click.echo(f"{len(study.runs)} runs: {study.simulated} simulated, {found} found in the store")
+    runs = {i for s in found for i in s.runs}
+    simulated = sum(s.simulated for s in found)
+    click.echo(f"{len(runs)} runs: {simulated} simulated, {len(runs) - simulated} found in the store")
     click.echo(f"report: {written.page}")
+
+
+def _counted(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
+    from retrompi.validate import summary
+
+    by_use = {s.use: s for s in summary(verdicts)}
+    row: dict[str, Any] = {"paper": name}
+    for key, use in (("fit", "calibrate"), ("held_out", "validate")):
+        part = by_use.get(use)
+        row[key] = f"{part.passed} of {part.judged} pass ({part.passed / part.judged:.0%})" if part and part.judged else "none judged"
+    row["unjudged"] = sum(v.verdict == "unjudged" and v.use in ("calibrate", "validate") for v in verdicts)
+    row["failed"] = " ".join(v.id for v in verdicts if v.verdict == "fail")
+    return row
+
+
+def _print_summary(found: Sequence[Study], verdicts: Sequence[Verdict]) -> None:
+    """Counts per paper and in all; papers that were not replayed have only unjudged claims."""
+    from retrompi.validate import summary
+    from retrompi.validate.claims import by_paper, papers
+
+    mine = {v.id: v for v in verdicts}
+    rows = [_counted([mine[c.id] for c in by_paper(p) if c.id in mine], p) for p in papers()]
+    emit([*rows, {**_counted(verdicts, ALL), "failed": ""}], _SUMMARY, as_json=False, as_csv=False)
+    click.echo("")
+    for text in summary(verdicts):
+        click.echo(str(text))

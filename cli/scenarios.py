@@ -24,7 +24,8 @@ LIST = (
     Column("overrides", "overrides"),
     Column("reproduces", "reproduces"),
 )
-KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "kills", "outcome", "expect", "seed", "fidelity")
+KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "kills", "outcome", "expect", "seed",
+        "fidelity")  # fmt: skip
 
 
 @click.group()
@@ -77,7 +78,7 @@ def run_scenario(
     """Run SCENARIO (a name or a TOML file) and print its curve, or its ranks for a trace."""
     from retrompi import experiment, registry, traces
     from retrompi.calibrated import outside
-    from retrompi.cli import pingpong, replay
+    from retrompi.cli import pingpong, replay, rinf1, startup
 
     s = registry.scenario(scenario)
     store_ = open_for(ctx, store)
@@ -86,8 +87,17 @@ def run_scenario(
         click.echo(f"{s.name}: {s.title}")
         if s.expect:
             click.echo(f"expected: {s.expect}")
+        if s.program.section:
+            click.echo(replay.timed(store_.run(found.run_id)["facts"].get("section")))
     run = store_.run(found.run_id)
-    if found.rows and "size_B" in found.rows[0]:
+    if s.start:
+        emit(found.rows, startup.COLUMNS, as_json=as_json, as_csv=as_csv)
+        if not (as_json or as_csv):
+            click.echo("\n" + startup.summary(run["facts"]["startup"]))
+    elif s.generator == "rinf1":
+        rows = rinf1.published(found.rows, registry.platform(s.platform).name, s.mode)
+        emit(rows, rinf1.COLUMNS, as_json=as_json, as_csv=as_csv, keys=rinf1.KEYS)
+    elif found.rows and "size_B" in found.rows[0]:
         sizes = [row["size_B"] for row in found.rows]
         warnings = warn(outside(s.model, s.platform, sizes=sizes, ranks=run["ranks"], sets=s.sets), s.model)
         pingpong.emit_curve(found.rows, warnings, as_json, as_csv)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from retrompi.cli.options import csv_option, debug_option, json_option, mode_option, model_option, platform_option, seed_option, set_option
@@ -59,10 +62,15 @@ def command(
     else:
         emit(told["steps"], COLUMNS, as_json=as_json, as_csv=as_csv, empty="nothing has to be done")
         if not as_csv:
-            click.echo(
-                f"\n{n} ranks on {told['hosts']} hosts: {told['manual_steps_per_job']} steps by hand, {told['windows']} windows, "
-                f"{told['daemons']} daemons; {told['failures']} of {told['attempts']} starts fail"
-            )
+            click.echo("\n" + summary(told))
     if apart:
         click.echo(f"outcome failed-start: {apart}", err=True)
         ctx.exit(1)
+
+
+def summary(told: Mapping[str, Any]) -> str:
+    """One line for the counts of a start-up, as `retrompi.simulate.startup` gives them."""
+    return (
+        f"{told['ranks']} ranks on {told['hosts']} hosts: {told['manual_steps_per_job']} steps by hand, {told['windows']} windows, "
+        f"{told['daemons']} daemons; {told['failures']} of {told['attempts']} starts fail"
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from retrompi.cli.options import csv_option, debug_option, fresh_option, json_option, open_for, progress, store_option
+from retrompi.cli.options import csv_option, debug_option, fresh_option, jobs_option, json_option, open_for, progress, store_option
 from retrompi.cli.output import Column, as_text, emit
 
 if TYPE_CHECKING:
@@ -60,22 +60,25 @@ def _interesting(row: Mapping[str, Any]) -> bool:
     return bool(row["verdict"] != "unjudged" or row["use"] == "exclude")
 
 
-def studies(ctx: click.Context, paper: str | None, store: str | None, fresh: bool, fidelity: str = "mechanism") -> list[Study]:
-    """The replayed study of ``paper``, or of every paper whose runtimes are modelled, at a rung of the fidelity ladder."""
-    from retrompi.validate import run_paper, setup, setups
+def studies(
+    ctx: click.Context, paper: str | None, store: str | None, fresh: bool, jobs: int | None = None, fidelity: str = "mechanism"
+) -> list[Study]:
+    """The replayed study of ``paper``, or of every paper that is modelled, at a rung of the fidelity ladder; ``jobs`` at a time."""
+    from retrompi.validate import run_papers, setup, setups
+    from retrompi.validate.study import WORKERS
 
     keys = [setup(paper).paper] if paper is not None else list(setups())
     opened = open_for(ctx, store)
-    done = []
-    for key in keys:
-        with progress(key) as report:
-            done.append(run_paper(key, opened, fresh, report, fidelity=fidelity))
-    return done
+    with progress(keys[0] if len(keys) == 1 else f"{len(keys)} studies") as report:
+        return run_papers(keys, opened, fresh, report, workers=jobs or WORKERS, fidelity=fidelity)
 
 
 @click.command()
 @click.option("--paper", metavar="KEY", help="Only this paper's statements (default: all).")
+@click.option("--model", metavar="NAME|FOLDER", help="Judge this model by its own evidence.toml instead of the papers.")
+@click.option("-p", "--platform", default="nt-pair", show_default=True, help="With --model: the machine room.")
 @click.option("--all", "all_rows", is_flag=True, help="List also what is not judged (not simulated yet, definitions).")
+@jobs_option
 @fresh_option
 @json_option
 @csv_option
@@ -85,7 +88,10 @@ def studies(ctx: click.Context, paper: str | None, store: str | None, fresh: boo
 def command(
     ctx: click.Context,
     paper: str | None,
+    model: str | None,
+    platform: str,
     all_rows: bool,
+    jobs: int | None,
     fresh: bool,
     as_json: bool,
     as_csv: bool,
@@ -98,7 +104,15 @@ def command(
     """
     from retrompi.validate import judge_all
 
-    done = studies(ctx, paper, store, fresh)
+    if model is not None:
+        from retrompi.validate.evidence import judge_model
+
+        verdicts = judge_model(model, platform, open_for(ctx, store), fresh=fresh)
+        print_verdicts(verdicts, as_json=as_json, as_csv=as_csv, all_rows=all_rows)
+        if any(v.verdict == "fail" for v in verdicts):
+            ctx.exit(1)
+        return
+    done = studies(ctx, paper, store, fresh, jobs)
     verdicts = done[0].verdicts if paper is not None else judge_all(done)
     print_verdicts(verdicts, as_json=as_json, as_csv=as_csv, all_rows=all_rows)
     if any(v.verdict == "fail" for v in verdicts):

@@ -120,7 +120,9 @@ def store_path(tmp_path: Path) -> Iterator[Path]:
             os.chmod(folder, 0o755)
 
 
-REFERENCE_ID = re.compile(r"\b(?:BF-[A-Z]+-\d+[a-zA-Z]?|E-[A-Z0-9]+-\d+|KB-\d+|HW-T\d-[A-Za-z_]*[A-Za-z]|HW-\d+|LW-R-\d+|LW-NAS-\w+-\w+-[TS]|LW-\d+)\b")
+REFERENCE_ID = re.compile(
+    r"\b(?:BF-[A-Z]+-\d+[a-zA-Z]?|E-[A-Z0-9]+-\d+|KB-\d+|HW-T\d-[A-Za-z_]*[A-Za-z]|HW-\d+|LW-R-\d+|LW-NAS-\w+-\w+-[TS]|LW-\d+)\b"
+)
 
 
 def reference_ids() -> set[str]:

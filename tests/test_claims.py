@@ -147,6 +147,7 @@ def test_calibration_uses_no_other_door() -> None:
         "retrompi.validate.claims": {"for_fit", "Claim"},
         "retrompi.validate.verdicts": {"measure", "residual", "Finding"},
         "retrompi.validate.metrics": {"Curve", "curves"},
+        "retrompi.validate.evidence": {"own_for_fit"},
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:

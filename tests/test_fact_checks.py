@@ -31,7 +31,8 @@ def facts_for(claim: Claim, entries: Any, *, good: bool) -> tuple[list[dict[str,
             assert claim.low is not None
             merge(facts, check["path"], claim.low * (1 if good else 1.6) / unit)
         elif kind == "extremes":
-            assert claim.low is not None and claim.high is not None
+            assert claim.low is not None
+            assert claim.high is not None
             merge(facts, check["path"], {"min": claim.low / unit, "max": claim.high * (1 if good else 1.6) / unit})
         elif kind == "compare":
             tokens = check["relation"].split()

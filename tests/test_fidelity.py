@@ -139,7 +139,8 @@ def test_ports_are_shared() -> None:
     """Two senders into one receiver take as long as one sender with twice the messages; two separate pairs do not."""
     n, size = 8, 64 * KIB
     into = ["; ".join(f"isend 2 0 {size} 6" for _ in range(n)) + f"; waitall {n}"] * 2
-    funnel = completed(job(*into, "; ".join(f"irecv {s} 0 {size} 6" for s in (0, 1) for _ in range(n)) + f"; waitall {2 * n}"), "mpibip", "distributed",
+    taken = "; ".join(f"irecv {s} 0 {size} 6" for s in (0, 1) for _ in range(n))
+    funnel = completed(job(*into, f"{taken}; waitall {2 * n}"), "mpibip", "distributed",
                        platform="myrinet-piii", fidelity="curve")  # fmt: skip
     one = completed(job("; ".join(f"isend 1 0 {size} 6" for _ in range(n)) + f"; waitall {n}",
                         "; ".join(f"irecv 0 0 {size} 6" for _ in range(n)) + f"; waitall {n}"), "mpibip", "distributed",

@@ -67,7 +67,8 @@ def test_a_processor_is_free_for_others_when_its_process_dies() -> None:
 
 def test_a_death_after_the_end_changes_nothing() -> None:
     trace = job("send 1 0 100 6", "recv 0 0 100 6")
-    assert run(trace, "wmpi", "distributed", kills=["rank 1@1000s", "daemon on server@2000s"]).time_ps == run(trace, "wmpi", "distributed").time_ps
+    late = run(trace, "wmpi", "distributed", kills=["rank 1@1000s", "daemon on server@2000s"])
+    assert (late.outcome, late.detail, late.time_ps) == ("completed", "", run(trace, "wmpi", "distributed").time_ps)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -94,7 +95,7 @@ def test_any_moment_will_do(seed: int) -> None:
     ],
 )
 def test_a_wrong_kill_is_told(kill: str, says: str) -> None:
-    with pytest.raises(UsageError, match=".") as caught:
+    with pytest.raises(UsageError) as caught:
         run(LONG, "winmpich", "distributed", kills=[kill])
     assert says in str(caught.value)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -110,23 +111,17 @@ def test_two_dies_of_a_package_share_a_bus() -> None:
     assert die <= split < rates(UNIX, SPLIT, (256 * KIB,))[256 * KIB]
 
 
-def test_pinned_ranks_stay_on_their_cores() -> None:
-    """Two ranks on one core share it by quanta; on two they do not wait for each other."""
+def test_pinned_ranks_stay_on_their_cores(tmp_path: Path) -> None:
+    """Two ranks on one core share it by quanta; on two they do not wait for each other, nor where the scheduler may choose."""
+    file = tmp_path / "mine.toml"
+    text = (registry.platform("abe").path or file).read_text(encoding="utf-8")
+    file.write_text(text + '\n[placement.one-core]\nhosts = ["n1", "n1"]\ncores = [3, 3]\n', encoding="utf-8")
     trace = job("compute 233e6; send 1 0 8 6", "compute 233e6; recv 0 0 8 6")
-    room = registry.platform("abe")
-    apart, together = (
-        simulate.run("nemesis", "abe", trace, mode=p).time_s for p in (SHARED, room.hosts[0].name + "," + room.hosts[0].name)
-    )
-    assert apart == pytest.approx(together, rel=1e-3)  # unpinned ranks take a free core each
-    rows, _, _ = simulate.compile_model("nemesis", "abe", SHARED, 2)
-    assert rows["cores"] == [0, 1]
-    rows |= {"cores": [3, 3], "seed": 1, "limit_s": 0.0, "anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": ""}
-    from retrompi.worker import shared_server
-
-    one = shared_server().simulate(rows, trace, "")
-    assert one["time_ps"] * 1e-12 == pytest.approx(2 * apart, rel=0.01)
-    with pytest.raises(InputError, match="pinned to core 9 of 8"):
-        shared_server().simulate(rows | {"cores": [0, 9]}, trace, "")
+    apart, free, together = (simulate.run("nemesis", str(file), trace, mode=p).time_s for p in (SHARED, "n1,n1", "one-core"))
+    assert apart == pytest.approx(free, rel=1e-3)
+    assert together == pytest.approx(2 * apart, rel=0.01)
+    with pytest.raises(InputError, match="rank 1 is pinned to core 4 of 2 on n1"):
+        simulate.run("nemesis", "abe", trace, mode=SPLIT, sets=["platform.host.cores=2"])
 
 
 # ---------------------------------------------------------------- direct copies
@@ -153,7 +148,7 @@ def test_direct_copies_cost_small_messages_a_system_call() -> None:
 
 
 @pytest.mark.parametrize(("kind", "seconds"), [("pthread", 85e-9), ("critical_section", 50e-9), ("mutex", 1e-6)])
-@pytest.mark.parametrize("who", (UNIX, WINDOWS))
+@pytest.mark.parametrize("who", [UNIX, WINDOWS])
 def test_thread_support_costs_a_lock_in_every_call_and_poll(who: tuple[str, str], kind: str, seconds: float) -> None:
     sets = ("thread_level=multiple", f"lock_kind={kind}")
     added = latencies(who, SHARED, (0,), sets)[0] - latencies(who, SHARED)[0]
@@ -189,7 +184,7 @@ def test_skipped_looks_at_the_port_delay_a_message() -> None:
     assert latencies(UNIX, "two-nodes")[0] < latencies(WINDOWS, "two-nodes")[0]
 
 
-@pytest.mark.parametrize("how", ("poll", "select", "iocp"))
+@pytest.mark.parametrize("how", ["poll", "select", "iocp"])
 def test_a_long_send_returns_at_once_and_is_delivered_later(how: str) -> None:
     trace = job("isend 1 0 4000000 6; # mark posted; waitall 1; recv 1 0 0 6", "recv 0 0 4000000 6; send 0 0 0 6")
     for eager in ("8 MiB", "128 KiB"):
@@ -235,7 +230,7 @@ def test_matched_programs_complete_and_lose_nothing(
 
 
 @everywhere
-@pytest.mark.parametrize("size", (0, 1, 5000, 16 * KIB, 64 * KIB, 300_000))
+@pytest.mark.parametrize("size", [0, 1, 5000, 16 * KIB, 64 * KIB, 300_000])
 def test_stages_sum_to_the_total(model: str, room: str, mode: str, sets: tuple[str, ...], size: int) -> None:
     told = simulate.explain(model, room, mode, size, sets)
     assert sum(s["ps"] for s in told["stages"]) == told["total_ps"] > 0
@@ -328,3 +323,31 @@ def test_other_checks_of_the_study_can_fail() -> None:
     for factor, expected in ((1.2, "pass"), (1.3, "fail"), (0.7, "fail")):
         both = points("nemesis", SHARED, {8: 1e9, 16: 1e9}) + points("nemesis:windows", SHARED, {8: 1e9 / factor, 16: 1e9 / factor})
         assert word("KB-13", both, {}) == expected
+
+
+@everywhere
+def test_who_waits_for_whom_is_told(model: str, room: str, mode: str, sets: tuple[str, ...]) -> None:
+    for size in (8, 20 * KIB, 200 * KIB):
+        ended = simulate.run(model, room, job(f"send 1 0 {size} 6; recv 1 5 8 6", f"recv 0 0 {size} 6"), mode=mode, sets=sets)
+        assert ended.outcome == "deadlock"
+        assert [(w["rank"], w["on"]) for w in ended.waits] == [(0, "a message from rank 1, tag 5")]
+
+
+# ---------------------------------------------------------------- fit and start-up
+
+
+def test_a_fit_sees_one_latency_and_meets_it() -> None:
+    from retrompi import calibrate
+
+    for who, claim_id in ((UNIX, "KB-01"), (WINDOWS, "KB-02")):
+        found = calibrate.fit(*who, evaluations=20)
+        assert [v["parameter"] for v in found.values] == ["library"]
+        (seen,) = found.residuals
+        assert seen["claim"] == claim_id
+        assert abs(seen["residual"]) < 0.1
+
+
+def test_starts_with_a_daemon_a_node_and_one_command() -> None:
+    for who in ALL:
+        told = simulate.startup(*who, 2, range(3))
+        assert (told["failures"], told["daemons"], told["manual_steps_per_job"], told["windows"]) == (0, 2, 1, 0)

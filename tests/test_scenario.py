@@ -38,7 +38,7 @@ def test_contract(one: Scenario) -> None:
     assert one.expect
     assert one.summary
     assert one.what_if or one.claims
-    assert one.generator in generate.GENERATORS or (one.trace is not None and one.trace.exists())
+    assert one.start or one.generator in generate.GENERATORS or (one.trace is not None and one.trace.exists())
 
 
 def test_the_claims_of_the_six_curves_are_all_their_checkable_claims() -> None:

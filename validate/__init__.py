@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from retrompi.validate.claims import Claim, for_fit, load
-    from retrompi.validate.study import Setup, Study, judge_all, run_paper, setup, setups
+    from retrompi.validate.study import Setup, Study, judge_all, run_paper, run_papers, setup, setups
     from retrompi.validate.verdicts import Verdict, judge, measure, summary
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "load",
     "measure",
     "run_paper",
+    "run_papers",
     "setup",
     "setups",
     "summary",
@@ -34,7 +35,7 @@ __all__ = [
 
 _FROM = {
     "claims": ("Claim", "for_fit", "load"),
-    "study": ("Setup", "Study", "judge_all", "run_paper", "setup", "setups"),
+    "study": ("Setup", "Study", "judge_all", "run_paper", "run_papers", "setup", "setups"),
     "verdicts": ("Verdict", "judge", "measure", "summary"),
 }
 

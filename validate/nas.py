@@ -192,6 +192,38 @@ def _solve(time_of: Callable[[float], float], start: float, slope: float, wanted
     return x, t / wanted - 1
 
 
+def _fit_one(
+    store: Store, program: str, system: str, model: str, platform: str, told: Mapping[Cell, Claim], loaded: Trace
+) -> dict[str, Any]:
+    """Computation and gain of one program on one system; ``loaded`` is its trace on four processes."""
+    alone, four = Cell(program, system, 1), Cell(program, system, 4)
+
+    def time_alone(compute_s: float) -> float:
+        return float(cell(store, alone, model, platform, compute_s)[1]["timed_s"])
+
+    def time_four(compute_s: float) -> float:
+        return float(cell(store, four, model, platform, compute_s, trace=lambda: loaded)[1]["timed_s"])
+
+    compute_s, gain, wanted = one_process_seconds(program, system), 1.0, _seconds(told[four])
+    off_alone: float | None = None
+    if alone in told:
+        compute_s, off_alone = _solve(time_alone, compute_s, 1.0, _seconds(told[alone]))
+        divided, off_four = _solve(time_four, compute_s, 0.25, wanted)
+        gain = divided / compute_s
+    else:
+        compute_s, off_four = _solve(time_four, compute_s, 0.25, wanted)
+    return {
+        "program": program,
+        "system": system,
+        "compute_s": compute_s,
+        "gain": gain,
+        "memory_share": memory_share(program, system),
+        "error_1": off_alone,
+        "error_4": off_four,
+        "claims": [told[c].id for c in (alone, four) if c in told],
+    }
+
+
 def calibrate(store: Store, models: Mapping[str, str], platform: str, progress: Progress | None = None) -> list[dict[str, Any]]:
     """Fit computation and gain of every program on every system to T(1) and T(4), and write ``nas.fit.toml``.
 
@@ -201,39 +233,12 @@ def calibrate(store: Store, models: Mapping[str, str], platform: str, progress: 
     told = published(fit=True)
     programs = sorted({c.program for c in told})
     rows = []
-    for i, program in enumerate(programs):
+    for program in programs:
         loaded = read(Cell(program, "L", 4).trace)
         for system, model in models.items():
-            alone, four = Cell(program, system, 1), Cell(program, system, 4)
-
-            def time_of(at: Cell, compute_s: float, model: str = model, loaded: Trace = loaded) -> float:
-                got = cell(store, at, model, platform, compute_s, trace=None if at.processes == 1 else lambda: loaded)
-                return float(got[1]["timed_s"])
-
-            used, gain, off = [four], 1.0, None
-            compute_s = one_process_seconds(program, system)
-            wanted = _seconds(told[four])
-            if alone in told:
-                used.insert(0, alone)
-                compute_s, off = _solve(lambda s, at=alone, f=time_of: f(at, s), compute_s, 1.0, _seconds(told[alone]))
-                gain, off4 = _solve(lambda g, at=four, f=time_of, c=compute_s: f(at, c * g), 1.0, compute_s / 4, wanted)
-            else:
-                compute_s, off4 = _solve(lambda s, at=four, f=time_of: f(at, s), compute_s, 0.25, wanted)
-            rows.append(
-                {
-                    "program": program,
-                    "system": system,
-                    "compute_s": compute_s,
-                    "gain": gain,
-                    "memory_share": memory_share(program, system),
-                    "error_1": off,
-                    "error_4": off4,
-                    "claims": [told[c].id for c in used],
-                }
-            )
+            rows.append(_fit_one(store, program, system, model, platform, told, loaded))
             if progress is not None:
                 progress(len(rows), len(programs) * len(models), f"{program} {SYSTEMS[system]}")
-        del loaded, i
     _write(rows, models, platform)
     return rows
 

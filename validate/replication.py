@@ -93,16 +93,17 @@ def calibrate(store: Store, platform: str) -> dict[str, Any]:
         middle = (a + b) / 2
         a, b = (middle, b) if time_of(middle) > goal.low else (a, middle)
     disk = (a + b) / 2
-    row = {"disk": disk, "low": low, "high": high, "time_s": time_of(disk), "published_s": goal.low, "claims": [disks.id, goal.id]}
+    error = time_of(disk) / goal.low - 1
     FIT_FILE.write_text(
         "# Made by 'retrompi calibrate sockets --replication'; do not edit.\n\n"
         f'date = "{date.today().isoformat()}"\ncode = "{code_version()}"\nplatform = "{platform}"\n\n'
         f'[fit]\ndisk = "{disk / MB:.5g} MB/s"\nlow = "{disks.low:g} MB/s"\nhigh = "{disks.high:g} MB/s"\n'
-        f"error = {row['time_s'] / goal.low - 1:.2g}\n"
+        f"error = {error:.2g}\n"
         f'claims = ["{disks.id}", "{goal.id}"]\n',
         encoding="utf-8",
     )
-    return row
+    told = {"time_s": goal.low * (1 + error), "published_s": goal.low, "claims": [disks.id, goal.id]}
+    return {"disk": disk, "low": low, "high": high, **told}
 
 
 def fitted_disk() -> float:
@@ -110,7 +111,8 @@ def fitted_disk() -> float:
     try:
         return units.parse(tomllib.loads(FIT_FILE.read_text(encoding="utf-8"))["fit"]["disk"], "B/s")
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise InputError(f"no usable fit of the disks: {error}; make it with 'retrompi calibrate sockets --replication'", FIT_FILE) from None
+        again = "make it with 'retrompi calibrate sockets --replication'"
+        raise InputError(f"no usable fit of the disks: {error}; {again}", FIT_FILE) from None
 
 
 def without_extra(one: Copy) -> Copy:

@@ -1,7 +1,8 @@
-"""Replaying a paper's study: its curves and start-ups from the store or simulated now, judged and stored."""
+"""Replaying papers' studies: their curves and facts from the store or simulated now, judged and stored."""
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -14,19 +15,20 @@ from retrompi import registry, units
 from retrompi.errors import InputError, UsageError, nearest
 from retrompi.runtime import resolve
 from retrompi.validate.claims import Claim, by_paper, paper_key, papers
-from retrompi.validate.experiments import Done, jobs, merge
+from retrompi.validate.exhibits import FigurePlan, TablePlan, read_figures, read_tables
+from retrompi.validate.experiments import Done, Job, jobs, merge
 from retrompi.validate.verdicts import Verdict, judge
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["WORKERS", "Progress", "Setup", "Study", "run_paper", "setup", "setups"]
+__all__ = ["WORKERS", "Progress", "Setup", "Study", "run_paper", "run_papers", "setup", "setups"]
 
-WORKERS = 2
-"""Simulations at a time; each runs in a worker process of its own, a thread here only waits for it."""
+WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+"""Simulations at a time unless said otherwise; each runs in a worker process of its own, a thread here only waits for it."""
 
 Progress = Callable[[int, int, str], None]
-"""Called with (done, total, what was just done)."""
+"""Called after each job with (work done, work in all, the job); work is the jobs' weight in thousandths."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ class Why:
 class Setup:
     """How a study is replayed, from ``papers/KEY.toml``: its experiments (`retrompi.validate.experiments`) and their options.
 
-    ``models`` are shown as cards; the first of ``platforms`` is the one that experiments use unless they say otherwise.
+    ``models`` and ``platforms`` are shown as cards; the first platform is the one that experiments use unless they say
+    otherwise. ``figure_plans`` and ``table_plans`` are what the report draws.
     """
 
     paper: str
@@ -59,6 +62,8 @@ class Setup:
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     fidelity: str = "mechanism"
     """The rung at which curves, scenarios and anatomies are simulated."""
+    figure_plans: tuple[FigurePlan, ...] = ()
+    table_plans: tuple[TablePlan, ...] = ()
 
     def options(self, kind: str) -> Mapping[str, Any]:
         """The options of an experiment; {} without any."""
@@ -132,6 +137,8 @@ def setups() -> Mapping[str, Setup]:
                 )
                 for w in t.pop("why", ())
             ),
+            figure_plans=read_figures(t.pop("figure", ()), path),
+            table_plans=read_tables(t.pop("table", ()), path),
             tables=t,
         )
     return out
@@ -152,33 +159,29 @@ def _parameters(plan: Setup) -> dict[str, dict[str, float | str]]:
     return {m: resolve(registry.model(m), platform)[0].as_dict() for m in plan.models}
 
 
-def run_paper(
-    paper: str, store: Store, fresh: bool = False, progress: Progress | None = None, *, keep: bool = True, workers: int = WORKERS,
-    fidelity: str = "mechanism",
-) -> Study:
-    """Replay a study: what the store has is used, the rest simulated (everything, if ``fresh``), ``workers`` jobs at a time.
-
-    The verdicts are stored unless ``keep`` is False, as for a page drawn again, or ``fidelity`` is below mechanism. Raises
-    UsageError for an unknown paper, and what a failing simulation raises; what was simulated before that stays stored.
-    """
-    plan = replace(setup(paper), fidelity=fidelity)
-    work = [job for kind in plan.experiments for job in jobs(kind, plan, store, fresh)]
-    results: list[Done | None] = [None] * len(work)
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        # The longest first: one begun at the end would keep everybody waiting.
-        order = sorted(range(len(work)), key=lambda i: -work[i].weight)
-        futures = {pool.submit(work[i].work): i for i in order}
+def _run(work: Sequence[tuple[str, Job]], progress: Progress | None, workers: int) -> list[Done]:
+    """The results of labelled jobs, in their order; the longest begin first, since one begun at the end keeps everybody waiting."""
+    results: dict[int, Done] = {}
+    cost = [max(round(1000 * job.weight), 1) for _, job in work]
+    spent = 0
+    with ThreadPoolExecutor(max_workers=max(workers, 1)) as pool:
+        futures = {pool.submit(work[i][1].work): i for i in sorted(range(len(work)), key=lambda i: -cost[i])}
         try:
-            for done, future in enumerate(as_completed(futures), 1):
-                results[futures[future]] = future.result()
+            for future in as_completed(futures):
+                i = futures[future]
+                results[i] = future.result()
+                spent += cost[i]
                 if progress is not None:
-                    progress(done, len(work), work[futures[future]].label)
+                    progress(spent, sum(cost), work[i][0])
         except BaseException:
             # Nothing new is begun once one has failed or the user has had enough.
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    # In an order of their own, not of their ends: the same study is the same to the byte.
-    finished = [r for r in results if r is not None]
+    return [results[i] for i in range(len(work))]
+
+
+def _study(plan: Setup, finished: Sequence[Done]) -> Study:
+    """A study from what its jobs gave, in an order of its own, not of their ends: the same study is the same to the byte."""
     points = [row for r in finished if r.where == "points" for row in r.result]
     rank = {name: i for i, name in enumerate([*plan.modes, *plan.models])}
     points.sort(key=lambda p: (rank.get(p["mode"], len(rank)), rank.get(p["model"], len(rank))))
@@ -187,12 +190,61 @@ def run_paper(
     for r in finished:
         if r.where not in ("points", "anatomy"):
             merge(facts, r.where, r.result)
-    claims = by_paper(paper)
-    verdicts = judge(claims, points, facts)
-    runs = tuple(i for r in finished for i in r.run_ids)
-    if keep and fidelity == "mechanism":
-        store.add_verdicts(plan.paper, [v.row() for v in verdicts], run_ids=runs)
-    return Study(plan, tuple(claims), points, facts, anatomy, verdicts, runs, sum(r.simulated for r in finished))
+    claims = by_paper(plan.paper)
+    runs = tuple(dict.fromkeys(i for r in finished for i in r.run_ids))
+    return Study(plan, tuple(claims), points, facts, anatomy, judge(claims, points, facts), runs, sum(r.simulated for r in finished))
+
+
+def run_papers(
+    names: Sequence[str],
+    store: Store,
+    fresh: bool = False,
+    progress: Progress | None = None,
+    *,
+    keep: bool = True,
+    workers: int = WORKERS,
+    fidelity: str = "mechanism",
+) -> list[Study]:
+    """Replay studies, all their jobs in one pool of ``workers``: what the store has is used, the rest simulated (all, if ``fresh``).
+
+    The verdicts are stored unless ``keep`` is False, as for a page drawn again, or ``fidelity`` is below mechanism. Raises
+    UsageError for an unknown paper, and what a failing simulation raises; what was simulated before that, or before an
+    interrupt, stays stored.
+    """
+    plans = [replace(setup(name), fidelity=fidelity) for name in names]
+    # A kind of experiment is told about one study at a time; only the pool sees all of them.
+    work = [(i, job) for i, plan in enumerate(plans) for kind in plan.experiments for job in jobs(kind, plan, store, fresh)]
+    labelled = [(job.label if len(plans) == 1 else f"{plans[i].paper}: {job.label}", job) for i, job in work]
+    results = _run(labelled, progress, workers)
+    out = []
+    for i, plan in enumerate(plans):
+        study = _study(plan, [done for (mine, _), done in zip(work, results, strict=True) if mine == i])
+        if keep and fidelity == "mechanism":
+            store.add_verdicts(plan.paper, [v.row() for v in study.verdicts], run_ids=study.runs)
+        out.append(study)
+    return out
+
+
+def run_paper(
+    paper: str,
+    store: Store,
+    fresh: bool = False,
+    progress: Progress | None = None,
+    *,
+    keep: bool = True,
+    workers: int = WORKERS,
+    fidelity: str = "mechanism",
+) -> Study:
+    """Replay one study; see `run_papers`."""
+    return run_papers([paper], store, fresh, progress, keep=keep, workers=workers, fidelity=fidelity)[0]
+
+
+def facts_of_experiment(paper: str, kind: str, store: Store, fresh: bool = False, progress: Progress | None = None) -> dict[str, Any]:
+    """The facts of one kind of experiment of a study, without its verdicts. Raises what `run_paper` raises."""
+    facts: dict[str, Any] = {}
+    for done in _run([(job.label, job) for job in jobs(kind, setup(paper), store, fresh)], progress, WORKERS):
+        merge(facts, done.where, done.result)
+    return facts
 
 
 def judge_all(studies: Sequence[Study]) -> list[Verdict]:

@@ -17,6 +17,9 @@ from retrompi.validate.metrics import Curve, curves
 
 __all__ = ["EVALUATORS", "Data", "Finding", "Summary", "Verdict", "judge", "measure", "residual", "stated_count", "summary"]
 
+Checks = Mapping[str, tuple[Mapping[str, Any], ...]]
+
+
 @dataclass(frozen=True)
 class Verdict:
     """The judgement of one claim.
@@ -66,8 +69,8 @@ def _no_check(claim: Claim) -> str:
     return "its runtime or test is not simulated yet"
 
 
-def _verdict(claim: Claim, data: Data) -> Verdict:
-    entries = checks().get(claim.id, ())
+def _verdict(claim: Claim, data: Data, how: Checks) -> Verdict:
+    entries = how.get(claim.id, ())
     findings = [evaluate(claim, c, data) for c in entries]
     oks = [f.ok for f in findings]
     word = "unjudged" if not findings or (None in oks and False not in oks) else "pass" if all(oks) else "fail"
@@ -116,14 +119,17 @@ def judge(
     facts: Mapping[str, Any],
     *,
     stand_in: Mapping[str, str] | None = None,
+    entries: Checks | None = None,
 ) -> list[Verdict]:
     """One verdict per claim, in the order given.
 
     ``points``: rows with model, mode, size_B, time_us. ``facts``: see `retrompi.validate.study`. ``stand_in`` maps a
-    model to the variant whose points answer for it. Deterministic; nothing is simulated here.
+    model to the variant whose points answer for it; ``entries`` are the checks of claims that are not the papers'.
+    Deterministic; nothing is simulated here.
     """
     data = _data(points, facts, stand_in)
-    return [_verdict(c, data) for c in claims]
+    how = {**checks(), **(entries or {})}
+    return [_verdict(c, data, how) for c in claims]
 
 
 def measure(
@@ -132,14 +138,15 @@ def measure(
     facts: Mapping[str, Any] | None = None,
     *,
     stand_in: Mapping[str, str] | None = None,
+    entries: Checks | None = None,
 ) -> list[Finding]:
     """The findings behind a verdict, for a calibration: numbers in the claim's unit with the low..high they face.
 
-    ``points`` may be rows or ready curves.
+    ``points`` may be rows or ready curves; ``entries`` as of `judge`.
     """
     ready = dict(points) if isinstance(points, Mapping) else curves(points)
     data = Data(ready, facts or {}, stand_in or {})
-    return [evaluate(claim, c, data) for c in checks().get(claim.id, ())]
+    return [evaluate(claim, c, data) for c in {**checks(), **(entries or {})}.get(claim.id, ())]
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from retrompi import registry
 from retrompi.errors import InputError, UsageError
 from retrompi.runtime import RuntimeModel
 from retrompi.validate.claims import Claim, for_fit
+from retrompi.validate.evidence import own_for_fit
 from retrompi.validate.verdicts import measure
 
 __all__ = ["Fit", "fit"]
@@ -166,6 +167,7 @@ class _Problem:
         self, model: str, platform: str, claims: Sequence[Claim], free: Sequence[_Free], report: Progress | None, total: int
     ) -> None:
         self.model, self.platform, self.claims, self.free = model, platform, list(claims), list(free)
+        self.entries = own_for_fit(registry.model(model))[1]
         # How a model is measured for its fit is an experiment's affair; that of the papers' studies, in a short form.
         self.measure_at = importlib.import_module(f"retrompi.validate.experiments.{registry.model(model).measured_by}").look
         self.report, self.total = report, total
@@ -181,7 +183,7 @@ class _Problem:
         points, facts = self.measure_at(self.model, self.platform, self.sets(x))
         out = []
         for claim in self.claims:
-            for f in measure(claim, points, facts):
+            for f in measure(claim, points, facts, entries=self.entries):
                 if isinstance(f.observed, int | float) and f.low is not None and f.high is not None and f.high > f.low:
                     middle, half = (f.low + f.high) / 2, (f.high - f.low) / 2
                     out.append({"claim": claim.id, "observed": float(f.observed), "low": f.low, "high": f.high,
@@ -221,7 +223,7 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
     """
     cls = registry.model(model)
     free = _free_parameters(cls, platform)
-    claims = for_fit(cls.name)
+    claims = own_for_fit(cls)[0] or for_fit(cls.name)
     room = registry.platform(platform)
     platform_file = room.path.with_name(f"{room.path.stem}.fit.toml") if room.path and cls.fits_platform else None
     result = Fit(cls.name, cls.folder(), seed, 0, platform_file=platform_file)
@@ -271,6 +273,8 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
             "low": _text(f.low, f.unit), "high": _text(f.high, f.unit), "note": note + (" (at the edge of its range)" if at_edge else ""),
         })  # fmt: skip
     result.residuals = problem.look([float(v) for v in best.x])
+    if not result.residuals:
+        raise UsageError(f"no claim of '{cls.name}' gives a number to fit to: {', '.join(c.id for c in claims)}")
     result.evaluations = problem.evaluations
     outside = [r["claim"] for r in result.residuals if abs(r["residual"]) > 1]
     result.note = f"outside their ranges: {', '.join(outside)}" if outside else "every claim seen by the fit lies in its range"

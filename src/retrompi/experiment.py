@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -244,6 +244,12 @@ def replay(
     ends processes as of `simulate.run`.
     """
     where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
+    if trace.kernels():
+        from retrompi import kernels
+
+        loops = kernels.model_hash(platform)
+    else:
+        loops = None
     spec = run_spec(
         "replay",
         model,
@@ -253,7 +259,10 @@ def replay(
         seed=seed,
         fidelity=fidelity,
         trace=label,
-        trace_hash=_with_options(trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None, **(program.row() if program else {})),
+        trace_hash=_with_options(
+            trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None, kernels=loops,
+            **(program.row() if program else {}),
+        ),
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
     )
@@ -283,8 +292,42 @@ def replay(
     return Found(run_id, store.ranks(run_id), False)
 
 
+def _start(store: Store, scenario: Scenario, fresh: bool) -> Found:
+    """Starts a job many times; the rows are the steps of a start, the counts are in the run's ``facts``."""
+    model, room = registry.model(scenario.model), registry.platform(scenario.platform)
+    where, ranks, starts = room.placement(scenario.mode), scenario.start["ranks"], scenario.start["starts"]
+
+    def work() -> dict[str, Any]:
+        from retrompi import simulate
+
+        seeds = range(scenario.seed, scenario.seed + starts)
+        told = simulate.startup(scenario.model, scenario.platform, ranks, seeds, _listed(scenario.sets), where)
+        apart = model().joins(room, simulate.place(room, where, ranks))
+        return {"startup": told, "outcome": "failed-start" if apart else "completed", "detail": apart, "ranks": ranks}
+
+    spec = run_spec(
+        "startup", scenario.model, scenario.platform, mode=where, sets=scenario.sets, seed=scenario.seed, trace="start-up",
+        trace_hash=sha256_json({"starts": starts, "ranks": ranks}), scenario=scenario.name, scenario_hash=scenario.hash,
+    )  # fmt: skip
+    run_id, facts, found = facts_of(store, spec, work, fresh=fresh)
+    return Found(run_id, facts["startup"]["steps"], found)
+
+
 def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Found:
-    """Run an experiment as its file says: a curve for a PingPong, the ranks' rows for a trace."""
+    """Run an experiment as its file says: a curve for a PingPong, the loops' rates for Rinf1, the ranks' rows for a trace."""
+    if scenario.start:
+        return _start(store, scenario, fresh)
+    if scenario.generator == "rinf1":
+        from retrompi import rinf1
+
+        return rinf1.measure(
+            store, scenario.platform, scenario.mode, loops=scenario.args.get("kernels", ""), model=scenario.model,
+            sets=scenario.sets, seed=scenario.seed, fresh=fresh, scenario=scenario,
+        )  # fmt: skip
+    if scenario.compute_kernel:
+        from retrompi import kernels
+
+        scenario = replace(scenario, sets={**kernels.compute_sets(scenario.platform, scenario.compute_kernel), **scenario.sets})
     if scenario.generator is not None and (scenario.kills or scenario.outcome != "completed"):
         # A benchmark that is not to end well has no curve: what became of its ranks is the result.
         from retrompi.traces import generate

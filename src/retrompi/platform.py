@@ -20,7 +20,8 @@ from typing import Any
 from retrompi import units
 from retrompi.errors import InputError, RetrompiError, UsageError, nearest
 
-__all__ = ["BYTE_ORDERS", "HOST_KEYS", "LINK_KEYS", "LINK_KINDS", "SOURCE_KINDS", "Host", "Link", "Placement", "Platform", "Quantity", "load"]
+__all__ = ["BYTE_ORDERS", "HOST_KEYS", "LINK_KEYS", "LINK_KINDS", "SOURCE_KINDS", "Host", "Link", "Placement", "Platform", "Quantity",
+           "load"]  # fmt: skip
 
 SOURCE_KINDS = ("paper:", "doc:", "code:", "fit:", "assumed:")
 """How the source of any number begins; what follows says where exactly."""
@@ -476,7 +477,9 @@ class _Reader:
             title=self.string(self.data, "title"),
             years=self.string(self.data, "years"),
             summary=self.string(self.data, "summary"),
-            hosts=tuple(Host(name, **words, **{k: q.value for k, q in qs.items()}) for name, words, qs in tables),
+            hosts=tuple(
+                Host(name, words["os"], words["byte_order"], **{k: q.value for k, q in qs.items()}) for name, words, qs in tables
+            ),
             link=Link(kind, tuple(shape), **{k: q.value for k, q in link.items()}),
             quantities=quantities,
             path=self.path,

@@ -40,7 +40,8 @@ _HOP: Row = {
     "credits": 0, "connect": 0.0, "call": 0.0,
     "window": 1, "retries": 0, "timeout": 0.0, "loss": 0.0, "duplicate": 0.0, "reorder": 0.0, "reorder_delay": 0.0,
     "lock": 0, "until_taken": 0, "pack": 0.0, "unpack": 0.0,
-    "rate": 0.0, "cpu_driven": 0, "pio_limit": 0, "pio_rate": 1.0, "piece_min": 1, "piece": 1, "pieces": 1, "pin": 0.0, "pin_page": 0.0, "page": 4096,
+    "rate": 0.0, "cpu_driven": 0, "pio_limit": 0, "pio_rate": 1.0, "piece_min": 1, "piece": 1, "pieces": 1,
+    "pin": 0.0, "pin_page": 0.0, "page": 4096,
     "curve": None,
 }  # fmt: skip
 

@@ -13,6 +13,11 @@ outcome = "deadlock"                               # how it ends, if not "comple
 kills = ["proxy on server@0.5s"]                   # processes that somebody ends
 seed = 1
 fidelity = "mechanism"                             # or curve, loggp
+compute_kernel = "daxpy:1000"                      # compute amounts run at the rate of this loop (docs/rinf1.md)
+
+[start]                                            # in place of [trace]: only start the job
+ranks = 6
+starts = 500
 
 [trace]
 generator = "pingpong"                             # or file = "path beside this file"
@@ -40,7 +45,7 @@ from retrompi.program import Program
 __all__ = ["Scenario", "load"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
-_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "seed", "fidelity", "trace", "set")
+_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "seed", "fidelity", "compute_kernel", "start", "trace", "set")
 OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout")
 _FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
 
@@ -68,6 +73,8 @@ class Scenario:
     np: int | None = None
     args: Mapping[str, Any] = field(default_factory=dict)
     program: Program = field(default_factory=Program)
+    start: Mapping[str, int] = field(default_factory=dict)
+    compute_kernel: str = ""
     path: Path | None = None
 
     @property
@@ -90,7 +97,9 @@ class Scenario:
             "np": self.np,
             "args": dict(self.args),
             "kills": list(self.kills),
+            "start": dict(self.start),
             **self.program.row(),
+            **({"compute_kernel": self.compute_kernel} if self.compute_kernel else {}),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -103,7 +112,7 @@ class Scenario:
             "model": self.model,
             "platform": self.platform,
             "mode": self.mode,
-            "trace": self.generator or str(self.trace),
+            "trace": "start-up" if self.start else self.generator or str(self.trace),
             "overrides": " ".join(f"{k}={v}" for k, v in self.sets.items()),
             "claims": " ".join(self.claims),
             "kills": ", ".join(self.kills),
@@ -174,10 +183,22 @@ def load(path: str | Path) -> Scenario:
         kills=tuple(kills),
         seed=seed,
         fidelity=fidelity,
+        compute_kernel=str(data.get("compute_kernel", "")),
         sets={k: str(v) for k, v in sets.items()},
         path=file,
-        **_trace(data.get("trace"), file, fail),
+        **(_start(data, fail) if "start" in data else _trace(data.get("trace"), file, fail)),
     )
+
+
+def _start(data: Mapping[str, Any], fail: Any) -> dict[str, Any]:
+    """The fields of a scenario that only starts a job: ``[start]`` with ``ranks`` and ``starts``, in place of a trace."""
+    given = data["start"]
+    if not isinstance(given, dict) or given.keys() != {"ranks", "starts"} or "trace" in data:
+        raise fail("[start] stands in place of [trace] and has 'ranks' and 'starts'", "start")
+    for key, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise fail(f"'{key}' is not a whole number from 1 on", key)
+    return {"start": given}
 
 
 def _program(given: Mapping[str, Any], fail: Any) -> Program:

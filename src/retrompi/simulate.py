@@ -179,6 +179,11 @@ def run(
             rows, notes = ladder.lowered(rows, fidelity, model, platform, room, placement, sets, seed)
         except NotSampled as error:
             return Result(error.outcome, str(error), 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, time.perf_counter() - begin, [], [])
+    named = trace.kernels()
+    if named:
+        from retrompi import kernels
+
+        rows["kernels"] = kernels.rows(named, room, placement)
     rows |= {
         "seed": seed,
         "limit_s": timeout_s or 0.0,

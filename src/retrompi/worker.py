@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
+import signal
 import struct
 import subprocess
 import sys
@@ -24,6 +25,7 @@ __all__ = ["ForkServer", "shared_server"]
 
 _HEAD = struct.Struct("<Q")
 _KEPT_TRACES = 8
+_KEPT_BYTES = 400 << 20  # of their images; the newest is kept whatever its size
 
 
 def _write(pipe: IO[bytes], message: Any) -> None:
@@ -131,8 +133,11 @@ def _last_words(status: int, said: bytes) -> str:
 def _serve() -> None:
     from retrompi import _engine
 
+    # Ctrl-C at a terminal reaches this process too: it ends at once with its child, and the one who asked tells the user.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     inbox, outbox = sys.stdin.buffer, sys.stdout.buffer
     traces: OrderedDict[str, Any] = OrderedDict()
+    sizes: dict[str, int] = {}
     while True:
         try:
             message = _read(inbox)
@@ -140,7 +145,8 @@ def _serve() -> None:
             return
         if message[0] == "trace":
             traces[message[1]] = _engine.Trace.load(message[2])
-            while len(traces) > _KEPT_TRACES:
+            sizes[message[1]] = len(message[2])
+            while len(traces) > _KEPT_TRACES or (len(traces) > 1 and sum(sizes[k] for k in traces) > _KEPT_BYTES):
                 traces.popitem(last=False)
             continue
         _, key, config = message

@@ -44,7 +44,8 @@ def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str,
         scenario = registry.scenario(name)
         made = generate.generator(str(scenario.generator))
         mine = _read_by(scenario, sets)
-        result = simulate.run(scenario.model, scenario.platform, made.make(**scenario.args), mode=scenario.mode, sets=mine, seed=scenario.seed)
+        trace = made.make(**scenario.args)
+        result = simulate.run(scenario.model, scenario.platform, trace, mode=scenario.mode, sets=mine, seed=scenario.seed)
         simulate.require_completed(result, name)
         rows = simulate.rows_from_marks(result, made.parts, made.counted, scenario.args)
         facts[name] = {"peak": max(r["bandwidth_MBps"] for r in rows) * 1e6}

@@ -107,13 +107,13 @@ class _Study:
             size = int(units.parse(o["message"], "B"))
             told: dict[str, Any] = {}
             for model, sets in o["sets"].items():
-                rows = []
+                rows: list[dict[str, Any]] = []
                 for volume in o["volumes"]:
                     count = int(units.parse(volume, "B")) // size
                     r = simulate.run(model, self.plan.platform, generate.late_receive(2, size, count), mode="shared", sets=sets)
                     rows.append({"bytes": count * size, "outcome": r.outcome, "detail": r.detail})
                 held = [row["bytes"] for row in rows if row["outcome"] == "completed"]
-                told[model] = {"rows": rows, "largest_B": max(held, default=0), "outcome": rows[-1]["outcome"], "detail": rows[-1]["detail"]}
+                told[model] = {"rows": rows, "largest_B": max(held, default=0), **{k: rows[-1][k] for k in ("outcome", "detail")}}
             return told
 
         return self.kept("buffers", "buffers", "hpvm", self.plan.platform, dict(o), work)

@@ -20,7 +20,8 @@ WEIGHT = {"LUA": {4: 3.0, 8: 6.0, 16: 16.0}, "LUB": {4: 4.0, 8: 10.0, 16: 26.0}}
 def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
     """Options: ``platform``, and ``systems``: L and W -> a model. One job a trace, so that it is parsed once for all systems.
 
-    The facts are ``nas.PROGRAM.CELL``: ``timed_s``, ``speedup`` against one process (where that is published), ``replay_s``; ``nas.ratio.PROGRAM``: the one-process time under Windows over that under Linux.
+    The facts are ``nas.PROGRAM.CELL``: ``timed_s``, ``speedup`` against one process (where that is published), ``replay_s``;
+    ``nas.ratio.PROGRAM``: the one-process time under Windows over that under Linux.
     """
     o = plan.options("nas")
     systems: dict[str, str] = dict(o["systems"])

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from retrompi import experiment, simulate
+from retrompi import experiment, registry, simulate
+from retrompi.validate.claims import checks
+from retrompi.validate.evidence import evidence
 from retrompi.validate.experiments import Done, Job
 
 if TYPE_CHECKING:
@@ -38,11 +40,21 @@ def _repetitions(size: int) -> int:
     return 1000 if size == 0 else 40 if size <= 1024 else 4
 
 
+def _judged_modes(model: str) -> list[str]:
+    """The modes that the checks of a model look at; the others need not be simulated for a fit."""
+    cls = registry.model(model)
+    base = cls.name.partition(":")[0]
+    theirs = [c for entries in checks().values() for c in entries if base in c.get("models", ())]
+    theirs += [c for entries in evidence(cls)[1].values() for c in entries]
+    judged = {str(c.get("mode")) for c in theirs}
+    return [m for m in simulate.MODES if m in judged]
+
+
 def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """What a calibration sees of a model with overrides: points of both modes with few repetitions, and facts of its start-up."""
-    base = model.partition(":")[0]
+    base = registry.model(model).name.partition(":")[0]
     points = []
-    for mode in simulate.MODES:
+    for mode in _judged_modes(model) or simulate.MODES:
         rows = simulate.pingpong(model, platform, mode, sets=sets, reps=_repetitions)
         points += [{"model": base, "platform": platform, "mode": mode, **r} for r in rows]
     own = [s for s in sets if not s.startswith("platform.")]

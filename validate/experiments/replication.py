@@ -45,4 +45,5 @@ def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
         return Done("replication", told, (run_id,), int(not found))
 
     cost = sum(min(n * study.task().chunks, LIMIT_CELLS) for n in o["scaling"]) / 1e8
-    return [Job(f"replication over {n}", partial(measured, n), 3.0) for n in o["networks"]] + [Job("replication to many machines", scaling, cost)]
+    many_machines = Job("replication to many machines", scaling, cost)
+    return [*(Job(f"replication over {n}", partial(measured, n), 3.0) for n in o["networks"]), many_machines]

@@ -101,18 +101,15 @@ def summary(outcomes: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     }
 
 
-def _causes(
-    model: str, platform: str, mode: str, runs: Mapping[str, Trace], outcomes: Mapping[str, tuple[str, str]], sets: Sequence[str], relief: Sequence[str]
-) -> dict[str, Any]:
-    """Which failures are of memory: those that go away when ``relief`` gives the runtime more of it."""
-    bad = [run for run, (o, _) in outcomes.items() if o not in ("completed", "lost")]
-    helped = [r for r in bad if relief and outcome_of(model, platform, mode, runs[r], [*sets, *relief])[0] == "completed"]
-    return {"memory_related": len(helped), "other_causes": len(bad) - len(helped)}
+def _causes(model: str, platform: str, mode: str, failed: Mapping[str, Trace], relieved: Sequence[str]) -> dict[str, Any]:
+    """How many failures are of memory: those of ``failed`` runs that go away with the overrides ``relieved``, which give more of it."""
+    helped = sum(outcome_of(model, platform, mode, trace, relieved)[0] == "completed" for trace in failed.values())
+    return {"memory_related": helped, "other_causes": len(failed) - helped}
 
 
 def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
     """Options: ``archive``, ``platform``, ``modes``, ``settings`` (each ``name``, ``model``, ``sets``), and ``relief``: overrides by
-    model that give it more memory than it had. The facts are ``suite.MODEL.NAME.MODE`` and ``crashes.MODEL.NAME.MODE``.
+    model that give it more memory than it had. The facts are ``suite.MODEL.NAME.MODE``, see `summary`.
     """
     o = plan.options("suite")
 
@@ -124,7 +121,8 @@ def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
         def work() -> dict[str, Any]:
             runs = runs_of(o["archive"])
             outcomes = {run: outcome_of(model, o["platform"], mode, trace, sets) for run, trace in runs.items()}
-            return {"suite": summary(outcomes) | _causes(model, o["platform"], mode, runs, outcomes, sets, relief)}
+            failed = {run: runs[run] for run, (end, _) in outcomes.items() if end not in ("completed", "lost")}
+            return {"suite": summary(outcomes) | _causes(model, o["platform"], mode, failed, [*sets, *relief])}
 
         spec = run_spec("suite", model, o["platform"], mode=mode, sets=sets, trace=o["archive"], trace_hash=sha256_json(made))
         run_id, facts, found = experiment.facts_of(store, spec, work, fresh=fresh)

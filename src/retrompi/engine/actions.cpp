@@ -10,13 +10,20 @@ namespace {
 std::string peer_name(int32_t p) { return p == ANY_SOURCE ? "any source" : "rank " + std::to_string(p); }
 }  // namespace
 
+double Job::kernel_seconds(size_t host, const Action& a) const {
+  const std::string& name = trace.labels[static_cast<size_t>(a.tag)];
+  for (const KernelRow& k : kernels_)
+    if (k.n == a.bytes && k.name == name && host < k.seconds.size()) return k.seconds[host];
+  throw ConfigError("nobody has said what kernel '" + name + "' takes at length " + std::to_string(a.bytes));
+}
+
 Task Rank::main() {
   for (const Action& a : job_.trace.ranks[static_cast<size_t>(id)]) {
     now_at = &a;
     const Ps before = world.loop.now;
     co_await step(a);
     const Ps used = world.loop.now - before;
-    if (a.op == Op::Compute || a.op == Op::Sleep)
+    if (a.op == Op::Compute || a.op == Op::Kernel || a.op == Op::Sleep)
       compute += used;
     else
       mpi += used;
@@ -45,6 +52,9 @@ Task Rank::step(const Action& a) {
       break;
     case Op::Compute:
       co_await use(a.amount);
+      break;
+    case Op::Kernel:
+      co_await busy(a.amount * job_.kernel_seconds(host_index, a));
       break;
     case Op::Sleep:
       co_await thread.sleep(to_ps(a.amount));
@@ -94,9 +104,11 @@ Task Rank::step(const Action& a) {
   }
 }
 
-Task Rank::use(double flops) {
+Task Rank::use(double flops) { return busy(flops * world.compute_scale / host.spec.flops); }
+
+Task Rank::busy(double seconds) {
   // Very long computations are cut so that picoseconds cannot overflow.
-  double left = flops * world.compute_scale / host.spec.flops;
+  double left = seconds;
   while (left > 0) {
     const double part = std::min(left, 1e6);
     left -= part;

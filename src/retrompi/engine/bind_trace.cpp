@@ -4,6 +4,7 @@
 
 #include <array>
 #include <optional>
+#include <set>
 
 #include "trace.hpp"
 
@@ -114,6 +115,17 @@ py::dict info(const Trace &t) {
   return d;
 }
 
+// (name, n, file, line) of every kernel and length, where it stands first
+py::list kernels(const Trace &t) {
+  std::set<std::pair<int32_t, int64_t>> seen;
+  py::list out;
+  for (size_t r = 0; r < t.ranks.size(); ++r)
+    for (const Action &a : t.ranks[r])
+      if (a.op == Op::Kernel && seen.emplace(a.tag, a.bytes).second)
+        out.append(py::make_tuple(t.labels[static_cast<size_t>(a.tag)], a.bytes, t.files[r], a.line));
+  return out;
+}
+
 // (line, action, peer, tag, peer2, bytes, bytes2, amount); of a mark the action is "mark LABEL"
 py::list rank_actions(const Trace &t, size_t rank, size_t first, std::optional<size_t> count) {
   const auto &actions = t.ranks[checked_rank(t, rank)];
@@ -159,7 +171,8 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
       .def_property_readonly(
           "files", [](const Trace &t) { return t.files; }, "The file of each rank, for messages.")
       .def_property_readonly(
-          "labels", [](const Trace &t) { return t.labels; }, "The labels of marks.")
+          "labels", [](const Trace &t) { return t.labels; }, "The labels of marks and the names of kernels.")
+      .def("kernels", &kernels, "``[(name, vector length, file, line), ...]`` of every kernel that a rank computes, each once.")
       .def_property_readonly(
           "warnings", [](const Trace &t) { return rows(t, t.warned); }, "What is doubtful: (file, line, action, reason), at most 1000.")
       .def_property_readonly("sha256", &sha256, "SHA-256 of what the trace says: equal however it was stored.")

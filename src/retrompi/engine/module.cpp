@@ -312,6 +312,13 @@ SimConfig config(const py::dict& d) {
   for (const auto& [k, v] : r.get("idle").cast<py::dict>()) c.idle[k.cast<std::string>()] = policy(v.cast<py::object>(), "idle");
   for (const auto& [k, v] : r.get("forward_cost").cast<py::dict>()) c.forward_cost[k.cast<std::string>()] = to_ps(v.cast<double>());
   c.unexpected_limit = r.integer("unexpected_limit");
+  if (d.contains("kernels"))
+    for (const auto& k : r.get("kernels").cast<py::list>()) {
+      const auto t = k.cast<std::tuple<std::string, int64_t, std::vector<double>>>();
+      for (const double s : std::get<2>(t))
+        if (!(s > 0 && s < 1e12)) throw ConfigError("kernel '" + std::get<0>(t) + "': seconds must be more than nothing");
+      c.kernels.push_back({std::get<0>(t), std::get<1>(t), std::get<2>(t)});
+    }
   c.compute_scale = r.num("compute_scale");
   c.memory_share = r.num("memory_share");
   if (!(c.memory_share >= 0 && c.memory_share <= 1)) throw ConfigError("memory_share must be in 0..1");

@@ -31,8 +31,8 @@ struct RankSpec {
   double convert_byte = 0;
   int64_t convert_buffer = 0;
   Ps convert_call = 0;
-  Ps lock = 0;                                  // its lock, taken and released in each
-  Ps direct_call = 0;                           // the system's part of a direct copy beside a bare system call
+  Ps lock = 0;         // its lock, taken and released in each
+  Ps direct_call = 0;  // the system's part of a direct copy beside a bare system call
   WaitPolicy recv_wait, send_wait;
 };
 
@@ -49,6 +49,13 @@ struct BcastSpec {
 struct MarkTime {
   int32_t rank, label;
   Ps time;
+};
+
+/// What a named piece of computation takes: ``seconds[host]`` at one vector length.
+struct KernelRow {
+  std::string name;
+  int64_t n;
+  std::vector<double> seconds;
 };
 
 class Job;
@@ -135,6 +142,7 @@ class Rank final : public Proc {
   Task from_rank(int32_t src, int64_t bytes);
   Task exchange(int32_t dst, int64_t out, int32_t src, int64_t in);
   Task use(double flops);
+  Task busy(double seconds);
   int32_t coll_tag_ = 0;
 
   Job& job_;
@@ -154,7 +162,7 @@ class Rank final : public Proc {
 /// One MPI job in a world: its ranks, trace and object pools.
 class Job {
  public:
-  Job(World& w, const Trace& t) : world(w), trace(t) {}
+  Job(World& w, const Trace& t, const std::vector<KernelRow>& kernels) : world(w), trace(t), kernels_(kernels) {}
   World& world;
   const Trace& trace;
   RmaSpec rma_same, rma_remote;
@@ -165,10 +173,13 @@ class Job {
   int32_t finished = 0;
   Message& new_message();
   Request& new_request();
+  /// Seconds of one repetition of a Kernel action on a host; ConfigError when nobody has said.
+  [[nodiscard]] double kernel_seconds(size_t host, const Action& a) const;
   void free_message(Message& m) { free_messages_.push_back(&m); }
   void free_request(Request& r) { free_requests_.push_back(&r); }
 
  private:
+  const std::vector<KernelRow>& kernels_;
   std::deque<Message> messages_;
   std::deque<Request> requests_;
   std::vector<Message*> free_messages_;

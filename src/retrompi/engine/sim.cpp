@@ -203,7 +203,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   w.compute_scale = c.compute_scale;
   w.memory_share = c.memory_share;
   w.anatomy.on = c.anatomy;
-  Job job(w, trace);
+  Job job(w, trace, c.kernels);
   job.rma_same = c.rma_same;
   job.rma_remote = c.rma_remote;
   job.bcast = c.bcast;

@@ -19,6 +19,7 @@ struct SimConfig {
   BcastSpec bcast;
   std::map<std::string, WaitPolicy> idle;  // proxy, daemon
   std::map<std::string, Ps> forward_cost;
+  std::vector<KernelRow> kernels;
   int64_t unexpected_limit = 0;
   double compute_scale = 1;
   double memory_share = 0;  // of the program's computation, 0..1: waiting for the memory bus
@@ -26,7 +27,7 @@ struct SimConfig {
   double limit_s = 0;  // simulated seconds after which a run is given up; 0: none
   bool anatomy = false;
   int32_t anatomy_rank = 0;
-  std::string anatomy_from, anatomy_to;  // labels of marks
+  std::string anatomy_from, anatomy_to;           // labels of marks
   std::vector<std::pair<std::string, Ps>> kills;  // process, and when somebody ends it
 };
 

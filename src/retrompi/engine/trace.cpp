@@ -85,20 +85,20 @@ void Parser::comment(const char *p, const char *end) {
   }
   const std::string_view label(p, static_cast<size_t>(end - p));
   if (!is_text(label)) fail("the label of the mark, " + quoted(label) + ", is not printable UTF-8");
-  auto &labels = trace_.labels;
-  // Every rank may carry the same few labels: look among the latest before adding one.
-  size_t at = labels.size();
-  for (size_t i = labels.size(), tried = 0; i > 0 && tried < 64; --i, ++tried)
-    if (labels[i - 1] == label) {
-      at = i - 1;
-      break;
-    }
-  if (at == labels.size()) labels.emplace_back(label);
   Action a;
   a.op = Op::Mark;
-  a.tag = static_cast<int32_t>(at);
+  a.tag = this->label(label);
   a.line = line_;
   trace_.ranks[static_cast<size_t>(rank)].push_back(a);
+}
+
+int32_t Parser::label(std::string_view text) {
+  auto &labels = trace_.labels;
+  // Every rank may carry the same few labels: look among the latest before adding one.
+  for (size_t i = labels.size(), tried = 0; i > 0 && tried < 64; --i, ++tried)
+    if (labels[i - 1] == text) return static_cast<int32_t>(i - 1);
+  labels.emplace_back(text);
+  return static_cast<int32_t>(labels.size() - 1);
 }
 
 void Parser::line(const char *p, const char *end) {
@@ -132,7 +132,8 @@ void Parser::line(const char *p, const char *end) {
   RankState &state = state_[static_cast<size_t>(rank_)];
   state.last_line = line_;
   state.source = source_;
-  if (state.finalize && word->form != Form::Compute && word->form != Form::Sleep && word->form != Form::Ignored && word->form != Form::Location)
+  if (state.finalize && word->form != Form::Compute && word->form != Form::Kernel && word->form != Form::Sleep && word->form != Form::Ignored &&
+      word->form != Form::Location)
     fail(quoted(word->name) + " comes after 'finalize'");
 
   Action a;
@@ -235,6 +236,15 @@ void Parser::arguments(const Word &word, Action &a) {
       need(word, 1, "SECONDS");
       a.amount = amount(0, "duration");
       at_most(word, 1);
+      return;
+    case Form::Kernel:
+      need(word, 2, "NAME N [REPS]");
+      if (!is_text(args_[0])) fail("the name of the kernel, " + quoted(args_[0]) + ", is not printable UTF-8");
+      a.bytes = count(1, "vector length");
+      a.amount = args_.size() > 2 ? amount(2, "number of repetitions") : 1;
+      if (a.bytes < 1) fail("a vector length is at least 1");
+      a.tag = label(args_[0]);
+      at_most(word, 3);
       return;
     case Form::Send:
       need(word, 3, "DST TAG COUNT [TYPE]");

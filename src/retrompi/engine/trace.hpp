@@ -19,6 +19,7 @@ enum class Op : uint8_t {
   Finalize,
   Compute,
   Sleep,
+  Kernel,
   Send,
   Ssend,
   Bsend,
@@ -86,6 +87,7 @@ constexpr uint8_t FLAG_UNKNOWN_COUNT = 1;  // a receive with COUNT < 0: bytes is
 //
 //   Compute                      amount flops
 //   Sleep                        amount seconds
+//   Kernel                       tag: index of its name in Trace::labels, bytes the vector length, amount how often
 //   Send..Irsend, SendInit..RsendInit
 //                                peer destination (or PROC_NULL), tag, bytes
 //   Recv Irecv RecvInit          peer source (or ANY_SOURCE, PROC_NULL), tag (or ANY_TAG), bytes of the buffer (-1: unknown)
@@ -143,7 +145,7 @@ struct Remark {
 struct Trace {
   std::vector<std::vector<Action>> ranks;
   std::vector<std::vector<int64_t>> vec;  // byte counts of the vector collectives, Action::aux
-  std::vector<std::string> labels;        // Mark: tag is the index
+  std::vector<std::string> labels;        // Mark, Kernel: tag is the index
   std::vector<std::string> files;         // per rank, for messages
   std::vector<Remark> refused;            // must be empty for a run; the first REMARK_LIMIT, refused_total counts all
   std::vector<Remark> warned;             // harmless or doubtful, to be shown

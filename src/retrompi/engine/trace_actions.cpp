@@ -23,6 +23,7 @@ constexpr Word WORDS[] = {
     {"finalize", Op::Finalize, Form::Bare},
     {"compute", Op::Compute, Form::Compute},
     {"sleep", Op::Sleep, Form::Sleep},
+    {"kernel", Op::Kernel, Form::Kernel},
     {"send", Op::Send, Form::Send},
     {"Ssend", Op::Ssend, Form::Send},
     {"ssend", Op::Ssend, Form::Send},

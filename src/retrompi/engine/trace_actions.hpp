@@ -12,6 +12,7 @@ enum class Form : uint8_t {
   Location,       // FILE LINE
   Compute,        // FLOPS
   Sleep,          // SECONDS
+  Kernel,         // NAME N [REPS]
   Send,           // DST TAG COUNT [TYPE]
   Recv,           // SRC TAG COUNT [TYPE]
   Sendrecv,       // SCOUNT DST RCOUNT SRC STYPE RTYPE

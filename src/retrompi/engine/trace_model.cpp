@@ -130,6 +130,11 @@ std::string Trace::to_ti(size_t rank, bool shared) const {
       case Form::Sleep:
         put(out, a.amount);
         break;
+      case Form::Kernel:
+        (out += ' ') += labels[static_cast<size_t>(a.tag)];
+        put(out, a.bytes);
+        put(out, a.amount);
+        break;
       case Form::Send:
       case Form::Recv:
         put(out, a.peer);
@@ -278,7 +283,7 @@ bool Trace::operator==(const Trace &other) const {
     if (x.op != y.op || x.flags != y.flags || x.peer != y.peer || x.peer2 != y.peer2 || x.bytes != y.bytes || x.bytes2 != y.bytes2 ||
         x.amount != y.amount)
       return false;
-    if (x.op == Op::Mark)  // where labels and vectors are kept is not part of what a trace says
+    if (x.op == Op::Mark || x.op == Op::Kernel)  // where labels and vectors are kept is not part of what a trace says
       return labels[static_cast<size_t>(x.tag)] == other.labels[static_cast<size_t>(y.tag)];
     if ((x.aux < 0) != (y.aux < 0)) return false;
     return x.tag == y.tag && (x.aux < 0 || vec[static_cast<size_t>(x.aux)] == other.vec[static_cast<size_t>(y.aux)]);
@@ -337,7 +342,7 @@ Trace Trace::load(std::string_view image) {
       const bool vector = a.op == Op::ReduceScatter || a.op == Op::Alltoallv || a.op == Op::Gatherv || a.op == Op::Allgatherv || a.op == Op::Scatterv;
       const size_t counts = static_cast<size_t>(a.op == Op::Alltoallv ? 2 * n : n);
       if (static_cast<int>(a.op) >= OP_COUNT || !in_range(a.peer) || !in_range(a.peer2) || vector != (a.aux >= 0) ||
-          (a.op == Op::Mark && (a.tag < 0 || static_cast<size_t>(a.tag) >= t.labels.size())) ||
+          ((a.op == Op::Mark || a.op == Op::Kernel) && (a.tag < 0 || static_cast<size_t>(a.tag) >= t.labels.size())) ||
           (vector && (static_cast<size_t>(a.aux) >= t.vec.size() || t.vec[static_cast<size_t>(a.aux)].size() != counts)))
         Image::broken();
     }

@@ -62,6 +62,7 @@ class Parser {
  private:
   void line(const char *p, const char *end);
   void comment(const char *p, const char *end);
+  int32_t label(std::string_view text);  // its index in Trace::labels
   void arguments(const Word &word, Action &a);
   void collective(const Word &word, Action &a);
   void vector_arguments(const Word &word, Action &a);

@@ -1,14 +1,14 @@
-"""Figures and pages of a replayed study.
+"""Figures and pages of replayed studies.
 
     written = write(study, "out")            # out/<paper>.html and CSV files
-    written = write(study, "out", images=("png", "svg"))
+    atlas = write_atlas(studies, "out", "...")  # a page for each paper and out/index.html
 
-Points are computed by pure functions (`figures.series`, `figures.anatomy_bars`, `overlay.marks`) and then drawn.
+What is shown is computed by pure functions (`exhibits`, `figures.anatomy_bars`, `overlay.marks`) and then drawn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,16 +18,12 @@ from retrompi.errors import InputError
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from retrompi.report.front import Made
+    from retrompi.report.overlay import Mark
+    from retrompi.validate.exhibits import FigurePlan
     from retrompi.validate.study import Study
 
-__all__ = ["Written", "csv_tables", "study_figures", "write"]
-
-_TITLES = {
-    ("shared", "time"): "Shared memory, one processor: one-way time",
-    ("shared", "bandwidth"): "Shared memory, one processor: bandwidth",
-    ("distributed", "time"): "Distributed memory, two machines: one-way time",
-    ("distributed", "bandwidth"): "Distributed memory, two machines: bandwidth",
-}
+__all__ = ["Atlas", "Written", "csv_tables", "study_figures", "write", "write_atlas"]
 
 
 @dataclass(frozen=True)
@@ -40,50 +36,127 @@ class Written:
     missing: str = ""
 
 
-def study_figures(study: Study) -> dict[str, go.Figure]:
-    """Name -> figure: time and bandwidth per mode, and the anatomy per mode."""
-    from retrompi.report.figures import anatomy_figure, curve_figure, stage_order
+@dataclass(frozen=True)
+class Atlas:
+    """What was written: the front page, its CSV files, and the pages of the studies."""
+
+    page: Path
+    tables: tuple[Path, ...]
+    studies: tuple[Written, ...]
+
+    @property
+    def missing(self) -> str:
+        """One line on images that could not be made, "" without any."""
+        return next((s.missing for s in self.studies if s.missing), "")
+
+
+def _marks(study: Study) -> list[Mark]:
     from retrompi.report.overlay import marks
 
-    found = marks(study.claims, study.verdicts, last=max(study.setup.sizes, default=4 << 20))
-    out = {
-        f"{mode}-{what}": curve_figure(study.points, mode, what, found, _TITLES.get((mode, what), f"{mode}: {what}"))
-        for mode in study.setup.modes
+    last = max((int(p["size_B"]) for p in study.points), default=4 << 20)
+    return marks(study.claims, study.verdicts, last=last)
+
+
+def _plans(study: Study) -> tuple[FigurePlan, ...]:
+    """The study's figures; without any in its file, time and bandwidth of every mode that was simulated."""
+    from retrompi.validate.exhibits import CurveFigure
+
+    if study.setup.figure_plans:
+        return study.setup.figure_plans
+    modes = dict.fromkeys(str(p["mode"]) for p in study.points)
+    return tuple(
+        CurveFigure(f"mode{i}-{what}", f"{mode}: {what}", what, (("*", mode),))
+        for i, mode in enumerate(modes, 1)
         for what in ("time", "bandwidth")
-    }
+    )
+
+
+def _figure(study: Study, plan: FigurePlan, found: Sequence[Mark]) -> go.Figure:
+    from retrompi.report.exhibits import fact_series
+    from retrompi.report.figures import curve_figure
+    from retrompi.report.numbers import fact_figure, scatter_figure
+    from retrompi.report.overlay import placed
+    from retrompi.report.tables import scatter_pairs
+    from retrompi.validate.exhibits import CurveFigure, ScatterFigure
+
+    if isinstance(plan, CurveFigure):
+        return curve_figure(study.points, plan, [*found, *placed(study.claims, plan, study.verdicts)])
+    if isinstance(plan, ScatterFigure):
+        return scatter_figure(scatter_pairs(study, plan.claims), plan)
+    return fact_figure(fact_series(study.facts, plan), plan)
+
+
+def study_figures(study: Study) -> dict[str, go.Figure]:
+    """Name -> figure: those of the study's file, the scatter beside each table that asks for one, the anatomy per mode."""
+    from retrompi.report.figures import anatomy_figure, stage_order
+    from retrompi.report.ladder import ladder_figures
+    from retrompi.report.tables import scatter_of, scatter_pairs
+
+    found = _marks(study)
+    beside = [b for b in (scatter_of(study, t) for t in study.setup.table_plans) if b is not None and scatter_pairs(study, b.claims)]
+    out = {p.name: _figure(study, p, found) for p in (*_plans(study), *beside)}
+    out |= ladder_figures(study.facts)
     order = stage_order(study.anatomy)
-    for mode in study.setup.modes:
+    for i, mode in enumerate(dict.fromkeys(str(a["mode"]) for a in study.anatomy), 1):
         mine = [a for a in study.anatomy if a["mode"] == mode]
-        if mine:
-            out[f"anatomy-{mode}"] = anatomy_figure(mine, f"One message, {mode} memory: share of time by stage", order)
+        name = mode if mode.isalnum() else f"mode{i}"
+        out[f"anatomy-{name}"] = anatomy_figure(mine, f"One message, {_memory(mode)}: share of time by stage", order)
     return out
 
 
+def _memory(mode: str) -> str:
+    return f"{mode} memory" if mode in ("shared", "distributed") else mode
+
+
+def _figure_rows(study: Study, plan: FigurePlan) -> list[dict[str, Any]]:
+    from retrompi.report.exhibits import curves, fact_series
+    from retrompi.report.tables import scatter_pairs
+    from retrompi.validate.exhibits import CurveFigure, ScatterFigure
+
+    if isinstance(plan, ScatterFigure):
+        return [p.row() for p in scatter_pairs(study, plan.claims)]
+    if isinstance(plan, CurveFigure):
+        names = ("size_B", "time_us" if plan.what == "time" else "bandwidth_MBps")
+        drawn = [((c.model, c.mode), c) for c in curves(study.points, plan)]
+        return [{"model": k[0], "mode": k[1], names[0]: x, names[1]: y} for k, c in drawn for x, y in zip(c.x, c.y, strict=True)]
+    return [{"series": c.legend, plan.x: x, "value": y} for c in fact_series(study.facts, plan) for x, y in zip(c.x, c.y, strict=True)]
+
+
 def csv_tables(study: Study) -> dict[str, list[dict[str, Any]]]:
-    """Name -> flat rows: points, published marks, verdicts, anatomy, start-up."""
-    from retrompi.report.overlay import marks
+    """Name -> flat rows: points, published marks, verdicts, anatomy, start-up, and every figure and table of the page."""
+    from retrompi.report.ladder import ladder_points
     from retrompi.report.page import anatomy_table
+    from retrompi.report.tables import flat_table
 
     startup = [
         {"model": model, **{k: v for k, v in facts.items() if not isinstance(v, (list, dict))}}
         for model, facts in study.facts.get("startup", {}).items()
+        if isinstance(facts, Mapping)
     ]
     return {
         "points": study.points,
-        "published": [m.row() for m in marks(study.claims, study.verdicts, last=max(study.setup.sizes, default=4 << 20))],
+        "published": [m.row() for m in _marks(study)],
         "verdicts": [
             {**v.row(), "residual": v.residual, "published": v.published, "reading": v.reading, "source": v.source} for v in study.verdicts
         ],
         "anatomy": anatomy_table(study.anatomy),
         "startup": startup,
+        **({"fidelity": ladder_points(study.facts)} if study.facts.get("fidelity") else {}),
+        **{f"figure-{p.name}": _figure_rows(study, p) for p in _plans(study)},
+        **{f"table-{t.name}": flat_table(study, t) for t in study.setup.table_plans},
     }
 
 
-def write(study: Study, folder: str | Path, *, images: Sequence[str] = (), footer: str | None = None) -> Written:
+def _home(study: Study, model: str) -> str:
+    """The platform on which a model's card shows it: where its points are from, else the study's first."""
+    return next((str(p["platform"]) for p in study.points if p["model"] == model), study.setup.platform)
+
+
+def write(study: Study, folder: str | Path, *, images: Sequence[str] = (), footer: str | None = None, home: str = "") -> Written:
     """Write ``<folder>/<paper>.html`` and its CSV files, and with ``images`` ("png", "svg") one file per figure.
 
-    Raises InputError when the folder cannot be written, UsageError on an unknown image format. A missing browser is no
-    error: it is told in one line (``missing``).
+    ``home`` is the front page to link to. Raises InputError when the folder cannot be written, UsageError on an unknown
+    image format. A missing browser is no error: it is told in one line (``missing``).
     """
     from retrompi.report import export
     from retrompi.report.cards import model_card, platform_rows
@@ -96,9 +169,10 @@ def write(study: Study, folder: str | Path, *, images: Sequence[str] = (), foote
     text = page(
         study,
         drawn,
-        [model_card(m, setup.platform) for m in setup.models],
-        platform_rows(setup.platform),
+        [model_card(m, _home(study, m)) for m in setup.models],
+        {name: platform_rows(name) for name in setup.platforms},
         footer=f"retrompi {code_version()}" if footer is None else footer,
+        home=home,
     )
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -112,3 +186,22 @@ def write(study: Study, folder: str | Path, *, images: Sequence[str] = (), foote
     if images:
         pictures, missing = export.images({f"{setup.paper}-{n}": f for n, f in drawn.items()}, target, images)
     return Written(html, tables, tuple(pictures), missing)
+
+
+def write_atlas(studies: Sequence[Study], folder: str | Path, made: Made, *, images: Sequence[str] = ()) -> Atlas:
+    """Write the page of every study and ``<folder>/index.html`` with the verdict matrix; errors as of `write`.
+
+    ``made`` says how the runs came about: see `front.made`.
+    """
+    from retrompi.report import export, front
+
+    target = Path(folder)
+    pages = tuple(write(study, target, images=images, home="index.html") for study in studies)
+    scores = front.scorecard(studies)
+    try:
+        html = target / "index.html"
+        html.write_text(front.front_page(scores, made), encoding="utf-8")
+        tables = tuple(export.write_csv(target / f"atlas-{name}.csv", rows) for name, rows in scores.tables().items())
+    except OSError as error:
+        raise InputError(f"cannot write the report: {error.strerror}", target) from error
+    return Atlas(html, tables, pages)

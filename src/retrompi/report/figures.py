@@ -7,22 +7,34 @@ again for print. Sizes are on a logarithmic axis where 0 B has a place of its ow
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import log10
 from typing import Any
 
 import plotly.graph_objects as go
 
+from retrompi.report.exhibits import Curve, curves
 from retrompi.report.overlay import Mark
 from retrompi.units import format_bytes
+from retrompi.validate.exhibits import CurveFigure
 
-__all__ = ["AXES", "PALETTE", "anatomy_bars", "anatomy_figure", "curve_figure", "series", "size_label", "stage_order", "style"]
+__all__ = ["AXES", "PALETTE", "anatomy_bars", "anatomy_figure", "curve_figure", "looks", "name_of", "size_label", "stage_order", "style"]
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 _SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
 _PATTERNS = ("", "/", "\\", "x", "-", "|", "+", ".")
 _KNOWN = {"wmpi": 0, "winmpich": 1, "hpvm": 2}
 _BOTH = "#444444"  # a statement about several runtimes together
-_NAMES = {"wmpi": "WMPI", "winmpich": "WinMPICH", "hpvm": "HPVM"}
+_NAMES = {
+    "wmpi": "WMPI",
+    "winmpich": "WinMPICH",
+    "hpvm": "HPVM",
+    "nemesis": "Nemesis",
+    "craympt": "Cray MPT",
+    "mpibip": "MPI-BIP",
+}
+_LINES = (0, 1, 2, 3, 6, 4, 5, 7)  # the palette with what is pale on white last
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 ZERO = 0.5
 """Where 0 B stands on the logarithmic axis: one doubling left of 1 B."""
@@ -41,12 +53,43 @@ def name_of(model: str) -> str:
 
 
 def style(model: str, models: Sequence[str]) -> tuple[str, str]:
-    """(colour, symbol) of a model; a known runtime keeps its own in every figure."""
-    base = model.partition(":")[0]
-    free = [i for i in range(len(PALETTE)) if i not in _KNOWN.values()]
+    """(colour, symbol) of a model among those of a figure; a known runtime keeps its own in every figure."""
+    if model in _KNOWN:
+        return PALETTE[_KNOWN[model]], _SYMBOLS[_KNOWN[model]]
+    taken = {_KNOWN[m] for m in models if m in _KNOWN}
+    # Beside a known runtime the colours of all known ones stay theirs.
+    free = [i for i in _LINES if not taken or i not in _KNOWN.values()]
     others = [m for m in models if m not in _KNOWN]
-    index = _KNOWN[base] if model == base and base in _KNOWN else free[others.index(model) % len(free)] if model in others else 6
+    index = free[others.index(model) % len(free)] if model in others else 6
     return PALETTE[index], _SYMBOLS[index]
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a curve is drawn: three signs, so that no reader depends on colour alone."""
+
+    colour: str
+    symbol: str
+    dash: str
+
+
+def looks(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Look]:
+    """(model, mode) -> its look in a figure: colour by model and dash by mode; where there is one of either, both by the other."""
+    keys = list(dict.fromkeys(wanted))
+    models, modes = (list(dict.fromkeys(k[i] for k in keys)) for i in (0, 1))
+    out: dict[tuple[str, str], Look] = {}
+    for model, mode in keys:
+        number = modes.index(mode)
+        if len(models) == 1 and len(modes) > 1:
+            index = _LINES[number % len(_LINES)]
+            # Every other one is open: where two curves are the same, both are seen.
+            out[model, mode] = Look(PALETTE[index], _SYMBOLS[index] + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
+        else:
+            colour, symbol = style(model, models)
+            if len(modes) == 1 and model not in _KNOWN:
+                number = [m for m in models if m not in _KNOWN].index(model)
+            out[model, mode] = Look(colour, symbol + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
+    return out
 
 
 def size_label(size: float) -> str:
@@ -60,17 +103,8 @@ def place(size: float) -> float:
     return float(size) if size > 0 else ZERO
 
 
-def series(points: Iterable[Mapping[str, Any]], mode: str, what: str) -> dict[str, tuple[list[float], list[float]]]:
-    """Model -> (sizes in bytes, values) of a mode: microseconds or MB/s; 0 B has no bandwidth and is left out there."""
-    column = AXES[what][0]
-    rows: dict[str, dict[int, float]] = {}
-    for p in points:
-        if p["mode"] == mode and not (what == "bandwidth" and int(p["size_B"]) == 0):
-            rows.setdefault(str(p["model"]), {})[int(p["size_B"])] = float(p[column])
-    return {m: ([float(s) for s in sorted(found)], [found[s] for s in sorted(found)]) for m, found in rows.items()}
-
-
-def _layout(figure: go.Figure, title: str) -> None:
+def layout(figure: go.Figure, title: str) -> None:
+    """What all figures share: type, colours, margins, a legend below the plot."""
     figure.update_layout(
         title={
             "text": title,
@@ -115,19 +149,27 @@ def _size_axis(sizes: Iterable[float]) -> dict[str, Any]:
     }
 
 
-_TIME_TICKS = tuple((10.0**k, f"{10**k} µs" if k < 3 else f"{10 ** (k - 3)} ms" if k < 6 else f"{10 ** (k - 6)} s") for k in range(9))
+_TIME_TICKS = tuple(
+    (10.0**k, f"{10 ** (k + 3)} ns" if k < 0 else f"{10**k} µs" if k < 3 else f"{10 ** (k - 3)} ms" if k < 6 else f"{10 ** (k - 6)} s")
+    for k in range(-3, 9)
+)
 _RATE_TICKS = tuple(
-    (10.0**k, f"{10 ** (k + 6)} B/s" if k < -3 else f"{10 ** (k + 3)} kB/s" if k < 0 else f"{10**k} MB/s") for k in range(-6, 4)
+    (
+        10.0**k,
+        f"{10 ** (k + 6)} B/s" if k < -3 else f"{10 ** (k + 3)} kB/s" if k < 0 else f"{10**k} MB/s" if k < 3 else f"{10 ** (k - 3)} GB/s",
+    )
+    for k in range(-6, 6)
 )
 
 
-def _value_axis(title: str, what: str) -> dict[str, Any]:
-    ticks = _TIME_TICKS if what == "time" else _RATE_TICKS
+def _value_axis(plan: CurveFigure) -> dict[str, Any]:
+    _, title, unit = AXES[plan.what]
+    ticks = _TIME_TICKS if plan.what == "time" else _RATE_TICKS
+    scale: dict[str, Any] = {"type": "linear", "title": {"text": f"{title}, {unit}"}, "rangemode": "tozero"}
+    if plan.y == "log":
+        scale = {"type": "log", "title": {"text": title}, "tickvals": [v for v, _ in ticks], "ticktext": [t for _, t in ticks]}
     return {
-        "type": "log",
-        "title": {"text": title},
-        "tickvals": [v for v, _ in ticks],
-        "ticktext": [t for _, t in ticks],
+        **scale,
         "gridcolor": "#e3e3e3",
         "linecolor": "#666",
         "showline": True,
@@ -144,7 +186,7 @@ def _mark_traces(mark: Mark, colour: str) -> list[go.Scatter]:
     common: dict[str, Any] = {
         "showlegend": False,
         "hoverinfo": "text",
-        "legendgroup": mark.models[0] if mark.models else None,
+        "legendgroup": f"{mark.models[0]} {mark.mode}" if mark.models else None,
     }
     if mark.low is None or mark.high is None:
         return []
@@ -190,11 +232,11 @@ def _faint(colour: str, alpha: float = 0.22) -> str:
     return f"rgba({r},{g},{b},{alpha})"
 
 
-def _knees(figure: go.Figure, knees: Sequence[Mark], models: Sequence[str]) -> None:
+def _knees(figure: go.Figure, knees: Sequence[Mark], shown: Mapping[tuple[str, str], Look]) -> None:
     """Dashed lines (a size) and stripes (a range of sizes), labelled above the plot, near labels in rows of their own."""
     taken: list[tuple[float, int]] = []
     for mark in sorted(knees, key=lambda k: (k.x0, k.claim)):
-        colour = style(mark.models[0], models)[0] if len(mark.models) == 1 else _BOTH
+        colour = _colour(mark, shown)
         if mark.x0 == mark.x1:
             figure.add_vline(x=mark.x0, line={"color": colour, "width": 2, "dash": "dash"}, layer="below")
         else:
@@ -222,37 +264,53 @@ def _knees(figure: go.Figure, knees: Sequence[Mark], models: Sequence[str]) -> N
     figure.update_layout(margin={"t": 46 + 17 * (1 + max((row for _, row in taken), default=-1))})
 
 
-def curve_figure(points: Iterable[Mapping[str, Any]], mode: str, what: str, marks: Sequence[Mark] = (), title: str = "") -> go.Figure:
-    """Time or bandwidth against size for every model of ``points`` in ``mode``, with the published marks on it."""
-    found = series(points, mode, what)
-    models = list(found)
-    mine = [m for m in marks if m.mode == mode and m.series == what]
-    models += [m for mark in mine for m in mark.models if m not in models]
-    _, axis, unit = AXES[what]
+def _colour(mark: Mark, shown: Mapping[tuple[str, str], Look]) -> str:
+    look = shown.get((mark.models[0], mark.mode)) if len(mark.models) == 1 else None
+    return look.colour if look is not None else _BOTH
+
+
+def marks_of(plan: CurveFigure, drawn: Iterable[Curve], marks: Iterable[Mark]) -> list[Mark]:
+    """The published marks of a figure: of its series, and of one of its curves; none where the figure wants none.
+
+    A statement that several checks judge is one mark.
+    """
+    keys = {(c.model, c.mode) for c in drawn}
+    out: dict[tuple[object, ...], Mark] = {}
+    for m in marks:
+        if plan.published and m.series == plan.what and any((model, m.mode) in keys for model in m.models):
+            # Two sentences that state the same range are one band with the first one's text.
+            key = (m.models, m.mode, m.shape, m.x0, m.x1, m.low, m.high, m.claim if m.shape == "knee" else "")
+            out.setdefault(key, m)
+    return list(out.values())
+
+
+def curve_figure(points: Iterable[Mapping[str, Any]], plan: CurveFigure, marks: Sequence[Mark] = ()) -> go.Figure:
+    """Time or bandwidth against size for the curves of ``plan``, with the published marks on it."""
+    found = curves(points, plan)
+    mine = marks_of(plan, found, marks)
+    shown = looks([(c.model, c.mode) for c in found])
+    several = len({c.mode for c in found}) > 1
+    unit = AXES[plan.what][2]
     figure = go.Figure()
-    for model, (sizes, values) in found.items():
-        colour, symbol = style(model, models)
+    for curve in found:
+        look = shown[curve.model, curve.mode]
+        name = curve.legend or (f"{name_of(curve.model)}, {curve.mode}" if several else name_of(curve.model))
         figure.add_trace(
             go.Scatter(
-                x=[place(s) for s in sizes],
-                y=values,
-                name=name_of(model),
+                x=[place(s) for s in curve.x],
+                y=list(curve.y),
+                name=name,
                 mode="lines+markers",
-                line={"color": colour, "width": 2.5},
-                marker={"symbol": symbol, "size": 7},
-                customdata=[format_bytes(s) for s in sizes],
-                hovertemplate=f"{name_of(model)} %{{customdata}}: %{{y:.4g}} {unit}<extra>simulated</extra>",
-                legendgroup=model,
+                line={"color": look.colour, "width": 2.5, "dash": look.dash},
+                marker={"symbol": look.symbol, "size": 7},
+                customdata=[format_bytes(s) for s in curve.x],
+                hovertemplate=f"{name} %{{customdata}}: %{{y:.4g}} {unit}<extra>simulated</extra>",
+                legendgroup=f"{curve.model} {curve.mode}",
             )
         )
-    drawn: set[tuple[object, ...]] = set()
     for mark in mine:
-        # Two sentences that state the same range are one band with the first one's text.
-        key = (mark.models, mark.shape, mark.x0, mark.x1, mark.low, mark.high)
-        if key not in drawn:
-            drawn.add(key)
-            for trace in _mark_traces(mark, style(mark.models[0], models)[0] if len(mark.models) == 1 else _BOTH):
-                figure.add_trace(trace)
+        for trace in _mark_traces(mark, _colour(mark, shown)):
+            figure.add_trace(trace)
     if any(m.shape == "point" for m in mine):
         figure.add_trace(
             go.Scatter(
@@ -263,10 +321,10 @@ def curve_figure(points: Iterable[Mapping[str, Any]], mode: str, what: str, mark
                 marker={"symbol": "star", "size": 13, "color": "white", "line": {"color": "#333", "width": 2}},
             )
         )
-    _layout(figure, title)
-    figure.update_xaxes(**_size_axis([s for sizes, _ in found.values() for s in sizes]))
-    figure.update_yaxes(**_value_axis(axis, what))
-    _knees(figure, [m for m in mine if m.shape == "knee"], models)
+    layout(figure, plan.title)
+    figure.update_xaxes(**_size_axis([s for c in found for s in c.x]))
+    figure.update_yaxes(**_value_axis(plan))
+    _knees(figure, [m for m in mine if m.shape == "knee"], shown)
     return figure
 
 
@@ -347,7 +405,7 @@ def anatomy_figure(anatomy: Iterable[Mapping[str, Any]], title: str = "", order:
                 hovertemplate=f"{stage}: %{{customdata}} (%{{x:.1f}} %)<extra></extra>",
             )
         )
-    _layout(figure, title)
+    layout(figure, title)
     figure.update_layout(barmode="stack", margin={"l": 10, "r": 16, "t": 44, "b": 60}, legend={"y": -0.2, "traceorder": "normal"})
     figure.update_xaxes(title={"text": "share of the one-way time, %"}, range=[0, 100], gridcolor="#e3e3e3", zeroline=False)
     figure.update_yaxes(autorange="reversed", automargin=True, zeroline=False)

@@ -11,16 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from retrompi import units
 from retrompi.validate.claims import Claim, checks
+from retrompi.validate.exhibits import CurveFigure
 from retrompi.validate.verdicts import Verdict
 
-__all__ = ["Mark", "marks"]
+__all__ = ["Mark", "marks", "placed"]
 
 # Factor from a published unit to the figure's: microseconds and MB/s.
-_TIME = {"microseconds": 1.0, "ms": 1e3}
-_RATE = {"MByte/s": 1.0, "KByte/s": 1e-3}
+_TIME = {"ns": 1e-3, "microseconds": 1.0, "ms": 1e3, "s": 1e6}
+_RATE = {"MByte/s": 1.0, "MB/s": 1.0, "KByte/s": 1e-3, "GByte/s": 1e3}
 _SERIES = {"startup": "time", "peak": "bandwidth", "lowest": "bandwidth", "bandwidth_at": "bandwidth"}
-_KNEE_OF = {"peak": "bandwidth", "plateau": "bandwidth", "step": "time", "bend": "time"}
+_KNEE_OF = {"peak": "bandwidth", "plateau": "bandwidth", "step": "time", "bend": "time", "drop": "bandwidth", "recovery": "bandwidth"}
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,38 @@ def _of_check(claim: Claim, check: Mapping[str, Any], peaks: Mapping[tuple[str, 
     sizes = claim.sizes(check["sizes"]) if "sizes" in check else None
     x0, x1 = (0, last) if sizes is None else (sizes.low, last if sizes.high is None else sizes.high)
     return [(series, "point" if x0 == x1 else "band", x0, x1, low, high, y)]
+
+
+def placed(claims: Iterable[Claim], figure: CurveFigure, verdicts: Iterable[Verdict] = ()) -> list[Mark]:
+    """The marks that a figure itself places: a claim's number on a curve at a size; a claim without a number draws nothing."""
+    known = {c.id: c for c in claims}
+    words = {v.id: v.verdict for v in verdicts}
+    out = []
+    for claim_id, model, mode, text in figure.at:
+        claim = known[claim_id]
+        scale = (_TIME if figure.what == "time" else _RATE).get(claim.unit)
+        if scale is None or claim.low is None or claim.high is None:
+            continue
+        size = units.parse(text, "B")
+        number = stated_number(claim)
+        out.append(
+            Mark(
+                claim=claim_id,
+                models=(model,),
+                mode=mode,
+                series=figure.what,
+                shape="point",
+                x0=size,
+                x1=size,
+                low=claim.low * scale,
+                high=claim.high * scale,
+                y=None if number is None else number * scale,
+                text=f"{claim_id}: {claim.observable}: {claim.value} {claim.unit}",
+                use=claim.use,
+                verdict=words.get(claim_id, "unjudged"),
+            )
+        )
+    return out
 
 
 def marks(claims: Sequence[Claim], verdicts: Iterable[Verdict] = (), last: int = 4 << 20) -> list[Mark]:

@@ -16,7 +16,7 @@ from retrompi.errors import UsageError, nearest
 from retrompi.traces import osu
 
 __all__ = ["DEFAULT_SIZES", "GENERATORS", "Generator", "all_at_once", "broadcast", "default_reps", "generator", "half_to_half",
-           "halo2d", "late_receive", "pingping", "pingpong", "ring"]  # fmt: skip
+           "halo2d", "late_receive", "pingping", "pingpong", "rinf1", "ring"]  # fmt: skip
 
 KIB = 1024
 
@@ -173,6 +173,23 @@ def all_at_once(ranks: int, size: int) -> Trace:
 # --- by name ---------------------------------------------------------------------------------------------------------------
 
 
+def rinf1(kernels: str = "") -> Trace:
+    """The Rinf1 benchmark on one rank: every loop at every length (`retrompi.kernels`), marked ``kernel NAME n N reps R``.
+
+    ``kernels`` names the loops, separated by commas; all 17 when it is empty. A measurement's end is the next one's mark; the
+    last is ``end``.
+    """
+    from retrompi import kernels as model
+
+    names = [w.strip() for w in kernels.split(",") if w.strip()] or list(model.loops())
+    lines = ["0 init\n"]
+    for which in map(model.loop, names):
+        for n in model.lengths(which):
+            reps = model.repetitions(which, n)
+            lines.append(f"# mark kernel {which.key} n {n} reps {reps}\n0 kernel {which.key} {n} {reps}\n")
+    return _trace("rinf1", [[*lines, "# mark end\n0 finalize\n"]])
+
+
 def _one(size: int, args: Mapping[str, Any]) -> int:
     return size
 
@@ -227,6 +244,7 @@ GENERATORS: dict[str, Generator] = {
         counted=lambda size, a: size * int(a["ranks"]) // (1 if a.get("both") else 2),
         rule="the bytes of the messages that travel at the same time: one a pair, or two if both halves send",
     ),
+    "rinf1": Generator(rinf1, rule="operations of the loop, see `retrompi.rinf1`"),
 }
 """Name -> generator, for scenarios and studies; `osu` and others add theirs."""
 

@@ -12,7 +12,7 @@ from retrompi._engine import Trace
 from retrompi.errors import UsageError
 from retrompi.traces.generate import GENERATORS, Generator
 
-__all__ = ["broadcasts", "fork_join", "get_one_way", "halves", "one_way", "one_sided_halves", "put_one_way"]
+__all__ = ["broadcasts", "fork_join", "get_one_way", "halves", "one_sided_halves", "one_way", "put_one_way"]
 
 Sizes = Sequence[int]
 
@@ -63,7 +63,12 @@ def one_sided_halves(ranks: int, sizes: Sizes, reps: int, operation: str = "Put"
     half = _half(ranks)
     if operation not in ("Put", "Get"):
         raise UsageError(f"operation '{operation}' is neither Put nor Get")
-    return _build(f"{operation} halves", ranks, sizes, reps, lambda me, n: f"{me} {operation} {(me + half) % ranks} 0 {n} 6\n", "{me} Win_fence\n")
+
+
+    def step(me: int, n: int) -> str:
+        return f"{me} {operation} {(me + half) % ranks} 0 {n} 6\n"
+
+    return _build(f"{operation} halves", ranks, sizes, reps, step, "{me} Win_fence\n")
 
 
 def broadcasts(ranks: int, sizes: Sizes, reps: int) -> Trace:

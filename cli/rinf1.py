@@ -1,0 +1,139 @@
+"""``retrompi rinf1``: the 17 loops on a machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from retrompi.cli.calibrate import RESIDUALS, VALUES
+from retrompi.cli.options import (
+    complete_platform,
+    csv_option,
+    debug_option,
+    fresh_option,
+    json_option,
+    open_for,
+    progress,
+    seed_option,
+    set_option,
+    store_option,
+)
+from retrompi.cli.output import Column, as_text, emit, note, print_json, print_table
+
+
+def _mega(value: Any) -> str:
+    return "" if value is None else f"{value * 1e-6:.3f}"
+
+
+COLUMNS = (
+    Column("title", "loop"),
+    Column("min", "min", _mega, right=True),
+    Column("max", "max", _mega, right=True),
+    Column("published_min", "published min", _mega, right=True),
+    Column("published_max", "max", _mega, right=True),
+    Column("rinf", "Rinf", _mega, right=True),
+    Column("n_half", "n1/2", lambda v: "" if v is None else f"{v:.2f}", right=True),
+    Column("statement", "statement"),
+)
+KEYS = ("kernel", "title", "statement", "claim", "min", "at_min", "max", "at_max", "published_min", "published_max", "rinf", "n_half")
+
+
+def published(rows: list[dict[str, Any]], platform: str, host: str) -> list[dict[str, Any]]:
+    """``rows`` with the published minimum and maximum (flop/s) where the paper measured this host, and the total below."""
+    from retrompi import rinf1
+    from retrompi.validate.claims import checks, load
+
+    told = {str(c.get("path")): claim for claim in load() for c in checks().get(claim.id, ()) if claim.low and claim.high}
+    out = [dict(r) for r in rows]
+    if len(out) > 1:
+        mean = rinf1.facts({host: rows})[host]["total"]
+        out.append({"kernel": "total", "title": "Total (mean)", "statement": "", "min": mean["min"], "max": mean["max"]})
+    for r in out:
+        claim = told.get(f"rinf1.{host}.{r['kernel']}") if platform == "nt-pair" else None
+        r["claim"] = claim.id if claim else ""
+        r["published_min"], r["published_max"] = (claim.low * 1e6, claim.high * 1e6) if claim and claim.low and claim.high else (None, None)
+    return out
+
+
+@click.command()
+@click.option("-p", "--platform", default="nt-pair", show_default=True, shell_complete=complete_platform, help="Machine room.")
+@click.option("--host", help="The machine (default: every one of the platform, one table each).")
+@click.option("--kernels", "loops", default="", metavar="NAMES", help="Loops by name, separated by commas (default: all).")
+@click.option("--fit", "fitting", is_flag=True, help="Fit the machines to the rows marked for calibration, and write the fit.")
+@click.option("--dry-run", is_flag=True, help="With --fit: print the fit without writing it.")
+@set_option
+@seed_option
+@fresh_option
+@json_option
+@csv_option
+@store_option
+@debug_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    platform: str,
+    host: str | None,
+    loops: str,
+    fitting: bool,
+    dry_run: bool,
+    sets: tuple[str, ...],
+    seed: int,
+    fresh: bool,
+    as_json: bool,
+    as_csv: bool,
+    store: str | None,
+) -> None:
+    """Time the 17 loops of Rinf1 on a machine, or fit the machines to them.
+
+    Rates are Mflop/s (flop/s in JSON and CSV): the smallest and the largest over the vector lengths by the machine's own
+    clock, then Rinf and n1/2 of the loop in the cache.
+    """
+    from retrompi import kernels, registry, rinf1
+
+    room = registry.platform(platform)
+    hosts = [room.host(host).name] if host else [h.name for h in room.hosts]
+    for name in loops.split(","):
+        if name.strip():
+            kernels.loop(name.strip())
+    if fitting:
+        _fit(room.name, platform, hosts, seed, dry_run, as_json, as_csv)
+        return
+    store_ = open_for(ctx, store)
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for h in hosts:
+        found = rinf1.measure(store_, platform, h, loops=loops, sets=sets, seed=seed, fresh=fresh)
+        tables[h] = published(found.rows, room.name, h)
+        note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
+    if as_json or as_csv:
+        rows = [{"host": h, **r} for h, table in tables.items() for r in table]
+        emit(rows, COLUMNS, as_json=as_json, as_csv=as_csv, keys=("host", *KEYS))
+        return
+    for i, (h, table) in enumerate(tables.items()):
+        click.echo(("\n" if i else "") + f"{h}: {room.host(h).os}, Mflop/s")
+        emit(table, COLUMNS, as_json=False, as_csv=False)
+
+
+def _fit(name: str, platform: str, hosts: list[str], seed: int, dry_run: bool, as_json: bool, as_csv: bool) -> None:
+    from retrompi import rinf1
+
+    fits = []
+    with progress(f"fit {name}") as report:
+        for i, h in enumerate(hosts):
+            report(i, len(hosts), h)
+            fits.append(rinf1.fit(platform, h, seed=seed))
+            report(i + 1, len(hosts), h)
+    rows = [{"host": f.host, **v} for f in fits for v in f.values]
+    if as_json:
+        print_json([{"host": f.host, "values": f.values, "residuals": f.residuals, "note": f.note} for f in fits])
+    else:
+        emit(rows, (Column("host", "host"), *VALUES), as_json=False, as_csv=as_csv)
+    if not (as_json or as_csv):
+        click.echo("")
+        print_table([r for f in fits for r in f.residuals], RESIDUALS)
+        for f in fits:
+            click.echo(f"\n{f.host}: {as_text(f.note)}")
+    if not dry_run:
+        written = rinf1.write(platform, fits)
+        if not (as_json or as_csv):
+            click.echo(f"\nwritten: {written}")
