@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 from retrompi import rows
+from retrompi.calibrated import Range
 from retrompi.platform import Platform
 from retrompi.runtime import Param, RuntimeModel, StartStep, Values
 
@@ -16,6 +17,7 @@ class Sockets(RuntimeModel):
     version = "BSD sockets, WinSock 1.1 and 2"
     years = "1983-"
     summary = "a program's own connections: every message goes straight into the system's TCP"
+    calibrated = Range(sizes=("1000 kB", "1000 kB"), ranks=(2, 2), platforms=("myrinet-piii",), source="paper:LW-R-05: chunks of the replication tool")
 
     header = Param("8 B", "B", "what the program sends before a block: its number and length", source="assumed: two words", low="0 B", high="64 B")
     call = Param("5 us", "s", "one socket call beside the bare system call", source="assumed: E-NT-10's kernel path at several hundred MHz", low="1 us", high="20 us")

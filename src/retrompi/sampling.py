@@ -33,7 +33,7 @@ STREAM_SIZES = (0, KIB, 8 * KIB, 64 * KIB, 256 * KIB)
 LATE_LIMIT = 2 * 1024 * KIB
 SHORT, LONG = 4, 12
 """Messages of the two streams whose difference is the steady state."""
-MOST_PAIRS = 4
+MOST_PAIRS = 2
 LATE_S = 0.05
 """How late a late receive is at least, seconds; three one-way times more."""
 
