@@ -86,7 +86,13 @@ class ForkServer:
     def _start(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._known.clear()
-            self._process = subprocess.Popen([sys.executable, "-m", "retrompi.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            # Ctrl-C at a terminal reaches the server too. Until it has said what it wants done with that, it must not be told:
+            # a Python that is still starting answers with a traceback.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                self._process = subprocess.Popen([sys.executable, "-m", "retrompi.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return self._process
 
     def close(self) -> None:
@@ -131,10 +137,11 @@ def _last_words(status: int, said: bytes) -> str:
 
 
 def _serve() -> None:
+    # An interrupt ends the server and its child at once and without a word: the one who asked tells the user.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     from retrompi import _engine
 
-    # Ctrl-C at a terminal reaches this process too: it ends at once with its child, and the one who asked tells the user.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     inbox, outbox = sys.stdin.buffer, sys.stdout.buffer
     traces: OrderedDict[str, Any] = OrderedDict()
     sizes: dict[str, int] = {}
