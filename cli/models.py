@@ -174,7 +174,7 @@ def show_model(
     if card["variant_of"]:
         click.echo(f"variant of {card['variant_of']}: {card['variant_note']}")
     for v in card["variants"]:
-        click.echo(f"rival {v['name']}: {v['note']}")
+        click.echo(f"variant {v['name']}: {v['note']}")
     if card["stands_for"]:
         click.echo(f"\n{card['stands_for']}")
     click.echo("")

@@ -182,9 +182,10 @@ def progress(label: str) -> Iterator[Callable[[int, int, str], None]]:
             at = 1000 * done // max(total, 1)
             state["jobs"] += 1
             spent = time.monotonic() - began
-            rate = f"{state['jobs'] / max(spent, 1e-9):.1f}/s"
+            speed = state["jobs"] / max(spent, 1e-9)
+            rate = f"{speed:.1f} jobs/s" if speed >= 1 else f"{60 * speed:.0f} jobs/min"
             left = f"{_left(spent * (total - done) / done)} left" if 0 < done < total else f"{_left(spent)}"
-            room = max(shutil.get_terminal_size().columns - len(label) - 40, 10)
+            room = max(shutil.get_terminal_size().columns - len(label) - 36, 10)
             state["told"] = f"{rate}  {left}  {what}"[:room]
             bar.update(at - state["at"])
             state["at"] = at

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -642,6 +646,42 @@ def test_jobs_are_passed_on_and_checked(retrompi: Any, monkeypatch: pytest.Monke
         refused = retrompi(*command, "--jobs", "0")
         assert refused.code == 2
         assert "--jobs" in refused.err
+
+
+INTERRUPTED = """
+import sys
+from dataclasses import replace
+from retrompi import validate
+from retrompi.cli.main import run
+from retrompi.validate import study
+
+plan = study.setup("baker-fox")
+many = ",".join(f"{n}B" for n in range(0, 60000, 50))  # a minute or so of work
+tables = {"pingpong": {"modes": ["distributed"], "sizes": many}, "startup": {**plan.options("startup"), "starts": 5}}
+one = replace(plan, models=("hpvm",), experiments=("pingpong", "startup"), tables=tables)
+study.setups = validate.setups = lambda: {"baker-fox": one}
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def test_an_interrupt_leaves_what_was_simulated(tmp_path: Path) -> None:
+    place = tmp_path / "runs.db"
+    arguments = ["reproduce", "all", "--jobs", "2", "--out", str(tmp_path / "out"), "--store", str(place)]
+    open_store(place)
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not open_store(place).runs() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: to every process of the group
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert (process.returncode, out, err.strip()) == (130, "", "error: interrupted")
+    assert [r["kind"] for r in open_store(place).runs()] == ["startup"]
+    assert not (tmp_path / "out").exists()
 
 
 # --- the promise ---

@@ -81,7 +81,7 @@ def test_a_platforms_card_quotes_its_sources(name: str) -> None:
 def test_the_printed_card(retrompi) -> None:  # type: ignore[no-untyped-def]
     told = retrompi("models", "show", "wmpi").out
     for text in ("what these rows say", "in: baker-fox-long", "fit of wmpi", "half ranges from the middle", "calibrated range", "judged by",
-                 "rival wmpi:absorbed"):  # fmt: skip
+                 "variant wmpi:absorbed"):  # fmt: skip
         assert text in told
     room = retrompi("platforms", "show", "nt-pair").out
     assert "E-NT-01  Windows NT Server 4: thread quantum: 120 ms" in room

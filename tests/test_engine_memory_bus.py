@@ -95,3 +95,17 @@ def test_the_stretch_lies_between_none_and_full_and_is_the_same_each_time(share:
 def test_a_share_outside_its_range_is_refused(share: float) -> None:
     with pytest.raises(UsageError, match=r"0\.\.1"):
         Program(memory_share=share)
+
+
+def test_the_librarys_copies_use_the_bus_too() -> None:
+    """A long message to itself is a copy: beside a computing neighbour it takes longer, and so does the neighbour."""
+    n = 8 << 20
+    copies = f"# mark a; isend 0 0 {n} 6; recv 0 0 {n} 6; waitall; # mark b"
+    trace = job(copies, "compute 97e6")
+
+    def took(share: float) -> float:
+        result = simulate.run("mpibip", "myrinet-piii", trace, mode="shared", program=Program(memory_share=share))
+        begin, end = (m["time_s"] for m in result.marks if m["rank"] == 0)
+        return float(end - begin)
+
+    assert took(0.5) == pytest.approx(1.5 * took(0), rel=0.05)

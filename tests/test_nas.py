@@ -168,6 +168,14 @@ def test_memory_shares_come_from_counts_and_times_a_fit_may_see(monkeypatch: pyt
     assert shares == {k: nas.memory_share(*k) for k in shares}
 
 
+def test_a_share_is_one_of_the_computation_without_the_copies_of_the_library() -> None:
+    """T(1) of IS holds an all-to-all with oneself, which the engine plays as copies and never stretches."""
+    for (name, system), fit in nas.fits().items():
+        assert nas.memory_share(name, system) == min(1.0, nas.memory_seconds(name) / fit.compute_s)
+        assert nas.memory_share(name, system) * fit.compute_s <= nas.memory_seconds(name)
+    assert nas.fits()["ISA", "L"].compute_s < 0.9 * nas.one_process_seconds("ISA", "L")
+
+
 def test_lu_counts_scale_with_the_interior_points() -> None:
     assert nas.memory_seconds("LUB") / nas.memory_seconds("LUA") == pytest.approx((100 / 62) ** 3)
 

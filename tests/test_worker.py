@@ -7,6 +7,8 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -168,3 +170,29 @@ def test_messages_between_the_processes_survive_any_size() -> None:
         worker._read(io.BytesIO(b"\x01\x02"))
     with pytest.raises(EOFError):
         worker._read(io.BytesIO(worker._HEAD.pack(99) + pickle.dumps(1)))
+
+
+def test_halted_simulations_end_and_may_begin_again() -> None:
+    ended: list[str] = []
+
+    def long() -> None:
+        try:
+            simulate.run("winmpich", "nt-pair", generate.pingpong([1 << 20], 100_000), mode="distributed")
+        except EngineError as error:
+            ended.append(str(error))
+
+    thread = threading.Thread(target=long)
+    began = time.monotonic()
+    thread.start()
+    time.sleep(1.0)
+    worker.halt()
+    try:
+        with pytest.raises(EngineError, match="stopped"):
+            simulate.pingpong("wmpi", "nt-pair", "shared", [0])
+        thread.join(30)
+    finally:
+        worker.resume()
+    assert not thread.is_alive()
+    assert len(ended) == 1
+    assert time.monotonic() - began < 30
+    assert len(simulate.pingpong("wmpi", "nt-pair", "shared", [0])) == 1

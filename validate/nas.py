@@ -117,8 +117,8 @@ def one_process_seconds(program: str, system: str) -> float:
 
 
 def memory_share(program: str, system: str) -> float:
-    """Share of the one-process time spent on the memory bus, at most 1. From the counted traffic, not from any time on two CPUs."""
-    return min(1.0, memory_seconds(program) / one_process_seconds(program, system))
+    """Share of the fitted one-process computation spent on the memory bus, at most 1. No time on two CPUs enters it."""
+    return fits()[program, system].memory_share(program)
 
 
 @dataclass(frozen=True)
@@ -131,6 +131,10 @@ class Fit:
     def of(self, processes: int) -> float:
         """Computation of all processes together, seconds."""
         return self.compute_s * (1.0 if processes == 1 else self.gain)
+
+    def memory_share(self, program: str) -> float:
+        """Counted memory seconds over the computation. Not over T(1): that of IS also holds what the library copies."""
+        return min(1.0, memory_seconds(program) / self.compute_s)
 
 
 def fits() -> dict[tuple[str, str], Fit]:
@@ -147,7 +151,7 @@ def cell(
     at: Cell,
     model: str,
     platform: str,
-    compute_s: float,
+    fit: Fit,
     *,
     trace: Callable[[], Trace] | None = None,
     fresh: bool = False,
@@ -156,7 +160,8 @@ def cell(
 
     One process a host while there are hosts, then a second on each. ``trace`` gives the parsed trace when it is needed.
     """
-    program = Program(section(at.trace), compute_s, memory_share(at.program, at.system))
+    compute_s = fit.of(at.processes)
+    program = Program(section(at.trace), compute_s, fit.memory_share(at.program))
     key = sha256_json({"file": _bytes_hash(at.trace), **program.row()})
     spec = run_spec("nas", model, platform, mode="distributed", trace=at.trace, trace_hash=key)
 
@@ -199,25 +204,25 @@ def _fit_one(
     alone, four = Cell(program, system, 1), Cell(program, system, 4)
 
     def time_alone(compute_s: float) -> float:
-        return float(cell(store, alone, model, platform, compute_s)[1]["timed_s"])
+        return float(cell(store, alone, model, platform, Fit(compute_s, 1.0))[1]["timed_s"])
 
-    def time_four(compute_s: float) -> float:
-        return float(cell(store, four, model, platform, compute_s, trace=lambda: loaded)[1]["timed_s"])
+    def time_four(compute_s: float, gain: float) -> float:
+        return float(cell(store, four, model, platform, Fit(compute_s, gain), trace=lambda: loaded)[1]["timed_s"])
 
     compute_s, gain, wanted = one_process_seconds(program, system), 1.0, _seconds(told[four])
     off_alone: float | None = None
     if alone in told:
         compute_s, off_alone = _solve(time_alone, compute_s, 1.0, _seconds(told[alone]))
-        divided, off_four = _solve(time_four, compute_s, 0.25, wanted)
+        divided, off_four = _solve(lambda c: time_four(compute_s, c / compute_s), compute_s, 0.25, wanted)
         gain = divided / compute_s
     else:
-        compute_s, off_four = _solve(time_four, compute_s, 0.25, wanted)
+        compute_s, off_four = _solve(lambda c: time_four(c, 1.0), compute_s, 0.25, wanted)
     return {
         "program": program,
         "system": system,
         "compute_s": compute_s,
         "gain": gain,
-        "memory_share": memory_share(program, system),
+        "memory_share": Fit(compute_s, gain).memory_share(program),
         "error_1": off_alone,
         "error_4": off_four,
         "claims": [told[c].id for c in (alone, four) if c in told],

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi import registry, units
+from retrompi import registry, units, worker
 from retrompi.errors import InputError, UsageError, nearest
 from retrompi.runtime import resolve
 from retrompi.validate.claims import Claim, by_paper, paper_key, papers
@@ -164,19 +164,23 @@ def _run(work: Sequence[tuple[str, Job]], progress: Progress | None, workers: in
     results: dict[int, Done] = {}
     cost = [max(round(1000 * job.weight), 1) for _, job in work]
     spent = 0
-    with ThreadPoolExecutor(max_workers=max(workers, 1)) as pool:
-        futures = {pool.submit(work[i][1].work): i for i in sorted(range(len(work)), key=lambda i: -cost[i])}
-        try:
-            for future in as_completed(futures):
-                i = futures[future]
-                results[i] = future.result()
-                spent += cost[i]
-                if progress is not None:
-                    progress(spent, sum(cost), work[i][0])
-        except BaseException:
-            # Nothing new is begun once one has failed or the user has had enough.
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    try:
+        with ThreadPoolExecutor(max_workers=max(workers, 1)) as pool:
+            futures = {pool.submit(work[i][1].work): i for i in sorted(range(len(work)), key=lambda i: -cost[i])}
+            try:
+                for future in as_completed(futures):
+                    i = futures[future]
+                    results[i] = future.result()
+                    spent += cost[i]
+                    if progress is not None:
+                        progress(spent, sum(cost), work[i][0])
+            except BaseException:
+                # Nothing new is begun once one has failed or the user has had enough, and what runs is not waited for.
+                pool.shutdown(wait=False, cancel_futures=True)
+                worker.halt()
+                raise
+    finally:
+        worker.resume()
     return [results[i] for i in range(len(work))]
 
 

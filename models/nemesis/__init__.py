@@ -23,8 +23,9 @@ class Nemesis(RuntimeModel):
     summary = "lock-free queues of 64 KiB cells and a pipelined copy buffer in a node; polled TCP between nodes"
     measured_by = "nemesis"
     calibrated = Range(
-        sizes=("0 B", "4 MiB"), ranks=(2, 2), platforms=("abe", "abe-windows"), source="paper:KB-01 to KB-14: benchmarks of two ranks"
-    )
+        sizes=("0 B", "4 MiB"), ranks=(2, 2), platforms=("abe", "abe-windows"),
+        source="paper:KB-01 to KB-20: OSU benchmarks of two processes; 4 MiB is the OSU suite's largest message",
+    )  # fmt: skip
 
     library = Param("60 ns", "s", "library instructions of a send or of a receive", source="fit:fit.toml", low="20 ns", high="120 ns")
     cell = Param("64 KiB", "B", "a cell of the queues", source="code:E-NEM-01")

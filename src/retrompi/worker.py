@@ -17,11 +17,13 @@ import sys
 import tempfile
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 from typing import IO, Any
+from weakref import WeakSet
 
 from retrompi.errors import EngineError, InputError
 
-__all__ = ["ForkServer", "shared_server"]
+__all__ = ["ForkServer", "halt", "resume", "shared_server"]
 
 _HEAD = struct.Struct("<Q")
 _KEPT_TRACES = 8
@@ -77,6 +79,9 @@ class ForkServer:
             except (EOFError, BrokenPipeError):
                 self.close()
                 raise EngineError("the simulation server ended; run the command again") from None
+            except BaseException:
+                self.close()  # or the answer that nobody waits for any more would be taken for the next one's
+                raise
         if kind == "ok":
             return dict(answer)
         if kind == "refused":
@@ -86,21 +91,48 @@ class ForkServer:
     def _start(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._known.clear()
-            self._process = subprocess.Popen([sys.executable, "-m", "retrompi.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            # A group of its own: Ctrl-C at a terminal is for the one who asked, who then stops the server and its child.
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "retrompi.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
+            )
+        if _halted.is_set():
+            self.close()
+            raise EngineError("simulations were stopped")
         return self._process
+
+    def kill(self) -> None:
+        """Ends the server and what it simulates; whoever waits for it is told that it ended."""
+        if self._process is not None and self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Ends the server; the next simulation starts another."""
         if self._process is not None:
+            self.kill()
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe is not None:
-                    pipe.close()
-            self._process.terminate()
+                    with suppress(BrokenPipeError):
+                        pipe.close()
             self._process.wait()
             self._process = None
 
 
 _local = threading.local()
+_servers: WeakSet[ForkServer] = WeakSet()
+_halted = threading.Event()
+
+
+def halt() -> None:
+    """Ends every simulation of this process, in whichever thread, and refuses new ones until `resume`."""
+    _halted.set()
+    for server in list(_servers):
+        server.kill()
+
+
+def resume() -> None:
+    """Allows simulations again."""
+    _halted.clear()
 
 
 def shared_server() -> ForkServer:
@@ -108,6 +140,7 @@ def shared_server() -> ForkServer:
     server: ForkServer | None = getattr(_local, "server", None)
     if server is None:
         server = _local.server = ForkServer()
+        _servers.add(server)
         atexit.register(server.close)
     return server
 
@@ -133,8 +166,6 @@ def _last_words(status: int, said: bytes) -> str:
 def _serve() -> None:
     from retrompi import _engine
 
-    # Ctrl-C at a terminal reaches this process too: it ends at once with its child, and the one who asked tells the user.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     inbox, outbox = sys.stdin.buffer, sys.stdout.buffer
     traces: OrderedDict[str, Any] = OrderedDict()
     sizes: dict[str, int] = {}

@@ -40,9 +40,11 @@ def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
     reps = int(options.get("reps", REPETITIONS))
 
     def one(model: str, platform: str, mode: str) -> Done:
+        newest = store.runs(limit=1)
+        before = newest[0]["id"] if newest else 0
         rows = fidelity.spread(model, platform, mode, sizes, reps=reps, store=store, fresh=fresh)
         ids = tuple(rows[0]["run_ids"])
-        return Done("fidelity", {model: {f"{platform} {mode}": summary(rows)}}, ids)
+        return Done("fidelity", {model: {f"{platform} {mode}": summary(rows)}}, ids, sum(i > before for i in ids))
 
     return [
         Job(f"{model} {platform} {mode} rungs", partial(one, model, platform, mode), 1.0 if mode == "shared" else 2.0)

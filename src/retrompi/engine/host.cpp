@@ -25,7 +25,8 @@ void Thread::start(Task&& main) {
 Thread::Await Thread::run(Ps ps, Stage s, double memory) {
   if (ps <= 0) return {*this, true};
   need_ = ps;
-  memory_ = memory;
+  // A copy of the library does nothing but wait for memory, as far as its data are not in a cache: long ones are not.
+  memory_ = s == Stage::Copy && host_.shares_memory ? 1 : memory;
   want_ = s;
   mode_ = Mode::Work;
   host_.go(*this);

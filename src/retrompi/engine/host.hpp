@@ -203,6 +203,7 @@ class Host {
   [[nodiscard]] Ps next_tick(Ps t) const;
 
   HostSpec spec;
+  bool shares_memory = false;  // computations state their share of the memory bus: copies use it as well
   Lock pool_lock;  // of the shared memory that runtimes guard by one lock
   Loop& loop;
   Anatomy& anatomy;

@@ -122,7 +122,7 @@ class SharedChan final : public Chan {
       co_await from.copy(copy_cost(p, true), to.core);
     } else {
       const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
-      if (world.anatomy.on) {
+      if (world.anatomy.on || h.shares_memory) {
         co_await from.thread.run(lib, Stage::Library);
         co_await from.thread.run(copy, Stage::Copy);
         co_await from.thread.run(event, Stage::Event);
@@ -194,7 +194,7 @@ class SharedChan final : public Chan {
       co_await to.copy(copy_cost(p, false), from.core);
     } else {
       const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, p, p.bytes, false)));
-      if (world.anatomy.on) {
+      if (world.anatomy.on || h.shares_memory) {
         co_await to.thread.run(lib, Stage::Library);
         co_await to.thread.run(copy, Stage::Copy);
       } else {

@@ -17,6 +17,7 @@ class Builder {
       // The first host's clock starts with the run; the others are not synchronised with it.
       h.tick_phase = w_.hosts.empty() ? 0 : static_cast<Ps>(phases.uniform() * static_cast<double>(h.tick));
       w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h));
+      w_.hosts.back()->shares_memory = c_.memory_share > 0;
     }
     w_.wire = std::make_unique<Wire>(w_.loop, w_.anatomy);
     // Curves need no wire, one-sided operations do at every fidelity.

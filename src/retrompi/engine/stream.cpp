@@ -54,7 +54,7 @@ class StreamChan final : public Chan {
       piece -= n;
       const Ps call = h.spec.syscall + h.scaled(spec.call);
       const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, n, true)));
-      if (world.anatomy.on) {
+      if (world.anatomy.on || h.shares_memory) {
         co_await from.thread.run(call, Stage::Syscall);
         co_await from.thread.run(copy, Stage::Copy);
       } else {
@@ -88,7 +88,7 @@ class StreamChan final : public Chan {
     const int64_t n = std::min(delivered_ - consumed_, f.end - consumed_);
     const Ps call = h.spec.syscall + h.scaled(spec.call);
     const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, f.p, n, false)));
-    if (world.anatomy.on) {
+    if (world.anatomy.on || h.shares_memory) {
       co_await to.thread.run(call, Stage::Syscall);
       co_await to.thread.run(copy, Stage::Copy);
     } else {

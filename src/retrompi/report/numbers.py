@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from retrompi.report.exhibits import Curve, Pair
 from retrompi.report.figures import PALETTE, layout, looks
 from retrompi.validate.exhibits import FactFigure, ScatterFigure
-from retrompi.validate.metrics import PREDICTED
+from retrompi.validate.metrics import PREDICTED, SAME
 
 __all__ = ["fact_figure", "scatter_figure"]
 
@@ -98,8 +98,12 @@ def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
 
     low, high = _ends([v for p in shown for v in (p.published, *(() if off else (p.simulated,)))], log)
     figure = go.Figure()
-    slack = [-100 * PREDICTED, 100 * PREDICTED] if off else [1 - PREDICTED, 1 + PREDICTED]
-    edge = [slack[0], slack[0], slack[1], slack[1]] if off else [low * slack[0], high * slack[0], high * slack[1], low * slack[1]]
+    # Smallest and largest of a range are read more widely than a number that stands alone.
+    ends = bool(shown) and all(p.part for p in shown)
+    slack = (1 / SAME, SAME) if ends else (1 - PREDICTED, 1 + PREDICTED)
+    edge = [low * slack[0], high * slack[0], high * slack[1], low * slack[1]]
+    if off:
+        edge = [100 * (s - 1) for s in (slack[0], slack[0], slack[1], slack[1])]
     figure.add_trace(
         go.Scatter(
             x=[low, high, high, low],
@@ -109,7 +113,7 @@ def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
             line={"width": 0},
             fillcolor="rgba(120,120,120,0.15)",
             hoverinfo="skip",
-            name=f"within {PREDICTED:.0%}",
+            name=f"within a factor {SAME}" if ends else f"within {PREDICTED:.0%}",
         )
     )
     equal = [0, 0] if off else [low, high]

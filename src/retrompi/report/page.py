@@ -152,10 +152,10 @@ def _card(card: Card) -> str:
         ]
         fit = "<h3>Fit: bounds, residuals, identifiability</h3>" + table(("what", "name", ""), rows_fit)
     variants = "".join(f"<li><b>{escape(n)}</b>: {escape(note)}</li>" for n, note in card.variants)
-    rivals = f"<h3>Rival hypotheses that can be run</h3><ul>{variants}</ul>" if variants else ""
+    others = f"<h3>Variants and rival hypotheses that can be run</h3><ul>{variants}</ul>" if variants else ""
     return (
         f"<details><summary>{escape(card.title)} ({escape(card.version)}, {escape(card.years)})</summary>"
-        f"<p>{escape(card.summary)}</p>{table(head, rows)}{fit}{rivals}</details>"
+        f"<p>{escape(card.summary)}</p>{table(head, rows)}{fit}{others}</details>"
     )
 
 
