@@ -1,9 +1,9 @@
 """Engine rates beside SMPI's replay of the same trace: ``make bench``.
 
-Each round replays the PingPong of the papers with every NT runtime, at every rung of the fidelity ladder, on one machine and between two, and with
-``smpirun -replay`` where SimGrid's tools are installed, in turn, so that a busy machine slows all of them alike. Medians
-of the rounds are printed. Simulating processes only: reading the trace and starting them is left out on our side (the
-fork server is warm) and subtracted on SMPI's (an empty replay is timed in the same round).  A captured
+Each round replays the PingPong of the papers with every NT runtime, at every rung of the fidelity ladder, on one machine
+and between two, and with ``smpirun -replay`` where SimGrid's tools are installed, in turn, so that a busy machine slows
+all of them alike. Medians of the rounds are printed. Simulating processes only: reading the trace and starting them is left
+out on our side (the fork server is warm) and subtracted on SMPI's (an empty replay is timed in the same round). A captured
 benchmark on MPI-BIP follows, without a rival.
 """
 
