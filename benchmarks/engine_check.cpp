@@ -212,8 +212,8 @@ void others() {
         c.hosts.front().cores = cores;
         c.rma_same = {.there = true, .put_rate = 1e6, .get_rate = 1e6, .cpu = kMicrosecond, .latency = kMicrosecond, .piece = 4096};
         c.bcast = {.kind = kind, .copies_root = 1, .copies_leaf = 1};
-        expect("broadcast " + std::to_string(static_cast<int>(kind)), c, job({put + ";" + roots, idle + ";" + roots, "compute 1e5;" + idle + ";" + roots}),
-               "completed");
+        expect("broadcast " + std::to_string(static_cast<int>(kind)), c,
+               job({put + ";" + roots, idle + ";" + roots, "compute 1e5;" + idle + ";" + roots}), "completed");
         expect("one fence", c, job({put, "compute 1", "compute 1"}), "deadlock");
         for (const Ps at : {Ps{0}, 400 * kMicrosecond, 5'000 * kMicrosecond}) {
           SimConfig killed = c;

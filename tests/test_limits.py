@@ -25,9 +25,9 @@ def test_a_death_beyond_the_clock_never_happens() -> None:
 
 
 def test_broadcasts_by_reference_from_several_roots_do_not_mix_their_receivers() -> None:
-    # Rank 1 begins its own broadcast while rank 2 has not yet copied out of rank 0's buffer.
-    each = ["bcast 5000 0 6", "bcast 9000 1 6", "bcast 70000 2 6"]
-    late = {2: ["compute 1e9"]}
+    # Rank 2 begins its own broadcast while rank 1 has not yet copied out of rank 0's buffer.
+    each = ["bcast 5000 0 6", "bcast 9000 2 6", "bcast 70000 1 6"]
+    late = {1: ["compute 1e9"]}
     text = ["".join(f"{r} {a}\n" for a in ("init", *late.get(r, ()), *each, "finalize")) for r in range(3)]
     assert simulate.run("craympt:shmem", "cray-j90", traces.parse(text), mode="shared").outcome == "completed"
 

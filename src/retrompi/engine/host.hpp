@@ -204,7 +204,7 @@ class Host {
 
   HostSpec spec;
   bool shares_memory = false;  // computations state their share of the memory bus: copies use it as well
-  Lock pool_lock;  // of the shared memory that runtimes guard by one lock
+  Lock pool_lock;              // of the shared memory that runtimes guard by one lock
   Loop& loop;
   Anatomy& anatomy;
   [[nodiscard]] const std::deque<std::unique_ptr<Thread>>& threads() const { return threads_; }
