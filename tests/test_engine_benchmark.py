@@ -18,7 +18,8 @@ def test_the_benchmark_runs() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
-    assert len(figures["rows"]) == 6
+    assert len(figures["rows"]) == 18
+    assert [row["fidelity"] for row in figures["nas"]] == ["mechanism", "curve", "loggp"]
     for row in figures["rows"]:
         assert row["messages"] > 0
         assert row["packets"] >= row["messages"]
@@ -32,4 +33,4 @@ def test_the_sanitizers_find_nothing() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "runtime error" not in done.stderr
-    assert done.stdout.count("no fault") == 6
+    assert done.stdout.count("no fault") == 11
