@@ -83,6 +83,7 @@ class Rival:
     text: str
     change: Callable[[Loops], None] = lambda found: None
     leading: int | None = None
+    shortest: int = 1
     out_of_order: bool = False
     combine: Callable[[kernels.Loop, kernels.Machine, Work], float] = lambda one, m, w: sum(w)
     no_allocate: bool = False
@@ -212,6 +213,10 @@ RIVALS = [
     Rival("6c", "the Workstation's second-level cache is direct-mapped, as boards for the Pentium had it", machines={"workstation": {"l2_ways": 1}}),
     Rival("7a", "a Pentium does not fetch a line that it only writes: a missing store costs one word, a quarter of a written line", no_allocate=True),
     Rival("7b", "7a with 6b", no_allocate=True, walk="memory"),
+    # Second round, after the first rivals (all but 1b to 3a, 6b to 7b) had been seen: minima at length 1 are start-up, not memory.
+    Rival("8a", "the shortest vector has 10 elements", shortest=10),
+    Rival("8b", "8a with 3a and 7a: what is known of the two processors", shortest=10, combine=overlap_server, no_allocate=True),
+    Rival("8c", "3a with 7a", combine=overlap_server, no_allocate=True),
 ]
 
 
@@ -227,15 +232,16 @@ class Model:
 
     def __enter__(self) -> None:
         r = self.rival
-        rule, walk = kernels._rule, kernels._walk
-        self.old = {n: getattr(kernels, n) for n in ("_rule", "loops", "cost", "machine")}
+        rule = kernels._rule
+        self.old = {n: getattr(kernels, n) for n in ("_rule", "loops", "cost", "machine", "lengths")}
         kernels._rule = lambda name: r.leading if r.leading and name == "leading" else rule(name)
+        lengths = self.old["lengths"]
+        kernels.lengths = lambda one: [n for n in lengths(one) if n >= r.shortest]
         found = dict(self.old["loops"]())
         r.change(found)
         kernels.loops = lambda: found
         base, traffic = self.old["machine"], kernels._traffic
         kernels.machine = lambda room, host: (lambda m: m.changed(r.machines.get(m.name, {})))(base(room, host))
-        del walk
 
         @cache
         def counted(one: kernels.Loop, n: int, shape: kernels.Machine) -> tuple[float, float, float, float, float, float]:
@@ -313,7 +319,7 @@ def main(chosen: list[str]) -> None:
                 inner = kernels.machine
                 kernels.machine = lambda room, at, inner=inner, m=m, i=i, host=host: m if at in (i, host) else inner(room, at)
                 result = simulate.run("wmpi", "nt-pair", generate.rinf1(""), mode=[i])
-                tables[host] = rinf1.table(rinf1.readings(result, m.tick), m)
+                tables[host] = rinf1.table(rinf1.readings(result, m.tick))
             fitted, held, away = judge(rinf1.facts(tables))
         if rival.key == "in-force":
             base = set(held)
