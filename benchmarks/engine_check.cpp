@@ -190,6 +190,49 @@ void cores() {
       }
 }
 
+HopSpec curve() {
+  HopSpec h = hop(Medium::Curve, "rank", "rank");
+  h.packet = 1 << 30;
+  CurveSet set;
+  set.classes = {0, 0};
+  set.of = {{0}};
+  set.tables.push_back({.points = {{0, 5, 100, 5, 0, 0, 0, 0}, {100'000, 500, 9000, 500, 9000, 9000, 9000, 9000}}, .limit = INT64_MAX, .reason = ""});
+  h.curve = std::make_shared<const CurveSet>(set);
+  return h;
+}
+
+/// One-sided operations, broadcasts by them and by reference, a lock around copies, deaths of processes.
+void others() {
+  const std::string put = "Put 1 0 5000 6;Get 1 0 0 6;Accumulate 0 0 7 6;Win_flush_all;Win_fence", idle = "Win_fence";
+  const std::string roots = "bcast 5000 0 6;bcast 9000 1 6;bcast 0 2 6;bcast 70000 2 6";
+  for (const auto kind : {BcastSpec::Binomial, BcastSpec::PutTree, BcastSpec::ByReference})
+    for (const int cores : {1, 3})
+      for (const auto wait : {WaitPolicy::Block, WaitPolicy::SpinYield}) {
+        SimConfig c = room(1, 3, {hop(Medium::Ring, "rank", "rank")}, wait);
+        c.hosts.front().cores = cores;
+        c.rma_same = {.there = true, .put_rate = 1e6, .get_rate = 1e6, .cpu = kMicrosecond, .latency = kMicrosecond, .piece = 4096};
+        c.bcast = {.kind = kind, .copies_root = 1, .copies_leaf = 1};
+        expect("broadcast " + std::to_string(static_cast<int>(kind)), c, job({put + ";" + roots, idle + ";" + roots, "compute 1e5;" + idle + ";" + roots}),
+               "completed");
+        expect("one fence", c, job({put, "compute 1", "compute 1"}), "deadlock");
+        for (const Ps at : {Ps{0}, 400 * kMicrosecond, 5'000 * kMicrosecond}) {
+          SimConfig killed = c;
+          killed.kills = {{"rank 1", at}};
+          const std::string late = ";compute 1e6;barrier";
+          expect("killed rank", killed, job({put + ";" + roots + late, idle + ";" + roots + late, idle + ";" + roots + late}), "deadlock");
+        }
+      }
+  const Trace pair = job({exchange(0, kSizes), exchange(1, kSizes)});
+  expect("curve", room(1, 2, {curve()}, WaitPolicy::Spin), pair, "completed");
+  for (const Medium m : {Medium::Ring, Medium::Pool}) {
+    HopSpec h = hop(m, "rank", "rank");
+    h.lock = h.until_taken = true;
+    h.pack = h.unpack = 1;
+    h.hold_unexpected = false;  // what waits for its receive would keep its sender
+    expect("lock and one buffer", room(1, 2, {h}, WaitPolicy::Block), pair, "completed");
+  }
+}
+
 void network(int which) {
   HopSpec bad = hop(Medium::Datagram, "daemon@src", "daemon@dst");
   bad.packet = 16384;
@@ -222,6 +265,30 @@ void network(int which) {
       expect(which == 3 ? "polled sockets" : "completion port", c, pair, "completed");
       break;
     }
+    case 6:
+    case 7: {
+      HopSpec h = hop(Medium::Dma, "rank", "rank");
+      h.packet = 1 << 30;
+      h.piece = h.piece_min = 4096;
+      h.pieces = 8;
+      h.pio_limit = 100;
+      h.pin = h.pin_page = kMicrosecond;
+      h.cpu_driven = which == 7;
+      SimConfig c = room(2, 2, {h}, WaitPolicy::Spin);
+      c.mtu = 1500;
+      c.rma_remote = {.there = true, .put_rate = 1e6, .get_rate = 1e6, .cpu = kMicrosecond, .latency = kMicrosecond, .piece = 4096};
+      const std::string put = "Put 1 0 70000 6;Get 1 0 0 6;Accumulate 1 0 7 6;Put 1 0 70000 6;Win_fence;";
+      expect("card", c, job({put + exchange(0, kSizes), "Win_fence;" + exchange(1, kSizes)}), "completed");
+      break;
+    }
+    case 8: {
+      SimConfig c = room(2, 2, {hop(Medium::Stream, "rank", "rank")}, WaitPolicy::Spin);
+      c.remote.front().io = SocketIo::Async;
+      c.remote.front().first_read = 1024;
+      c.kills = {{"rank 1", 20'000 * kMicrosecond}};
+      expect("dead peer", c, job({exchange(0, kSizes), "compute 1e6;" + exchange(1, kSizes)}), "deadlock");
+      break;
+    }
     default:
       bad.loss = 1;
       expect("no network", room(2, 2, daemons(), WaitPolicy::Block), pair, "aborted");
@@ -234,7 +301,7 @@ int main(int argc, char** argv) {
   if (argc > 2 && std::string(argv[1]) == "network")
     network(std::atoi(argv[2]));
   else
-    one_host(), cores();
+    one_host(), cores(), others();
   if (failures == 0) std::printf("engine_check: no fault\n");
   return failures == 0 ? 0 : 1;
 }

@@ -66,10 +66,15 @@ def command(
     same seed gives the same fit. Writes fit.toml beside the model.
     """
     from retrompi import calibrate, registry
+    from retrompi.errors import UsageError
 
     cls = registry.model(model)
     if nas or replication:
-        _study(ctx, nas, store, as_json, as_csv)
+        if nas and replication:
+            raise UsageError("--nas and --replication are two fits; name one")
+        if evaluations is not None:
+            raise UsageError("--evaluations is of the model's own fit; those of a study end when they have met the published times")
+        _study(ctx, nas, store, dry_run, as_json, as_csv)
         return
     registry.platform(platform)
     with progress(f"fit {cls.name}") as report:
@@ -107,7 +112,7 @@ DISK = (
 )
 
 
-def _study(ctx: click.Context, nas: bool, store: str | None, as_json: bool, as_csv: bool) -> None:
+def _study(ctx: click.Context, nas: bool, store: str | None, dry_run: bool, as_json: bool, as_csv: bool) -> None:
     """The fits that belong to a study, on the study's own platform: T(1) and T(4) of the NAS programs, or the disks."""
     from retrompi.validate import nas as programs
     from retrompi.validate import replication as disks
@@ -117,7 +122,7 @@ def _study(ctx: click.Context, nas: bool, store: str | None, as_json: bool, as_c
     kept = open_for(ctx, store)
     if nas:
         with progress("fit NAS") as report:
-            rows = programs.calibrate(kept, plan.options("nas")["systems"], plan.platform, report)
+            rows = programs.calibrate(kept, plan.options("nas")["systems"], plan.platform, report, write=not dry_run)
     else:
-        rows = [disks.calibrate(kept, plan.platform)]
+        rows = [disks.calibrate(kept, plan.platform, write=not dry_run)]
     emit(rows, NAS if nas else DISK, as_json=as_json, as_csv=as_csv)

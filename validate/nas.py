@@ -229,8 +229,10 @@ def _fit_one(
     }
 
 
-def calibrate(store: Store, models: Mapping[str, str], platform: str, progress: Progress | None = None) -> list[dict[str, Any]]:
-    """Fit computation and gain of every program on every system to T(1) and T(4), and write ``nas.fit.toml``.
+def calibrate(
+    store: Store, models: Mapping[str, str], platform: str, progress: Progress | None = None, *, write: bool = True
+) -> list[dict[str, Any]]:
+    """Fit computation and gain of every program on every system to T(1) and T(4), and ``write`` ``nas.fit.toml``.
 
     ``models`` maps L and W to a runtime. Only rows marked calibrate are seen. The rows returned have program, system,
     compute_s, gain, memory_share and the errors of both times.
@@ -244,7 +246,8 @@ def calibrate(store: Store, models: Mapping[str, str], platform: str, progress: 
             rows.append(_fit_one(store, program, system, model, platform, told, loaded))
             if progress is not None:
                 progress(len(rows), len(programs) * len(models), f"{program} {SYSTEMS[system]}")
-    _write(rows, models, platform)
+    if write:
+        _write(rows, models, platform)
     return rows
 
 

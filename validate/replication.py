@@ -14,7 +14,7 @@ from retrompi import experiment, replication, units
 from retrompi.errors import InputError
 from retrompi.replication import Copy
 from retrompi.store.identity import code_version, run_spec, sha256_json
-from retrompi.validate.claims import find
+from retrompi.validate.claims import Claim, find
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -71,13 +71,20 @@ def rates(store: Store, network: str, platform: str, *, fresh: bool = False) -> 
     return experiment.facts_of(store, spec, work, fresh=fresh)
 
 
-def calibrate(store: Store, platform: str) -> dict[str, Any]:
-    """Fit the disk's rate to the published time on Myrinet, inside the published range of disks, and write the fit file.
+def _for_fit(claim_id: str) -> Claim:
+    """A claim that a fit may see; InputError for any other."""
+    claim = find(claim_id)
+    if claim.use != "calibrate":
+        raise InputError(f"{claim_id} is marked {claim.use}: no fit may see it")
+    return claim
+
+
+def calibrate(store: Store, platform: str, *, write: bool = True) -> dict[str, Any]:
+    """Fit the disk's rate to the published time on Myrinet, inside the published range of disks, and ``write`` the fit file.
 
     Returns disk (B/s), low, high, time_s (simulated with it), published_s, claims. Sees LW-R-01 and LW-R-06 only.
     """
-    disks, goal = find("LW-R-01"), find("LW-R-06")
-    assert disks.use == goal.use == "calibrate"
+    disks, goal = _for_fit("LW-R-01"), _for_fit("LW-R-06")
     assert disks.low is not None
     assert disks.high is not None
     assert goal.low is not None
@@ -94,14 +101,15 @@ def calibrate(store: Store, platform: str) -> dict[str, Any]:
         a, b = (middle, b) if time_of(middle) > goal.low else (a, middle)
     disk = (a + b) / 2
     error = time_of(disk) / goal.low - 1
-    FIT_FILE.write_text(
-        "# Made by 'retrompi calibrate sockets --replication'; do not edit.\n\n"
-        f'date = "{date.today().isoformat()}"\ncode = "{code_version()}"\nplatform = "{platform}"\n\n'
-        f'[fit]\ndisk = "{disk / MB:.5g} MB/s"\nlow = "{disks.low:g} MB/s"\nhigh = "{disks.high:g} MB/s"\n'
-        f"error = {error:.2g}\n"
-        f'claims = ["{disks.id}", "{goal.id}"]\n',
-        encoding="utf-8",
-    )
+    if write:
+        FIT_FILE.write_text(
+            "# Made by 'retrompi calibrate sockets --replication'; do not edit.\n\n"
+            f'date = "{date.today().isoformat()}"\ncode = "{code_version()}"\nplatform = "{platform}"\n\n'
+            f'[fit]\ndisk = "{disk / MB:.5g} MB/s"\nlow = "{disks.low:g} MB/s"\nhigh = "{disks.high:g} MB/s"\n'
+            f"error = {error:.2g}\n"
+            f'claims = ["{disks.id}", "{goal.id}"]\n',
+            encoding="utf-8",
+        )
     told = {"time_s": goal.low * (1 + error), "published_s": goal.low, "claims": [disks.id, goal.id]}
     return {"disk": disk, "low": low, "high": high, **told}
 

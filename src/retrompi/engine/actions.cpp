@@ -57,6 +57,7 @@ Task Rank::step(const Action& a) {
       co_await busy(a.amount * job_.kernel_seconds(host_index, a));
       break;
     case Op::Sleep:
+      within_horizon(a.amount);
       co_await thread.sleep(to_ps(a.amount));
       break;
     case Op::Mark:
@@ -107,13 +108,21 @@ Task Rank::step(const Action& a) {
 Task Rank::use(double flops) { return busy(flops * world.compute_scale / host.spec.flops); }
 
 Task Rank::busy(double seconds) {
-  // Very long computations are cut so that picoseconds cannot overflow.
+  // Cut into parts, because the neighbours on the memory bus may stretch each of them.
   double left = seconds;
   while (left > 0) {
-    const double part = std::min(left, 1e6);
+    within_horizon(left);
+    const double part = std::min(left, 1e5);
     left -= part;
     co_await thread.run(to_ps(part), Stage::Compute, world.memory_share);
   }
+}
+
+void Rank::within_horizon(double seconds) const {
+  constexpr double kHorizon = 4e6;  // seconds: with room for waiting and stretching, what picoseconds in 64 bits can count
+  if (to_s(world.loop.now) + seconds < kHorizon) return;
+  throw ConfigError(job_.trace.where(static_cast<size_t>(id), *now_at) + ": " + op_name(now_at->op) +
+                    ": the simulated time would pass 4e6 s, the longest that can be counted");
 }
 
 void Rank::file(Request& r) {

@@ -82,7 +82,7 @@ py::dict info(const Trace &t) {
     sum.bytes += r.capacity() * sizeof(Action);
     for (const Action &a : r) {
       ++sum.calls[static_cast<size_t>(a.op)];
-      sum.largest = std::max({sum.largest, a.bytes, a.bytes2});
+      if (a.op != Op::Kernel) sum.largest = std::max({sum.largest, a.bytes, a.bytes2});  // a kernel's is a vector length
       if (a.op == Op::Compute) sum.compute += a.amount;
       if (a.op == Op::Sleep) sum.sleep += a.amount;
     }

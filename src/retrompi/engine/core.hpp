@@ -20,7 +20,12 @@ using Ps = int64_t;
 constexpr Ps kNever = INT64_MAX;
 constexpr double kPsPerSecond = 1e12;
 
-inline Ps to_ps(double seconds) { return static_cast<Ps>(seconds * kPsPerSecond + 0.5); }
+/// Saturates at half of what fits, so that a time may be added to another one.
+inline Ps to_ps(double seconds) {
+  constexpr Ps kMost = kNever / 2;
+  const double ps = seconds * kPsPerSecond + 0.5;
+  return ps < static_cast<double>(kMost) ? static_cast<Ps>(ps) : kMost;
+}
 inline double to_s(Ps ps) { return static_cast<double>(ps) / kPsPerSecond; }
 
 /// The model, the platform or the trace asks for something that cannot be simulated.

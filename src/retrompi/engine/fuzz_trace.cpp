@@ -74,7 +74,8 @@ void run(const std::string &text) { LLVMFuzzerTestOneInput(reinterpret_cast<cons
 const char *const WORDS[] = {"send",      "recv",       "irecv",    "wait",          "waitall",  "bcast",    "gather",    "gatherv",
                              "alltoallv", "allgatherv", "scatterv", "reducescatter", "sendRecv", "# mark x", "init",      "finalize",
                              "compute",   "kernel",     "-333",     "-555",          "-444",     "-666",     "1e300",     "9223372036854775807",
-                             "-1",        "nan",        "0x10",     "ibarrier",      "startall", "probe",    "4294967296"};
+                             "-1",        "nan",        "0x10",     "ibarrier",      "startall", "probe",    "4294967296",
+                             "Put",       "Get",        "Accumulate", "Win_fence",    "Win_flush_all"};
 
 // Without coverage feedback: bytes, numbers, words and lines of the corpus are changed, moved and cut.
 std::string mutate(const std::vector<std::string> &corpus, std::mt19937_64 &random) {

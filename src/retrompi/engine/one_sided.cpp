@@ -121,17 +121,18 @@ Task Rank::by_reference(int32_t root, int64_t bytes) {
   const auto n = static_cast<int32_t>(job_.ranks.size());
   const double set = 2.0 * static_cast<double>(bytes);
   auto copy = [&](double copies) { return static_cast<Ps>(copies * static_cast<double>(host.copy_time(bytes, set, set))); };
+  Rank& owner = *job_.ranks[static_cast<size_t>(root)];
   if (id == root) {
-    job_.taken = 0;
+    taken_ = 0;
     co_await thread.run(copy(job_.bcast.copies_root), Stage::Copy);
   }
   co_await binomial(root, 0);  // where the buffer is
   if (id == root) {            // the buffer is not used again before the last receiver has copied
-    co_await until([this, n] { return job_.taken == n - 1; }, spec_.send_wait, true);
+    co_await until([this, n] { return taken_ == n - 1; }, spec_.send_wait, true);
   } else {
     co_await thread.run(copy(job_.bcast.copies_leaf), Stage::Copy);
-    ++job_.taken;
-    job_.ranks[static_cast<size_t>(root)]->thread.signal();
+    ++owner.taken_;
+    owner.thread.signal();
   }
 }
 

@@ -126,6 +126,7 @@ class Rank final : public Proc {
   static void on_put_done(void* rank, uint64_t);
   int32_t puts_open_ = 0;
   bool get_open_ = false;
+  int32_t taken_ = 0;  // receivers that have copied out of this rank's shared buffer of a broadcast
 
   // ---- collectives (coll.cpp)
   Task collective(const Action& a);
@@ -143,6 +144,7 @@ class Rank final : public Proc {
   Task exchange(int32_t dst, int64_t out, int32_t src, int64_t in);
   Task use(double flops);
   Task busy(double seconds);
+  void within_horizon(double seconds) const;  // ConfigError for a duration that cannot be counted
   int32_t coll_tag_ = 0;
 
   Job& job_;
@@ -167,7 +169,6 @@ class Job {
   const Trace& trace;
   RmaSpec rma_same, rma_remote;
   BcastSpec bcast;
-  int32_t taken = 0;  // receivers that have copied out of the shared buffer of a broadcast
   std::vector<Rank*> ranks;
   std::vector<MarkTime> marks;
   int32_t finished = 0;
