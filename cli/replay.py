@@ -22,6 +22,7 @@ from retrompi.cli.options import (
     warn,
 )
 from retrompi.cli.output import Column, emit, note, print_json, time_column
+from retrompi.errors import UsageError
 from retrompi.units import format_bytes, format_time, parse
 
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
@@ -131,7 +132,7 @@ def command(
         mode,
         sets=given,
         seed=seed,
-        limit_s=None if limit is None else parse(limit, "s"),
+        limit_s=None if limit is None else _limit(limit),
         with_startup=startup,
         fidelity=fidelity,
         kills=kills,
@@ -159,6 +160,13 @@ def command(
             click.echo(line, err=True)
         ctx.exit(1)
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
+
+
+def _limit(text: str) -> float:
+    seconds = parse(text, "s")
+    if seconds <= 0:
+        raise UsageError(f"--limit '{text}' leaves no time; it must be more than zero")
+    return seconds
 
 
 def _headline(run: dict[str, Any]) -> str:

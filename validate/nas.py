@@ -21,7 +21,7 @@ from retrompi.errors import InputError, UsageError
 from retrompi.paths import reference_dir
 from retrompi.program import Program
 from retrompi.store.identity import run_spec, sha256_json
-from retrompi.validate.claims import Claim, by_paper
+from retrompi.validate.claims import Claim, by_paper, for_fit
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
@@ -95,11 +95,11 @@ def memory_seconds(program: str) -> float:
 
 
 def published(what: str = "T", *, fit: bool = False) -> dict[Cell, Claim]:
-    """Cell -> its published time (``T``) or speed-up (``S``); ``fit`` hands out rows marked calibrate only."""
+    """Cell -> its published time (``T``) or speed-up (``S``); with ``fit`` through the door of every calibration (`for_fit`)."""
     out = {}
-    for claim in by_paper(PAPER):
+    for claim in [*for_fit("mpibip"), *for_fit("mpibip:windows")] if fit else by_paper(PAPER):
         parts = claim.id.split("-")
-        if claim.id.startswith("LW-NAS-") and parts[-1] == what and (claim.use == "calibrate" or not fit):
+        if claim.id.startswith("LW-NAS-") and parts[-1] == what:
             out[Cell(parts[2], parts[3][0], int(parts[3][1:]))] = claim
     return out
 

@@ -52,6 +52,7 @@ WaitPolicy policy(const py::object& o, const std::string& where) {
   p.poll_cost = r.ps("poll_cost");
   p.period = r.ps("period");
   p.look_every = static_cast<int>(r.integer("look_every"));
+  if (p.look_every > 1 && p.poll_cost <= 0) throw ConfigError(where + ": looking at the network once in several polls needs polls that take time");
   p.look_cost = r.ps("look_cost");
   r.end();
   return p;
@@ -221,7 +222,7 @@ HopSpec hop(const py::dict& d) {
   h.pieces = std::max<int64_t>(1, r.integer("pieces"));
   h.pin = r.ps("pin");
   h.pin_page = r.ps("pin_page");
-  h.page = r.integer("page");
+  h.page = std::max<int64_t>(1, r.integer("page"));
   const py::object curve = r.get("curve");
   if (h.medium == Medium::Curve) h.curve = curve_set(curve);
   r.end();
