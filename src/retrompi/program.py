@@ -64,9 +64,9 @@ def _lines(trace: Trace, section: str) -> tuple[int, int]:
         first, last = int(found[1]), int(found[2])
         if not 1 <= first <= last:
             raise TraceError(f"the section {section} is empty", trace.files[0])
-        end = max((line for line, *_ in trace.rank_actions(0)), default=0)
-        if last > end:
-            raise TraceError(f"the section {section} goes past line {end}, the last one of rank 0", trace.files[0])
+        bottom = max((line for line, *_ in trace.rank_actions(0)), default=0)
+        if last > bottom:
+            raise TraceError(f"the section {section} goes past line {bottom}, the last one of rank 0", trace.files[0])
         return first, last
     begin, end = _labels(section)
     start = 0
