@@ -21,6 +21,7 @@ from retrompi.cli.options import (
     warn,
 )
 from retrompi.cli.output import Column, emit, note
+from retrompi.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from retrompi.validate import Study, Verdict
@@ -74,9 +75,12 @@ def command(
     from retrompi import report
     from retrompi.calibrated import outside_of_points
     from retrompi.cli.validate import KEYS, print_verdicts, studies
-    from retrompi.validate import judge_all
+    from retrompi.validate import judge_all, setups
+    from retrompi.validate.claims import paper_key
     from retrompi.validate.study import WORKERS
 
+    if paper != ALL and paper_key(paper) not in setups():
+        raise UsageError(f"no paper '{paper}'{nearest(paper, [*setups(), ALL])}")
     began = time.perf_counter()
     found = studies(ctx, None if paper == ALL else paper, store, fresh, jobs, fidelity)
     spent = time.perf_counter() - began
