@@ -3,6 +3,8 @@
 #include <pybind11/stl.h>
 
 #include <array>
+#include <bit>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -115,6 +117,39 @@ py::dict info(const Trace &t) {
   return d;
 }
 
+// Who sends how much to whom, how long messages are, and how many receives name no source.
+py::dict traffic(const Trace &t) {
+  const size_t n = t.ranks.size();
+  std::map<std::pair<int32_t, int32_t>, std::pair<int64_t, int64_t>> pairs;
+  std::map<int64_t, int64_t> sizes;  // largest length of a class (0, 1, 2, 4 ...) -> messages
+  int64_t receives = 0, wildcards = 0;
+  auto send = [&](size_t from, int32_t to, int64_t bytes) {
+    if (to < 0 || static_cast<size_t>(to) >= n) return;
+    auto &cell = pairs[{static_cast<int32_t>(from), to}];
+    ++cell.first;
+    cell.second += bytes;
+    ++sizes[bytes <= 0 ? 0 : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)))];
+  };
+  for (size_t r = 0; r < n; ++r)
+    for (const Action &a : t.ranks[r]) {
+      if ((a.op >= Op::Send && a.op <= Op::Irsend) || a.op == Op::Sendrecv || a.op == Op::Put || a.op == Op::Accumulate) send(r, a.peer, a.bytes);
+      if (a.op == Op::Get && a.peer >= 0) send(static_cast<size_t>(a.peer), static_cast<int32_t>(r), a.bytes);
+      if (a.op == Op::Recv || a.op == Op::Irecv || a.op == Op::RecvInit || a.op == Op::Sendrecv) {
+        ++receives;
+        wildcards += (a.op == Op::Sendrecv ? a.peer2 : a.peer) == retrompi::ANY_SOURCE;
+      }
+    }
+  py::list matrix, histogram;
+  for (const auto &[who, cell] : pairs) matrix.append(py::make_tuple(who.first, who.second, cell.first, cell.second));
+  for (const auto &[top, count] : sizes) histogram.append(py::make_tuple(top, count));
+  py::dict d;
+  d["pairs"] = matrix;
+  d["sizes"] = histogram;
+  d["receives"] = receives;
+  d["wildcards"] = wildcards;
+  return d;
+}
+
 // (name, n, file, line) of every kernel and length, where it stands first
 py::list kernels(const Trace &t) {
   std::set<std::pair<int32_t, int64_t>> seen;
@@ -179,6 +214,9 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
       .def(
           "unsupported", [](const Trace &t) { return rows(t, t.refused); },
           "Lines that cannot be simulated: (file, line, action, reason), at most 1000.")
+      .def("traffic", &traffic,
+           "Point-to-point and one-sided traffic: pairs (from, to, messages, bytes), sizes (largest length of a class, messages), receives, "
+           "wildcards.")
       .def("info", &info,
            "Totals: ranks, actions, calls by name, sends, bytes_sent, collectives, largest_B (the longest message or contribution), compute_flops, "
            "sleep_s, refused, warnings, memory_B, "

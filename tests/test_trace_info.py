@@ -1,0 +1,98 @@
+"""What is in a trace, and what each runtime will do with it, before it is replayed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Outcome
+from engine_runs import job
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from retrompi import registry, simulate, traces
+from retrompi.traces import generate, preflight
+
+DATA = Path(__file__).parent / "data" / "traces"
+Run = Callable[..., Outcome]
+CG = DATA / "npb3.3.1-cg-A-4.tar.zst"
+
+
+def test_traffic_counts_what_every_send_says() -> None:
+    told = job("send 1 0 100 6; isend 2 0 0 6; waitall", "recv -555 0 100 6; Put 2 0 7 6", "recv 0 0 0 6; Get 0 0 9 6").traffic()
+    assert told["pairs"] == [(0, 1, 1, 100), (0, 2, 2, 9), (1, 2, 1, 7)]
+    assert told["sizes"] == [(0, 1), (8, 1), (16, 1), (128, 1)]
+    assert (told["receives"], told["wildcards"]) == (2, 1)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(2, 5), st.integers(0, 5000), st.integers(1, 4))
+def test_the_matrix_adds_up_to_what_a_replay_sends(ranks: int, size: int, reps: int) -> None:
+    trace = generate.ring(ranks, size, reps)
+    told = preflight.summary(trace)
+    result = simulate.run("hpvm", "nt-cluster", trace, mode="shared")
+    assert sum(p[2] for p in told["pairs"]) == result.messages == told["messages"]
+    assert sum(p[3] for p in told["pairs"]) == result.bytes
+
+
+LINES = ["bcast 100 0 6", "reduce 100 0 0 6", "allreduce 100 0 6", "allgather 100 100 6 6", "alltoall 100 100 6 6"]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_the_messages_of_collectives_are_about_those_of_a_replay(line: str) -> None:
+    trace = job(*[line] * 4)
+    sent = simulate.run("mpibip", "myrinet-piii", trace, mode="distributed").messages
+    assert sent / 2 <= preflight.messages(trace.info()) <= 2 * sent
+
+
+def test_one_sided_calls_are_refused_by_line_where_a_runtime_has_none() -> None:
+    trace = job("send 1 0 8 6; Put 1 0 8 6; Win_fence", "recv 0 0 8 6; Win_fence")
+    refused = preflight.fate(trace, "wmpi", "nt-pair")
+    assert (refused["fate"], refused["lines"]) == ("refused", 1)
+    assert refused["why"] == "rank-0.txt:3: Put: this runtime has no one-sided operations"
+    assert preflight.fate(trace, "craympt:shmem", "cray-t3e")["fate"] == "simulated"
+
+
+def test_what_no_runtime_simulates_is_refused_and_what_is_ignored_is_approximated() -> None:
+    for model in registry.models():
+        assert preflight.fate(job("ibarrier", ""), model, "nt-cluster")["fate"] == "refused"
+        told = preflight.fate(job("comm_split 0", ""), model, "nt-cluster")
+        assert told["fate"] == "approximated"
+        assert "rank-0.txt:2: comm_split" in told["why"]
+
+
+def test_the_command(retrompi: Run) -> None:
+    shown = retrompi("trace", "info", str(CG))
+    assert (shown.code, shown.err) == (0, "")
+    for words in ("4 ranks, 40330 actions", "6720 messages sent", "wmpi", "simulated"):
+        assert words in shown.out
+    told = json.loads(retrompi("trace", "info", str(CG), "--json", "-m", "hpvm", "--mode", "shared").out)
+    assert told["sends"] == sum(s["messages"] for s in told["sizes"]) == sum(p["messages"] for p in told["pairs"])
+    assert told["bytes_sent"] == sum(p["bytes"] for p in told["pairs"])
+    assert told["models"] == [{"model": "hpvm", "fate": "simulated", "lines": 0, "why": ""}]
+    assert told["estimate"]["seconds"] > 0
+    rows = list(csv.DictReader(io.StringIO(retrompi("trace", "info", str(CG), "--csv").out)))
+    assert len(rows) == len(told["pairs"])
+
+
+def test_wrong_arguments_are_one_line(retrompi: Run, tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("0 nosuch\n")
+    for arguments, says in (
+        ([str(tmp_path / "none")], "none"),
+        ([str(tmp_path / "t")], "unknown action 'nosuch'"),
+        ([str(CG), "-m", "wmpy"], "did you mean 'wmpi'?"),
+        ([str(CG), "-m", "wmpi", "-p", "abf"], "no platform 'abf'"),
+    ):
+        got = retrompi("trace", "info", *arguments)
+        assert (got.code, got.out) == (2, "")
+        assert says in got.err
+        assert got.err.count("\n") == 1
+
+
+def test_a_trace_of_every_generator_can_be_told() -> None:
+    assert traces.unsupported(generate.pingpong([0, 8], 2)) == []
+    assert preflight.summary(generate.pingpong([0, 8], 2))["sizes"] == [(0, 4), (8, 4)]
