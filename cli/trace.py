@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal
 
 import click
 
 from retrompi.cli.options import csv_option, debug_option, json_option, mode_option, set_option
 from retrompi.cli.output import Column, emit, print_json
-from retrompi.units import format_bytes, format_time
+from retrompi.errors import UsageError
+from retrompi.units import format_bytes, format_time, parse
 
 SIZES = (Column("up_to_B", "messages up to", lambda v: format_bytes(int(v)), right=True), Column("messages", "messages", right=True))
+SCALED = (Column("trace", "written"), Column("ranks", "ranks", right=True), Column("factor", "computation times", right=True))
+SECTION_HELP = "Only what lies between these lines of rank 0 (FIRST-LAST) or marks (LABEL..LABEL) is made to add up to --compute."
 PAIRS = (
     Column("from", "from", right=True),
     Column("to", "to", right=True),
@@ -90,3 +94,56 @@ def info(
         rate = f"{cost['messages_per_s']:.3g} messages a second in a short run"
         memory = format_bytes(int(cost["memory_B"]))
         click.echo(f"\na replay on {model}: about {format_time(cost['seconds'])} ({rate}), {memory} for the trace")
+
+
+@command.command("scale")
+@click.argument("trace")
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--factor", type=float, help="Multiply every amount of computation by this.")
+@click.option("--compute", metavar="TIME", help="Or: make the computation of all ranks add up to this, e.g. 9.46s, at --rate.")
+@click.option("--rate", metavar="RATE", default="1 Gflop/s", show_default=True, help="The machine's rate for --compute, e.g. 97Mflop/s.")
+@click.option("--section", metavar="FIRST-LAST|A..B", help=SECTION_HELP)
+@click.option("--undefined-source", type=click.Choice(["refuse", "any", "null"]), default="refuse", help="What a receive from -333 is.")
+@json_option
+@csv_option
+@debug_option
+def scale(
+    trace: str,
+    out: Path,
+    factor: float | None,
+    compute: str | None,
+    rate: str,
+    section: str | None,
+    undefined_source: Literal["refuse", "any", "null"],
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Write TRACE with its computation scaled to another machine to OUT: a folder, or one file when OUT ends in .ti, .gz or .zst.
+
+    Communication and sleeping stay as they are. The result is plain TI, which SMPI replays as well.
+    """
+    from retrompi import traces
+    from retrompi.program import compute_scale
+
+    if (factor is None) == (compute is None):
+        raise UsageError("give either --factor or --compute")
+    if factor is not None and not 0 < factor < float("inf"):
+        raise UsageError(f"--factor {factor} must be a finite number above zero")
+    if section is not None and compute is None:
+        raise UsageError("--section says what --compute is the time of; give --compute as well")
+    if out.exists():
+        raise UsageError(f"{out} exists; choose another name")
+    read = traces.read(trace, undefined_source=undefined_source)
+    if compute is not None:
+        flops = [parse(rate, "flop/s")] * read.ranks
+        seconds = parse(compute, "s")
+        if section is not None:
+            factor = compute_scale(read, section, seconds, flops)
+        else:
+            now = float(read.info()["compute_flops"])
+            if now <= 0:
+                raise UsageError(f"{trace} computes nothing")
+            factor = seconds * flops[0] / now
+    assert factor is not None
+    traces.write(read.scaled(factor), out, shared=out.suffix in (".ti", ".gz", ".zst"))
+    emit([{"trace": str(out), "ranks": read.ranks, "factor": factor}], SCALED, as_json=as_json, as_csv=as_csv)

@@ -96,3 +96,37 @@ def test_wrong_arguments_are_one_line(retrompi: Run, tmp_path: Path) -> None:
 def test_a_trace_of_every_generator_can_be_told() -> None:
     assert traces.unsupported(generate.pingpong([0, 8], 2)) == []
     assert preflight.summary(generate.pingpong([0, 8], 2))["sizes"] == [(0, 4), (8, 4)]
+
+
+@pytest.mark.parametrize("name", ["scaled", "scaled.ti", "scaled.ti.zst"])
+def test_a_scaled_trace_computes_more_and_sends_the_same(retrompi: Run, tmp_path: Path, name: str) -> None:
+    got = retrompi("trace", "scale", str(CG), str(tmp_path / name), "--factor", "2.5")
+    assert (got.code, got.err) == (0, "")
+    before, after = traces.read(CG), traces.read(tmp_path / name)
+    assert after.info()["compute_flops"] == pytest.approx(2.5 * before.info()["compute_flops"])
+    assert after.traffic() == before.traffic()
+    assert after.scaled(1 / 2.5).info()["compute_flops"] == pytest.approx(before.info()["compute_flops"])
+
+
+def test_a_trace_is_scaled_to_a_time(retrompi: Run, tmp_path: Path) -> None:
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    assert retrompi("trace", "scale", str(CG), str(whole), "--compute", "9s", "--rate", "100Mflop/s").code == 0
+    assert traces.read(whole).info()["compute_flops"] == pytest.approx(9e8)
+    timed = ("--compute", "9.46s", "--rate", "1Gflop/s", "--section", "11-72")
+    assert retrompi("trace", "scale", str(DATA / "npb3.3.1-is-A-4.tar.zst"), str(part), *timed).code == 0
+    assert sum(traces.read(part).section_compute(11, 72)) == pytest.approx(9.46e9, rel=0.02)  # lines move where others were dropped
+
+
+def test_scaling_that_makes_no_sense_is_told(retrompi: Run, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    for arguments, says in (
+        (["x"], "either --factor or --compute"),
+        (["x", "--factor", "2", "--compute", "1s"], "either --factor or --compute"),
+        (["x", "--factor", "-1"], "above zero"),
+        (["x", "--factor", "2", "--section", "1-2"], "give --compute as well"),
+        ([str(tmp_path / "there"), "--factor", "2"], "exists"),
+    ):
+        got = retrompi("trace", "scale", str(CG), *arguments)
+        assert (got.code, got.out) == (2, "")
+        assert says in got.err
+        assert got.err.count("\n") == 1

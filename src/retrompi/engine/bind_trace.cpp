@@ -235,6 +235,7 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
             return t.with_marks(std::move(list));
           },
           py::arg("marks"), "A copy with marks ``[(rank, line, label), ...]``, each before the first action at or after its line.")
+      .def("scaled", &Trace::scaled, py::arg("factor"), "A copy with every amount of computation times ``factor``.")
       .def("smoothed", &Trace::smoothed,
            "A copy without the noise of the capture: in an iterative program, the computation before a call is its mean over the iterations.")
       .def("section_compute", &Trace::section_compute, py::arg("first"), py::arg("last"),

@@ -166,6 +166,7 @@ struct Trace {
   // A copy in which the computation before a call of a repeating sequence of calls is its mean over the repetitions. A rank
   // whose calls do not repeat exactly in their middle half, eight times or more, stays as it is.
   Trace smoothed() const;
+  Trace scaled(double factor) const;  // every amount of computation times `factor`; sleeping is not computing
   // Computation of each rank, flops, in the section that rank 0 runs from line `first` to line `last`. The other ranks' part
   // begins and ends at the same collectives, counted from the start.
   std::vector<double> section_compute(uint32_t first, uint32_t last) const;

@@ -84,6 +84,14 @@ std::vector<Action> smooth(const std::vector<Action> &actions) {
 
 }  // namespace
 
+Trace Trace::scaled(double factor) const {
+  Trace out = *this;
+  for (auto &r : out.ranks)
+    for (Action &a : r)
+      if (a.op != Op::Sleep) a.amount *= factor;  // of a collective it is what is computed after it
+  return out;
+}
+
 Trace Trace::smoothed() const {
   Trace out = *this;
   for (auto &rank : out.ranks) rank = smooth(rank);
