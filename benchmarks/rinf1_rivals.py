@@ -29,7 +29,7 @@ Work = tuple[float, float, float, float]  # seconds of instructions, of L2 and t
 
 def table(host: str) -> dict[str, dict[str, float]]:
     """Instruction timings: those in force, and the ones that rivals add."""
-    given = {k: v for k, v in kernels._file()["instructions"].items() if k != "source"}
+    given = kernels.timings()
     # An integer multiplication: 10 cycles on a Pentium, during which nothing else starts; pipelined, 4 until its result, on a Pentium Pro.
     given["imul"] = {"issue": 10, "latency": 10} if host == "workstation" else {"issue": 1, "latency": 4}
     # A store whose element is loaded again: the load waits for it; a Pentium Pro forwards it from its store buffer (about five cycles).
@@ -40,23 +40,7 @@ def table(host: str) -> dict[str, dict[str, float]]:
 @cache
 def turn(code: tuple[str, ...], host: str) -> float:
     """As `kernels.turn_cycles`, with the timings of `table`."""
-    known = table(host)
-    ready: dict[str, float] = {}
-    free = dict.fromkeys(known, 0.0)
-    now, ends = 0.0, []
-    for _ in range(24):
-        for text in (*code, "turn"):
-            target, equals, rest = text.partition(" = ")
-            words = (rest if equals else text).split()
-            op = known[words[0]]
-            wait = max((ready.get(w, 0) for w in words[1:]), default=0) + (op.get("early", 0) if words[1:] else 0)
-            start = max(now, wait, free[words[0]])
-            free[words[0]] = start + op.get("again", 0)
-            now = start + op["issue"]
-            if equals:
-                ready[target] = start + op["latency"]
-        ends.append(now)
-    return (ends[-1] - ends[11]) / 12
+    return kernels.in_order_cycles(code, table(host))
 
 
 def throughput(code: tuple[str, ...]) -> float:

@@ -120,20 +120,43 @@ def pingpong(
         from retrompi.traces.generate import DEFAULT_SIZES
 
         sizes = DEFAULT_SIZES
-    where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
+    where = _where(platform, mode)
     spec = pingpong_spec(model, platform, where, sizes, sets=sets, seed=seed, reps=reps, fidelity=fidelity, scenario=scenario)
-    known = None if fresh else store.find_run(spec.identity)
-    from retrompi import simulate
+    return _curve(store, spec, "pingpong", {"sizes": sizes, "reps": reps}, model, platform, mode, sets, fresh)
 
-    what = f"PingPong of {model} on {platform}, {mode if isinstance(mode, str) else ','.join(map(str, mode))}"
+
+def _where(platform: str, mode: str | Sequence[int]) -> Any:
+    """A mode as the simulation takes it."""
+    return registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
+
+
+def _curve(
+    store: Store,
+    spec: RunSpec,
+    generator: str,
+    args: Mapping[str, Any],
+    model: str,
+    platform: str,
+    mode: str | Sequence[int],
+    sets: Sets,
+    fresh: bool,
+) -> Found:
+    """The points of a benchmark, found under ``spec`` or made now by its generator; SimulationEnded when it does not complete."""
+    from retrompi import simulate
+    from retrompi.traces import generate
+
+    where = _where(platform, mode)
+    benchmarked = "PingPong" if generator == "pingpong" else generator
+    what = f"{benchmarked} of {model} on {platform}, {mode if isinstance(mode, str) else ','.join(map(str, mode))}"
+    known = None if fresh else store.find_run(spec.identity)
     if known is not None:
         simulate.require_completed(_ended(store.run(known)), what)
         return Found(known, store.points(known), True)
-    from retrompi.traces import generate
-
-    _prepare(store, model, platform, where, 2, sets, seed, fidelity, fresh)
-    result = simulate.run(model, platform, generate.pingpong(sizes, reps), mode=where, sets=_listed(sets), seed=seed, fidelity=fidelity)
-    rows = simulate.rows_from_marks(result)
+    made = generate.generator(generator)
+    trace = made.make(**args)
+    _prepare(store, model, platform, where, trace.ranks, sets, spec.seed, spec.fidelity, fresh)
+    result = simulate.run(model, platform, trace, mode=where, sets=_listed(sets), seed=spec.seed, fidelity=spec.fidelity)
+    rows = simulate.rows_from_marks(result, made.parts, made.counted, args)
     # The marks are the points in another form. A benchmark that did not complete is stored as well: its end is data.
     run_id = store.add_run(spec, {**asdict(result), "marks": []}, points=rows)
     simulate.require_completed(result, what)
@@ -159,29 +182,16 @@ def benchmark(
     Raises UsageError for an unknown generator or argument, `simulate.SimulationEnded` when it does not complete (after
     storing how it ended).
     """
-    from retrompi import simulate
     from retrompi.traces import generate
 
-    made = generate.generator(generator)
-    made.check(args)
-    where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
+    generate.generator(generator).check(args)
+    where = _where(platform, mode)
     spec = run_spec(
         "benchmark", model, platform, mode=where, sets=sets, seed=seed, fidelity=fidelity, trace=generator,
         trace_hash=sha256_json({"generator": generator, "args": dict(args)}),
         scenario=scenario.name if scenario else "", scenario_hash=scenario.hash if scenario else "",
     )  # fmt: skip
-    what = f"{generator} of {model} on {platform}, {mode if isinstance(mode, str) else ','.join(map(str, mode))}"
-    known = None if fresh else store.find_run(spec.identity)
-    if known is not None:
-        simulate.require_completed(_ended(store.run(known)), what)
-        return Found(known, store.points(known), True)
-    trace = made.make(**args)
-    _prepare(store, model, platform, where, trace.ranks, sets, seed, fidelity, fresh)
-    result = simulate.run(model, platform, trace, mode=where, sets=_listed(sets), seed=seed, fidelity=fidelity)
-    rows = simulate.rows_from_marks(result, made.parts, made.counted, args)
-    run_id = store.add_run(spec, {**asdict(result), "marks": []}, points=rows)
-    simulate.require_completed(result, what)
-    return Found(run_id, store.points(run_id), False)
+    return _curve(store, spec, generator, args, model, platform, mode, sets, fresh)
 
 
 def _ended(row: Mapping[str, Any]) -> Any:
@@ -201,7 +211,7 @@ def explain(
     fidelity: str = "mechanism",
 ) -> Found:
     """Where the time of one message of ``size`` bytes goes: rows stage, process, seconds, ps that sum to the total."""
-    where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
+    where = _where(platform, mode)
     made = {"generator": "explain", "size": size}
     spec = run_spec(
         "explain", model, platform, mode=where, sets=sets, fidelity=fidelity, trace="one message", trace_hash=sha256_json(made)
@@ -243,7 +253,7 @@ def replay(
     simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail; ``kills``
     ends processes as of `simulate.run`.
     """
-    where = registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
+    where = _where(platform, mode)
     if trace.kernels():
         from retrompi import kernels
 

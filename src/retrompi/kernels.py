@@ -26,8 +26,8 @@ from retrompi import paths, registry, units
 from retrompi.errors import InputError, UsageError, nearest
 from retrompi.platform import SOURCE_KINDS, Platform, Quantity
 
-__all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "compute_sets", "cost", "lengths", "loop", "loops", "machine",
-           "model_hash", "rows", "seconds", "turn_cycles"]  # fmt: skip
+__all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "compute_sets", "cost", "in_order_cycles", "lengths", "loop", "loops",
+           "machine", "model_hash", "rows", "seconds", "timings", "turn_cycles"]  # fmt: skip
 
 SHAPES = ("vector", "matrix", "product")
 USES = ("read", "write", "update")
@@ -165,17 +165,23 @@ def repetitions(which: Loop, n: int) -> int:
 
 @cache
 def turn_cycles(which: Loop) -> float:
-    """Cycles of a turn of the inner loop in the first-level cache, in the steady state of an in-order machine.
+    """Cycles of a turn of the inner loop in the first-level cache, in the steady state of an in-order machine."""
+    return in_order_cycles(which.code, timings())
 
-    Each instruction starts when the one before it has been issued and its operands are there.
-    """
-    table = _file()["instructions"]
+
+def timings() -> dict[str, dict[str, float]]:
+    """Instruction -> its timings in cycles (issue, latency and, where they matter, early and again)."""
+    return {name: given for name, given in _file()["instructions"].items() if name != "source"}
+
+
+def in_order_cycles(code: Sequence[str], table: Mapping[str, Mapping[str, float]]) -> float:
+    """Cycles of a turn of ``code``: each instruction starts when the one before it has been issued and its operands are there."""
     turns = 24
-    ready: dict[str, int] = {}
-    free = {name: 0 for name in table if name != "source"}
-    now, ends = 0, []
+    ready: dict[str, float] = {}
+    free = dict.fromkeys(table, 0.0)
+    now, ends = 0.0, []
     for _ in range(turns):
-        for text in (*which.code, "turn"):
+        for text in (*code, "turn"):
             target, equals, rest = text.partition(" = ")
             words = (rest if equals else text).split()
             op = table[words[0]]

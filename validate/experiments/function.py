@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi import experiment, units
 from retrompi.store.identity import run_spec, sha256_json
+from retrompi.validate.claims import for_fit
 from retrompi.validate.experiments import Done, Job, suite
 
 if TYPE_CHECKING:
@@ -56,9 +57,9 @@ class _Study:
     # ---- memory
 
     def pool(self, o: Mapping[str, Any]) -> Done:
-        """The smallest pool with which the suite, and the stress trace with its ``block``, complete in shared mode.
+        """The smallest pool with which the suite, and the stress trace, complete in shared mode.
 
-        ``blocks``: what other blocks would need, since the block is the one number here that is fitted.
+        The stress trace's block is fitted: of ``blocks`` the one whose need is nearest to the middle of the calibrate row ``fitted_to``.
         """
         room, archive = o["platform"], o["archive"]
 
@@ -69,9 +70,12 @@ class _Study:
             stress = {text: generate.all_at_once(int(o["ranks"]), int(units.parse(text, "B"))) for text in o["blocks"]}
             default = self._completes(room, runs | stress, [])
             by_block = {text: self._needed(room, {text: trace}, default) for text, trace in stress.items()}
-            told = {"suite_B": self._needed(room, runs, default), "stress_B": by_block[o["block"]]}
+            (goal,) = (c for c in for_fit("wmpi") if c.id == o["fitted_to"])
+            middle = ((goal.low or 0) + (goal.high or 0)) / 2 * 1e6  # the row is in MByte
+            block = min(by_block, key=lambda text: abs(by_block[text] - middle))
+            told = {"suite_B": self._needed(room, runs, default), "stress_B": by_block[block]}
             failing = sorted(r for r in runs if not default[r])
-            return {**told, "needed_B": max(told.values()), "by_block": by_block, "default_failing": failing}
+            return {**told, "needed_B": max(told.values()), "block": block, "by_block": by_block, "default_failing": failing}
 
         return self.kept("pool", "pool.wmpi", "wmpi", room, dict(o), work)
 

@@ -5,7 +5,7 @@
 namespace retrompi {
 
 const RmaSpec& Rank::rma(int32_t target) const {
-  const bool same = job_.ranks[static_cast<size_t>(target)]->host_index == host_index;
+  const bool same = near(target);
   const RmaSpec& s = same ? job_.rma_same : job_.rma_remote;
   if (!s.there) {
     const std::string at = now_at ? job_.trace.where(static_cast<size_t>(id), *now_at) + ": " + op_name(now_at->op) + ": " : "";
@@ -23,46 +23,38 @@ void Rank::on_put_done(void* p, uint64_t get) {
   r.thread.signal();
 }
 
-Task Rank::put(int32_t target, int64_t bytes) {
-  const RmaSpec& s = rma(target);
-  Rank& other = *job_.ranks[static_cast<size_t>(target)];
+/// What a put and a get have in common: the call is counted, and on one host the origin copies the data at once.
+Task Rank::origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls, int64_t& moved) {
   co_await thread.run(host.scaled(s.cpu), Stage::Library);
   ++world.count.messages;
   world.count.bytes += bytes;
   ++world.count.delivered;
   world.count.delivered_bytes += bytes;
-  ++sends;
-  bytes_sent += bytes;
-  if (other.host_index == host_index) {
-    const double set = 2.0 * static_cast<double>(bytes);
-    co_await thread.run(s.latency + host.copy_time(bytes, set, set), Stage::Copy);
-    co_return;
-  }
+  ++calls;
+  moved += bytes;
+  if (near(other)) co_await thread.run(s.latency + plain_copy(bytes), Stage::Copy);
+}
+
+Task Rank::put(int32_t target, int64_t bytes) {
+  const RmaSpec& s = rma(target);
+  co_await origin(s, target, bytes, sends, bytes_sent);
+  if (near(target)) co_return;
   ++puts_open_;
   co_await thread.run(s.latency, Stage::Nic);
-  const Ps left = world.net->burst(host_index, other.host_index, std::max<int64_t>(bytes, 1), s.put_rate, s.piece, &Rank::on_put_done, this, 0);
+  const size_t there = job_.ranks[static_cast<size_t>(target)]->host_index;
+  const Ps left = world.net->burst(host_index, there, std::max<int64_t>(bytes, 1), s.put_rate, s.piece, &Rank::on_put_done, this, 0);
   co_await thread.run(left - world.loop.now, Stage::Nic);
 }
 
 Task Rank::get(int32_t target, int64_t bytes) {
   const RmaSpec& s = rma(target);
-  Rank& other = *job_.ranks[static_cast<size_t>(target)];
-  co_await thread.run(host.scaled(s.cpu), Stage::Library);
-  ++world.count.messages;
-  world.count.bytes += bytes;
-  ++world.count.delivered;
-  world.count.delivered_bytes += bytes;
-  ++receives;
-  bytes_received += bytes;
-  if (other.host_index == host_index) {
-    const double set = 2.0 * static_cast<double>(bytes);
-    co_await thread.run(s.latency + host.copy_time(bytes, set, set), Stage::Copy);
-    co_return;
-  }
+  co_await origin(s, target, bytes, receives, bytes_received);
+  if (near(target)) co_return;
   get_open_ = true;
   co_await thread.run(s.latency, Stage::Nic);
   // The target's memory answers without its processor; the data come back over the same wires.
-  world.net->burst(other.host_index, host_index, std::max<int64_t>(bytes, 1), s.get_rate, s.piece, &Rank::on_put_done, this, 1);
+  const size_t there = job_.ranks[static_cast<size_t>(target)]->host_index;
+  world.net->burst(there, host_index, std::max<int64_t>(bytes, 1), s.get_rate, s.piece, &Rank::on_put_done, this, 1);
   co_await until([this] { return !get_open_; }, spec_.recv_wait, false);
 }
 
@@ -98,9 +90,7 @@ Task Rank::one_sided(const Action& a) {
 Task Rank::put_tree(int32_t root, int64_t bytes) {
   const auto n = static_cast<int32_t>(job_.ranks.size());
   const int32_t me = (id - root + n) % n;
-  const double set = 2.0 * static_cast<double>(bytes);
-  auto copy = [&](double copies) { return static_cast<Ps>(copies * static_cast<double>(host.copy_time(bytes, set, set))); };
-  if (me == 0) co_await thread.run(copy(job_.bcast.copies_root), Stage::Copy);
+  if (me == 0) co_await thread.run(plain_copy(bytes, job_.bcast.copies_root), Stage::Copy);
   int32_t mask = 1;
   for (; mask < n; mask <<= 1)
     if (me & mask) {
@@ -114,23 +104,21 @@ Task Rank::put_tree(int32_t root, int64_t bytes) {
       co_await flush();  // data before flag
       co_await to_rank(child, 0);
     }
-  if (me != 0) co_await thread.run(copy(job_.bcast.copies_leaf), Stage::Copy);
+  if (me != 0) co_await thread.run(plain_copy(bytes, job_.bcast.copies_leaf), Stage::Copy);
 }
 
 Task Rank::by_reference(int32_t root, int64_t bytes) {
   const auto n = static_cast<int32_t>(job_.ranks.size());
-  const double set = 2.0 * static_cast<double>(bytes);
-  auto copy = [&](double copies) { return static_cast<Ps>(copies * static_cast<double>(host.copy_time(bytes, set, set))); };
   Rank& owner = *job_.ranks[static_cast<size_t>(root)];
   if (id == root) {
     taken_ = 0;
-    co_await thread.run(copy(job_.bcast.copies_root), Stage::Copy);
+    co_await thread.run(plain_copy(bytes, job_.bcast.copies_root), Stage::Copy);
   }
   co_await binomial(root, 0);  // where the buffer is
   if (id == root) {            // the buffer is not used again before the last receiver has copied
     co_await until([this, n] { return taken_ == n - 1; }, spec_.send_wait, true);
   } else {
-    co_await thread.run(copy(job_.bcast.copies_leaf), Stage::Copy);
+    co_await thread.run(plain_copy(bytes, job_.bcast.copies_leaf), Stage::Copy);
     ++owner.taken_;
     owner.thread.signal();
   }

@@ -34,8 +34,10 @@ Request& Rank::make(Request::Kind k) {
 
 void Rank::drop(Request& r) { job_.free_request(r); }
 
+bool Rank::near(int32_t other) const { return job_.ranks[static_cast<size_t>(other)]->host_index == host_index; }
+
 ProtocolRow::Kind Rank::protocol(int32_t dst, int64_t bytes) const {
-  const bool same = job_.ranks[static_cast<size_t>(dst)]->host_index == host_index;
+  const bool same = near(dst);
   for (const ProtocolRow& row : same ? spec_.same : spec_.remote)
     if (bytes >= row.from && bytes < row.to) return row.kind;
   throw ConfigError("the model states no protocol for a message of " + std::to_string(bytes) + " B between " +
@@ -84,7 +86,7 @@ Task Rank::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, 
   co_await library_call(spec_.send_cpu);
   if (mode == Op::Bsend || mode == Op::Ibsend || mode == Op::BsendInit) {
     // MPI 1.1, 3.4: a buffered send is complete once the user's data is in the attached buffer.
-    co_await thread.run(host.copy_time(bytes, 2.0 * static_cast<double>(bytes), 2.0 * static_cast<double>(bytes)), Stage::Copy);
+    co_await thread.run(plain_copy(bytes), Stage::Copy);
     r.done = true;
     m.sreq = nullptr;
     r.m = nullptr;
@@ -240,7 +242,7 @@ Task Rank::matched(Message& m) {
     const int64_t n = m.stashed;
     m.stashed = 0;
     unexpected_bytes_ -= n;
-    co_await thread.run(host.copy_time(n, 2.0 * static_cast<double>(n), 2.0 * static_cast<double>(n)), Stage::Copy);
+    co_await thread.run(plain_copy(n), Stage::Copy);
   }
   if (m.sync && !m.ack_sent) {
     m.ack_sent = true;

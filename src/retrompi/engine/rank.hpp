@@ -95,6 +95,12 @@ class Rank final : public Proc {
   void finish_receive(Message& m);
   void settle_send(Message& m);
   void recycle(Message& m);
+  [[nodiscard]] bool near(int32_t other) const;  // on the same host
+  /// Copies between two places of the user's or the library's memory.
+  [[nodiscard]] Ps plain_copy(int64_t bytes, double copies = 1) const {
+    const double set = 2.0 * static_cast<double>(bytes);
+    return static_cast<Ps>(copies * static_cast<double>(host.copy_time(bytes, set, set)));
+  }
   [[nodiscard]] ProtocolRow::Kind protocol(int32_t dst, int64_t bytes) const;
   [[nodiscard]] Ps conversion(int32_t peer, int64_t bytes) const;  // of data that goes to or comes from `peer`
   [[nodiscard]] static bool fits(const Request& r, const Message& m);
@@ -117,6 +123,7 @@ class Rank final : public Proc {
 
   // ---- one-sided operations (one_sided.cpp)
   Task one_sided(const Action& a);
+  Task origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls, int64_t& moved);
   Task put(int32_t target, int64_t bytes);
   Task get(int32_t target, int64_t bytes);
   Task flush();
