@@ -64,11 +64,34 @@ enum class Op : uint8_t {
   Allgatherv,
   Scatter,
   Scatterv,
+  Alltoallw,
+  ReduceScatterBlock,
+  NeighborAllgather,
+  NeighborAllgatherv,
+  NeighborAlltoall,
+  NeighborAlltoallv,
+  NeighborAlltoallw,
+  CommNew,
+  CommFree,
+  WinNew,
+  WinFree,
   Put,
   Get,
   Accumulate,
+  GetAccumulate,
+  FetchOp,
+  CompareSwap,
   Fence,
   Flush,
+  FlushLocal,
+  Lock,
+  LockAll,
+  Unlock,
+  UnlockAll,
+  WinPost,
+  WinStart,
+  WinComplete,
+  WinWait,
   Mark
 };
 constexpr int OP_COUNT = static_cast<int>(Op::Mark) + 1;
@@ -82,6 +105,10 @@ constexpr int32_t UNDEFINED = -333;
 
 // Action::flags
 constexpr uint8_t FLAG_UNKNOWN_COUNT = 1;  // a receive with COUNT < 0: bytes is -1, any length fits (SMPI probes first)
+constexpr uint8_t FLAG_NONBLOCKING = 2;    // a collective or one-sided call that returns a request
+constexpr uint8_t FLAG_MATCHED = 4;        // a wildcard receive or probe: what matched is recorded, see below
+constexpr uint8_t FLAG_DONE = 8;           // Test*, Iprobe: it succeeded when recorded; without FLAG_TOLD nobody knows
+constexpr uint8_t FLAG_TOLD = 16;          // Test*, Iprobe, Waitany, Waitsome: the recorded outcome is known
 
 // One line of a trace. Which fields an action uses (others are 0, aux -1):
 //
@@ -111,6 +138,36 @@ constexpr uint8_t FLAG_UNKNOWN_COUNT = 1;  // a receive with COUNT < 0: bytes is
 //   Put Get Accumulate           peer the other rank (or PROC_NULL), bytes; tag as written, for information only
 //   Fence Flush                  -: all of the rank's own one-sided operations are complete; Fence: everybody's
 //   Mark                         tag: index into Trace::labels
+//
+// The extension (docs/trace-format.md, "Communicators, requests and windows"):
+//
+//   any call                     comm: index in Trace::comms, 0 MPI_COMM_WORLD. Peers of point-to-point calls and targets are ranks of the
+//                                world, roots and the order of vector counts are those of the communicator; n is its size (Inter: the
+//                                remote group's). A root of an intercommunicator: ROOT at the root, PROC_NULL beside it
+//   what returns a request       req: its identity, 1.. (0: not recorded, filed under its key only)
+//   Wait Test Start RequestFree  req (0: by key)
+//   Waitall Waitany Waitsome Testall Testany Testsome Startall
+//                                aux: the identities it was called with, then those it completed (aux -1: not recorded); bytes how many
+//                                of the former, bytes2 of the latter
+//   Recv Irecv Probe Iprobe with FLAG_MATCHED
+//                                peer2 the source that matched, bytes2 its tag
+//   Sendrecv                     aux the receive's tag (-1: 0); FLAG_MATCHED: req the source that matched
+//   Alltoallw                    as Alltoallv
+//   ReduceScatterBlock           bytes of one rank's part, amount
+//   NeighborAllgather NeighborAlltoall
+//                                bytes sent (Alltoall: to each), bytes2 received from each
+//   NeighborAllgatherv           bytes sent; aux: byte counts by source
+//   NeighborAlltoallv Alltoallw  aux: byte counts by destination, then by source; bytes, bytes2 their sums
+//   CommNew                      comm the parent (or local communicator), peer the new one's index in Trace::comms or -1, tag a CommHow
+//   CommFree                     comm
+//   WinNew WinFree               comm, peer2 the window's identity, bytes its length on this rank
+//   Put .. CompareSwap           peer2 the window; GetAccumulate, FetchOp, CompareSwap: bytes go there and come back
+//   Fence Flush FlushLocal Lock LockAll Unlock UnlockAll
+//                                peer2 the window; peer the target where there is one (else -1); Lock: tag 1 exclusive, 0 shared
+//   WinPost WinStart             peer2 the window, aux: world ranks of the group.  WinComplete WinWait: peer2
+enum class CommHow : int32_t { Split, Dup, Create, CreateGroup, IntercommCreate, IntercommMerge, Cart, Graph };
+constexpr int32_t ROOT = -777;  // MPI_ROOT of an intercommunicator; ours, SMPI's replay has no intercommunicators
+
 struct Action {
   Op op = Op::Init;
   uint8_t flags = 0;
@@ -122,8 +179,22 @@ struct Action {
   int64_t bytes = 0;
   int64_t bytes2 = 0;  // the receiving side
   double amount = 0;   // flops or seconds
+  int32_t comm = 0;    // index in Trace::comms
+  int32_t req = 0;     // identity of the request, 0 none
 };
-static_assert(sizeof(Action) == 48, "millions of these are held: keep it to 48 bytes");
+static_assert(sizeof(Action) == 56, "millions of these are held: keep it small");
+
+// A communicator as all its members describe it.
+struct Comm {
+  enum Kind : uint8_t { Intra, Inter, Cart, Graph } kind = Intra;
+  int32_t id = 0;               // as written in the trace; 0 is MPI_COMM_WORLD
+  std::vector<int32_t> group;   // rank of the communicator -> rank of the world
+  std::vector<int32_t> remote;  // Inter: the other side. For a member of `remote` the two change places
+  std::vector<int32_t> dims;    // Cart
+  std::vector<uint8_t> periods;
+  std::vector<std::vector<int32_t>> sources, destinations;  // Cart, Graph: neighbours of each rank, ranks of the communicator or PROC_NULL
+  bool operator==(const Comm&) const = default;
+};
 
 // What is wrong with a trace, and where. what() is "file:line: message" (no line: "file: message").
 class TraceError : public std::runtime_error {
@@ -146,6 +217,7 @@ struct Trace {
   std::vector<std::vector<Action>> ranks;
   std::vector<std::vector<int64_t>> vec;  // byte counts of the vector collectives, Action::aux
   std::vector<std::string> labels;        // Mark, Kernel: tag is the index
+  std::vector<Comm> comms;                // 0: MPI_COMM_WORLD
   std::vector<std::string> files;         // per rank, for messages
   std::vector<Remark> refused;            // must be empty for a run; the first REMARK_LIMIT, refused_total counts all
   std::vector<Remark> warned;             // harmless or doubtful, to be shown
