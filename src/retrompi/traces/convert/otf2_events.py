@@ -74,8 +74,8 @@ class Archive:
 
 
 def is_anchor(path: Path, data: bytes) -> bool:
-    """Whether a file is the anchor of an OTF2 archive: OTF2 writes its magic first; older ones are known by their name."""
-    return data.startswith(b"OTF2") or path.suffix == ".otf2"
+    """Whether a file is the anchor of an OTF2 archive: its magic stands behind a mark and the byte order; a damaged one is known by name."""
+    return data[2:6] == b"OTF2" or path.suffix == ".otf2"
 
 
 def read_archive(path: Path, progress: Callable[[int, int], None] | None = None) -> Archive:

@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+
+from retrompi.traces.lines import show_group as group_text
 
 __all__ = ["ANY_SOURCE", "ANY_TAG", "BYTE", "PROC_NULL", "ROOT", "Requests", "Script", "group_text"]
 
 ANY_SOURCE, ANY_TAG, PROC_NULL, ROOT = -555, -444, -666, -777
 BYTE = 6
 """The type code in which all sizes are written."""
-
-
-def group_text(ranks: Sequence[int]) -> str:
-    """World ranks as a trace writes a group: ``0,4-6,10-30:10``; reading it gives the same order."""
-    out: list[str] = []
-    i = 0
-    while i < len(ranks):
-        step = ranks[i + 1] - ranks[i] if i + 1 < len(ranks) else 0
-        j = i + 1
-        while step > 0 and j + 1 < len(ranks) and ranks[j + 1] - ranks[j] == step:
-            j += 1
-        if step > 0 and j - i >= 2:
-            out.append(f"{ranks[i]}-{ranks[j]}" + (f":{step}" if step > 1 else ""))
-            i = j + 1
-        else:
-            out.append(str(ranks[i]))
-            i += 1
-    return ",".join(out)
 
 
 class Requests:
