@@ -376,16 +376,6 @@ class ActionList::Cursor {
     first -= list.blocks_[block_].first;
     for (open(); first > 0; --first) decoder_.next(current_);
   }
-  // What the buffer holds is where the decoder points: a copy reads it again.
-  Cursor(const Cursor &o) : list_(o.list_), block_(o.block_), tail_(o.tail_), current_(o.current_) {
-    if (o.block_ == 0 || o.decoder_.left() == 0) return;
-    const Block &b = list_->blocks_[block_ - 1];
-    decoder_.open(b.bytes(buffer_), b.count);
-    Action skipped;
-    while (decoder_.left() > o.decoder_.left()) decoder_.next(skipped);
-  }
-  Cursor &operator=(const Cursor &) = delete;
-
   const Action *next() {
     if (decoder_.left() == 0 && block_ < list_->blocks_.size()) open();
     if (decoder_.left() > 0) {
@@ -395,7 +385,6 @@ class ActionList::Cursor {
     }
     return &current_;
   }
-  [[nodiscard]] const Action *current() const { return &current_; }
 
  private:
   void open() {
@@ -433,7 +422,7 @@ void ActionList::push_back(const Action &a) {
 
 void ActionList::seal() {
   if (!tail_.empty()) put_block(encode(tail_), tail_.size());
-  tail_ = {};
+  std::vector<Action>().swap(tail_);
   blocks_.shrink_to_fit();
 }
 
@@ -559,24 +548,12 @@ ActionList ActionList::unpack(std::string_view &bytes, const std::shared_ptr<Fil
 
 // ---------------------------------------------------------------- reading in order
 
-ActionList::const_iterator::const_iterator() = default;
 ActionList::const_iterator::const_iterator(const ActionList &list, size_t first) : left_(list.size() - std::min(first, list.size())) {
   if (left_ == 0) return;
-  cursor_ = std::make_unique<Cursor>(list, first);
+  cursor_ = std::make_shared<Cursor>(list, first);
   current_ = cursor_->next();
 }
-ActionList::const_iterator::const_iterator(const const_iterator &o) : left_(o.left_) {
-  if (!o.cursor_) return;
-  cursor_ = std::make_unique<Cursor>(*o.cursor_);
-  current_ = cursor_->current();
-}
-ActionList::const_iterator::const_iterator(const_iterator &&) noexcept = default;
-ActionList::const_iterator &ActionList::const_iterator::operator=(const const_iterator &o) {
-  if (this != &o) *this = const_iterator(o);
-  return *this;
-}
-ActionList::const_iterator &ActionList::const_iterator::operator=(const_iterator &&) noexcept = default;
-ActionList::const_iterator::~const_iterator() = default;
+
 ActionList::const_iterator &ActionList::const_iterator::operator++() {
   if (--left_ > 0) current_ = cursor_->next();
   return *this;

@@ -51,20 +51,15 @@ class ActionList {
     using pointer = const Action*;
     using reference = const Action&;  // valid until the iterator moves on
 
-    const_iterator();
+    const_iterator() = default;
     explicit const_iterator(const ActionList& list, size_t first = 0);
-    const_iterator(const const_iterator& o);
-    const_iterator(const_iterator&&) noexcept;
-    const_iterator& operator=(const const_iterator& o);
-    const_iterator& operator=(const_iterator&&) noexcept;
-    ~const_iterator();
     reference operator*() const { return *current_; }
     pointer operator->() const { return current_; }
     const_iterator& operator++();
     bool operator==(const const_iterator& o) const { return left_ == o.left_; }  // of one list
 
    private:
-    std::unique_ptr<Cursor> cursor_;
+    std::shared_ptr<Cursor> cursor_;  // as with any input iterator, moving on spoils the copies
     const Action* current_ = nullptr;
     size_t left_ = 0;
   };
