@@ -82,7 +82,7 @@ py::dict info(const Trace &t) {
     int64_t largest = 0, sends = 0, collectives = 0, nonblocking = 0, one_sided = 0, marks = 0;
   } sum;
   for (const auto &r : t.ranks) {
-    sum.bytes += r.capacity() * sizeof(Action);
+    sum.bytes += r.memory_use();
     for (const Action &a : r) {
       if (a.op == Op::Mark) {
         ++sum.marks;
@@ -280,10 +280,9 @@ py::list rank_actions(const Trace &t, size_t rank, size_t first, std::optional<s
   py::list out;
   const size_t begin = std::min(first, actions.size());
   const size_t end = begin + std::min(count.value_or(actions.size()), actions.size() - begin);
-  size_t i = 0;
-  for (const Action &a : actions) {
-    if (i++ < begin) continue;
-    if (i > end) break;
+  auto next = actions.from(begin);
+  for (size_t i = begin; i < end; ++i, ++next) {
+    const Action &a = *next;
     const bool mark = a.op == Op::Mark;
     const std::string name = mark ? "mark " + t.labels[static_cast<size_t>(a.tag)] : std::string(retrompi::action_name(a));
     const int32_t tag = mark ? 0 : a.tag;

@@ -1,6 +1,7 @@
 // The parser. Lines are taken apart in place: no string is made unless a message is written.
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "trace_parser.hpp"
 
@@ -22,10 +23,6 @@ void Parser::read(const Source &source) {
   line_ = 0;
   const char *p = source.text.data();
   const char *const end = p + source.text.size();
-  if (source.rank >= 0) {
-    auto &actions = trace_.ranks[static_cast<size_t>(source.rank)];
-    actions.reserve(static_cast<size_t>(std::count(p, end, '\n')) + 1);
-  }
   bool any = false;
   while (p < end) {
     if (line_ == std::numeric_limits<uint32_t>::max()) fail("more than 4294967295 lines");
@@ -51,6 +48,9 @@ void Parser::read(const Source &source) {
   if (!any) throw TraceError(source.name, 0, "no action in it: the file is empty");
   if (source.rank >= 0 && state_[static_cast<size_t>(source.rank)].last_line == 0)
     throw TraceError(source.name, 0, "no action of rank " + std::to_string(source.rank) + " in it, only of other ranks");
+  for (size_t r = 0; r < state_.size(); ++r)
+    if (state_[r].more && (source.rank < 0 || static_cast<size_t>(source.rank) == r)) release(trace_.ranks[r], *state_[r].more);
+  if (source.rank >= 0) trace_.ranks[static_cast<size_t>(source.rank)].seal();
 }
 
 // `# mark LABEL` or `# RANK mark LABEL`; every other comment is one.
@@ -89,7 +89,9 @@ void Parser::comment(const char *p, const char *end) {
   a.op = Op::Mark;
   a.tag = this->label(label);
   a.line = line_;
-  trace_.ranks[static_cast<size_t>(rank)].push_back(a);
+  const int32_t now = std::exchange(rank_, rank);
+  add(state_[static_cast<size_t>(rank)], a);
+  rank_ = now;
 }
 
 int32_t Parser::label(std::string_view text) {
@@ -242,7 +244,7 @@ void Parser::line(const char *p, const char *end) {
   if (!keep) return;
   if (given_.has(Key::Req) && word->form != Form::Request) take_request(*word, a);
   if (a.op >= Op::Barrier && a.op <= Op::WinFree) note_collective(a, word->form != Form::Rooted || args_.size() != 4);
-  trace_.ranks[static_cast<size_t>(rank_)].push_back(a);
+  add(state, a);
 }
 
 void Parser::request(const Word &word, Action &a, bool &keep) {
@@ -349,6 +351,7 @@ void Parser::finish() {
   });
   for (const Ambiguous &x : ambiguous_) resolve_rooted(x);
   compare_collectives();
+  for (ActionList &r : trace_.ranks) r.seal();
 }
 
 // How many ranks a shared file has. A rank needs a line of its own, so a number beyond the count of lines is a mistake

@@ -85,6 +85,7 @@ struct Pending {
   const Membership *comm = nullptr;
   bool receive = false, persistent = false, active = false;
   bool doubtful = false;  // perhaps complete: a test that does not say
+  bool wild = false;      // counted in Extension::wild
 };
 
 // What only ranks with lines of the extension have.
@@ -92,6 +93,8 @@ struct Extension {
   std::unordered_map<int32_t, Membership> comms;  // by id, world apart; their addresses are stable
   std::unordered_map<int32_t, Window> windows;
   std::unordered_map<int32_t, Pending> requests;
+  std::vector<Action> held;
+  uint32_t wild = 0;  // open receives that wait for their match to be told
   uint32_t order = 1;
   uint32_t all_complete = 0;  // requests started before are complete: a waitall without reqs=
   uint32_t doubtful = 0;      // started before: perhaps complete, a test or waitany without done= did not say
@@ -148,8 +151,37 @@ class Parser {
   void comment(const char *p, const char *end);
   int32_t label(std::string_view text);  // its index in Trace::labels
   void arguments(const Word &word, Action &a);
-  Action action(size_t rank, uint32_t index) const { return trace_.ranks[rank][index]; }
-  void replace(size_t rank, uint32_t index, const Action &a) { trace_.ranks[rank][index] = a; }
+  // The actions of a rank. What a wildcard receive matched is told by a later line, and changing what is packed is slow: while one
+  // is open, actions wait in Extension::held.
+  static constexpr size_t MOST_HELD = size_t{1} << 14;
+  void add(RankState &state, const Action &a) {
+    ActionList &list = trace_.ranks[static_cast<size_t>(rank_)];
+    if (!state.more) {
+      list.push_back(a);
+      return;
+    }
+    Extension &ext = *state.more;
+    if (ext.wild == 0 || ext.held.size() >= MOST_HELD) release(list, ext);
+    if (ext.wild == 0)
+      list.push_back(a);
+    else
+      ext.held.push_back(a);
+  }
+  static void release(ActionList &list, Extension &ext) {
+    for (const Action &a : ext.held) list.push_back(a);
+    ext.held.clear();
+  }
+  Action action(size_t rank, uint32_t index) const {
+    const ActionList &list = trace_.ranks[rank];
+    return index < list.size() ? list[index] : state_[rank].more->held[index - list.size()];
+  }
+  void replace(size_t rank, uint32_t index, const Action &a) {
+    ActionList &list = trace_.ranks[rank];
+    if (index < list.size())
+      list.set(index, a);
+    else
+      state_[rank].more->held[index - list.size()] = a;
+  }
 
   // trace_attributes.cpp
   void attributes();  // takes KEY=VALUE off the end of args_
@@ -166,7 +198,11 @@ class Parser {
     if (!m) m = std::make_unique<Extension>();
     return *m;
   }
-  uint32_t next_index() const { return static_cast<uint32_t>(trace_.ranks[static_cast<size_t>(rank_)].size()); }
+  uint32_t next_index() const {
+    const auto rank = static_cast<size_t>(rank_);
+    const RankState &s = state_[rank];
+    return static_cast<uint32_t>(trace_.ranks[rank].size() + (s.more ? s.more->held.size() : 0));
+  }
   std::string place_of(int32_t rank, uint32_t line) const { return trace_.files[static_cast<size_t>(rank)] + ":" + std::to_string(line); }
   void choose_comm();                 // sets here_
   int32_t size_here(bool own) const;  // of the communicator; Inter: of the own or the other group
@@ -197,6 +233,7 @@ class Parser {
   void complete(int32_t req, Pending &p);
   void restart(Pending &p, int32_t req);
   void one_request(Action &a);
+  void forget_wild(const Pending &p);
   void several_requests(const Word &word, Action &a);
   Match own_match() const;
   std::vector<Match> matches(const std::vector<int32_t> &among) const;

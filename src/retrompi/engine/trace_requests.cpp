@@ -14,6 +14,7 @@ void Parser::take_request(const Word &word, Action &a) {
   a.req = attribute(Key::Req, 1);
   Extension &ext = more();
   const auto [entry, fresh] = ext.requests.try_emplace(a.req);
+  forget_wild(entry->second);
   if (!fresh && in_use(entry->second))
     fail("request " + std::to_string(a.req) + " of " + quoted(word.name) + " is in use since line " + std::to_string(entry->second.line));
   const bool persistent = a.op >= Op::SendInit && a.op <= Op::RecvInit;
@@ -26,6 +27,9 @@ void Parser::take_request(const Word &word, Action &a) {
                    .receive = is_receive(a.op),
                    .persistent = persistent,
                    .active = !persistent};
+  // A persistent receive is told by its starts, of which there may be several while it is open.
+  entry->second.wild = is_receive(a.op) && !persistent && (a.peer == ANY_SOURCE || a.tag == ANY_TAG) && (a.flags & FLAG_MATCHED) == 0;
+  ext.wild += entry->second.wild;
 }
 
 Pending &Parser::outstanding(int32_t req) {
@@ -36,7 +40,14 @@ Pending &Parser::outstanding(int32_t req) {
   return found->second;
 }
 
+// A waitall that names no request has completed all before it.
+void Parser::forget_wild(const Pending &p) {
+  Extension &ext = more();
+  if (p.wild && p.order >= ext.all_complete) --ext.wild;
+}
+
 void Parser::complete(int32_t req, Pending &p) {
+  forget_wild(p);
   if (p.persistent)
     p.active = p.doubtful = false;
   else
@@ -80,6 +91,7 @@ void Parser::one_request(Action &a) {
       }
       break;
     case Op::RequestFree:
+      forget_wild(p);
       more().requests.erase(a.req);
       break;
     default:
@@ -101,7 +113,7 @@ void Parser::several_requests(const Word &word, Action &a) {
     if (given_.has(Key::Flag)) a.flags |= static_cast<uint8_t>(FLAG_TOLD | (flag() ? FLAG_DONE : 0));
     if (ext == nullptr || a.op == Op::Startall) return;
     if (a.op == Op::Waitall || (a.flags & FLAG_DONE) != 0)
-      ext->all_complete = ext->order;
+      ext->all_complete = ext->order, ext->wild = 0;
     else if ((a.flags & FLAG_TOLD) == 0)
       ext->doubtful = ext->order;
     return;
