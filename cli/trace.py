@@ -9,6 +9,9 @@ import click
 
 from retrompi.cli.options import csv_option, debug_option, json_option, mode_option, set_option
 from retrompi.cli.output import Column, emit, print_json
+from retrompi.cli.trace_convert import command as convert_command
+from retrompi.cli.trace_cut import command as cut_command
+from retrompi.cli.trace_merge import command as merge_command
 from retrompi.errors import UsageError
 from retrompi.units import format_bytes, format_time, parse
 
@@ -147,3 +150,8 @@ def scale(
     assert factor is not None
     traces.write(read.scaled(factor), out, shared=out.suffix in (".ti", ".gz", ".zst"))
     emit([{"trace": str(out), "ranks": read.ranks, "factor": factor}], SCALED, as_json=as_json, as_csv=as_csv)
+
+
+command.add_command(convert_command)
+command.add_command(cut_command)
+command.add_command(merge_command)

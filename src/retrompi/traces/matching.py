@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -48,6 +49,7 @@ class Request:
     active: bool = True
     receive: bool = False
     arguments: tuple[int, int, int, int] = (0, 0, 0, 0)  # peer, tag, bytes, comm of a persistent one
+    made: int = -1  # line of the persistent one's *Init
 
 
 class Tracker:
@@ -85,24 +87,32 @@ class Tracker:
         elif action in PERSISTENT:
             receive = action == "recvInit"
             key = self._key(receive, int(a[0]), int(a[1]))
-            self.persistent.append(Request(at, key, req, None, True, False, receive, (int(a[0]), int(a[1]), _bytes(a[2]), comm)))
+            request = Request(at, key, req, None, True, False, receive, (int(a[0]), int(a[1]), _bytes(a[2]), comm), at)
+            self.persistent.append(request)
         elif action == "start":
-            self._start([r for r in self.persistent if not r.active and (r.req == req if req else r.key == _key(a))][:1], at)
+            self._start([r for r in self.persistent if not r.active and (r.req == req if req else r.key == _key(a))][:1], at, attributes)
         elif action == "startall":
             wanted = _list(attributes.get("reqs"))
-            self._start([r for r in self.persistent if not r.active and (wanted is None or r.req in wanted)], at)
+            self._start([r for r in self.persistent if not r.active and (wanted is None or r.req in wanted)], at, attributes)
         elif action == "requestFree":
             self.persistent = [r for r in self.persistent if not (r.req == req if req else r.key == _key(a))]
         elif action in ("wait", "test"):
             if action == "test" and attributes.get("flag") != "1":
                 return []
-            found = self.by_req.get(req) if req else next(iter(self.by_key[_key(a)]), None)
+            found = self.target(line)
             return self._complete([found] if found is not None else [], at, attributes)
         elif action in FAMILIES:
             return self._complete(self._meant(action, attributes), at, attributes)
         elif (action in COLLECTIVES and action.startswith("i") or action in ONE_SIDED) and req:
             self._file(Request(at, (self.rank, self.rank, 0), req, None))
         return []
+
+    def target(self, line: str) -> Request | None:
+        """The open request that a wait or test means."""
+        _, a, attributes = split(line)
+        if "req" in attributes:
+            return self.by_req.get(int(attributes["req"]))
+        return next(iter(self.by_key.get(_key(a), ())), None)
 
     def waitall(self) -> str:
         """A line that waits for all that is open."""
@@ -128,16 +138,30 @@ class Tracker:
         if request.req:
             self.by_req[request.req] = request
 
-    def _start(self, requests: Sequence[Request], at: int) -> None:
+    def _start(self, requests: Sequence[Request], at: int, attributes: dict[str, str]) -> None:
         for r in requests:
             peer, tag, size, comm = r.arguments
-            r.active, r.end = True, End(self.rank, at, peer, tag, comm, size, None)
+            r.post, r.active, r.end = at, True, End(self.rank, at, peer, tag, comm, size, None)
             (self.recvs if r.receive else self.sends).append(r.end)
             self._file(r)
+        self._tell(requests, attributes)
+
+    @staticmethod
+    def _tell(requests: Sequence[Request], attributes: dict[str, str]) -> None:
+        """What wildcard receives matched, where the line that starts or completes them says it."""
+        for name in ("from", "mtag"):
+            told = _told(attributes.get(name), requests)
+            for r in requests:
+                if r.end is None or r.req not in told:
+                    continue
+                if name == "from" and r.end.peer == ANY_SOURCE:
+                    r.end.peer = told[r.req]
+                elif name == "mtag" and r.end.tag == ANY_TAG:
+                    r.end.tag = told[r.req]
 
     def _meant(self, action: str, attributes: dict[str, str]) -> list[Request]:
         done, reqs = _list(attributes.get("done")), _list(attributes.get("reqs"))
-        if action == "waitall":
+        if action == "waitall" or (action == "testall" and attributes.get("flag") == "1"):
             done = reqs if done is None else done
             if done is None:
                 return list(self.open)
@@ -152,15 +176,11 @@ class Tracker:
     def _complete(self, requests: list[Request], at: int, attributes: dict[str, str]) -> list[Request]:
         if not requests:
             return []
-        told = {name: _told(attributes.get(name), requests) for name in ("from", "mtag")}
+        self._tell(requests, attributes)
         gone = set(map(id, requests))
         for r in requests:
             if r.end is not None:
                 r.end.done = at
-                if r.end.peer == ANY_SOURCE and r.req in told["from"]:
-                    r.end.peer = told["from"][r.req]
-                if r.end.tag == ANY_TAG and r.req in told["mtag"]:
-                    r.end.tag = told["mtag"][r.req]
             self.by_key[r.key].remove(r)
             if r.req:
                 self.by_req.pop(r.req, None)
@@ -187,7 +207,7 @@ def _list(text: str | None) -> list[int] | None:
 
 def _told(text: str | None, requests: Sequence[Request]) -> dict[int, int]:
     """``R`` of a single request, or ``A:R,B:R``, by request."""
-    if text is None:
+    if text is None or not requests:
         return {}
     if ":" not in text:
         return {requests[0].req: int(text)}
@@ -266,9 +286,7 @@ class Job:
                 self.lonely.append(r)
 
     def _epoch(self, end: End) -> int:
-        import bisect
-
-        return bisect.bisect_left(self.worlds[end.rank], end.post)
+        return bisect_left(self.worlds[end.rank], end.post)
 
     def _pair(self, send: End, recv: End) -> None:
         send.match, recv.match = recv, send

@@ -3,42 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from retrompi._engine import Trace
 
 from .errors import TraceError
-from .files import parse
+from .files import UndefinedSource, _load, parse
 from .lines import COLLECTIVES, COMM_MAKERS, Renumber, rank_lines, show_group, split
 from .matching import Tracker
 
-__all__ = ["as_ranks", "one_rank_files", "side_by_side", "then"]
+__all__ = ["rank_files", "side_by_side", "then"]
 
 
-def one_rank_files(traces: Sequence[Trace]) -> bool:
-    """Whether every trace has the lines of a single rank and these ranks are 0, 1, 2, …: the files of one job."""
-    ranks = [_only_rank(t) for t in traces]
-    return len(ranks) > 1 and None not in ranks and sorted(r for r in ranks if r is not None) == list(range(len(ranks)))
+def rank_files(paths: Sequence[str | Path], undefined_source: UndefinedSource = "refuse") -> Trace | None:
+    """The trace whose ranks are in files of their own, in any order; None when the files do not each hold the lines of one rank, and
+    together those of ranks 0, 1, 2, …
 
-
-def _only_rank(trace: Trace) -> int | None:
-    used = [r for r in range(trace.ranks) if trace.rank_actions(r, 0, 1)]
-    return used[0] if len(used) == 1 else None
-
-
-def as_ranks(traces: Sequence[Trace]) -> Trace:
-    """One trace of the files of its ranks, each with the lines of a single rank. Raises ``TraceError`` when they do not fit together."""
-    texts: dict[int, str] = {}
-    for trace in traces:
-        rank = _only_rank(trace)
-        if rank is None:
-            raise TraceError("holds the lines of several ranks, or none", trace.files[0])
-        if rank in texts:
-            raise TraceError(f"holds rank {rank}, as another file does", trace.files[rank])
-        texts[rank] = trace.to_ti(rank)
-    missing = next((r for r in range(len(texts)) if r not in texts), None)
-    if missing is not None:
-        raise TraceError(f"no file holds rank {missing} of {len(texts)} ranks", traces[0].files[0])
-    return parse([texts[r] for r in range(len(texts))], name="merged")
+    Raises ``TraceError`` for files that cannot be read.
+    """
+    sources: dict[int, tuple[bytes, str, int]] = {}
+    for path in map(Path, paths):
+        if not path.is_file():
+            return None
+        file = _load(path)
+        first = {line.split(None, 1)[0] for line in file.data.splitlines() if line.strip() and not line.lstrip().startswith(b"#")}
+        rank = next(iter(first)) if len(first) == 1 else b""
+        if not rank.isdigit() or len(rank) > 7 or int(rank) in sources:
+            return None
+        sources[int(rank)] = (file.data, file.name, int(rank))
+    if len(sources) < 2 or sorted(sources) != list(range(len(sources))):
+        return None
+    return Trace.parse([sources[r] for r in range(len(sources))], undefined_source=undefined_source)
 
 
 def _numbers(trace: Trace) -> tuple[int, int]:

@@ -15,14 +15,16 @@ from retrompi.traces.errors import TraceError
 from . import dumpi_file, goal_file, otf2_events
 from .dumpi import Clock, read_dumpi
 from .goal import read_goal
+from .goal_out import write_goal
 from .losses import Loss, Losses
 from .otf2_in import read_otf2
 
-__all__ = ["FORMATS", "TARGETS", "Converted", "Loss", "Losses", "detect", "load"]
+__all__ = ["FORMATS", "TARGETS", "Converted", "Loss", "Losses", "detect", "load", "save"]
 
 Format = Literal["otf2", "dumpi", "goal", "ti"]
 FORMATS: tuple[Format, ...] = ("otf2", "dumpi", "goal", "ti")
 TARGETS = ("ti", "smpi", "goal")
+SHARED = (".ti", ".gz", ".zst")
 
 
 @dataclass
@@ -102,3 +104,15 @@ def load(
     else:
         texts = read_goal(where, losses, rate=rate, shortest=shortest)
     return Converted(files.parse(texts, name=where.stem), found, losses)
+
+
+def save(made: Converted, out: Path, target: str = "ti", *, rate: float = 1e9) -> None:
+    """Write what `load` gave: ``ti`` as a folder (one file when ``out`` ends in .ti, .gz or .zst), ``smpi`` likewise with only what SMPI
+    replays, ``goal`` as a schedule whose calculations last their operations at ``rate`` (flop/s). What is lost is added to its losses.
+    """
+    if target == "goal":
+        write_goal(made.trace, out, made.losses, rate=rate)
+    elif target == "ti":
+        files.write(made.trace, out, shared=out.suffix in SHARED)
+    else:
+        raise UsageError(f"there is no format {target!r} to write; there are {', '.join(TARGETS)}")

@@ -129,7 +129,7 @@ class _Rank:
         self.approximate = approximate
         self.out = Script(rank, rate, shortest)
         self.requests = Requests()
-        self.open: dict[int, tuple[int, tuple[int, int, int]]] = {}  # OTF2's request -> identity, key of its wait
+        self.open: dict[int, tuple[int, tuple[int, ...]]] = {}  # OTF2's request -> identity, key of its wait
         self.arrivals: dict[int, deque[tuple[Any, ...] | None]] = defaultdict(deque)
         self.collectives: dict[int, deque[Collective]] = defaultdict(deque)
         self.place = ""
@@ -211,7 +211,7 @@ class _Rank:
         kinds = [kind for kind, _ in call.records]
         if "send" in kinds and "recv" in kinds:
             self.sendrecv(call)
-        finished: list[tuple[int, tuple[int, int, int]]] = []
+        finished: list[tuple[int, tuple[int, ...]]] = []
         tested: list[int] = []
         if "comm" in kinds or any(k == "coll" and v[0].op in HANDLES for k, v in call.records):
             self.creation(call)
@@ -252,7 +252,7 @@ class _Rank:
         elif not call.records:
             self.silent(call)
 
-    def file(self, request: int, key: tuple[int, int, int]) -> int:
+    def file(self, request: int, key: tuple[int, ...]) -> int:
         req = self.requests.new()
         self.open[request] = (req, key)
         return req
@@ -283,7 +283,7 @@ class _Rank:
         req = self.file(request, (peer, self.rank, tag))
         self.out.add("irecv", peer, tag, size, BYTE, req=req, comm=self.attr(ref))
 
-    def completion(self, call: MpiCall, finished: list[tuple[int, tuple[int, int, int]]], tested: list[int]) -> None:
+    def completion(self, call: MpiCall, finished: list[tuple[int, tuple[int, ...]]], tested: list[int]) -> None:
         test = call.name.startswith("MPI_Test")
         reqs = [req for req, _ in finished]
         if len(finished) == 1:
@@ -326,7 +326,7 @@ class _Rank:
             self.lost(call, guessed, "approximated")
         req = None
         if request is not None:
-            name, req = f"i{name}", self.file(request, (self.rank, self.rank, 0))
+            name, req = f"i{name}", self.file(request, ())
         self.out.add(name, *arguments, req=req, comm=self.attr(record.comm))
 
     def creation(self, call: MpiCall) -> None:
