@@ -7,9 +7,8 @@ namespace {
 
 Steps by_doubling(Args a) {
   if (a.in.empty()) a.bytes_in = a.bytes;
-  auto peer = [](int32_t r) { return r; };
-  auto part = [a](int32_t from, int32_t to) { return blocks_of(from, to - from, a.n, total(a, from, to - from)); };
-  for (Steps s = doubling(a.n, a.me, peer, part); s.next();) co_yield s.step();
+  a.root = 0;
+  for (Steps s = doubling(a, false); s.next();) co_yield s.step();
 }
 
 const Algorithm kDoubling{Op::Allgather, "doubling", &by_doubling};

@@ -13,8 +13,8 @@ struct Part {
     Blocks  // one of each rank; of an alltoall: source * n + destination
   } unit = Bytes;
   int64_t bytes = 0;
-  int64_t from = 0, to = 0;              // first range, to excluded
-  int64_t from2 = 0, to2 = 0;            // second range
+  int64_t from = 0, to = 0;                    // first range, to excluded
+  int64_t from2 = 0, to2 = 0;                  // second range
   const std::vector<int64_t>* list = nullptr;  // in place of the ranges
 };
 

@@ -1,12 +1,20 @@
-// Reduce-scatter by recursive halving, from neighbours outwards, among a power of two of members: in each round half of what a member
-// still answers for goes to its partner and the other half is combined with the partner's.
-// paper: Rabenseifner 1997, A new optimized MPI reduce algorithm; Thakur, Rabenseifner, Gropp 2005, 4.5
+// Recursive halving among a power of two of members, shared by Rabenseifner's algorithms.
 #pragma once
 #include "data.hpp"
 
 namespace retrompi::coll {
 
-/// The pieces that member `r` of `count` answers for when it has exchanged with partners at 1, 2, .. `mask` / 2.
+/// A power of two of the members, for the others of which a neighbour works: of the first 2 * extra members the even ones (`odd` 0) or
+/// the odd ones (`odd` 1) work.
+struct Inner {
+  int32_t count, extra, odd;
+  Inner(int32_t n, int32_t which) : count(power_below(n)), extra(n - count), odd(which) {}
+  /// Its rank of the communicator, and back (-1: does not work).
+  [[nodiscard]] int32_t rank(int32_t r) const { return r < extra ? 2 * r + odd : r + extra; }
+  [[nodiscard]] int32_t of(int32_t rank) const { return rank >= 2 * extra ? rank - extra : rank % 2 == odd ? rank / 2 : -1; }
+};
+
+/// The pieces that member `r` answers for when it has exchanged with the partners at 1, 2, .. `mask` / 2.
 struct Span {
   int32_t from = 0, to = 0;
 };
@@ -22,30 +30,14 @@ constexpr Span after(int32_t r, int32_t mask, int32_t count) {
   return s;
 }
 
-/// `r` of `count` members, a power of two; `peer(r)` their ranks of the communicator.
-template <class Peer>
-Steps halve(int32_t r, int32_t count, Cut cut, Peer peer) {
-  for (int32_t mask = 1; mask < count; mask <<= 1) {
-    const Span kept = after(r, 2 * mask, count), given = after(r ^ mask, 2 * mask, count);
-    const Part mine = cut.pieces(kept.from, kept.to);
-    co_yield receive(peer(r ^ mask), mine, 0, kCombined);
-    co_yield send(peer(r ^ mask), cut.pieces(given.from, given.to), 1);
-    co_yield wait(1);
-    co_yield wait(0);
-    co_yield combine(mine.bytes);
-  }
-}
-
+/// Those beside the power of two give the whole vector to the neighbour that works for them.
+Steps fold_in(Args a, Inner in);
+/// A reduce-scatter, from neighbours outwards: in each round half of what a member still answers for goes to its partner, and the other half
+/// is combined with the partner's.
+Steps halve(int32_t r, Inner in, int64_t bytes);
 /// The way back: everybody gets all pieces.
-template <class Peer>
-Steps unhalve(int32_t r, int32_t count, Cut cut, Peer peer) {
-  for (int32_t mask = count >> 1; mask > 0; mask >>= 1) {
-    const Span mine = after(r, 2 * mask, count), theirs = after(r ^ mask, 2 * mask, count);
-    co_yield receive(peer(r ^ mask), cut.pieces(theirs.from, theirs.to), 0);
-    co_yield send(peer(r ^ mask), cut.pieces(mine.from, mine.to), 1);
-    co_yield wait(1);
-    co_yield wait(0);
-  }
-}
+Steps unhalve(int32_t r, Inner in, int64_t bytes);
+/// Those beside the power of two get the result.
+Steps fold_out(Args a, Inner in);
 
 }  // namespace retrompi::coll

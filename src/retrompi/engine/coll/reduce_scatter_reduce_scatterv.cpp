@@ -1,6 +1,6 @@
 // A reduction of everything to the first member, which then sends each its part.
-// code: MPICH 1.0.12 and 1.1, src/coll/intra_fns.c, intra_Reduce_scatter
-#include "../coll.hpp"
+// code: MPICH 1.0.5 to 1.2, src/coll/intra_fns.c, intra_Reduce_scatter
+#include "data.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,32 +1,10 @@
-// The binomial scatter of a vector that begins a long broadcast: each member gets the pieces of its subtree, and passes on the upper half
-// again and again. Empty pieces are not sent.
-// paper: van de Geijn and others (Barnett, Shuler, van de Geijn, Gupta, Payne, Watts 1994, Interprocessor Collective Communication
-// Library); code: MPICH2 1.2 and 1.3, src/mpi/coll/bcast.c, scatter_for_bcast
+// The binomial scatter of a vector that begins a long broadcast.
 #pragma once
 #include "data.hpp"
 
 namespace retrompi::coll {
 
-inline Steps scatter_vector(Args a) {
-  const int32_t me = a.relative();
-  const CutUp cut{a.bytes, a.n};
-  int32_t mask = 1;
-  for (; mask < a.n; mask <<= 1)
-    if (me & mask) {
-      const Part mine = cut.pieces(me, std::min(me + mask, a.n));
-      if (mine.bytes > 0) {
-        co_yield receive(a.absolute(me - mask), mine);
-        co_yield wait();
-      }
-      break;
-    }
-  for (mask >>= 1; mask > 0; mask >>= 1) {
-    if (me + mask >= a.n) continue;
-    const Part theirs = cut.pieces(me + mask, std::min(me + 2 * mask, a.n));
-    if (theirs.bytes == 0) continue;
-    co_yield send(a.absolute(me + mask), theirs);
-    co_yield wait();
-  }
-}
+/// Each member gets the pieces of its subtree, and passes on the upper half again and again. Empty pieces are not sent.
+Steps scatter_vector(Args a);
 
 }  // namespace retrompi::coll
