@@ -238,11 +238,12 @@ const coll::Algorithm& algorithm(Op op, const std::string& name) {
   throw ConfigError(std::string(op_name(op)) + ": no algorithm '" + name + "'; valid: " + valid);
 }
 
-/// Rows (operation, algorithm, from B, to B or None, ranks from, ranks to or None, "any" | "power" | "other", "both" | "blocking" | "nonblocking").
+/// Rows (operation, algorithm, from B, to B or None, ranks from, ranks to or None, "any" | "power" | "other", "both" | "blocking" | "nonblocking",
+/// only where members share a host).
 void collectives(coll::Table& table, const py::object& o) {
-  using Tuple = std::tuple<std::string, std::string, double, std::optional<double>, int32_t, std::optional<int32_t>, std::string, std::string>;
+  using Tuple = std::tuple<std::string, std::string, double, std::optional<double>, int32_t, std::optional<int32_t>, std::string, std::string, bool>;
   std::map<Op, std::vector<coll::Row>> by_op;
-  for (const auto& [name, chosen, from, to, ranks_from, ranks_to, count, forms] : o.cast<std::vector<Tuple>>()) {
+  for (const auto& [name, chosen, from, to, ranks_from, ranks_to, count, forms, nodes] : o.cast<std::vector<Tuple>>()) {
     int i = 0;
     while (i < OP_COUNT && name != op_name(static_cast<Op>(i))) ++i;
     if (i == OP_COUNT) throw ConfigError("collectives: no operation '" + name + "'");
@@ -252,6 +253,7 @@ void collectives(coll::Table& table, const py::object& o) {
     row.count = count == "power" ? coll::Row::PowerOfTwo : count == "other" ? coll::Row::NotPowerOfTwo : coll::Row::Any;
     row.blocking = forms != "nonblocking";
     row.nonblocking = forms != "blocking";
+    row.nodes = nodes;
     by_op[static_cast<Op>(i)].push_back(row);
   }
   for (auto& [op, rows] : by_op) table.prefer(op, std::move(rows));
