@@ -7,6 +7,7 @@
 namespace py = pybind11;
 void bind_trace(py::module_& m);
 void bind_coll(py::module_& m);
+void bind_store(py::module_& m);
 
 namespace retrompi {
 namespace {
@@ -421,6 +422,7 @@ PYBIND11_MODULE(_engine, m) {
   py::register_exception<retrompi::ConfigError>(m, "ConfigError", PyExc_ValueError);
   bind_trace(m);
   bind_coll(m);
+  bind_store(m);
   m.def("simulate", &retrompi::run, py::arg("config"), py::arg("trace"),
         "Runs one simulation. At most one with more than one host in the life of a process: SimGrid allows no second.");
   m.def("simgrid_version", &retrompi::Wire::version, "Version of the SimGrid library in use.");
