@@ -31,10 +31,14 @@ PIECE = (
 @click.command("cut")
 @click.argument("trace", metavar="IN")
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--from", "first", metavar="LINE|MARK", help="Where the piece begins: a line of rank 0's file or one of its marks (default: the start).")
+@click.option(
+    "--from", "first", metavar="LINE|MARK", help="Where the piece begins: a line of rank 0's file or one of its marks (default: the start)."
+)
 @click.option("--to", "last", metavar="LINE|MARK", help="Where it ends, inclusive (default: the end).")
 @click.option("--iterations", metavar="FIRST-LAST", help="Or: these turns, counted from 1, of the loop that rank 0 runs.")
-@click.option("--ranks", metavar="RANKS", help="Keep only these ranks, e.g. 0-3,8, when they neither send to others nor call collectives with them.")
+@click.option(
+    "--ranks", metavar="RANKS", help="Keep only these ranks, e.g. 0-3,8, when they neither send to others nor call collectives with them."
+)
 @click.option("--crossing", type=click.Choice(["drop", "refuse"]), default="drop", show_default=True,
               help="Messages with one end in the piece: left out at both ends and counted, or an error.")  # fmt: skip
 @click.option("--undefined-source", type=click.Choice(["refuse", "any", "null"]), default="refuse", help="What a receive from -333 is.")
@@ -81,8 +85,9 @@ def command(
         }  # fmt: skip
         read = piece.trace
         if piece.crossing:
-            click.echo(f"warning: {piece.crossing} messages ({format_bytes(piece.crossing_bytes)}) cross the cut and are left out at both ends, "
-                       f"the first {piece.places[0]}", err=True)  # fmt: skip
+            size = format_bytes(piece.crossing_bytes)
+            what = f"{piece.crossing} messages ({size}) cross the cut and are left out at both ends, the first {piece.places[0]}"
+            click.echo(f"warning: {what}", err=True)
         if piece.guessed:
             click.echo(f"warning: {piece.guessed} receives from any source do not say what they matched: guessed by their order", err=True)
     traces.write(read, out, shared=out.suffix in (".ti", ".gz", ".zst"))

@@ -38,8 +38,9 @@ def command(
 ) -> None:
     """Merge traces A, B, ... into OUT: a folder, or one file when OUT ends in .ti, .gz or .zst.
 
-    Files that hold one rank each, and together ranks 0, 1, 2, ..., become the trace of these ranks. Other traces become jobs side by side: the
-    ranks of B come after those of A, and each job's MPI_COMM_WORLD is a communicator of its own. With --then they run one after the other.
+    Files that hold one rank each, and together ranks 0, 1, 2, ..., become the trace of these ranks. Other traces become jobs side by
+    side: the ranks of B come after those of A, and each job's MPI_COMM_WORLD is a communicator of its own. With --then they run one after
+    the other.
     """
     from retrompi import traces
     from retrompi.traces import merge

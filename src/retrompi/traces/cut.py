@@ -89,7 +89,9 @@ def _place(trace: Trace, lines: Sequence[str], numbers: Sequence[int], what: str
         wanted = int(what)
         found = next((i for i, n in enumerate(numbers) if (n > wanted if end else n >= wanted)), None)
         if found is None and not end:
-            raise TraceError(f"rank 0 has no line {wanted} or later; its last action is at line {numbers[-1] if numbers else 0}", trace.files[0])
+            raise TraceError(
+                f"rank 0 has no line {wanted} or later; its last action is at line {numbers[-1] if numbers else 0}", trace.files[0]
+            )
         return len(lines) if found is None else found
     marks = [(i, line[len("# mark ") :]) for i, line in enumerate(lines) if line.startswith("# mark ")]
     for i, label in marks:
@@ -118,7 +120,8 @@ class _Cutter:
     def piece(self, refuse_crossing: bool) -> Piece:
         job = self.job
         ranges: list[tuple[int, int] | None] = [
-            (self.numbers[r][a], self.numbers[r][b - 1]) if a < b else None for r, (a, b) in enumerate(zip(self.starts, self.ends, strict=True))
+            (self.numbers[r][a], self.numbers[r][b - 1]) if a < b else None
+            for r, (a, b) in enumerate(zip(self.starts, self.ends, strict=True))
         ]
         out = Piece(self.trace, ranges, guessed=job.guessed)
         dropped: set[int] = set()  # ends of messages that are left out, by identity
@@ -162,7 +165,9 @@ class _Cutter:
             for at, line in enumerate(lines):
                 if at in (self.starts[rank], self.ends[rank]) and held:
                     opened = min(held.values())
-                    raise TraceError("a one-sided epoch is open at the cut; move the border", self.trace.files[rank], self.numbers[rank][opened])
+                    raise TraceError(
+                        "a one-sided epoch is open at the cut; move the border", self.trace.files[rank], self.numbers[rank][opened]
+                    )
                 words = line.split(None, 2)
                 action = words[1] if len(words) > 1 else ""
                 if action in _EPOCHS or action in _EPOCHS.values():
@@ -256,7 +261,9 @@ class _Cutter:
         """The lines that post the receives which are open where the piece begins."""
         found = [self.job.lines[rank][at] for at in sorted(moved)]
         if any(split(line)[0] == "startall" for line in found):
-            raise TraceError("receives of a startall are open at the cut; move the border", self.trace.files[rank], self.numbers[rank][min(moved)])
+            raise TraceError(
+                "receives of a startall are open at the cut; move the border", self.trace.files[rank], self.numbers[rank][min(moved)]
+            )
         return found
 
     def _without(self, line: str, at: int, ends: Sequence[End], dropped: set[int]) -> str | None:
@@ -268,10 +275,12 @@ class _Cutter:
             keep = {k: v for k, v in attributes.items() if k == "comm"}
             if any(e is stays[0] for e in self.job.trackers[rank].sends):
                 return join(rank, "send", [a[1], attributes.get("stag", "0"), a[0], "6"], keep)
-            matched = {k: attributes[k] for k in ("mtag", "from") if k in attributes}
-            return join(rank, "recv", [a[3], attributes.get("rtag", "0"), a[2], "6"], {**matched, **keep})
+            keep = {k: v for k, v in attributes.items() if k in ("mtag", "from", "comm")}
+            return join(rank, "recv", [a[3], attributes.get("rtag", "0"), a[2], "6"], keep)
         if action == "startall" and stays:
-            raise TraceError("some messages of this startall cross the cut; move the border", self.trace.files[rank], self.numbers[rank][at])
+            raise TraceError(
+                "some messages of this startall cross the cut; move the border", self.trace.files[rank], self.numbers[rank][at]
+            )
         return None
 
 

@@ -1,9 +1,9 @@
 """Where the other ranks' parts begin and end when rank 0 is cut at a line.
 
-The collectives of MPI_COMM_WORLD are anchors: before a rank's cut stand as many of them as before rank 0's. Between two anchors the cut is moved
-forward on ranks other than 0 until no message crosses it: what was sent before must be received before and the other way round, requests
-posted before are complete before, and a collective stands before the cut on all its members or on none. Where this cannot be had - rank 0's
-own open requests, receives posted an iteration ahead - messages cross, and the cut with the fewest is taken.
+The collectives of MPI_COMM_WORLD are anchors: before a rank's cut stand as many of them as before rank 0's. Between two anchors the cut
+is moved forward on ranks other than 0 until no message crosses it: what was sent before must be received before and the other way round,
+requests posted before are complete before, and a collective stands before the cut on all its members or on none. Where this cannot be had
+- rank 0's own open requests, receives posted an iteration ahead - messages cross, and the cut with the fewest is taken.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ class Finder:
         self.job = job
         collectives: list[Ends] = [tuple((rank, line, line) for rank, line in c.items()) for c in job.collectives.values()]
         # A receive belongs to where it is complete; where that leads too far, to where it is posted.
-        self.complete = _Joints([((m.send.rank, m.send.post, over(m.send)), (m.recv.rank, over(m.recv), over(m.recv))) for m in job.messages]
-                                + collectives, len(job.lines))  # fmt: skip
-        self.posted = _Joints([((m.send.rank, m.send.post, m.send.post), (m.recv.rank, m.recv.post, m.recv.post)) for m in job.messages]
-                              + collectives, len(job.lines))  # fmt: skip
+        messages = [(m.send, m.recv) for m in job.messages]
+        complete = [((s.rank, s.post, over(s)), (r.rank, over(r), over(r))) for s, r in messages]
+        posted = [((s.rank, s.post, s.post), (r.rank, r.post, r.post)) for s, r in messages]
+        self.complete = _Joints([*complete, *collectives], len(job.lines))
+        self.posted = _Joints([*posted, *collectives], len(job.lines))
 
     def cut(self, line: int, least: Sequence[int] | None = None) -> list[int]:
         """The first line after the cut on every rank, when that of rank 0 is ``line``; none lies before ``least``, which makes it the cut
@@ -93,4 +94,6 @@ def _after_init(lines: Sequence[str]) -> int:
 
 
 def _before_finalize(lines: Sequence[str]) -> int:
-    return next((i for i in range(len(lines) - 1, max(len(lines) - 1000, -1), -1) if lines[i].split(None, 2)[1:2] == ["finalize"]), len(lines))
+    return next(
+        (i for i in range(len(lines) - 1, max(len(lines) - 1000, -1), -1) if lines[i].split(None, 2)[1:2] == ["finalize"]), len(lines)
+    )

@@ -27,15 +27,18 @@ RECVS = frozenset(["recv", "irecv"])
 PERSISTENT = frozenset(["sendInit", "ssendInit", "bsendInit", "rsendInit", "recvInit"])
 FAMILIES = frozenset(["waitall", "waitAny", "waitany", "waitsome", "testall", "testany", "testsome", "startall"])
 COMM_MAKERS = frozenset(
-    "comm_split comm_dup comm_create comm_create_group cart_create graph_create intercomm_create intercomm_merge".split()
+    ["comm_split", "comm_dup", "comm_create", "comm_create_group", "cart_create", "graph_create", "intercomm_create", "intercomm_merge"]
 )
-_DATA = (
-    "barrier bcast reduce allreduce scan exscan reducescatter reducescatterblock alltoall alltoallv alltoallw gather gatherv allgather "
-    "allgatherv scatter scatterv neighbor_allgather neighbor_allgatherv neighbor_alltoall neighbor_alltoallv neighbor_alltoallw"
-).split()
+_DATA = re.findall(
+    r"\w+",
+    """
+    barrier bcast reduce allreduce scan exscan reducescatter reducescatterblock alltoall alltoallv alltoallw gather gatherv allgather
+    allgatherv scatter scatterv neighbor_allgather neighbor_allgatherv neighbor_alltoall neighbor_alltoallv neighbor_alltoallw
+    """,
+)
 COLLECTIVES = frozenset(_DATA + [f"i{name}" for name in _DATA])
 ONE_SIDED = frozenset(
-    "Put Get Accumulate Get_accumulate Fetch_and_op Compare_and_swap Rput Rget Raccumulate Rget_accumulate".split()
+    ["Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap", "Rput", "Rget", "Raccumulate", "Rget_accumulate"]
 )
 _TARGETS = frozenset(["Win_lock", "Win_unlock", "Win_flush", "Win_flush_local"])
 _KEYED = frozenset(["wait", "test", "start", "requestFree"])
@@ -129,7 +132,9 @@ class Renumber:
         self._arguments(action, a)
         if "comm" in attributes:
             attributes["comm"] = str(self.comm(int(attributes["comm"])))
-        elif self.world is not None and (action in COLLECTIVES or (action in COMM_MAKERS and a and action != "comm_create_group") or action == "win_create"):
+        elif self.world is not None and (
+            action in COLLECTIVES or (action in COMM_MAKERS and a and action != "comm_create_group") or action == "win_create"
+        ):
             attributes = {"comm": str(self.world), **attributes}
         if "win" in attributes:
             attributes["win"] = str(self.win(int(attributes["win"])))

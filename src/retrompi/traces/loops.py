@@ -39,7 +39,11 @@ def find_loop(lines: Sequence[str]) -> Loop | None:
         action, a, attributes = split(line)
         if action in ("#", "compute", "sleep", "kernel"):
             continue
-        what = (action, *a, *(f"{k}={v}" for k, v in sorted(attributes.items()) if k not in ("req", "reqs", "done", "from", "mtag", "flag")))
+        what = (
+            action,
+            *a,
+            *(f"{k}={v}" for k, v in sorted(attributes.items()) if k not in ("req", "reqs", "done", "from", "mtag", "flag")),
+        )
         at.append(i)
         calls.append(numbers.setdefault(what, len(numbers)))
     n = len(calls)

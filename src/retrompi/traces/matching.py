@@ -103,7 +103,7 @@ class Tracker:
             return self._complete([found] if found is not None else [], at, attributes)
         elif action in FAMILIES:
             return self._complete(self._meant(action, attributes), at, attributes)
-        elif (action in COLLECTIVES and action.startswith("i") or action in ONE_SIDED) and req:
+        elif ((action in COLLECTIVES and action.startswith("i")) or action in ONE_SIDED) and req:
             self._file(Request(at, (self.rank, self.rank, 0), req, None))
         return []
 

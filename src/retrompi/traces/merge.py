@@ -99,7 +99,9 @@ def then(traces: Sequence[Trace]) -> Trace:
     ranks = traces[0].ranks
     for trace in traces[1:]:
         if trace.ranks != ranks:
-            raise TraceError(f"has {trace.ranks} ranks and {traces[0].files[0]} has {ranks}; one after the other needs equal numbers", trace.files[0])
+            raise TraceError(
+                f"has {trace.ranks} ranks and {traces[0].files[0]} has {ranks}; one after the other needs equal numbers", trace.files[0]
+            )
     texts = [""] * ranks
     next_comm = next_win = 0
     for number, trace in enumerate(traces):

@@ -41,9 +41,8 @@ def keep_ranks(trace: Trace, ranks: Sequence[int]) -> Trace:
     for members in job.collectives.values():
         if kept & members.keys() and members.keys() - kept:
             inside, outside = min(kept & members.keys()), min(members.keys() - kept)
-            raise TraceError(
-                f"a collective has members that are kept ({where(inside, members[inside])}) and others ({where(outside, members[outside])})",
-                trace.files[0])  # fmt: skip
+            here, there = where(inside, members[inside]), where(outside, members[outside])
+            raise TraceError(f"a collective joins ranks that are kept ({here}) and others ({there})", trace.files[0])
     new = {old: at for at, old in enumerate(ranks)}
 
     def number(old: int) -> int:

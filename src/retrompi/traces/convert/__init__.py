@@ -19,7 +19,7 @@ from .goal_out import write_goal
 from .losses import Loss, Losses
 from .otf2_in import read_otf2
 
-__all__ = ["FORMATS", "TARGETS", "Converted", "Loss", "Losses", "detect", "load", "save"]
+__all__ = ["Clock", "FORMATS", "TARGETS", "Converted", "Loss", "Losses", "detect", "load", "save"]
 
 Format = Literal["otf2", "dumpi", "goal", "ti"]
 FORMATS: tuple[Format, ...] = ("otf2", "dumpi", "goal", "ti")
@@ -91,7 +91,7 @@ def load(
     """
     found, where = detect(Path(path))
     if source is not None and source != found:
-        if source != "ti" and found != "ti" or not Path(path).exists():
+        if (source != "ti" and found != "ti") or not Path(path).exists():
             raise UsageError(f"{path} is {found}, not {source}")
         found, where = source, Path(path)
     losses = Losses()

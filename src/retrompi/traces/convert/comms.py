@@ -1,7 +1,7 @@
 """Communicators and windows of a job whose ranks are read one by one: who makes one together with whom.
 
-A rank's file knows a communicator by a handle of its own and says how it was made (``MPI_Comm_split``: colour and key), not who else is in it.
-Every rank is read by a generator that stops at such a call and hands over a `Join`; when all ranks that take part have arrived the
+A rank's file knows a communicator by a handle of its own and says how it was made (``MPI_Comm_split``: colour and key), not who else is
+in it. Every rank is read by a generator that stops at such a call and hands over a `Join`; when all ranks that take part have arrived the
 result is worked out and the generators go on.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Comm", "Join", "Reader", "Stuck", "run"]
+__all__ = ["Comm", "Join", "Joining", "Making", "Reader", "Stuck", "run"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ class Join:
 
 
 Reader = Generator[Join, Any, None]
+Making = Generator[Join, Any, None]
+Joining = Generator[Join, Any, Any]
 
 
 class Stuck(Exception):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,16 +27,22 @@ DUMPI_ANY, DUMPI_ROOT = -1, -2
 LOCK_EXCLUSIVE = 2
 # Calls after which nothing is to be replayed. Everything that is in no table here or below is reported as lost.
 NO_USE = frozenset(
-    "Get_count Buffer_attach Buffer_detach Test_cancelled Address Get_address Get_elements Pack Unpack Pack_size Pack_external "
-    "Pack_external_size Unpack_external Op_create Op_free Comm_size Comm_rank Comm_compare Comm_test_inter Comm_remote_size Keyval_create "
-    "Keyval_free Attr_put Attr_get Attr_delete Topo_test Dims_create Graphdims_get Graph_get Cartdim_get Cart_get Cart_rank Cart_coords "
-    "Graph_neighbors_count Graph_neighbors Cart_shift Cart_map Graph_map Get_processor_name Get_version Errhandler_create Errhandler_set "
-    "Errhandler_get Errhandler_free Error_string Error_class Wtime Wtick Initialized Finalized Pcontrol Is_thread_main Query_thread "
-    "Alloc_mem Free_mem Comm_get_parent Comm_create_keyval Comm_delete_attr Comm_free_keyval Comm_get_attr Comm_get_name Comm_set_attr "
-    "Comm_set_name Comm_create_errhandler Comm_get_errhandler Comm_set_errhandler Comm_call_errhandler Win_create_keyval Win_delete_attr "
-    "Win_free_keyval Win_get_attr Win_get_name Win_set_attr Win_set_name Win_create_errhandler Win_get_errhandler Win_set_errhandler "
-    "Win_call_errhandler Win_get_group Add_error_class Add_error_code Add_error_string Info_create Info_delete Info_dup Info_free Info_get "
-    "Info_get_nkeys Info_get_nthkey Info_get_valuelen Info_set Status_set_cancelled Status_set_elements Lookup_name Request_get_status".split()
+    re.findall(
+        r"\w+",
+        """
+        Get_count Buffer_attach Buffer_detach Test_cancelled Address Get_address Get_elements Pack Unpack Pack_size Pack_external
+        Pack_external_size Unpack_external Op_create Op_free Comm_size Comm_rank Comm_compare Comm_test_inter Comm_remote_size
+        Keyval_create Keyval_free Attr_put Attr_get Attr_delete Topo_test Dims_create Graphdims_get Graph_get Cartdim_get Cart_get
+        Cart_rank Cart_coords Graph_neighbors_count Graph_neighbors Cart_shift Cart_map Graph_map Get_processor_name Get_version
+        Errhandler_create Errhandler_set Errhandler_get Errhandler_free Error_string Error_class Wtime Wtick Initialized Finalized
+        Pcontrol Is_thread_main Query_thread Alloc_mem Free_mem Comm_get_parent Comm_create_keyval Comm_delete_attr Comm_free_keyval
+        Comm_get_attr Comm_get_name Comm_set_attr Comm_set_name Comm_create_errhandler Comm_get_errhandler Comm_set_errhandler
+        Comm_call_errhandler Win_create_keyval Win_delete_attr Win_free_keyval Win_get_attr Win_get_name Win_set_attr Win_set_name
+        Win_create_errhandler Win_get_errhandler Win_set_errhandler Win_call_errhandler Win_get_group Add_error_class Add_error_code
+        Add_error_string Info_create Info_delete Info_dup Info_free Info_get Info_get_nkeys Info_get_nthkey Info_get_valuelen Info_set
+        Status_set_cancelled Status_set_elements Lookup_name Request_get_status
+        """,
+    )
 )
 
 
@@ -160,7 +167,7 @@ class _Rank:
             if times is not None:
                 last = times[1]
 
-    def call(self, call: Call) -> Iterator[Any]:
+    def call(self, call: Call) -> comms.Making:
         name = call.name
         handler = getattr(self, f"on_{name.lower()}", None)
         if handler is not None:
@@ -231,7 +238,7 @@ class _Rank:
         a = call.args
         comm = self.comm(call)
         source, tag = self.source(call, comm, a["source"]), self.tag(a["tag"])
-        req = self.file_request(call, persistent, (source, self.rank, tag), comm, ANY_SOURCE == source or tag == ANY_TAG)
+        req = self.file_request(call, persistent, (source, self.rank, tag), comm, source == ANY_SOURCE or tag == ANY_TAG)
         self.out.add(action, source, tag, self.bytes_of(call, a["count"], a["datatype"]), BYTE, req=req, comm=self.attr(comm))
 
     def on_sendrecv(self, call: Call) -> None:
@@ -242,7 +249,9 @@ class _Rank:
         received = sent if replace else self.bytes_of(call, a["recvcount"], a["recvtype"])
         to, source, tag = self.destination(call, comm, a["dest"]), self.source(call, comm, a["source"]), self.tag(a["recvtag"])
         at, mtag = self.matched(comm, a["status"][0] if a["status"] else None, source == ANY_SOURCE, tag == ANY_TAG)
-        self.out.add("sendRecv", sent, to, received, source, BYTE, BYTE, stag=a["sendtag"], rtag=tag, source=at, mtag=mtag, comm=self.attr(comm))
+        self.out.add(
+            "sendRecv", sent, to, received, source, BYTE, BYTE, stag=a["sendtag"], rtag=tag, source=at, mtag=mtag, comm=self.attr(comm)
+        )
 
     on_sendrecv_replace = on_sendrecv
 
@@ -290,7 +299,7 @@ class _Rank:
         if not self.known(call, handle):
             self.losses.no_use(f"MPI_{call.name} of MPI_REQUEST_NULL")
             return
-        req, _, key, comm, _ = self.open[handle]
+        req, _, key, _, _ = self.open[handle]
         flag = a.get("flag")
         action = "wait" if flag is None else "test"
         at, mtag = self.told(call, handle, a["status"][0] if a["status"] else None) if flag != 0 else (None, None)
@@ -307,7 +316,7 @@ class _Rank:
         handles = list(a["requests"])
         statuses: Sequence[Status] = a.get("statuses", a.get("status", ()))
         if call.name in ("Waitsome", "Testsome"):
-            done = [i for i in a["indices"][: max(a["outcount"], 0)]]
+            done = list(a["indices"][: max(a["outcount"], 0)])
         elif call.name == "Waitany" or (call.name == "Testany" and a["flag"]):
             done = [a["index"]]
         elif call.name in ("Waitall", "Startall") or (call.name == "Testall" and a["flag"]):
@@ -394,25 +403,25 @@ class _Rank:
         groups = [group_text(comm.group)] + ([group_text(comm.remote)] if comm.remote is not None and action == "intercomm_create" else [])
         self.out.add(action, comm.id, *groups, **attributes, comm=over)
 
-    def joint(self, call: Call, how: str, comm: Comm, value: Any) -> Iterator[Any]:
+    def joint(self, call: Call, how: str, comm: Comm, value: Any) -> comms.Joining:
         if comm.id < 0:  # MPI_COMM_SELF has nobody to wait for
             return comm
         answer = yield Join(how, comm, value, self.place(call))
         return answer
 
-    def on_comm_dup(self, call: Call) -> Iterator[Any]:
+    def on_comm_dup(self, call: Call) -> comms.Making:
         old = self.comm(call, "oldcomm")
         new = yield from self.joint(call, "dup", old, None)
         self.made(call, new, "comm_dup", old)
 
-    def on_comm_split(self, call: Call) -> Iterator[Any]:
+    def on_comm_split(self, call: Call) -> comms.Making:
         old = self.comm(call, "oldcomm")
         # A rank that gets no communicator gave MPI_UNDEFINED, whatever number that is in its library.
         colour = None if call.args["newcomm"] <= COMM_NULL else call.args["color"]
         new = yield from self.joint(call, "split", old, (colour, call.args["key"]))
         self.made(call, new if colour is not None else None, "comm_split", old)
 
-    def on_comm_create(self, call: Call) -> Iterator[Any]:
+    def on_comm_create(self, call: Call) -> comms.Making:
         old = self.comm(call, "oldcomm")
         group = self.groups.get(call.args["group"])
         if group is None:
@@ -420,7 +429,7 @@ class _Rank:
         new = yield from self.joint(call, "create", old, (group, ()))
         self.made(call, new, "comm_create", old)
 
-    def on_cart_create(self, call: Call) -> Iterator[Any]:
+    def on_cart_create(self, call: Call) -> comms.Making:
         a = call.args
         old = self.comm(call, "oldcomm")
         size = 1
@@ -432,7 +441,7 @@ class _Rank:
         dims, periods = "x".join(map(str, a["dims"])), "x".join(str(int(bool(p))) for p in a["periods"])
         self.made(call, new, "cart_create", old, **({"dims": dims, "periods": periods} if new is not None else {}))
 
-    def on_cart_sub(self, call: Call) -> Iterator[Any]:
+    def on_cart_sub(self, call: Call) -> comms.Making:
         old = self.comm(call, "oldcomm")
         keep = call.args["remain_dims"]
         if len(keep) != len(old.dims):
@@ -453,7 +462,7 @@ class _Rank:
             new = Comm(new.id, new.group, dims=tuple(d for d, k in zip(old.dims, keep, strict=True) if k))
         self.made(call, new, "comm_split", old)
 
-    def on_graph_create(self, call: Call) -> Iterator[Any]:
+    def on_graph_create(self, call: Call) -> comms.Making:
         a = call.args
         old = self.comm(call, "oldcomm")
         group = old.group[: a["nodes"]]
@@ -465,7 +474,7 @@ class _Rank:
             attributes = {"in": edges, "out": edges}
         self.made(call, new, "graph_create", old, **attributes)
 
-    def on_intercomm_create(self, call: Call) -> Iterator[Any]:
+    def on_intercomm_create(self, call: Call) -> comms.Making:
         a = call.args
         local = self.comm(call, "localcomm")
         remote = self.comms.get(a["remotecomm"])
@@ -473,7 +482,7 @@ class _Rank:
         new = yield Join("inter", local, (a["localleader"], leader, a["tag"]), self.place(call))
         self.made(call, new, "intercomm_create", local)
 
-    def on_intercomm_merge(self, call: Call) -> Iterator[Any]:
+    def on_intercomm_merge(self, call: Call) -> comms.Making:
         old = self.comm(call)
         new = yield Join("merge", old, bool(call.args["high"]), self.place(call))
         self.made(call, new, "intercomm_merge", old)
@@ -502,7 +511,7 @@ class _Rank:
             raise self.fail(call, f"window {call.args['win']} was never made, or freed before")
         return found
 
-    def on_win_create(self, call: Call) -> Iterator[Any]:
+    def on_win_create(self, call: Call) -> comms.Making:
         a = call.args
         comm = self.comm(call)
         number = yield from self.joint(call, "win", comm, None)

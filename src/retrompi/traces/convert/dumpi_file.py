@@ -1,7 +1,7 @@
 """Reading DUMPI files: the calls of one rank, as they were recorded.
 
-Written from the description of the format (sst-dumpi, ``docs/traceformat.dox``): big-endian, a lead-in magic, the stream of calls, a header, a
-footer, tables of key values, counters, functions and type sizes, and an index of these at the end of the file.
+Written from the description of the format (sst-dumpi, ``docs/traceformat.dox``): big-endian, a lead-in magic, the stream of calls, a
+header, a footer, tables of key values, counters, functions and type sizes, and an index of these at the end of the file.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class DumpiFile:
                 raise self.fail(at, f"the index places the {what} at byte {offset}, outside the file")
 
     def _header(self) -> None:
-        self.version: tuple[int, int, int] = self._unpack(">3B", self._head)  # type: ignore[assignment]
+        self.version: tuple[int, int, int] = self._unpack(">3B", self._head)
 
     def _type_sizes(self) -> list[int]:
         if not self._sizes:

@@ -1,7 +1,7 @@
 """What a DUMPI record holds: the arguments of every MPI call in the order in which they stand in the file.
 
-Facts of the format (sst-dumpi, ``docs/traceformat.dox`` and its list of calls): a row is the call's number, its name and its arguments. Arguments
-that the import uses have a name. All numbers are big-endian.
+Facts of the format (sst-dumpi, ``docs/traceformat.dox`` and its list of calls): a row is the call's number, its name and its arguments.
+Arguments that the import uses have a name. All numbers are big-endian.
 
     i 32 bits   h 16 bits   b 8 bits   q 64 bits        signed
     I H B       an array: its length in 32 bits, then 32-, 16- or 8-bit numbers

@@ -117,14 +117,14 @@ class Groups:
             base = self.get(a["group"])
             if base is None:
                 return True
-            if "ranges" in a:
-                named = [i for first, last, step in a["ranges"] for i in _range(first, last, step)]
-            else:
-                named = list(a["ranks"])
+            ranges = [_range(*r) for r in a["ranges"]] if "ranges" in a else [a["ranks"]]
+            named = [i for some in ranges for i in some]
             if any(not 0 <= i < len(base) for i in named):
                 return True
             left_out = set(named)
-            made = tuple(base[i] for i in named) if call.name.endswith("incl") else tuple(r for i, r in enumerate(base) if i not in left_out)
+            made = (
+                tuple(base[i] for i in named) if call.name.endswith("incl") else tuple(r for i, r in enumerate(base) if i not in left_out)
+            )
         self._known[a["newgroup"]] = made
         return True
 

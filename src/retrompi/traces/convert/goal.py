@@ -90,7 +90,11 @@ class _Run:
         for rank, ops in enumerate(self.ranks):
             for number, op in enumerate(ops):
                 if self.state[rank][number] != 2:
-                    why = "waits for a message that nobody sends" if self.state[rank][number] == 1 else "never begins: what it requires never ends"
+                    why = (
+                        "waits for a message that nobody sends"
+                        if self.state[rank][number] == 1
+                        else "never begins: what it requires never ends"
+                    )
                     raise TraceError(f"rank {rank}: this {op.kind} {why}", self.name, op.line)
         return self.order, self.eager
 
@@ -202,7 +206,9 @@ def _independent(rank: int, ops: list[Op], steps: list[tuple[str, int]], name: s
             if not told:
                 kind = ops[number].kind
                 where = "a calculation" if ops[behind].kind == "calc" else f"the wait for a {ops[behind].kind}"
-                losses.add(kind, f"free to go at any time, but in a line it comes behind {where}", f"{name}:{ops[number].line}", "approximated")
+                losses.add(
+                    kind, f"free to go at any time, but in a line it comes behind {where}", f"{name}:{ops[number].line}", "approximated"
+                )
         if what != "post":
             behind = number
     other = [op for op in ops if op.kind == "calc" and op.cpu != ops[0].cpu]

@@ -1,8 +1,8 @@
 """Collectives as messages, for formats that know only messages.
 
-The algorithms are the plain ones of the first MPI libraries, whatever a runtime model would take: binomial trees (broadcast, reduce), linear
-gather and scatter, a ring (allgather), pairwise exchange (alltoall), dissemination (barrier), a chain (scan), and reduce followed by broadcast
-(allreduce) or scatter (reduce_scatter).
+The algorithms are the plain ones of the first MPI libraries, whatever a runtime model would take: binomial trees (broadcast, reduce),
+linear gather and scatter, a ring (allgather), pairwise exchange (alltoall), dissemination (barrier), a chain (scan), and reduce followed
+by broadcast (allreduce) or scatter (reduce_scatter).
 """
 
 from __future__ import annotations

@@ -184,7 +184,11 @@ class _Writer:
         group = list(range(self.trace.ranks)) if comm == 0 else list(self.trace.communicator(comm).get("group", ()))
         turn = self.turn[comm] = self.turn.get(comm, -1) + 1
         members = self.job.collectives[("comm", comm), self._turn(comm)]
-        if self.rank not in group or action.removeprefix("i").startswith("neighbor") or (comm and self.trace.communicator(comm).get("remote")):
+        if (
+            self.rank not in group
+            or action.removeprefix("i").startswith("neighbor")
+            or (comm and self.trace.communicator(comm).get("remote"))
+        ):
             self.losses.add(action, "is not expanded into messages", self.place())
             return
 

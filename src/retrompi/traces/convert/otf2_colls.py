@@ -1,7 +1,7 @@
 """Collectives of OTF2 as actions: what the sizes of all members together tell of the counts.
 
-OTF2 keeps of a collective, for each rank, only how many bytes it sent and received in all. Writers differ in whether a rank that sends one
-buffer to n ranks has sent it once or n times; the members' records together tell which.
+OTF2 keeps of a collective, for each rank, only how many bytes it sent and received in all. Writers differ in whether a rank that sends
+one buffer to n ranks has sent it once or n times; the members' records together tell which.
 """
 
 from __future__ import annotations

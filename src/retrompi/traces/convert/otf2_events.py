@@ -74,7 +74,7 @@ class Archive:
 
 
 def is_anchor(path: Path, data: bytes) -> bool:
-    """Whether a file is the anchor of an OTF2 archive: its magic stands behind a mark and the byte order; a damaged one is known by name."""
+    """Whether a file is the anchor of an OTF2 archive: its magic stands behind two bytes; a damaged one is known by name."""
     return data[2:6] == b"OTF2" or path.suffix == ".otf2"
 
 
@@ -211,9 +211,7 @@ def _kinds(otf2: Any) -> dict[Any, Callable[[Any, dict[int, str]], Record]]:
         return ops.get(getattr(value, "value", value), str(value))
 
     def coll(event: Any, ops: dict[int, str], request: int | None) -> Collective:
-        return Collective(
-            op(event.collective_op, ops), event.communicator._ref, event.root, event.size_sent, event.size_received, request
-        )
+        return Collective(op(event.collective_op, ops), event.communicator._ref, event.root, event.size_sent, event.size_received, request)
 
     table: dict[Any, Callable[[Any, dict[int, str]], Record]] = {
         e.MpiSend: lambda v, o: ("send", (v.receiver, v.communicator._ref, v.msg_tag, v.msg_length)),

@@ -29,6 +29,7 @@ SILENT = {
 }  # fmt: skip
 ATOMICS = {"MPI_Get_accumulate": "Get_accumulate", "MPI_Fetch_and_op": "Fetch_and_op", "MPI_Compare_and_swap": "Compare_and_swap"}
 GROUP_CALLS = {"MPI_Win_post": "Win_post", "MPI_Win_start": "Win_start", "MPI_Win_complete": "Win_complete", "MPI_Win_wait": "Win_wait"}
+ROOTED = ("BCAST", "GATHER", "GATHERV", "SCATTER", "SCATTERV", "REDUCE")
 HANDLES = ("CREATE_HANDLE", "CREATE_HANDLE_AND_ALLOCATE")
 
 
@@ -115,7 +116,9 @@ class _Job:
         instance = self.instances[comm, turn]
         names = {m.op for m in instance.members.values()}
         if len(names) > 1:
-            raise TraceError(f"{place}: on communicator {comm} the ranks call different collectives: {', '.join(sorted(names))}", str(self.path))
+            raise TraceError(
+                f"{place}: on communicator {comm} the ranks call different collectives: {', '.join(sorted(names))}", str(self.path)
+            )
         return instance
 
 
@@ -315,7 +318,7 @@ class _Rank:
         if record.op in PER_PEER and not self.approximate:
             self.lost(call, "OTF2 keeps no counts a peer: left out on all ranks (--approximate spreads the bytes)")
             return
-        if record.root != NOBODY and not 0 <= record.root < len(comm.group) and record.op in ("BCAST", "GATHER", "GATHERV", "SCATTER", "SCATTERV", "REDUCE"):  # fmt: skip
+        if record.op in ROOTED and not 0 <= record.root < len(comm.group):
             raise TraceError(f"{self.place}: root {record.root} of a communicator of {len(comm.group)} ranks", str(self.job.path))
         line = action(instance, comm.group.index(self.rank))
         if line is None:
