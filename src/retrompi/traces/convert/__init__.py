@@ -91,7 +91,7 @@ def load(
     """
     found, where = detect(Path(path))
     if source is not None and source != found:
-        if (source != "ti" and found != "ti") or not Path(path).exists():
+        if found != "ti":  # TI is what nothing else recognises
             raise UsageError(f"{path} is {found}, not {source}")
         found, where = source, Path(path)
     losses = Losses()

@@ -50,7 +50,8 @@ class _Run:
         self.order: list[list[int]] = [[] for _ in ranks]
         self.eager: list[dict[int, bool]] = [{} for _ in ranks]  # sends that no receive met in time: met later?
         self.free: dict[tuple[int, int], int] = {}
-        self.events: list[tuple[int, int, int, int, int]] = []  # time, sequence, kind (0 ready, 1 begin, 2 end), rank, number
+        # time, calculations last, sequence, kind (0 ready, 1 begin, 2 end), rank, number
+        self.events: list[tuple[int, bool, int, int, int, int]] = []
         self.sequence = 0
         self.sent: list[deque[tuple[int, int]]] = [deque() for _ in ranks]  # to a rank: (from, number), oldest first
         self.posted: list[deque[int]] = [deque() for _ in ranks]
@@ -58,7 +59,9 @@ class _Run:
 
     def push(self, time: int, kind: int, rank: int, number: int) -> None:
         self.sequence += 1
-        heapq.heappush(self.events, (time, self.sequence, kind, rank, number))
+        # What is only posted goes before a calculation that begins at the same time.
+        late = kind == 1 and self.ranks[rank][number].kind == "calc"
+        heapq.heappush(self.events, (time, late, self.sequence, kind, rank, number))
 
     def run(self) -> tuple[list[list[int]], list[dict[int, bool]]]:
         for rank, missing in enumerate(self.missing):
@@ -68,13 +71,11 @@ class _Run:
         now = 0
         while True:
             while self.events:
-                now, _, kind, rank, number = heapq.heappop(self.events)
+                now, _, _, kind, rank, number = heapq.heappop(self.events)
                 op = self.ranks[rank][number]
-                if kind == 0:
-                    begin = now if op.kind == "recv" else max(now, self.free.get((rank, op.cpu), 0))
-                    if op.kind == "calc":
-                        self.free[rank, op.cpu] = begin + op.size
-                    self.push(begin, 1, rank, number)
+                free = 0 if op.kind == "recv" else self.free.get((rank, op.cpu), 0)
+                if kind == 0 or (kind == 1 and free > now):
+                    self.push(max(now, free), 1, rank, number)
                 elif kind == 1:
                     self.begin(now, rank, number, op)
                 else:
@@ -103,6 +104,7 @@ class _Run:
         self.order[rank].append(number)
         self.release(now, rank, self.start_next[rank][number])
         if op.kind == "calc":
+            self.free[rank, op.cpu] = now + op.size
             self.push(now + op.size, 2, rank, number)
         elif op.kind == "send":
             for at, receive in enumerate(self.posted[op.peer]):
@@ -159,7 +161,10 @@ def _linear(
         open_[number] = None
         if number in eager:
             losses.add("send", "taken as complete before its receive is posted: waited for at the end", f"{name}:{op.line}", "approximated")
-    steps += [("wait", number) for number in open_]
+    left = list(open_)
+    if left and steps[-1] == ("post", left[-1]):  # then it is a blocking call
+        left.insert(0, left.pop())
+    steps += [("wait", number) for number in left]
     _independent(rank, ops, steps, name, losses)
 
     out, requests, held = Script(rank, rate, shortest), Requests(), dict[int, int]()
