@@ -60,7 +60,12 @@ class Rank:
         self.offsets.append(16 + len(self.body))
         number = NUMBERS[name]
         self.counts[number] += 1
-        mask = 64 | (3 if self.statuses_on else 0) | (4 if self.clocks in ("both", "cpu") else 0) | (8 if self.clocks in ("both", "wall") else 0)
+        mask = (
+            64
+            | (3 if self.statuses_on else 0)
+            | (4 if self.clocks in ("both", "cpu") else 0)
+            | (8 if self.clocks in ("both", "wall") else 0)
+        )
         self.body += struct.pack(">HBH", number, mask, 0)
         for clock in ("cpu", "wall"):
             begin = getattr(self, clock) + gap * (1 if clock == "cpu" else 3)
@@ -123,5 +128,7 @@ def write(folder: Path, ranks: Sequence[Rank], sizes: Sequence[int] | None = Non
     for number, rank in enumerate(ranks):
         rank.write(folder / f"job-{number:04d}.bin", sizes)
     meta = folder / "job.meta"
-    meta.write_text(f"hostname=node\nnumprocs={len(ranks)}\nusername=user\nstartime=1\nfileprefix=job\nversion=1\nsubversion=1\nsubsubversion=0\n")
+    meta.write_text(
+        f"hostname=node\nnumprocs={len(ranks)}\nusername=user\nstartime=1\nfileprefix=job\nversion=1\nsubversion=1\nsubsubversion=0\n"
+    )
     return meta

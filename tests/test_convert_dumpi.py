@@ -187,7 +187,14 @@ def test_communicators_are_resolved_over_all_ranks(tmp_path: Path) -> None:
         r.call("Bcast", i(1) + h(INT) + i(0) + h(SELF))
 
     made = job(tmp_path, 4, build)
-    assert lines(made, 3) == ["comm_split 2 3,2", "bcast 4 0 6 comm=2", "send 2 3 4 6 comm=2", "comm_free comm=2", "comm_split -1", "comm_create -1"]
+    assert lines(made, 3) == [
+        "comm_split 2 3,2",
+        "bcast 4 0 6 comm=2",
+        "send 2 3 4 6 comm=2",
+        "comm_free comm=2",
+        "comm_split -1",
+        "comm_create -1",
+    ]
     assert lines(made, 0) == [
         "comm_split 1 1,0", "bcast 4 0 6 comm=1", "recv 1 3 4 6 comm=1", "comm_free comm=1", "comm_split 3 0-2", "comm_create 4 2,0",
         "barrier comm=4",

@@ -73,8 +73,8 @@ def test_what_a_line_cannot_say_is_reported(tmp_path: Path) -> None:
     assert [(x.call, x.effect, x.count, x.what, x.places) for x in made.losses] == [
         ("send", "lost", 1, "that nobody receives: left out", ["s.goal:2"]),
         ("calc", "approximated", 1, "free to go at any time, but in a line it comes behind a calculation", ["s.goal:2"]),
-        ("send", "approximated", 1, "free to go at any time, but in a line it comes behind a calculation", ["s.goal:2"]),
         ("calc", "approximated", 1, "on another processor of the rank: computed by the one it has", ["s.goal:2"]),
+        ("send", "approximated", 1, "free to go at any time, but in a line it comes behind a calculation", ["s.goal:2"]),
     ]
 
 
@@ -168,7 +168,9 @@ def test_a_captured_trace_keeps_its_messages_there_and_back(tmp_path: Path) -> N
         "gatherv {m} {v} {r} 6 6", "scatterv {v} {m} {r} 6 6",
     ],
 )  # fmt: skip
-def test_collectives_become_messages_that_arrive(tmp_path_factory: pytest.TempPathFactory, line: str, ranks: int, root: int, size: int) -> None:
+def test_collectives_become_messages_that_arrive(
+    tmp_path_factory: pytest.TempPathFactory, line: str, ranks: int, root: int, size: int
+) -> None:
     counts = [size + k for k in range(ranks)]
     programs = []
     for me in range(ranks):

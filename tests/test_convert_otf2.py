@@ -72,23 +72,23 @@ CASES: list[tuple[str, str, int, dict[int, tuple[int, int]], list[str]]] = [
     ("MPI_Bcast", "BCAST", 0, SINGLE, ["bcast 100 0 6"] * 3),
     ("MPI_Bcast", "BCAST", 0, TIMES_N, ["bcast 100 0 6"] * 3),
     ("MPI_Reduce", "REDUCE", 2, {0: (40, 0), 1: (40, 0), 2: (40, 120)}, ["reduce 40 0 2 6"] * 3),
-    ("MPI_Allreduce", "ALLREDUCE", NOBODY, {r: (16, 16) for r in range(3)}, ["allreduce 16 0 6"] * 3),
+    ("MPI_Allreduce", "ALLREDUCE", NOBODY, dict.fromkeys(range(3), (16, 16)), ["allreduce 16 0 6"] * 3),
     ("MPI_Gather", "GATHER", 1, {0: (8, 0), 1: (8, 24), 2: (8, 0)}, ["gather 8 8 1 6 6"] * 3),
     ("MPI_Gatherv", "GATHERV", 1, {0: (8, 0), 1: (4, 14), 2: (2, 0)},
      ["gatherv 8 0 0 0 1 6 6", "gatherv 4 8 4 2 1 6 6", "gatherv 2 0 0 0 1 6 6"]),
     ("MPI_Scatter", "SCATTER", 0, {0: (30, 10), 1: (0, 10), 2: (0, 10)}, ["scatter 10 10 0 6 6"] * 3),
     ("MPI_Scatterv", "SCATTERV", 0, {0: (60, 10), 1: (0, 20), 2: (0, 30)},
      ["scatterv 10 20 30 10 0 6 6", "scatterv 0 0 0 20 0 6 6", "scatterv 0 0 0 30 0 6 6"]),
-    ("MPI_Allgather", "ALLGATHER", NOBODY, {r: (5, 15) for r in range(3)}, ["allgather 5 5 6 6"] * 3),
-    ("MPI_Allgather", "ALLGATHER", NOBODY, {r: (15, 15) for r in range(3)}, ["allgather 5 5 6 6"] * 3),
+    ("MPI_Allgather", "ALLGATHER", NOBODY, dict.fromkeys(range(3), (5, 15)), ["allgather 5 5 6 6"] * 3),
+    ("MPI_Allgather", "ALLGATHER", NOBODY, dict.fromkeys(range(3), (15, 15)), ["allgather 5 5 6 6"] * 3),
     ("MPI_Allgatherv", "ALLGATHERV", NOBODY, {0: (1, 6), 1: (2, 6), 2: (3, 6)},
      ["allgatherv 1 1 2 3 6 6", "allgatherv 2 1 2 3 6 6", "allgatherv 3 1 2 3 6 6"]),
     ("MPI_Allgatherv", "ALLGATHERV", NOBODY, {0: (3, 6), 1: (6, 6), 2: (9, 6)},
      ["allgatherv 1 1 2 3 6 6", "allgatherv 2 1 2 3 6 6", "allgatherv 3 1 2 3 6 6"]),
-    ("MPI_Alltoall", "ALLTOALL", NOBODY, {r: (12, 12) for r in range(3)}, ["alltoall 4 4 6 6"] * 3),
+    ("MPI_Alltoall", "ALLTOALL", NOBODY, dict.fromkeys(range(3), (12, 12)), ["alltoall 4 4 6 6"] * 3),
     ("MPI_Reduce_scatter", "REDUCE_SCATTER", NOBODY, {0: (6, 1), 1: (6, 2), 2: (6, 3)}, ["reducescatter 1 2 3 0 6"] * 3),
-    ("MPI_Reduce_scatter_block", "REDUCE_SCATTER_BLOCK", NOBODY, {r: (6, 2) for r in range(3)}, ["reducescatterblock 2 0 6"] * 3),
-    ("MPI_Scan", "SCAN", NOBODY, {r: (7, 7) for r in range(3)}, ["scan 7 0 6"] * 3),
+    ("MPI_Reduce_scatter_block", "REDUCE_SCATTER_BLOCK", NOBODY, dict.fromkeys(range(3), (6, 2)), ["reducescatterblock 2 0 6"] * 3),
+    ("MPI_Scan", "SCAN", NOBODY, dict.fromkeys(range(3), (7, 7)), ["scan 7 0 6"] * 3),
     ("MPI_Scan", "SCAN", NOBODY, {0: (21, 7), 1: (14, 14), 2: (7, 21)}, ["scan 7 0 6"] * 3),
     ("MPI_Exscan", "EXSCAN", NOBODY, {0: (14, 0), 1: (7, 7), 2: (0, 14)}, ["exscan 7 0 6"] * 3),
 ]  # fmt: skip
@@ -136,7 +136,14 @@ def test_communicators_made_at_their_place(tmp_path: Path) -> None:
     assert lines(told, 0) == [
         "comm_split 1 0,2", "comm_dup 3 0-3", "comm_split 4 0,2", "bcast 8 1 6 comm=1", "send 2 0 4 6 comm=1", "comm_free comm=1",
     ]  # fmt: skip
-    assert lines(told, 1) == ["comm_split 2 3,1", "comm_dup 3 0-3", "comm_split -1", "bcast 8 1 6 comm=2", "send 3 0 4 6 comm=2", "comm_free comm=2"]
+    assert lines(told, 1) == [
+        "comm_split 2 3,1",
+        "comm_dup 3 0-3",
+        "comm_split -1",
+        "bcast 8 1 6 comm=2",
+        "send 3 0 4 6 comm=2",
+        "comm_free comm=2",
+    ]
     assert told.losses.total == 0
 
 
@@ -145,7 +152,11 @@ def test_communicators_whose_making_is_not_recorded_are_made_at_the_start(tmp_pa
     for rank in (0, 2):
         w.call(rank, "MPI_Allreduce", w.coll(OPS.ALLREDUCE, 8, 8, comm="two"))
     made = load(w.everywhere("MPI_Finalize"))
-    assert [lines(made, r) for r in range(3)] == [["comm_create_group 1 2,0", "allreduce 8 0 6 comm=1"], [], ["comm_create_group 1 2,0", "allreduce 8 0 6 comm=1"]]
+    assert [lines(made, r) for r in range(3)] == [
+        ["comm_create_group 1 2,0", "allreduce 8 0 6 comm=1"],
+        [],
+        ["comm_create_group 1 2,0", "allreduce 8 0 6 comm=1"],
+    ]
     assert [(x.call, x.effect, x.count) for x in made.losses] == [("communicator", "approximated", 2)]
 
 
@@ -161,7 +172,10 @@ def test_windows(tmp_path: Path) -> None:
     w = Writer(tmp_path, 2, windows=["world"]).everywhere("MPI_Init")
     win = w.windows[0]
     w.everywhere("MPI_Win_create", lambda e, t: e.rma_win_create(t, win))
-    fence = (lambda e, t: e.rma_collective_begin(t), lambda e, t: e.rma_collective_end(t, OPS.BARRIER, otf2.RmaSyncLevel.MEMORY, win, NOBODY, 0, 0))
+    fence = (
+        lambda e, t: e.rma_collective_begin(t),
+        lambda e, t: e.rma_collective_end(t, OPS.BARRIER, otf2.RmaSyncLevel.MEMORY, win, NOBODY, 0, 0),
+    )
     w.everywhere("MPI_Win_fence", *fence)
     w.call(0, "MPI_Put", lambda e, t: e.rma_put(t, win, 1, 100, 1)).everywhere("MPI_Win_fence", *fence)
     w.call(1, "MPI_Win_lock", lambda e, t: e.rma_request_lock(t, win, 0, 0, otf2.LockType.EXCLUSIVE))

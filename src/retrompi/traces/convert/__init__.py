@@ -19,7 +19,7 @@ from .goal_out import write_goal
 from .losses import Loss, Losses
 from .otf2_in import read_otf2
 
-__all__ = ["Clock", "FORMATS", "TARGETS", "Converted", "Loss", "Losses", "detect", "load", "save"]
+__all__ = ["FORMATS", "TARGETS", "Clock", "Converted", "Loss", "Losses", "detect", "load", "save"]
 
 Format = Literal["otf2", "dumpi", "goal", "ti"]
 FORMATS: tuple[Format, ...] = ("otf2", "dumpi", "goal", "ti")
