@@ -66,6 +66,8 @@ class Result:
     cautions: list[str] = field(default_factory=list)
     delivered: int = 0
     delivered_bytes: int = 0
+    own_bytes: int = 0
+    done: dict[str, int] = field(default_factory=dict)
     frames: int = 0
     retransmissions: int = 0
     duplicates: int = 0
@@ -217,7 +219,7 @@ def run(
         waits=got["waits"],
         startup=steps,
         cautions=[*cls().cautions(values, room, placement), *notes],
-        **{k: got[k] for k in ("delivered", "delivered_bytes", "frames", "retransmissions", "duplicates", "events")},
+        **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events")},
     )
 
 

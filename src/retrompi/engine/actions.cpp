@@ -15,6 +15,7 @@ Task Rank::main() {
     now_at = &a;
     const Ps before = world.loop.now;
     co_await step(a);
+    ++world.count.done[static_cast<size_t>(a.op)];
     const Ps used = world.loop.now - before;
     if (a.op == Op::Compute || a.op == Op::Kernel || a.op == Op::Sleep)
       compute += used;

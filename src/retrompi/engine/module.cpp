@@ -372,6 +372,11 @@ py::dict run(const py::dict& d, const Trace& trace) {
   o["bytes"] = s.count.bytes;
   o["delivered"] = s.count.delivered;
   o["delivered_bytes"] = s.count.delivered_bytes;
+  o["own_bytes"] = s.count.own_bytes;
+  py::dict done;
+  for (int op = 0; op < OP_COUNT; ++op)
+    if (s.count.done[static_cast<size_t>(op)] > 0) done[op_name(static_cast<Op>(op))] = s.count.done[static_cast<size_t>(op)];
+  o["done"] = done;
   o["packets"] = s.count.packets;
   o["frames"] = s.count.frames;
   o["retransmissions"] = s.count.retransmissions;
