@@ -47,3 +47,12 @@ class Trace:
 
 def simulate(config: Mapping[str, Any], trace: Trace) -> dict[str, Any]: ...
 def simgrid_version() -> str: ...
+def carry(
+    wire: str,
+    kind: str,
+    shape: Sequence[int],
+    bandwidth: float,
+    latency: float,
+    positions: Sequence[int],
+    flows: Sequence[tuple[int, int, int, int]],
+) -> list[int]: ...
