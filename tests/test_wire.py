@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from retrompi import _engine, registry, simulate
+from retrompi import _engine, simulate
 from retrompi.traces import generate
 
 MB, US = 1e6, 1e-6
@@ -23,10 +23,10 @@ SHAPES: dict[str, tuple[str, list[int], int]] = {
 }
 
 
-def carried(wire: str, shape: str, flows: list[tuple[int, int, int, int]], latency: float = 5 * US, bandwidth: float = 1.25 * MB) -> list[int]:
+def carried(wire: str, shape: str, flows: list[tuple[int, int, int, int]], latency: float = 5 * US) -> list[int]:
     """When each flow arrives (ps). SimGrid allows one simulation in the life of a process, so it gets one of its own."""
     kind, sides, hosts = SHAPES[shape]
-    asked = (wire, kind, sides, bandwidth, latency, list(range(hosts)), flows)
+    asked = (wire, kind, sides, 1.25 * MB, latency, list(range(hosts)), flows)
     if wire == "native":
         return _engine.carry(*asked)
     code = "import json, sys; from retrompi import _engine; print(json.dumps(_engine.carry(*json.load(sys.stdin))))"

@@ -62,8 +62,8 @@ class Loop {
  public:
   using Fn = void (*)(void*, uint64_t);
   Ps now = 0;
-  bool over = false;   // the job is done
-  Ps limit = kNever;   // the last time at which anything may begin
+  bool over = false;  // the job is done
+  Ps limit = kNever;  // the last time at which anything may begin
 
   void at(Ps t, Fn fn, void* obj, uint64_t arg = 0, bool passive = false) {
     active_ += passive ? 0 : 1;
