@@ -208,8 +208,9 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   Job job(w, trace, c.kernels);
   job.rma_same = c.rma_same;
   job.rma_remote = c.rma_remote;
-  job.bcast = c.bcast;
   w.loop.over = trace.ranks.empty();
+  job.collectives = c.collectives;
+  job.free_wildcards = c.free_wildcards;
   Builder builder(c, w, job);
   builder.build();
   const Killer killer(c, w);
