@@ -139,6 +139,7 @@ def run(
     program: Program = NOTHING_MORE,
     server: ForkServer | None = None,
     idle_sets: bool = False,
+    wire: str = "native",
 ) -> Result:
     """Replay ``trace``. ``timeout_s`` is in simulated seconds, ``program`` says what the trace does not, ``fidelity`` is a rung of
     `retrompi.fidelity`; ``idle_sets`` accepts overrides that nothing reads.
@@ -147,6 +148,7 @@ def run(
     outcome ``failed-start``.
 
     ``with_startup`` first starts the job as the runtime did, which may fail (outcome ``failed-start``, drawn from ``seed``).
+    ``wire`` is ``native`` or ``simgrid``, the reference that it is tested against: the same times, an order of magnitude slower.
     Raises UsageError for a wrong name, mode or override, InputError for a trace that cannot be simulated.
     """
     from retrompi import fidelity as ladder
@@ -190,6 +192,7 @@ def run(
         rows["kernels"] = kernels.rows(named, room, placement)
     rows |= {
         "seed": seed,
+        "wire": wire,
         "limit_s": timeout_s or 0.0,
         "compute_scale": scale,
         "memory_share": program.memory_share,

@@ -27,7 +27,7 @@ Task Rank::main() {
   now_at = nullptr;
   finished = true;
   end = world.loop.now;
-  ++job_.finished;
+  if (++job_.finished == static_cast<int32_t>(job_.ranks.size())) world.loop.over = true;
   // The library of the time goes on answering until the job is over (MPI_Finalize waits for everybody).
   while (true) {
     if (!inbox.empty())

@@ -19,14 +19,15 @@ class Builder {
       w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h));
       w_.hosts.back()->shares_memory = c_.memory_share > 0;
     }
-    w_.wire = std::make_unique<Wire>(w_.loop, w_.anatomy);
     // Curves need no wire, one-sided operations do at every fidelity.
     const bool wired =
         c_.rma_remote.there || std::any_of(c_.remote.begin(), c_.remote.end(), [](const HopSpec& h) { return h.medium != Medium::Curve; });
-    if (w_.hosts.size() > 1 && wired) {
-      w_.wire->build(c_.positions, c_.link);
-      w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu);
-    }
+    const bool far = w_.hosts.size() > 1 && wired;
+    if (far && c_.simgrid)
+      w_.wire = simgrid_wire(w_.loop, w_.anatomy, c_.positions, c_.link);
+    else
+      w_.wire = native_wire(w_.loop, w_.anatomy, far ? c_.positions : std::vector<size_t>{}, c_.link);
+    if (far) w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu);
     for (const auto* route : {&c_.same, &c_.remote})
       for (const HopSpec& h : *route)
         for (const std::string* role : {&h.from, &h.to})
@@ -207,6 +208,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   Job job(w, trace, c.kernels);
   job.rma_same = c.rma_same;
   job.rma_remote = c.rma_remote;
+  w.loop.over = trace.ranks.empty();
   job.collectives = c.collectives;
   job.free_wildcards = c.free_wildcards;
   Builder builder(c, w, job);
@@ -214,11 +216,10 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   const Killer killer(c, w);
 
   SimResult r;
-  const Ps limit = c.limit_s > 0 ? to_ps(c.limit_s) : kNever;
+  if (c.limit_s > 0) w.loop.limit = to_ps(c.limit_s);
   bool stuck = false;
   try {
-    stuck = w.wire->run([&] { return job.finished == static_cast<int32_t>(job.ranks.size()) || w.loop.now > limit; },
-                        [&] { return std::any_of(w.hosts.begin(), w.hosts.end(), [](const auto& h) { return h->could_act(); }); });
+    stuck = w.wire->run([&] { return std::any_of(w.hosts.begin(), w.hosts.end(), [](const auto& h) { return h->could_act(); }); });
     if (job.finished < static_cast<int32_t>(job.ranks.size())) {
       if (stuck) {
         r.outcome = "deadlock";
