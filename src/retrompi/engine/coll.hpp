@@ -133,6 +133,7 @@ struct Row {
   int32_t ranks_from = 1, ranks_to = INT32_MAX;  // members, inclusive
   enum Count : uint8_t { Any, PowerOfTwo, NotPowerOfTwo } count = Any;
   bool blocking = true, nonblocking = true;  // for which forms it stands
+  bool nodes = false;                        // only where members share a host
 };
 
 /// The bytes by which libraries choose: the vector of a broadcast, reduction or scan; one block of an alltoall; all blocks
