@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.platform import Platform
 
-__all__ = ["MODES", "Result", "SimulationEnded", "compile_model", "explain", "pingpong", "place", "run", "startup"]
+__all__ = ["MODES", "WILDCARDS", "Result", "SimulationEnded", "compile_model", "explain", "pingpong", "place", "run", "startup"]
 
 Sets = Mapping[str, str] | Sequence[str]
 Mode = str | Sequence[int]
 Repetitions = int | Mapping[int, int] | Callable[[int], int] | None
 MODES = ("shared", "distributed")
+WILDCARDS = ("recorded", "free")
 PS = 1e-12
 NOTHING_MORE = Program()
 EXPLAIN_REPETITIONS = 6
@@ -140,9 +141,11 @@ def run(
     server: ForkServer | None = None,
     idle_sets: bool = False,
     wire: str = "native",
+    wildcards: str = "recorded",
 ) -> Result:
     """Replay ``trace``. ``timeout_s`` is in simulated seconds, ``program`` says what the trace does not, ``fidelity`` is a rung of
-    `retrompi.fidelity`; ``idle_sets`` accepts overrides that nothing reads.
+    `retrompi.fidelity`; ``idle_sets`` accepts overrides that nothing reads. ``wildcards`` ``recorded`` lets a receive from any source
+    match what it matched when the trace was taken (where the trace says so), ``free`` whatever comes first.
 
     ``kills`` ends processes: ``"proxy on server@0.5s"``, ``"rank 3@2s"``. Hosts that the runtime cannot join in one job give the
     outcome ``failed-start``.
@@ -154,6 +157,8 @@ def run(
     from retrompi import fidelity as ladder
 
     ladder.check(fidelity)
+    if wildcards not in WILDCARDS:
+        raise UsageError(f"wildcards cannot be '{wildcards}'{nearest(wildcards, WILDCARDS)}")
     refused = trace.unsupported()
     if refused:
         file, line, action, reason = refused[0]
@@ -193,6 +198,7 @@ def run(
     rows |= {
         "seed": seed,
         "wire": wire,
+        "wildcards": wildcards,
         "limit_s": timeout_s or 0.0,
         "compute_scale": scale,
         "memory_share": program.memory_share,

@@ -338,6 +338,15 @@ SimConfig config(const py::dict& d) {
     c.collectives.copies_leaf = b.num("copies_leaf");
     b.end();
   }
+  if (d.contains("wildcards")) {
+    const std::string wildcards = r.text("wildcards");
+    if (wildcards != "recorded" && wildcards != "free") throw ConfigError("wildcards: '" + wildcards + "'; valid: free, recorded");
+    c.free_wildcards = wildcards == "free";
+  }
+  if (d.contains("context_mask")) {
+    c.collectives.context_bytes = r.integer("context_mask");
+    c.collectives.split_gathers = true;
+  }
   if (d.contains("collectives")) collectives(c.collectives, r.get("collectives"));
   for (const auto& [k, v] : r.get("idle").cast<py::dict>()) c.idle[k.cast<std::string>()] = policy(v.cast<py::object>(), "idle");
   for (const auto& [k, v] : r.get("forward_cost").cast<py::dict>()) c.forward_cost[k.cast<std::string>()] = to_ps(v.cast<double>());

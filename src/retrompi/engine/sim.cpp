@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <set>
 
+#include "trace_actions.hpp"
+
 namespace retrompi {
 
 namespace {
@@ -153,6 +155,17 @@ void check(const SimConfig& c, const Trace& t) {
     for (const HopSpec& h : *route)
       if (h.packet <= 0)
         throw ConfigError("packet size " + std::to_string(h.packet) + " B on the hop " + h.from + " to " + h.to + "; it must be at least 1 B");
+  // One-sided calls that the runtime has not, before the run and not in the middle of it.
+  if (!c.rma_same.there || !c.rma_remote.there)
+    for (size_t r = 0; r < t.ranks.size(); ++r)
+      for (const Action& a : t.ranks[r]) {
+        if (a.op < Op::WinNew || a.op > Op::WinWait || a.peer == PROC_NULL) continue;
+        const bool named = a.peer >= 0 && a.op != Op::WinNew && a.op != Op::WinFree;
+        const bool same = named && c.placement[static_cast<size_t>(a.peer)] == c.placement[r];
+        if (named ? (same ? c.rma_same : c.rma_remote).there : c.rma_same.there || c.rma_remote.there) continue;
+        throw ConfigError(t.where(r, a) + ": " + action_name(a) + ": this runtime has no one-sided operations" +
+                          (named ? std::string(" between ranks of ") + (same ? "one host" : "two hosts") : ""));
+      }
   if (t.refused_total > 0) {
     const Remark& r = t.refused.front();
     throw ConfigError(t.files[static_cast<size_t>(r.rank)] + ":" + std::to_string(r.line) + ": " + r.action + ": " + r.reason);
