@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host.hpp"
+#include "ways.hpp"
 #include "wire.hpp"
 
 namespace retrompi {
@@ -266,8 +267,8 @@ class Forwarder : public Proc {
     pending_.push_back(p);
     co_return;
   }
-  std::vector<Chan*> next;  // by destination rank
-  Ps cost = 0;              // routing a packet
+  Ways next;    // by destination rank
+  Ps cost = 0;  // routing a packet
  private:
   std::deque<Packet> pending_;
 };
