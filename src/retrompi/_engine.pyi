@@ -1,6 +1,6 @@
 """Types of the native module (``engine/module.cpp``, ``engine/bind_trace.cpp``)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, overload
 
 class ConfigError(ValueError): ...
@@ -8,7 +8,7 @@ class ConfigError(ValueError): ...
 class Trace:
     @staticmethod
     def parse(
-        sources: Sequence[tuple[bytes, str, int]],
+        sources: Sequence[tuple[bytes | Iterable[bytes], str, int]],
         ranks: int = 0,
         undefined_source: Literal["refuse", "any", "null"] = "refuse",
         partial: bool = False,

@@ -33,7 +33,17 @@ size_t checked_rank(const Trace &t, size_t rank) {
   return rank;
 }
 
-Trace parse(const std::vector<std::tuple<py::buffer, std::string, int32_t>> &sources, int32_t ranks, const std::string &undefined_source,
+// The next bytes of an iterator over them.
+bool take(py::iterator &pieces, std::string &out) {
+  const py::gil_scoped_acquire gil;
+  if (pieces == py::iterator::sentinel()) return false;
+  if (!py::isinstance<py::bytes>(*pieces)) throw py::type_error("a trace is read from pieces of bytes");
+  out += std::string_view(py::reinterpret_borrow<py::bytes>(*pieces));
+  ++pieces;
+  return true;
+}
+
+Trace parse(const std::vector<std::tuple<py::object, std::string, int32_t>> &sources, int32_t ranks, const std::string &undefined_source,
             bool partial) {
   retrompi::ReadOptions options;
   options.ranks = ranks;
@@ -48,8 +58,20 @@ Trace parse(const std::vector<std::tuple<py::buffer, std::string, int32_t>> &sou
   std::vector<py::buffer_info> held;  // keeps the buffers in place while the GIL is away
   std::vector<retrompi::Source> views;
   held.reserve(sources.size());
-  for (const auto &[buffer, name, rank] : sources) {
-    held.push_back(buffer.request());
+  for (const auto &[object, name, rank] : sources) {
+    if (!PyObject_CheckBuffer(object.ptr())) {
+      auto pieces = std::make_shared<py::iterator>();
+      views.push_back({{},
+                       name,
+                       rank,
+                       [pieces](std::string &out) { return take(*pieces, out); },
+                       [pieces, from = object.ptr()] {
+                         const py::gil_scoped_acquire gil;
+                         *pieces = py::iter(py::handle(from));
+                       }});
+      continue;
+    }
+    held.push_back(py::reinterpret_borrow<py::buffer>(object).request());
     const py::buffer_info &info = held.back();
     if (info.ndim != 1 || info.itemsize != 1 || (info.size > 1 && info.strides[0] != 1))
       throw py::value_error("a trace is read from contiguous bytes");
@@ -197,6 +219,8 @@ void bind_trace(py::module_ &m) {
 Equality is of the actions: line numbers and file names do not count.)")
       .def_static("parse", &parse, py::arg("sources"), py::arg("ranks") = 0, py::arg("undefined_source") = "refuse", py::arg("partial") = false,
                   R"(Parse ``[(bytes, name for messages, rank or -1 for one file of all ranks), ...]``; raises TraceError.
+
+In place of the bytes there may be what yields them piece by piece whenever it is iterated; a file of all ranks is read twice.
 
 ``ranks`` 0 means as many as there are files, or the highest rank of a shared file plus one. ``undefined_source`` says what a
 receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC_NULL). ``partial`` accepts a rank cut before finalize.)")

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -258,6 +259,10 @@ struct Source {
   std::string_view text;
   std::string name;  // for messages
   int32_t rank;      // the rank whose file it is; -1: shared by all ranks
+  // In place of `text`: adds the next bytes of the file to a buffer (false: there are no more), and begins again. A file of all
+  // ranks is read twice.
+  std::function<bool(std::string&)> next = {};
+  std::function<void()> rewind = {};
 };
 
 struct ReadOptions {
