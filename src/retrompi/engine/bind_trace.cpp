@@ -83,17 +83,18 @@ Trace parse(const std::vector<std::tuple<py::object, std::string, int32_t>> &sou
 }
 
 std::string sha256(const Trace &t) {
-  py::object hash = py::module_::import("hashlib").attr("sha256")();
+  if (!t.digest.value.empty()) return t.digest.value;
+  py::object update, hash = py::module_::import("hashlib").attr("sha256")();
+  update = hash.attr("update");
   for (size_t r = 0; r < t.ranks.size(); ++r) {
-    std::string text;
-    {
-      py::gil_scoped_release release;
-      text = t.to_ti(r);
-    }
-    hash.attr("update")(py::bytes("rank " + std::to_string(r) + "\n"));
-    hash.attr("update")(py::memoryview::from_memory(text.data(), static_cast<py::ssize_t>(text.size())));
+    update(py::bytes("rank " + std::to_string(r) + "\n"));
+    const py::gil_scoped_release release;
+    t.write_ti(r, false, [&](std::string_view text) {
+      const py::gil_scoped_acquire gil;
+      update(py::memoryview::from_memory(text.data(), static_cast<py::ssize_t>(text.size())));
+    });
   }
-  return hash.attr("hexdigest")().cast<std::string>();
+  return t.digest.value = hash.attr("hexdigest")().cast<std::string>();
 }
 
 py::dict info(const Trace &t) {
@@ -393,6 +394,9 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
            "collectives.")
       .def(
           "dump", [](const Trace &t) { return py::bytes(t.dump()); }, "The parsed trace as bytes, for ``load`` in a worker on the same machine.")
+      .def("save", &Trace::save, py::arg("path"), "Writes the parsed trace for ``open`` in another process of this machine.")
+      .def_static("open", &Trace::open, py::arg("path"),
+                  "A trace that reads its actions from the file of ``save`` when they are needed; the file may be unlinked meanwhile.")
       .def_static(
           "load", [](const py::bytes &image) { return Trace::load(std::string_view(image)); }, py::arg("image"), "The inverse of ``dump``.")
       .def(
