@@ -10,6 +10,7 @@
 
 #include "host.hpp"
 #include "trace.hpp"
+#include "ways.hpp"
 #include "wire.hpp"
 
 namespace retrompi {
@@ -270,8 +271,8 @@ class Forwarder : public Proc {
     pending_.push_back(p);
     co_return;
   }
-  std::vector<Chan*> next;  // by destination rank
-  Ps cost = 0;              // routing a packet
+  Ways next;    // by destination rank
+  Ps cost = 0;  // routing a packet
  private:
   std::deque<Packet> pending_;
 };
