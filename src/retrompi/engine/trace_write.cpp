@@ -311,12 +311,16 @@ void Writer::attributes(const Action &a, Form form) {
 
 }  // namespace
 
-std::string Trace::to_ti(size_t rank, bool shared) const {
+void Trace::write_ti(size_t rank, bool shared, const std::function<void(std::string_view)> &sink) const {
+  constexpr size_t kEnough = size_t{1} << 20;
   const std::string prefix = std::to_string(rank);
   std::string out;
-  out.reserve(ranks[rank].size() * 24);
   Writer writer(*this, rank, out);
   for (const Action &a : ranks[rank]) {
+    if (out.size() >= kEnough) {
+      sink(out);
+      out.clear();
+    }
     if (a.op == Op::Mark) {
       out += shared ? "# " + prefix + " mark " : "# mark ";
       (out += labels[static_cast<size_t>(a.tag)]) += '\n';
@@ -328,7 +332,13 @@ std::string Trace::to_ti(size_t rank, bool shared) const {
     writer.attributes(a, word.form);
     out += '\n';
   }
-  return out;
+  sink(out);
+}
+
+std::string Trace::to_ti(size_t rank, bool shared) const {
+  std::string text;
+  write_ti(rank, shared, [&text](std::string_view piece) { text += piece; });
+  return text;
 }
 
 }  // namespace retrompi
