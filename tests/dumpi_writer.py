@@ -13,12 +13,14 @@ from pathlib import Path
 MAGIC = b"\xff\xaa\xddDUMPI"
 WORLD, SELF, INT, DOUBLE, BYTE, SUM = 2, 3, 9, 14, 5, 3
 NUMBERS = {
-    "Send": 0, "Recv": 1, "Isend": 8, "Irecv": 12, "Wait": 13, "Test": 14, "Waitany": 16, "Testany": 17, "Waitall": 18, "Waitsome": 20, "Iprobe": 22,
+    "Send": 0, "Recv": 1, "Isend": 8, "Irecv": 12, "Wait": 13, "Test": 14, "Waitany": 16, "Testany": 17, "Waitall": 18, "Waitsome": 20,
+    "Iprobe": 22,
     "Send_init": 26, "Recv_init": 30, "Start": 31, "Startall": 32, "Sendrecv": 33, "Type_vector": 36, "Type_commit": 46, "Barrier": 52,
     "Bcast": 53, "Gather": 54, "Gatherv": 55, "Scatterv": 57, "Allgatherv": 59, "Alltoallv": 61, "Reduce": 62, "Allreduce": 65,
     "Comm_group": 72, "Group_incl": 76, "Comm_rank": 82, "Comm_dup": 84, "Comm_create": 85, "Comm_split": 86, "Comm_free": 87,
     "Intercomm_create": 91, "Intercomm_merge": 92, "Cart_create": 99, "Cart_sub": 111, "Init": 124, "Finalize": 125, "Put": 143,
-    "Win_create": 145, "Win_fence": 146, "Win_free": 147, "Win_lock": 149, "Win_unlock": 153, "File_write": 250, "Cancel": 24, "Request_free": 15,
+    "Win_create": 145, "Win_fence": 146, "Win_free": 147, "Win_lock": 149, "Win_unlock": 153, "File_write": 250,
+    "Cancel": 24, "Request_free": 15,
 }  # fmt: skip
 END = 293
 FUNCTIONS = 290

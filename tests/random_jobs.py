@@ -13,7 +13,7 @@ SENDS = ("send", "isend", "Ssend", "bsend")
 
 @st.composite
 def jobs(draw: st.DrawFn, max_ranks: int = 4, max_steps: int = 25, wildcards: bool = True) -> Any:
-    """A trace of 2 to ``max_ranks`` ranks: computation, messages in several modes, requests with and without identity that are waited for late,
+    """A trace of 2 to ``max_ranks`` ranks: computation, messages in several modes, requests that are waited for late,
     exchanges, persistent requests, collectives of the world and of a communicator."""
     n = draw(st.integers(2, max_ranks))
     lines: list[list[str]] = [["init"] for _ in range(n)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,14 +121,16 @@ def test_communicators_windows_and_persistent_requests_are_made_again() -> None:
                 one.format(init="recvInit 0 7 8 6 req=9", start="start 0 1 7 req=9; wait 0 1 7 req=9", key="0 1 7"))  # fmt: skip
     piece = cut(trace, "10")
     assert lines(piece.trace, 0) == [
-        "init", "comm_split 1 0,1", "comm_split 2 0,1 comm=1", "win_create 1 64", "sendInit 1 7 8 6 req=9", "start 0 1 7 req=9", "wait 0 1 7 req=9",
+        "init", "comm_split 1 0,1", "comm_split 2 0,1 comm=1", "win_create 1 64", "sendInit 1 7 8 6 req=9",
+        "start 0 1 7 req=9", "wait 0 1 7 req=9",
         "barrier comm=2", "Win_fence win=1", "comm_free comm=2", "win_free 1", "requestFree 0 1 7 req=9", "finalize",
     ]  # fmt: skip
     assert (piece.messages, piece.crossing) == (1, 0)
 
 
 def test_lists_of_requests_lose_those_outside() -> None:
-    trace = job("isend 1 1 8 6 req=1; barrier; isend 1 2 8 6 req=2; barrier; waitall 2 reqs=1,2; isend 1 3 8 6 req=1; waitAny 1 reqs=1 done=1",
+    trace = job("isend 1 1 8 6 req=1; barrier; isend 1 2 8 6 req=2; barrier; waitall 2 reqs=1,2; isend 1 3 8 6 req=1; "
+                "waitAny 1 reqs=1 done=1",
                 "barrier; barrier; recv 0 1 8 6; recv 0 2 8 6; recv 0 3 8 6")  # fmt: skip
     piece = cut(trace, "4")
     assert lines(piece.trace, 0)[1:4] == ["isend 1 2 8 6 req=2", "barrier", "waitall 1 reqs=2"]
@@ -220,7 +223,8 @@ def test_every_piece_is_a_trace(trace: Trace, data: st.DataObject) -> None:
     try:
         piece = cut(trace, str(first), str(last))
     except TraceError as e:
-        assert "collective crosses" in str(e) or "nothing lies" in str(e)
+        told = str(e)
+        assert re.search("collective crosses|nothing lies", told)
         return
     sound(piece)
     sent = sum(m.send.bytes for m in matched(piece.trace).messages)

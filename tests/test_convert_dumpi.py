@@ -227,7 +227,8 @@ def test_windows(tmp_path: Path) -> None:
         r.call("Win_lock", b(2) + i(0) + b(0) + h(2)).call("Win_unlock", i(0) + h(2)).call("Win_free", h(2))
 
     assert lines(job(tmp_path, 2, build)) == [
-        "win_create 1 64", "Win_fence win=1", "Put 1 0 16 6 win=1", "Win_fence win=1", "Win_lock 0 1 win=1", "Win_unlock 0 win=1", "win_free 1",
+        "win_create 1 64", "Win_fence win=1", "Put 1 0 16 6 win=1", "Win_fence win=1", "Win_lock 0 1 win=1",
+        "Win_unlock 0 win=1", "win_free 1",
     ]  # fmt: skip
 
 
@@ -272,18 +273,22 @@ def test_a_communicator_that_a_rank_never_makes(tmp_path: Path) -> None:
         (lambda d: d[:-64] + MAGIC_AT_WRONG_BODY, r"the index places the calls at byte 99999999"),
         (lambda d: d[:16] + b"\x01\x50" + d[18:], r"byte 16: no call has the number 336"),
         (lambda d: d[:45] + struct.pack(">i", 1 << 27) + d[49:], r"byte \d+: an array of 134217728 elements"),
-        (lambda d: b"\0" + d[1:], r"does not begin with the DUMPI magic"),
         (lambda d: d[:-8], r"the index places the header at byte 0, outside the file"),
-        (lambda d: d[:99] + struct.pack(">h", 77) + d[101:], r"MPI_Isend: the size of datatype 77 is not recorded"),
     ],
 )
 def test_corrupt_files_end_in_one_line_with_the_byte(tmp_path: Path, change: Callable[[bytes], bytes], why: str) -> None:
     file = tmp_path / "job-0000.bin"
     file.write_bytes(change(good(tmp_path)))
     with pytest.raises(TraceError, match=why) as told:
-        made = convert.load(file, "dumpi")
-        raise TraceError("; ".join(f"{x.call}: {x.what}" for x in made.losses))
+        convert.load(file, "dumpi")
     assert "\n" not in str(told.value)
+
+
+def test_a_file_without_the_magic_is_no_dumpi_file(tmp_path: Path) -> None:
+    file = tmp_path / "job-0000.bin"
+    file.write_bytes(b"\0" + good(tmp_path)[1:])
+    with pytest.raises(TraceError, match="is not a DUMPI file: it does not begin with the DUMPI magic"):
+        convert.load(file, "dumpi")
 
 
 MAGIC_AT_WRONG_BODY = b"\xff\xaa\xddDUMPI" + struct.pack(">7Q", 0, 0, 0, 99, 99999999, 0, 0)
@@ -313,8 +318,10 @@ def test_hostile_bytes_never_end_in_a_defect(tmp_path_factory: pytest.TempPathFa
     file.write_bytes(bytes(raw[: data.draw(st.integers(9, len(raw)))]))
     try:
         convert.load(file)
+        told = ""
     except TraceError as e:
-        assert "\n" not in str(e)
+        told = str(e)
+    assert "\n" not in told
 
 
 def test_real_files_agree_with_their_footers(tmp_path: Path) -> None:

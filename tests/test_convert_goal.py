@@ -163,7 +163,8 @@ def test_a_captured_trace_keeps_its_messages_there_and_back(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "line",
     [
-        "barrier", "bcast {s} {r} 6", "reduce {s} 0 {r} 6", "allreduce {s} 0 6", "scan {s} 0 6", "gather {s} {s} {r} 6 6", "scatter {s} {s} {r} 6 6",
+        "barrier", "bcast {s} {r} 6", "reduce {s} 0 {r} 6", "allreduce {s} 0 6", "scan {s} 0 6", "gather {s} {s} {r} 6 6",
+        "scatter {s} {s} {r} 6 6",
         "allgather {s} {s} 6 6", "alltoall {s} {s} 6 6", "reducescatter {v} 0 6", "allgatherv {m} {v} 6 6", "alltoallv {t} {v} {t} {w} 6 6",
         "gatherv {m} {v} {r} 6 6", "scatterv {v} {m} {r} 6 6",
     ],

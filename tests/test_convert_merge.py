@@ -39,7 +39,8 @@ def volume(trace: Trace) -> tuple[int, int]:
     return len(found.messages), sum(m.send.bytes for m in found.messages)
 
 
-ONE = ("irecv 1 4 8 6 req=1; wait 1 0 4 req=1; bcast 8 1 6; comm_split 1 1,0; barrier comm=1; win_create 1 8; Put 1 0 8 6 win=1; Win_fence win=1",
+ONE = ("irecv 1 4 8 6 req=1; wait 1 0 4 req=1; bcast 8 1 6; comm_split 1 1,0; barrier comm=1; win_create 1 8; "
+       "Put 1 0 8 6 win=1; Win_fence win=1",
        "send 0 4 8 6; bcast 8 1 6; comm_split 1 1,0; barrier comm=1; win_create 1 8; Win_fence win=1")  # fmt: skip
 
 
@@ -47,11 +48,14 @@ def test_side_by_side() -> None:
     merged = side_by_side([job(*ONE), job(*ONE), job("compute 5", "")])
     assert merged.ranks == 6
     assert lines(merged, 0) == [
-        "init", "comm_create_group 1 0,1", "irecv 1 4 8 6 req=1", "wait 1 0 4 req=1", "bcast 8 1 6 comm=1", "comm_split 2 1,0 comm=1", "barrier comm=2",
+        "init", "comm_create_group 1 0,1", "irecv 1 4 8 6 req=1", "wait 1 0 4 req=1", "bcast 8 1 6 comm=1",
+        "comm_split 2 1,0 comm=1",
+        "barrier comm=2",
         "win_create 1 8 comm=1", "Put 1 0 8 6 win=1", "Win_fence win=1", "finalize",
     ]  # fmt: skip
     assert lines(merged, 3) == [
-        "init", "comm_create_group 3 2,3", "send 2 4 8 6", "bcast 8 1 6 comm=3", "comm_split 4 3,2 comm=3", "barrier comm=4", "win_create 2 8 comm=3",
+        "init", "comm_create_group 3 2,3", "send 2 4 8 6", "bcast 8 1 6 comm=3", "comm_split 4 3,2 comm=3", "barrier comm=4",
+        "win_create 2 8 comm=3",
         "Win_fence win=2", "finalize",
     ]  # fmt: skip
     assert lines(merged, 4) == ["init", "compute 5", "finalize"]

@@ -51,7 +51,8 @@ def test_requests(tmp_path: Path) -> None:
     w.call(1, "MPI_Waitany", w.received(0, 2, 65, 2)).call(1, "MPI_Test", w.received(0, 1, 64, 1))
     made = load(w)
     assert lines(made, 0) == [
-        "irecv 1 5 10 6 req=1", "isend 1 1 64 6 req=2", "ISsend 1 2 65 6 req=3", "test 1 0 5 req=1 flag=0", "waitall 2 reqs=2,3", "wait 1 0 5 req=1",
+        "irecv 1 5 10 6 req=1", "isend 1 1 64 6 req=2", "ISsend 1 2 65 6 req=3", "test 1 0 5 req=1 flag=0",
+        "waitall 2 reqs=2,3", "wait 1 0 5 req=1",
     ]  # fmt: skip
     assert lines(made, 1)[1:] == ["irecv 0 1 64 6 req=1", "irecv 0 2 65 6 req=2", "wait 0 1 2 req=2", "test 0 1 1 req=1 flag=1"]
     assert made.trace.to_ti(0).splitlines()[-1] == "0 finalize"  # the archive ends before MPI_Finalize

@@ -8,7 +8,7 @@ from pathlib import Path
 from retrompi._engine import Trace
 
 from .errors import TraceError
-from .files import UndefinedSource, _load, parse
+from .files import UndefinedSource, _File, _load, parse
 from .lines import COLLECTIVES, COMM_MAKERS, Renumber, rank_lines, show_group, split
 from .matching import Tracker
 
@@ -21,19 +21,37 @@ def rank_files(paths: Sequence[str | Path], undefined_source: UndefinedSource = 
 
     Raises ``TraceError`` for files that cannot be read.
     """
-    sources: dict[int, tuple[bytes, str, int]] = {}
+    found: dict[int, _File] = {}
     for path in map(Path, paths):
         if not path.is_file():
             return None
         file = _load(path)
-        first = {line.split(None, 1)[0] for line in file.data.splitlines() if line.strip() and not line.lstrip().startswith(b"#")}
-        rank = next(iter(first)) if len(first) == 1 else b""
-        if not rank.isdigit() or len(rank) > 7 or int(rank) in sources:
+        rank = _only_rank(file)
+        if rank is None or rank in found:
             return None
-        sources[int(rank)] = (file.data, file.name, int(rank))
-    if len(sources) < 2 or sorted(sources) != list(range(len(sources))):
+        found[rank] = file
+    if len(found) < 2 or sorted(found) != list(range(len(found))):
         return None
-    return Trace.parse([sources[r] for r in range(len(sources))], undefined_source=undefined_source)
+    return Trace.parse([(found[r], found[r].name, r) for r in range(len(found))], undefined_source=undefined_source)
+
+
+def _only_rank(file: _File) -> int | None:
+    """The rank whose lines a file holds; None when it holds those of several, or no lines of a trace."""
+    rank: bytes | None = None
+    rest = b""
+    for piece in file:
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            first = line.split(None, 1)[:1]
+            if not first or first[0].startswith(b"#") or first[0] == rank:
+                continue
+            if rank is not None or not first[0].isdigit() or len(first[0]) > 7:
+                return None
+            rank = first[0]
+    last = rest.split(None, 1)[:1]
+    if last and not last[0].startswith(b"#") and last[0] != rank:
+        return None
+    return None if rank is None else int(rank)
 
 
 def _numbers(trace: Trace) -> tuple[int, int]:

@@ -91,7 +91,7 @@ def load(
     """
     found, where = detect(Path(path))
     if source is not None and source != found:
-        if found != "ti":  # TI is what nothing else recognises
+        if found != "ti" and source != "ti":  # TI is what nothing else recognises
             raise UsageError(f"{path} is {found}, not {source}")
         found, where = source, Path(path)
     losses = Losses()
@@ -114,5 +114,12 @@ def save(made: Converted, out: Path, target: str = "ti", *, rate: float = 1e9) -
         write_goal(made.trace, out, made.losses, rate=rate)
     elif target == "ti":
         files.write(made.trace, out, shared=out.suffix in SHARED)
+    elif target == "smpi":
+        remarks, total = made.trace.smpi_losses()
+        for file, line, action, reason in remarks:
+            made.losses.add(action, reason, f"{file}:{line}")
+        if total > len(remarks):
+            made.losses.add("other calls", "beyond the first thousand", str(out), count=total - len(remarks))
+        files.write(made.trace, out, shared=out.suffix in SHARED, smpi=True)
     else:
         raise UsageError(f"there is no format {target!r} to write; there are {', '.join(TARGETS)}")
