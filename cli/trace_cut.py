@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import click
 
-from retrompi.cli.options import csv_option, debug_option, json_option
+from retrompi.cli.options import csv_option, debug_option, json_option, progress
 from retrompi.cli.output import Column, emit
 from retrompi.errors import UsageError
 from retrompi.units import format_bytes
@@ -76,7 +76,11 @@ def command(
         read = subset.keep_ranks(read, _ranks(ranks))
     row: dict[str, Any] = {"trace": str(out), "lines": "all", "messages": None, "crossing": 0, "crossing_B": 0, "moved": 0, "waited": 0}
     if iterations is not None or first is not None or last is not None:
-        piece = cut.cut(read, first, last, turns=_turns(iterations), refuse_crossing=crossing == "refuse")
+        with progress("matching") as report:
+            piece = cut.cut(
+                read, first, last, turns=_turns(iterations), refuse_crossing=crossing == "refuse",
+                progress=lambda done, total: report(done, total, "ranks"),
+            )  # fmt: skip
         here = piece.ranges[0]
         row |= {
             "lines": "none" if here is None else f"{here[0]}-{here[1]}", "messages": piece.messages, "crossing": piece.crossing,

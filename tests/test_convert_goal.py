@@ -222,3 +222,20 @@ def test_formats_are_known_by_content_and_a_wrong_name_is_told(tmp_path: Path, r
     assert convert.detect(DATA / "npb3.3.1-cg-A-4.tar.zst")[0] == "ti"
     told = retrompi("trace", "convert", str(tmp_path / "nothing"), str(tmp_path / "y"))
     assert (told.code, told.err) == (2, f"error: {tmp_path / 'nothing'}: no such trace file\n")
+
+
+WORDS = ["num_ranks", "2", "rank", "0", "1", "{", "}", "a", "b", ":", "send", "recv", "calc", "8b", "9", "-1", "to", "from", "tag", "cpu", "requires",
+         "irequires", ";", "\n", "/*", "*/", "//", "99999999999999999999", "é"]  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(WORDS), max_size=40), st.booleans())
+def test_hostile_schedules_end_in_a_line_or_a_trace(tmp_path_factory: pytest.TempPathFactory, words: list[str], begun: bool) -> None:
+    path = tmp_path_factory.mktemp("hostile") / "s.goal"
+    path.write_text(("num_ranks 2 rank 0 { a: calc 5 " if begun else "") + " ".join(words))
+    try:
+        convert.load(path, "goal")
+        told = ""
+    except TraceError as e:
+        told = str(e)
+    assert "\n" not in told

@@ -44,6 +44,7 @@ def cut(
     *,
     turns: tuple[int, int] | None = None,
     refuse_crossing: bool = False,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Piece:
     """Cut a piece of a trace: from ``first`` to ``last``, each a line number of rank 0's file (inclusive) or the label of one of its marks;
     or ``turns`` (first, last, from 1) of the loop that rank 0 runs.
@@ -54,7 +55,7 @@ def cut(
     when a collective or a one-sided epoch crosses the border.
     """
     rows = [rank_lines(trace, r) for r in range(trace.ranks)]
-    job = Job([texts for texts, _ in rows])
+    job = Job([texts for texts, _ in rows], progress=progress)
     numbers = [n for _, n in rows]
     if turns is not None:
         begin, end = _turns(trace, job.lines[0], turns)
@@ -217,7 +218,8 @@ class _Cutter:
         lines, begin, stop = self.job.lines[rank], self.starts[rank], self.ends[rank]
         tracker = Tracker(rank)
         for at in range(begin):
-            tracker.line(at, lines[at])
+            if " compute " not in lines[at]:
+                tracker.line(at, lines[at])
         before = {self.job.collectives[key][rank] for key in keep if rank in self.job.collectives[key]}
         moved = self.moved.get(rank, set())
         made = [f"{rank} init", *(lines[at] for at in sorted(before | {r.made for r in tracker.persistent}))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from .lines import COLLECTIVES, COMM_MAKERS, FAMILIES, ONE_SIDED, PERSISTENT, RECVS, SENDS, parse_group, split
@@ -226,12 +226,17 @@ class Job:
     completes: list[dict[int, list[Request]]] = field(default_factory=list)  # by rank: line -> requests
     trackers: list[Tracker] = field(default_factory=list)
     worlds: list[list[int]] = field(default_factory=list)  # by rank: lines of the collectives of MPI_COMM_WORLD
+    progress: Callable[[int, int], None] | None = None
 
     def __post_init__(self) -> None:
         for rank, lines in enumerate(self.lines):
+            if self.progress is not None:
+                self.progress(rank, len(self.lines))
             tracker, done, worlds = Tracker(rank), dict[int, list[Request]](), list[int]()
             turns: dict[object, int] = defaultdict(int)
             for at, line in enumerate(lines):
+                if " compute " in line:
+                    continue
                 completed = tracker.line(at, line)
                 if completed:
                     done[at] = completed

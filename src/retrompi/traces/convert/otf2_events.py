@@ -62,8 +62,8 @@ class MpiCall:
 
 @dataclass
 class Archive:
-    """The MPI calls by rank, the communicators by number, the windows (communicator) by number, the rank of every location of MPI, and
-    records outside every rank."""
+    """The MPI calls by rank, the communicators by number, the windows (communicator) by number, the rank of every location of MPI,
+    records outside every rank, and how many of the records that the definitions promise were not read."""
 
     calls: list[list[MpiCall]]
     comms: dict[int, Communicator]
@@ -71,6 +71,7 @@ class Archive:
     windows: dict[int, int]
     rank_of: dict[int, int]
     strays: dict[str, int] = field(default_factory=dict)
+    missing: int = 0
 
 
 def is_anchor(path: Path, data: bytes) -> bool:
@@ -131,6 +132,7 @@ def _read(trace: Any, otf2: Any, path: Path, progress: Callable[[int, int], None
     state = [_Open() for _ in rank_of]
     enter, leave = otf2.events.Enter, otf2.events.Leave
     total = max(sum(location.number_of_events for location in definitions.locations), 1)
+    seen: dict[int, int] = dict.fromkeys(rank_of, 0)
     for count, (location, event) in enumerate(trace.events):
         if progress is not None and count % 20000 == 0:
             progress(min(count, total), total)
@@ -140,6 +142,7 @@ def _read(trace: Any, otf2: Any, path: Path, progress: Callable[[int, int], None
             if kind in kinds:
                 archive.strays[kind.__name__] = archive.strays.get(kind.__name__, 0) + 1
             continue
+        seen[location._ref] += 1
         at = state[rank]
         if kind is enter:
             if at.depth or _is_mpi(event.region):
@@ -158,6 +161,8 @@ def _read(trace: Any, otf2: Any, path: Path, progress: Callable[[int, int], None
                 at.call.records.append(record)
             else:  # archives without regions: a call of no length
                 archive.calls[rank].append(MpiCall("", event.time * tick, event.time * tick, [record]))
+    promised = {location._ref: location.number_of_events for location in definitions.locations}
+    archive.missing = sum(max(promised[ref] - n, 0) for ref, n in seen.items())
     for rank, at in enumerate(state):
         if at.depth:  # the program ended within a call
             at.call.leave = at.call.enter

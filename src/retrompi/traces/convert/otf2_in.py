@@ -51,6 +51,8 @@ def read_otf2(
     archive = read_archive(path, progress)
     for kind, count in archive.strays.items():
         losses.add(kind, "of a thread that is no rank of MPI", path.name, count=count)
+    if archive.missing:
+        losses.add("records", "missing in the archive, or of a kind that the library does not know", path.name, count=archive.missing)
     job = _Job(archive, path)
     return [_Rank(job, rank, path, losses, rate, shortest, approximate).text() for rank in range(len(archive.calls))]
 
