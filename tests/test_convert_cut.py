@@ -191,6 +191,19 @@ def test_loops_do_not_mind_computation_and_identities() -> None:
     assert [split(text[s])[0] for s in found.starts] == ["isend"] * 5
 
 
+def test_lines_that_no_action_holds_are_not_lost_in_silence(tmp_path: Path, retrompi: Run) -> None:
+    (tmp_path / "io.ti").write_text("0 init\n0 IO - read 8\n0 barrier\n0 IO - write 8\n0 finalize\n")
+    trace, out = str(tmp_path / "io.ti"), str(tmp_path / "out")
+    for arguments in (("cut", trace, out, "--from", "1"), ("cut", trace, out, "--ranks", "0"), ("merge", trace, trace, out)):
+        told = retrompi("trace", *arguments)
+        assert told.code == 2
+        assert told.err.startswith(f"error: {tmp_path / 'io.ti'}:2: IO would be lost: ")
+        assert told.err.endswith("(2 such lines)\n")
+    told = retrompi("trace", "convert", str(tmp_path / "io.ti"), str(tmp_path / "out"), "--strict", "--json")
+    assert told.code == 1
+    assert [(x["call"], x["count"]) for x in json.loads(told.out)["losses"]] == [("IO", 2)]
+
+
 # -- ranks
 
 

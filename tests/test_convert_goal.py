@@ -224,8 +224,8 @@ def test_formats_are_known_by_content_and_a_wrong_name_is_told(tmp_path: Path, r
     assert (told.code, told.err) == (2, f"error: {tmp_path / 'nothing'}: no such trace file\n")
 
 
-WORDS = ["num_ranks", "2", "rank", "0", "1", "{", "}", "a", "b", ":", "send", "recv", "calc", "8b", "9", "-1", "to", "from", "tag", "cpu", "requires",
-         "irequires", ";", "\n", "/*", "*/", "//", "99999999999999999999", "é"]  # fmt: skip
+WORDS = ["num_ranks", "2", "rank", "0", "1", "{", "}", "a", "b", ":", "send", "recv", "calc", "8b", "9", "-1", "to", "from", "tag",
+         "cpu", "requires", "irequires", ";", "\n", "/*", "*/", "//", "99999999999999999999", "é"]  # fmt: skip
 
 
 @settings(max_examples=200, deadline=None)

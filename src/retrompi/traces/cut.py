@@ -11,7 +11,7 @@ from retrompi._engine import Trace
 from .cut_points import Finder, over
 from .errors import TraceError
 from .files import parse
-from .lines import COMM_MAKERS, FAMILIES, join, rank_lines, split
+from .lines import COMM_MAKERS, FAMILIES, join, rank_lines, split, whole
 from .loops import find_loop
 from .matching import End, Job, Request, Tracker
 
@@ -54,6 +54,7 @@ def cut(
     A message with only one end inside is left out at both and counted, or with ``refuse_crossing`` refused. Raises ``TraceError``, also
     when a collective or a one-sided epoch crosses the border.
     """
+    whole(trace)
     rows = [rank_lines(trace, r) for r in range(trace.ranks)]
     job = Job([texts for texts, _ in rows], progress=progress)
     numbers = [n for _, n in rows]

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from retrompi._engine import Trace
 
+from .errors import TraceError
+
 __all__ = [
     "COLLECTIVES",
     "COMM_MAKERS",
@@ -16,10 +18,12 @@ __all__ = [
     "SENDS",
     "Renumber",
     "join",
+    "not_held",
     "parse_group",
     "rank_lines",
     "show_group",
     "split",
+    "whole",
 ]
 
 SENDS = frozenset(["send", "Ssend", "ssend", "bsend", "rsend", "isend", "ISsend", "issend", "ibsend", "irsend"])
@@ -54,6 +58,30 @@ def rank_lines(trace: Trace, rank: int) -> tuple[list[str], list[int]]:
     if len(texts) != len(numbers):  # one line an action is what to_ti promises
         raise AssertionError(f"{len(texts)} lines of {len(numbers)} actions")
     return texts, numbers
+
+
+def not_held(trace: Trace) -> list[tuple[str, int, str, str]]:
+    """Lines of the trace's files that are no actions of it, for no replay knows them: ``(file, line, action, reason)``, at most 1000.
+
+    Whatever writes the trace again would lose them.
+    """
+    refused = trace.unsupported()
+    if not refused:
+        return []
+    held: dict[str, set[int]] = {}
+    for rank, file in enumerate(trace.files):
+        held.setdefault(file, set()).update(int(action[0]) for action in trace.rank_actions(rank))
+    return [row for row in refused if row[1] not in held.get(row[0], ())]
+
+
+def whole(trace: Trace) -> Trace:
+    """The trace, when all of its lines are actions of it. Raises ``TraceError`` with the first that is not."""
+    lost = not_held(trace)
+    if lost:
+        file, line, action, reason = lost[0]
+        more = f" ({len(lost)} such lines)" if len(lost) > 1 else ""
+        raise TraceError(f"{action} would be lost: {reason}{more}", file, line)
+    return trace
 
 
 def split(line: str) -> tuple[str, list[str], dict[str, str]]:

@@ -9,7 +9,7 @@ from retrompi._engine import Trace
 
 from .errors import TraceError
 from .files import UndefinedSource, _File, _load, parse
-from .lines import COLLECTIVES, COMM_MAKERS, Renumber, rank_lines, show_group, split
+from .lines import COLLECTIVES, COMM_MAKERS, Renumber, rank_lines, show_group, split, whole
 from .matching import Tracker
 
 __all__ = ["rank_files", "side_by_side", "then"]
@@ -78,7 +78,7 @@ def side_by_side(traces: Sequence[Trace]) -> Trace:
     texts: list[str] = []
     first = 0
     next_comm = next_win = 1
-    for trace in traces:
+    for trace in map(whole, traces):
         comms, windows = _numbers(trace)
         world, comm_base, win_base, rank_base = next_comm, next_comm, next_win - 1, first
         needed = _runs_over_world(trace)
@@ -115,7 +115,7 @@ def then(traces: Sequence[Trace]) -> Trace:
     A request that a job leaves open is waited for at its end. Raises ``TraceError`` when the numbers of ranks differ.
     """
     ranks = traces[0].ranks
-    for trace in traces[1:]:
+    for trace in map(whole, traces):
         if trace.ranks != ranks:
             raise TraceError(
                 f"has {trace.ranks} ranks and {traces[0].files[0]} has {ranks}; one after the other needs equal numbers", trace.files[0]

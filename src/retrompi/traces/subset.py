@@ -8,7 +8,7 @@ from retrompi._engine import Trace
 
 from .errors import TraceError
 from .files import parse
-from .lines import COMM_MAKERS, Renumber, parse_group, rank_lines, split
+from .lines import COMM_MAKERS, Renumber, parse_group, rank_lines, split, whole
 from .matching import Job
 
 __all__ = ["keep_ranks"]
@@ -26,6 +26,7 @@ def keep_ranks(trace: Trace, ranks: Sequence[int]) -> Trace:
     if len(set(ranks)) != len(ranks) or not ranks:
         raise TraceError("name every rank once", trace.files[0])
     kept = set(ranks)
+    whole(trace)
     rows = [rank_lines(trace, r) for r in range(trace.ranks)]
     job = Job([texts for texts, _ in rows])
 

@@ -11,6 +11,7 @@ from retrompi._engine import Trace
 from retrompi.errors import UsageError
 from retrompi.traces import files
 from retrompi.traces.errors import TraceError
+from retrompi.traces.lines import not_held
 
 from . import dumpi_file, goal_file, otf2_events
 from .dumpi import Clock, read_dumpi
@@ -96,7 +97,10 @@ def load(
         found, where = source, Path(path)
     losses = Losses()
     if found == "ti":
-        return Converted(files.read(path, undefined_source=undefined_source), found, losses)
+        trace = files.read(path, undefined_source=undefined_source)
+        for file, line, action, reason in not_held(trace):
+            losses.add(action, reason, f"{file}:{line}")
+        return Converted(trace, found, losses)
     if found == "otf2":
         texts = read_otf2(where, losses, rate=rate, shortest=shortest, approximate=approximate, progress=progress)
     elif found == "dumpi":

@@ -87,6 +87,7 @@ class _Rank:
         # handle -> identity, persistent?, the key of its wait (None: a send or receive that needs none), its communicator
         self.open: dict[int, tuple[int, bool, tuple[int, int, int], Comm, bool]] = {}
         self.windows: dict[int, tuple[int, Comm]] = {}
+        self.own_windows: set[int] = set()  # on MPI_COMM_SELF
         self.groups = Groups()
 
     # -- small things
@@ -170,7 +171,9 @@ class _Rank:
     def call(self, call: Call) -> comms.Making:
         name = call.name
         handler = getattr(self, f"on_{name.lower()}", None)
-        if handler is not None:
+        if call.args.get("win", 0) in self.own_windows and name != "Win_create":
+            self.lost(call, "a window on MPI_COMM_SELF")
+        elif handler is not None:
             done = handler(call)
             if done is not None:
                 yield from done
@@ -517,7 +520,9 @@ class _Rank:
         number = yield from self.joint(call, "win", comm, None)
         if isinstance(number, Comm):
             self.lost(call, "a window on MPI_COMM_SELF")
+            self.own_windows.add(a["win"])
             return
+        self.own_windows.discard(a["win"])
         self.windows[a["win"]] = (number, comm)
         self.out.add("win_create", number, max(a["size"], 0), comm=self.attr(comm))
 
