@@ -328,11 +328,23 @@ void write_line(const Trace &trace, size_t rank, const Action &a, bool shared, s
   out += '\n';
 }
 
-std::string Trace::to_ti(size_t rank, bool shared) const {
+void Trace::write_ti(size_t rank, bool shared, const std::function<void(std::string_view)> &sink) const {
+  constexpr size_t kEnough = size_t{1} << 20;
   std::string out;
-  out.reserve(ranks[rank].size() * 24);
-  for (const Action &a : ranks[rank]) write_line(*this, rank, a, shared, out);
-  return out;
+  for (const Action &a : ranks[rank]) {
+    if (out.size() >= kEnough) {
+      sink(out);
+      out.clear();
+    }
+    write_line(*this, rank, a, shared, out);
+  }
+  sink(out);
+}
+
+std::string Trace::to_ti(size_t rank, bool shared) const {
+  std::string text;
+  write_ti(rank, shared, [&text](std::string_view piece) { text += piece; });
+  return text;
 }
 
 }  // namespace retrompi
