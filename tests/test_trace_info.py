@@ -46,7 +46,7 @@ LINES = ["bcast 100 0 6", "reduce 100 0 0 6", "allreduce 100 0 6", "allgather 10
 def test_the_messages_of_collectives_are_about_those_of_a_replay(line: str) -> None:
     trace = job(*[line] * 4)
     sent = simulate.run("mpibip", "myrinet-piii", trace, mode="distributed").messages
-    assert sent / 2 <= preflight.messages(trace.info()) <= 2 * sent
+    assert sent / 2 <= preflight.messages(trace.info(), trace.communicators()) <= 2 * sent
 
 
 def test_one_sided_calls_are_refused_by_line_where_a_runtime_has_none() -> None:
