@@ -21,7 +21,9 @@ Task Rank::main() {
   for (const Action& a : job_.trace.ranks[static_cast<size_t>(id)]) {
     now_at = &a;
     const Ps before = world.loop.now;
+    if (world.timeline) world.timeline->begin_call(id, before);
     co_await step(a);
+    if (world.timeline) world.timeline->end_call(id, a, world.loop.now);
     const Ps used = world.loop.now - before;
     if (a.op == Op::Compute || a.op == Op::Kernel || a.op == Op::Sleep)
       compute += used;

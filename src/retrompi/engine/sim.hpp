@@ -1,6 +1,6 @@
 // One simulation: what a compiled model, a platform and a trace say, put together and run.
 #pragma once
-#include "rank.hpp"
+#include "diagnosis.hpp"
 
 namespace retrompi {
 
@@ -29,6 +29,7 @@ struct SimConfig {
   int32_t anatomy_rank = 0;
   std::string anatomy_from, anatomy_to;           // labels of marks
   std::vector<std::pair<std::string, Ps>> kills;  // process, and when somebody ends it
+  TimelineSpec timeline;
 };
 
 struct SimResult {
@@ -52,6 +53,8 @@ struct SimResult {
   std::vector<WaitRow> waits;
   std::vector<Anatomy::Row> anatomy;
   Ps anatomy_total = 0;
+  Diagnosis why;  // of a run that did not complete
+  std::shared_ptr<const Timeline> timeline;
 };
 
 SimResult simulate(const SimConfig& config, const Trace& trace);
