@@ -46,7 +46,7 @@ py::dict diagnosis_dict(const Diagnosis& d) {
   return o;
 }
 
-py::dict timeline_dict(const Timeline& t) {
+py::dict timeline_dict(const Timeline& t, const Trace& trace) {
   py::dict o;
   py::list states;
   for (size_t s = 0; s < kStates; ++s) states.append(state_name(s));
@@ -100,6 +100,13 @@ py::dict timeline_dict(const Timeline& t) {
   messages["hop_in"] = column<int64_t>(hops, [](const auto& h) { return h.in; });
   messages["hop_out"] = column<int64_t>(hops, [](const auto& h) { return h.out; });
   o["messages"] = messages;
+  py::list traffic;
+  for (const auto& [pair, x] : t.traffic)
+    traffic.append(py::make_tuple(pair.first, pair.second, x.messages, x.bytes, x.in_collectives, x.collective_bytes, x.transfers, x.transferred));
+  o["traffic"] = traffic;
+  py::list comms;
+  for (const Comm& c : trace.comms) comms.append(py::make_tuple(c.id, c.group, c.remote));
+  o["comms"] = comms;
   o["resolution"] = t.resolution();
   o["every_call"] = t.every_call();
   o["every_message"] = t.every_message();

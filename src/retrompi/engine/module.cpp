@@ -399,7 +399,8 @@ py::dict run(const py::dict& d, const Trace& trace) {
   o["anatomy"] = rows;
   o["anatomy_total_ps"] = s.anatomy_total;
   if (s.outcome != "completed") o["diagnosis"] = diagnosis_dict(s.why);
-  if (s.timeline) o["timeline"] = timeline_dict(*s.timeline);
+  o["end_ps"] = s.end;
+  if (s.timeline) o["timeline"] = timeline_dict(*s.timeline, trace);
   return o;
 }
 

@@ -263,6 +263,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
     if (r.outcome == "deadlock" || r.outcome == "timeout") told += "; the runtime said nothing to the job's owner";
     r.detail += (r.detail.empty() ? "" : "; ") + told;
   }
+  r.end = w.loop.now;
   r.count = w.count;
   r.events = w.loop.executed();
   r.marks = job.marks;

@@ -35,6 +35,7 @@ struct SimConfig {
 struct SimResult {
   std::string outcome = "completed", detail;
   Ps time = 0;
+  Ps end = 0;  // of the simulation: the last thing that happened
   Counters count;
   uint64_t events = 0;
   struct RankRow {

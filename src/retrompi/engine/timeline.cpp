@@ -97,7 +97,16 @@ void Timeline::end_call(int32_t rank, const Action& a, Ps now, bool open) {
   }
 }
 
+void Timeline::moved(int32_t origin, int32_t target, int64_t bytes) {
+  Traffic& t = traffic[{origin, target}];
+  ++t.transfers;
+  t.transferred += bytes;
+}
+
 int64_t Timeline::sent(Message&& m) {
+  Traffic& t = traffic[{m.src, m.dst}];
+  (m.ctx % 2 != 0 ? t.in_collectives : t.messages) += 1;
+  (m.ctx % 2 != 0 ? t.collective_bytes : t.bytes) += m.bytes;
   if (m.sent < spec_.from || m.sent >= spec_.until) return -1;
   const int64_t number = messages_seen_++;
   if (number % every_message_ != 0) return number;

@@ -5,7 +5,9 @@
 // needed. How long each process was in each state is summed up before anything is put together, so those sums stay exact.
 #pragma once
 #include <array>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "anatomy.hpp"
@@ -70,6 +72,13 @@ class Timeline {
     bool small_open_ = false;
   };
 
+  /// All traffic of a run between two ranks, whatever the limit.
+  struct Traffic {
+    int64_t messages = 0, bytes = 0;                  // of the program
+    int64_t in_collectives = 0, collective_bytes = 0;  // made by the library for a collective
+    int64_t transfers = 0, transferred = 0;           // one-sided
+  };
+
   Timeline(const TimelineSpec& spec, size_t processes, size_t ranks) : spec_(spec), processes(processes), open_(ranks), nth_(ranks) {}
 
   void segment(int thread, Ps begin, Ps end, uint8_t state);
@@ -77,6 +86,8 @@ class Timeline {
   void end_call(int32_t rank, const Action& a, Ps now, bool open = false);
   /// Returns the number under which the message is known from now on; -1: outside of the window.
   int64_t sent(Message&& m);
+  /// A one-sided transfer: counted, not drawn.
+  void moved(int32_t origin, int32_t target, int64_t bytes);
   void hop_in(int64_t message, int process, Ps now);
   void hop_out(int64_t message, int process, Ps now);
   void received(int64_t message, Ps now, bool rendezvous);
@@ -107,6 +118,7 @@ class Timeline {
   std::vector<Process> processes;  // by the number of their thread's log
   std::vector<Call> calls;
   std::vector<Message> messages;  // number / every_message() -> message
+  std::map<std::pair<int32_t, int32_t>, Traffic> traffic;
 
  private:
   std::vector<Ps> open_;       // rank -> when its current call began
