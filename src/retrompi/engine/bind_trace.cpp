@@ -81,7 +81,7 @@ py::dict info(const Trace &t) {
     int64_t largest = 0;
   } sum;
   for (const auto &r : t.ranks) {
-    sum.bytes += r.capacity() * sizeof(Action);
+    sum.bytes += r.memory_use();
     for (const Action &a : r) {
       ++sum.calls[static_cast<size_t>(a.op)];
       if (a.op != Op::Kernel) sum.largest = std::max({sum.largest, a.bytes, a.bytes2});  // a kernel's is a vector length
@@ -167,8 +167,9 @@ py::list rank_actions(const Trace &t, size_t rank, size_t first, std::optional<s
   py::list out;
   const size_t begin = std::min(first, actions.size());
   const size_t end = begin + std::min(count.value_or(actions.size()), actions.size() - begin);
-  for (size_t i = begin; i < end; ++i) {
-    const Action &a = actions[i];
+  auto next = actions.from(begin);
+  for (size_t i = begin; i < end; ++i, ++next) {
+    const Action &a = *next;
     const bool mark = a.op == Op::Mark;
     out.append(py::make_tuple(a.line, mark ? "mark " + t.labels[static_cast<size_t>(a.tag)] : std::string(retrompi::op_name(a.op)), a.peer,
                               mark ? 0 : a.tag, a.peer2, a.bytes, a.bytes2, a.amount));

@@ -9,7 +9,7 @@ namespace retrompi {
 namespace {
 
 constexpr size_t kRows = 20;        // of a table
-constexpr size_t kShown = 8;        // of a circle on one line
+constexpr size_t kShown = 8;        // of a cycle on one line
 constexpr size_t kUnreceived = 50;  // messages
 
 bool is_collective(Op op) { return op >= Op::Barrier && op <= Op::NeighborAlltoallw; }
@@ -42,7 +42,7 @@ class Inquest {
       Wait w = wait_of(*p);
       if (!w.edges.empty()) waits_.emplace(p.get(), std::move(w));
     }
-    circle(d);
+    cycle(d);
     collectives(d);
     near_misses(d);
     unreceived(d);
@@ -103,8 +103,8 @@ class Inquest {
                          {"bytes", pairs[i].second.bytes},
                          {"held", pairs[i].second.held},
                          {"unit", std::string(r.unit)}});
-    std::string s = r.name + " (" + std::to_string(r.total) + " " + r.unit + ") holds " + std::to_string(held) + " " + r.unit + " of " +
-                    std::to_string(all.size()) + (all.size() == 1 ? " message" : " messages");
+    std::string s = std::to_string(all.size()) + (all.size() == 1 ? " message takes " : " messages take ") + std::to_string(held) + " of the " +
+                    std::to_string(r.total) + " " + r.unit + " of " + r.name;
     if (!all.empty()) {
       const auto& [m, sum] = all.front();
       s += "; the largest: " + describe(*m) + ", held for " + seconds(w_.loop.now - sum.since);
@@ -262,11 +262,11 @@ class Inquest {
     return out;
   }
 
-  // ---- circles
+  // ---- cycles
 
   using Path = std::vector<std::pair<const Proc*, const Edge*>>;
 
-  /// A circle of edges, by depth-first search from every process in turn; without `alternatives` through necessary edges only.
+  /// A cycle of edges, by depth-first search from every process in turn; without `alternatives` through necessary edges only.
   [[nodiscard]] Path search(bool alternatives) const {
     std::map<const Proc*, int> colour;  // 1: on the path, 2: done
     for (const auto& start : w_.procs) {
@@ -304,7 +304,7 @@ class Inquest {
     return {};
   }
 
-  void circle(Diagnosis& d) const {
+  void cycle(Diagnosis& d) const {
     Path path = search(false);
     if (path.empty()) path = search(true);
     const Proc* last = nullptr;
@@ -316,7 +316,7 @@ class Inquest {
     }
     if (path.empty()) return;
     for (const auto& [p, e] : path) d.cycle.push_back(row(*p, *e));
-    std::string s = d.closed ? "circle of waiting: " : "";
+    std::string s = d.closed ? "wait-for cycle: " : "";
     for (size_t i = 0; i < path.size(); ++i) {
       if (path.size() > kShown && i == kShown / 2) {
         s += "… " + std::to_string(path.size() - kShown) + " more … -> ";
@@ -328,7 +328,7 @@ class Inquest {
     if (const size_t others = waits_.size() - path.size(); others > 0)
       d.told.push_back(std::to_string(others) + (others == 1 ? " other process waits" : " other processes wait") + " beside or behind them");
   }
-  /// Without a circle all waiting ends at somebody who does not wait: the one behind whom most others wait, and a chain to him.
+  /// Without a cycle all waiting ends at somebody who does not wait: the one behind whom most others wait, and a chain to him.
   [[nodiscard]] Path chain(const Proc*& last) const {
     std::map<const Proc*, std::vector<const Proc*>> behind;
     for (const auto& [p, w] : waits_)
@@ -406,7 +406,7 @@ class Inquest {
 
   struct Absent {
     const Rank* r;
-    const Action* other;  // it is in this call instead, as its collective of the same number; null: it has not come
+    std::optional<Action> other;  // it is in this call instead, as its collective of the same number; none: it has not come
   };
   /// Who has not come to the collective in which `r` waits.
   [[nodiscard]] std::vector<Absent> absent(const Rank& r) const {
@@ -417,18 +417,18 @@ class Inquest {
       if (m == r.id) continue;
       const auto [n, at] = count(rank(m), mine.comm, nth);
       if (n < nth)
-        out.push_back({&rank(m), nullptr});
+        out.push_back({&rank(m), std::nullopt});
       else if (at && at->op != mine.op)
         out.push_back({&rank(m), at});
     }
     return out;
   }
   /// How many collectives of a communicator a rank has begun, and its `nth`.
-  [[nodiscard]] std::pair<size_t, const Action*> count(const Rank& r, int32_t comm, size_t nth = 0) const {
+  [[nodiscard]] std::pair<size_t, std::optional<Action>> count(const Rank& r, int32_t comm, size_t nth = 0) const {
     size_t n = 0;
-    const Action* found = nullptr;
+    std::optional<Action> found;
     for (const Action& a : t_.ranks[static_cast<size_t>(r.id)]) {
-      if (is_collective(a.op) && a.comm == comm && ++n == nth) found = &a;
+      if (is_collective(a.op) && a.comm == comm && ++n == nth) found = a;
       if (r.now_at && a.line == r.now_at->line) break;
     }
     return {n, found};
@@ -464,7 +464,6 @@ class Inquest {
   // ---- messages and receives that do not meet
 
   void near_misses(Diagnosis& d) const {
-    for (const auto& [p, w] : waits_) (void)p, (void)w;
     for (const Rank* r : job_.ranks) {
       if (gone(*r, r) || !waits_.contains(r)) continue;
       std::vector<const Request*> open(r->posted_.begin(), r->posted_.end());

@@ -1,4 +1,4 @@
-// Why a run did not complete: who waits for whom and in which circle, what was nearly right, and what filled a resource.
+// Why a run did not complete: who waits for whom and in which cycle, what was nearly right, and what filled a resource.
 #pragma once
 #include <string>
 #include <utility>
@@ -15,7 +15,7 @@ using Row = std::vector<std::pair<const char*, std::variant<int64_t, double, boo
 struct Diagnosis {
   std::string summary;            // one line; empty when there is nothing to say beyond the outcome
   std::vector<std::string> told;  // further lines
-  std::vector<Row> cycle;         // the processes of a circle of waiting, or the longest chain to whom everybody waits for
+  std::vector<Row> cycle;         // the processes of a wait-for cycle, or the longest chain to whom everybody waits for
   bool closed = false;            // the former
   std::vector<Row> collectives;   // who has not come to a collective in which others wait, or is in another one
   std::vector<Row> near_misses;   // messages that almost fit a receive, receives that almost fit a message

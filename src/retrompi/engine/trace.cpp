@@ -22,10 +22,6 @@ void Parser::read(const Source &source) {
   line_ = 0;
   const char *p = source.text.data();
   const char *const end = p + source.text.size();
-  if (source.rank >= 0) {
-    auto &actions = trace_.ranks[static_cast<size_t>(source.rank)];
-    actions.reserve(static_cast<size_t>(std::count(p, end, '\n')) + 1);
-  }
   bool any = false;
   while (p < end) {
     if (line_ == std::numeric_limits<uint32_t>::max()) fail("more than 4294967295 lines");
@@ -51,6 +47,7 @@ void Parser::read(const Source &source) {
   if (!any) throw TraceError(source.name, 0, "no action in it: the file is empty");
   if (source.rank >= 0 && state_[static_cast<size_t>(source.rank)].last_line == 0)
     throw TraceError(source.name, 0, "no action of rank " + std::to_string(source.rank) + " in it, only of other ranks");
+  if (source.rank >= 0) trace_.ranks[static_cast<size_t>(source.rank)].seal();
 }
 
 // `# mark LABEL` or `# RANK mark LABEL`; every other comment is one.
@@ -288,6 +285,7 @@ void Parser::finish() {
   });
   for (size_t i = 0; i < ambiguous_.size(); ++i) resolve_rooted(i);
   compare_collectives();
+  for (ActionList &r : trace_.ranks) r.seal();
 }
 
 // How many ranks a shared file has. A rank needs a line of its own, so a number beyond the count of lines is a mistake

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "trace_store.hpp"
+
 namespace retrompi {
 
 enum class Op : uint8_t {
@@ -182,7 +184,7 @@ struct Action {
   int32_t comm = 0;    // index in Trace::comms
   int32_t req = 0;     // identity of the request, 0 none
 };
-static_assert(sizeof(Action) == 56, "millions of these are held: keep it small");
+static_assert(sizeof(Action) == 56, "packed by field in trace_store.cpp: a new field belongs there too");
 
 // A communicator as all its members describe it.
 struct Comm {
@@ -214,7 +216,7 @@ struct Remark {
 };
 
 struct Trace {
-  std::vector<std::vector<Action>> ranks;
+  std::vector<ActionList> ranks;
   std::vector<std::vector<int64_t>> vec;  // byte counts of the vector collectives, Action::aux
   std::vector<std::string> labels;        // Mark, Kernel: tag is the index
   std::vector<Comm> comms;                // 0: MPI_COMM_WORLD

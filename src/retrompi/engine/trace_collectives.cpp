@@ -121,7 +121,7 @@ void Parser::vector_arguments(const Word &word, Action &a) {
 // The other ranks' line of the same collective has the root, and that tells the two readings apart.
 void Parser::resolve_rooted(size_t first) {
   const Ambiguous &x = ambiguous_[first];
-  Action &a = trace_.ranks[x.rank][x.index];
+  Action a = trace_.ranks[x.rank][x.index];
   const auto &own = state_[x.rank].collectives;
   const auto k = static_cast<size_t>(std::lower_bound(own.begin(), own.end(), x.index) - own.begin());
   const auto is_ambiguous = [&](size_t rank, uint32_t index) {
@@ -138,7 +138,7 @@ void Parser::resolve_rooted(size_t first) {
   for (size_t r = 0; r < trace_.ranks.size(); ++r) {
     if (k >= state_[r].collectives.size()) continue;
     const uint32_t index = state_[r].collectives[k];
-    const Action &other = trace_.ranks[r][index];
+    const Action other = trace_.ranks[r][index];
     if (other.op != a.op || is_ambiguous(r, index)) continue;
     as_replay = as_replay && x.raw[2] == other.peer2;
     as_tracer = as_tracer && x.raw[1] == other.peer2;
@@ -155,10 +155,11 @@ void Parser::resolve_rooted(size_t first) {
   const auto stype = static_cast<int32_t>(as_replay ? x.raw[3] : x.raw[2]);
   a.bytes = bytes(x.raw[0], stype, name, a.op == Op::Gather || at_root);
   a.bytes2 = as_replay ? bytes(x.raw[1], state_[x.rank].default_type, name, a.op == Op::Scatter || at_root) : 0;
+  trace_.ranks[x.rank].set(x.index, a);
 }
 
 std::string Parser::describe(size_t rank, size_t i) const {
-  const Action &a = trace_.ranks[rank][i];
+  const Action a = trace_.ranks[rank][i];
   const Form form = form_of(a.op);
   const bool rooted = form == Form::Bcast || form == Form::Reduce || form == Form::Rooted || form == Form::Gatherv || form == Form::Scatterv;
   return "'" + std::string(canonical_name(a.op)) + "'" + (rooted ? " with root " + std::to_string(a.peer2) : "");
@@ -174,8 +175,8 @@ void Parser::compare_collectives() {
     rank_ = static_cast<int32_t>(r);
     size_t k = 0;
     for (; k < common; ++k) {
-      const Action &a = trace_.ranks[r][own[k]];
-      const Action &b = trace_.ranks[0][reference[k]];
+      const Action a = trace_.ranks[r][own[k]];
+      const Action b = trace_.ranks[0][reference[k]];
       if (a.op == b.op && a.peer2 == b.peer2) continue;
       line_ = a.line;
       refuse(canonical_name(a.op), "collective " + std::to_string(k + 1) + " of rank " + std::to_string(r) + " is " + describe(r, own[k]) +

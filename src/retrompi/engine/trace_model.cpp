@@ -25,7 +25,7 @@ bool is_send(Op op) { return (op >= Op::Send && op <= Op::Irsend) || op == Op::S
 
 std::string place(const std::string &file, size_t line) { return line == 0 ? file : file + ":" + std::to_string(line); }
 
-constexpr char MAGIC[8] = {'R', 'T', 'R', 'A', 'C', 'E', '0', '1'};
+constexpr char MAGIC[8] = {'R', 'T', 'R', 'A', 'C', 'E', '0', '2'};
 
 // Writing and reading the binary image. It never leaves the machine that made it, so bytes go as they are.
 void raw(std::string &out, const void *data, size_t size) { out.append(static_cast<const char *>(data), size); }
@@ -83,6 +83,7 @@ class Image {
     }
     return list;
   }
+  ActionList actions() { return ActionList::unpack(rest_, nullptr); }
   bool empty() const { return rest_.empty(); }
   [[noreturn]] static void broken() { throw TraceError("trace image", 0, "not the image of a parsed trace"); }
 
@@ -235,8 +236,7 @@ Trace Trace::with_marks(std::vector<MarkAt> marks) const {
     if (rank >= ranks.size())
       throw TraceError(files.empty() ? "trace" : files[0], 0,
                        "a mark for rank " + std::to_string(rank) + ": ranks are 0.." + std::to_string(ranks.size() - 1));
-    std::vector<Action> merged;
-    merged.reserve(ranks[rank].size() + marks.size() - m);
+    ActionList merged;
     auto next = ranks[rank].begin();
     for (; m < marks.size() && marks[m].rank == rank; ++m) {
       const std::string &label = marks[m].label;
@@ -251,7 +251,8 @@ Trace Trace::with_marks(std::vector<MarkAt> marks) const {
       if (found == out.labels.end()) out.labels.push_back(label);
       merged.push_back(a);
     }
-    merged.insert(merged.end(), next, ranks[rank].end());
+    for (; next != ranks[rank].end(); ++next) merged.push_back(*next);
+    merged.seal();
     out.ranks[rank] = std::move(merged);
   }
   return out;
@@ -296,7 +297,7 @@ bool Trace::operator==(const Trace &other) const {
 std::string Trace::dump() const {
   std::string out;
   size_t size = 4096;
-  for (const auto &r : ranks) size += r.size() * sizeof(Action) + 8;
+  for (const auto &r : ranks) size += r.memory_use();
   out.reserve(size);
   raw(out, MAGIC, sizeof MAGIC);
   number(out, ranks.size());
@@ -309,8 +310,7 @@ std::string Trace::dump() const {
     raw(out, v.data(), v.size() * sizeof(int64_t));
   }
   for (const auto &r : ranks) {
-    number(out, r.size());
-    raw(out, r.data(), r.size() * sizeof(Action));
+    r.pack(out, nullptr);
   }
   remarks(out, refused, refused_total);
   remarks(out, warned, warned_total);
@@ -333,9 +333,7 @@ Trace Trace::load(std::string_view image) {
     if (!v.empty()) std::memcpy(v.data(), from, v.size() * sizeof(int64_t));
   }
   for (auto &r : t.ranks) {
-    r.resize(in.count(sizeof(Action)));
-    const char *from = in.take(r.size() * sizeof(Action));
-    if (!r.empty()) std::memcpy(static_cast<void *>(r.data()), from, r.size() * sizeof(Action));
+    r = in.actions();
     // The engine indexes by these fields without looking again.
     for (const Action &a : r) {
       const auto in_range = [&](int32_t rank) { return rank < n && (rank >= 0 || rank == ANY_SOURCE || rank == PROC_NULL); };

@@ -86,15 +86,26 @@ std::vector<Action> smooth(const std::vector<Action> &actions) {
 
 Trace Trace::scaled(double factor) const {
   Trace out = *this;
-  for (auto &r : out.ranks)
-    for (Action &a : r)
+  for (auto &r : out.ranks) {
+    ActionList scaled;
+    for (Action a : r) {
       if (a.op != Op::Sleep) a.amount *= factor;  // of a collective it is what is computed after it
+      scaled.push_back(a);
+    }
+    scaled.seal();
+    r = std::move(scaled);
+  }
   return out;
 }
 
 Trace Trace::smoothed() const {
   Trace out = *this;
-  for (auto &rank : out.ranks) rank = smooth(rank);
+  for (auto &rank : out.ranks) {
+    const std::vector<Action> smoothed = smooth({rank.begin(), rank.end()});
+    rank = ActionList();
+    for (const Action &a : smoothed) rank.push_back(a);
+    rank.seal();
+  }
   return out;
 }
 
