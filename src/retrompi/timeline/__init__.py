@@ -18,7 +18,7 @@ from typing import Any
 from retrompi.errors import UsageError
 from retrompi.units import format_time
 
-__all__ = ["LIMIT", "PS", "Calls", "Messages", "Process", "Request", "Timeline", "Traffic", "call_name"]
+__all__ = ["LIMIT", "PS", "STORED", "Calls", "Messages", "Process", "Request", "Timeline", "Traffic", "call_name"]
 
 PS = 1e-12
 LIMIT = 200_000
