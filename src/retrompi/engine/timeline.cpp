@@ -139,6 +139,7 @@ void Timeline::received(int64_t message, Ps now, bool rendezvous) {
 
 void Timeline::finish() {
   for (Process& p : processes) flush(p);
+  if (kept_ > spec_.limit) coarsen();
   std::stable_sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) { return a.rank < b.rank; });
 }
 

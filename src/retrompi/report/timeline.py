@@ -25,7 +25,9 @@ from retrompi.units import format_bytes, format_time
 __all__ = ["DRAWN", "KINDS", "Bars", "bars", "colour_of", "gantt", "matrix", "matrix_figure", "page", "section", "write"]
 
 DRAWN = 6_000
-"""States, calls and messages that are drawn, each: what a browser moves smoothly."""
+"""States and calls that are drawn, each: what a browser moves smoothly."""
+ARROWS = 1_500
+"""Messages that are drawn: more would hide the rest."""
 KINDS = (
     ("computing", "#009E73", "", ("compute",)),
     ("MPI library", "#0072B2", "", ("library", "poll")),
@@ -187,7 +189,7 @@ def gantt(t: Timeline) -> go.Figure:
         if name in found:
             b = found[name]
             # A hatched bar is much slower to draw than a plain one.
-            pattern = {"shape": hatch, "fgcolor": "white", "size": 5, "solidity": 0.3} if hatch and len(b.row) < 1500 else None
+            pattern = {"shape": hatch, "fillmode": "overlay", "fgcolor": "white", "size": 6, "solidity": 0.35} if hatch and len(b.row) < 1500 else None
             figure.add_trace(go.Bar(
                 orientation="h", y=b.row, x=b.length, base=b.base, width=0.5, name=name, hovertext=b.text, hoverinfo="text",
                 marker={"color": colour, "line": {"width": 0}, **({"pattern": pattern} if pattern else {})},
@@ -197,10 +199,11 @@ def gantt(t: Timeline) -> go.Figure:
         few = len(names) <= 400
         figure.add_trace(go.Bar(
             orientation="h", y=calls.row, x=calls.length, base=calls.base, width=0.24, name="MPI calls", hovertext=calls.text, hoverinfo="text",
-            marker={"color": "#ffffff", "line": {"width": 1, "color": "#333333"}},
+            marker={"color": "#ffffff", "line": {"width": 1 if few else 0.5, "color": "#333333" if few else "#999999"}},
             **({"text": names, "textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "constraintext": "inside"} if few else {}),
         ))  # fmt: skip
     drawn = arrows(t, rows, scale)
+    crowded = len(drawn) > 400
     for name, colour, dash, mine in (
         ("messages", "#1a1a1a", "solid", [a for a in drawn if a.arrived and not a.collective]),
         ("messages of collectives", "#8a5a00", "solid", [a for a in drawn if a.arrived and a.collective]),
@@ -209,10 +212,11 @@ def gantt(t: Timeline) -> go.Figure:
         if mine:
             x = [v for a in mine for v in (*a.x, None)]
             y = [v for a in mine for v in (*a.y, None)]
-            head = [v for a in mine for v in (*([0] * (len(a.x) - 1)), 9, 0)]
+            head = [v for a in mine for v in (*([0] * (len(a.x) - 1)), 6 if crowded else 9, 0)]
             text = [v for a in mine for v in (*([a.text] * len(a.x)), "")]
             figure.add_trace(go.Scatter(
-                x=x, y=y, mode="lines+markers", name=name, hovertext=text, hoverinfo="text", line={"color": colour, "width": 1.2, "dash": dash},
+                x=x, y=y, mode="lines+markers", name=name, hovertext=text, hoverinfo="text", line={"color": colour, "width": 0.7 if crowded else 1.2, "dash": dash},
+                opacity=0.45 if crowded else 1.0,
                 marker={"symbol": "arrow", "angleref": "previous", "size": head, "color": colour, "opacity": 1, "line": {"width": 0}},
             ))  # fmt: skip
     _layout(figure, t, rows, unit)
@@ -242,7 +246,7 @@ def _layout(figure: go.Figure, t: Timeline, rows: Mapping[int, int], unit: str) 
     )  # fmt: skip
     figure.update_xaxes(
         title={"text": f"simulated time, {unit}"}, range=[first * PS / scale, last * PS / scale], gridcolor="#e3e3e3", showline=True,
-        linecolor="#666", ticks="outside", zeroline=False, automargin=True,
+        linecolor="#666", ticks="outside", zeroline=False, automargin=True, exponentformat="none", separatethousands=True,
     )  # fmt: skip
     figure.update_yaxes(
         tickvals=[r for r, _ in shown], ticktext=[name for _, name in shown], range=[n - 0.4, -0.6], fixedrange=n <= 24, automargin=True,
@@ -321,7 +325,7 @@ def _pairs(t: Timeline) -> str:
 
 def section(full: Timeline, name: str = "timeline") -> tuple[str, dict[str, go.Figure]]:
     """(HTML, figures by the id of the element they go into): the chart, the matrix and the sums, for any page."""
-    t = full.thinned(DRAWN)
+    t = full.thinned(DRAWN, DRAWN, ARROWS)
     notes = t.notes()
     said = f'<p class="defect" id="{name}-sampled"><b>Drawn from samples.</b> {escape(" ".join(notes))}</p>' if notes else ""
     hint = (
@@ -394,4 +398,4 @@ def write(t: Timeline, path: Path, told: Sequence[str] = ()) -> list[str]:
         path.write_text(page(t, footer=f"retrompi {code_version()}", told=told), encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write the page: {error.strerror}", path) from error
-    return t.thinned(DRAWN).notes()
+    return t.thinned(DRAWN, DRAWN, ARROWS).notes()

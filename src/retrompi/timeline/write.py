@@ -14,12 +14,14 @@ FORMATS = (".csv", ".html", ".json", ".otf2", ".paje")
 
 
 def check(path: str | Path) -> Path:
-    """The path, if its ending is one of `FORMATS`; UsageError otherwise, or when OTF2 is asked for and cannot be written."""
+    """The path, if its ending is one of `FORMATS` and its folder is there; an error otherwise, or when OTF2 cannot be written."""
     from retrompi.timeline import otf2
 
     target = Path(path)
     if target.suffix not in FORMATS:
         raise UsageError(f"'{path}': no timeline format '{target.suffix}'{nearest(target.suffix, FORMATS)}")
+    if not target.parent.is_dir():
+        raise InputError("there is no such folder", target.parent)
     if target.suffix == ".otf2":
         if not otf2.available():
             raise UsageError(otf2.MISSING)
