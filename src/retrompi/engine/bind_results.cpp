@@ -1,5 +1,7 @@
 #include "bind_results.hpp"
 
+#include <pybind11/stl.h>
+
 #include "trace.hpp"
 
 namespace py = pybind11;

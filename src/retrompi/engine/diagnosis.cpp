@@ -12,12 +12,17 @@ constexpr size_t kRows = 20;        // of a table
 constexpr size_t kShown = 8;        // of a cycle on one line
 constexpr size_t kUnreceived = 50;  // messages
 
-bool is_collective(Op op) { return op >= Op::Barrier && op <= Op::NeighborAlltoallw; }
-bool completes(Op op) {
-  return op == Op::Wait || op == Op::Waitall || op == Op::Waitany || op == Op::Waitsome || op == Op::Finalize || op == Op::RequestFree;
+/// Over all of its communicator.
+bool is_collective(const Action& a) {
+  if (a.op == Op::CommNew) {
+    const auto how = static_cast<CommHow>(a.tag);
+    return how != CommHow::CreateGroup && how != CommHow::IntercommCreate;
+  }
+  return (a.op >= Op::Barrier && a.op <= Op::NeighborAlltoallw) || a.op == Op::WinNew || a.op == Op::WinFree;
 }
-bool of_collective(int32_t ctx) { return ctx % 2 != 0; }
-int32_t comm_of(int32_t ctx) { return ctx / 2; }
+/// Sent by the library for a collective or a window, not by the program.
+bool of_library(int32_t ctx) { return ctx < 0 || ctx % 2 != 0; }
+int32_t comm_of(int32_t ctx) { return ctx < 0 ? 0 : ctx / 2; }
 std::string tag_name(int32_t t) { return t == ANY_TAG ? "any tag" : "tag " + std::to_string(t); }
 std::string seconds(Ps t) {
   char s[32];
@@ -46,7 +51,11 @@ class Inquest {
     collectives(d);
     near_misses(d);
     unreceived(d);
-    if (!full_.empty()) fill(d, *full_.begin()->second->resource());
+    for (const auto& p : w_.procs)
+      if (const auto it = full_.find(p.get()); it != full_.end()) {
+        fill(d, *it->second->resource());
+        break;
+      }
     return d;
   }
 
@@ -109,7 +118,8 @@ class Inquest {
       const auto& [m, sum] = all.front();
       s += "; the largest: " + describe(*m) + ", held for " + seconds(w_.loop.now - sum.since);
       const auto& [pair, p] = pairs.front();
-      s += "; most are of rank " + std::to_string(pair.first) + " to rank " + std::to_string(pair.second) + ": " + std::to_string(p.messages) +
+      if (all.size() > 1)
+        s += "; most are of rank " + std::to_string(pair.first) + " to rank " + std::to_string(pair.second) + ": " + std::to_string(p.messages) +
            " with " + std::to_string(p.held) + " " + r.unit;
     }
     d.told.push_back(std::move(s));
@@ -141,13 +151,13 @@ class Inquest {
   [[nodiscard]] std::string place(const Rank& r, uint32_t line) const { return t_.files[static_cast<size_t>(r.id)] + ":" + std::to_string(line); }
   [[nodiscard]] std::string describe(const Message& m) const {
     std::string s = "rank " + std::to_string(m.src) + " to rank " + std::to_string(m.dst) + ", ";
-    s += of_collective(m.ctx) ? "of a collective" : tag_name(m.tag);
+    s += of_library(m.ctx) ? "of a collective" : tag_name(m.tag);
     return s + ", " + std::to_string(m.bytes) + " B, sent at " + place(rank(m.src), m.line);
   }
   void add_tag(Row& row, const Message& m) const {
     row.push_back({"tag", int64_t{m.tag}});
     row.push_back({"comm", comm_id(m.ctx)});
-    row.push_back({"collective", of_collective(m.ctx)});
+    row.push_back({"collective", of_library(m.ctx)});
   }
   [[nodiscard]] int64_t comm_id(int32_t ctx) const {
     const auto i = static_cast<size_t>(comm_of(ctx));
@@ -188,39 +198,44 @@ class Inquest {
 
   void of_rank(const Rank& r, Wait& w) {
     const Action& a = *r.now_at;
-    if (a.op == Op::Probe) return receive(r, a.peer, a.tag, 2 * a.comm, "from ", w);
-    if (completes(a.op)) {
-      w.any = a.op == Op::Waitany || a.op == Op::Waitsome;
-      if (a.op == Op::Finalize)
-        for (const Message& m : live())
-          if (m.src == r.id && !m.settled) send(m, "send to ", w);
-      for (const Request* q : r.awaited()) request(r, *q, true, w);
-      return;
-    }
-    // Of all requests that are open, those that this call began.
-    for (const Request* q : r.posted_)
-      if (q->line == a.line) request(r, *q, false, w);
-    for (const Message& m : live()) {
-      if (m.dst == r.id && m.rreq && !m.delivered && m.rreq->line == a.line) request(r, *m.rreq, false, w);
-      if (m.src == r.id && !m.settled && m.sreq && m.line == a.line) send(m, "to ", w);
-    }
-    if (w.edges.empty() && is_collective(a.op)) {
+    const bool recorded = a.aux >= 0 && (a.flags & FLAG_TOLD) != 0;
+    w.any = (a.op == Op::Waitany || a.op == Op::Waitsome) && !recorded;
+    const bool itself = (a.op >= Op::Send && a.op <= Op::Irecv) || a.op == Op::Probe || a.op == Op::Iprobe;  // its name says which way
+    for (const Awaited& x : r.awaits()) switch (x.what) {
+        case Awaited::Message:
+          receive(r, x.rank, x.tag, program_context(x.comm), itself ? "from " : "recv from ", w);
+          break;
+        case Awaited::Receiver:
+          taken(r, x, itself ? "to " : "send to ", w);
+          break;
+        case Awaited::Collective:
+          in_collective(r, x, w);
+          break;
+        case Awaited::Lock:
+          for (const Rank* h : job_.ranks)
+            if (const auto it = h->windows_.find(a.peer2); it != h->windows_.end() && it->second.locked.contains(x.rank) && h != &r)
+              w.edges.push_back({h, "the lock on the window of rank " + std::to_string(x.rank)});
+      }
+    if (w.edges.empty() && is_collective(a))
       for (const Absent& b : absent(r))
         if (!b.other) w.edges.push_back({b.r, "for rank " + std::to_string(b.r->id)});
-    }
   }
 
-  void request(const Rank& r, const Request& q, bool named, Wait& w) {
-    if (q.kind == Request::Send) {
-      if (q.m) send(*q.m, named ? "send to " : "to ", w);
-    } else if (q.m) {
-      arriving(*q.m, named ? "recv from " : "from ", w);
-    } else {
-      receive(r, q.peer, q.tag, q.ctx, named ? "recv from " : "from ", w);
-    }
+  void in_collective(const Rank& r, const Awaited& x, Wait& w) {
+    if (x.rank < 0) return;
+    const int32_t ctx = collective_context(x.comm);
+    const Proc* by = nullptr;
+    for (const Message& m : live())
+      if (m.ctx == ctx && !m.seen && ((m.src == x.rank && m.dst == r.id) || (m.src == r.id && m.dst == x.rank))) by = obstacle(m.src, m.dst);
+    w.edges.push_back({by ? by : &rank(x.rank), "with rank " + std::to_string(x.rank)});
+  }
+  void taken(const Rank& r, const Awaited& x, const char* how, Wait& w) {
+    for (const Message& m : live())
+      if (m.src == r.id && m.dst == x.rank && m.tag == x.tag && m.ctx == program_context(x.comm) && !m.settled) return send(m, how, w);
+    w.edges.push_back({&rank(x.rank), how + std::to_string(x.rank) + " " + tag_name(x.tag) + " " + std::to_string(x.bytes) + " B"});
   }
   void receive(const Rank& r, int32_t peer, int32_t tag, int32_t ctx, const char* how, Wait& w) {
-    const std::string about = of_collective(ctx) ? "" : " " + tag_name(tag);
+    const std::string about = of_library(ctx) ? "" : " " + tag_name(tag);
     for (const Message& m : live())
       if (!m.seen && m.dst == r.id && m.ctx == ctx && (peer == ANY_SOURCE || peer == m.src) && (tag == ANY_TAG || tag == m.tag))
         return arriving(m, how, w);
@@ -234,13 +249,13 @@ class Inquest {
   }
   /// A message that has been sent and is not all there: whoever holds it up on its way, else its sender.
   void arriving(const Message& m, const char* how, Wait& w) {
-    const std::string what = how + std::to_string(m.src) + (of_collective(m.ctx) ? "" : " " + tag_name(m.tag));
+    const std::string what = how + std::to_string(m.src) + (of_library(m.ctx) ? "" : " " + tag_name(m.tag));
     const Proc* by = obstacle(m.src, m.dst);
     w.edges.push_back({by ? by : &rank(m.src), what + (by ? ", sent at " + place(rank(m.src), m.line) + " and not arrived" : "")});
   }
   void send(const Message& m, const char* how, Wait& w) {
     if (m.dst == m.src) return;
-    const std::string what = how + std::to_string(m.dst) + (of_collective(m.ctx) ? "" : " " + tag_name(m.tag)) + " " + std::to_string(m.bytes) + " B";
+    const std::string what = how + std::to_string(m.dst) + (of_library(m.ctx) ? "" : " " + tag_name(m.tag)) + " " + std::to_string(m.bytes) + " B";
     const Proc* by = m.seen ? nullptr : obstacle(m.src, m.dst);
     w.edges.push_back({by ? by : &rank(m.dst), what});
   }
@@ -428,7 +443,7 @@ class Inquest {
     size_t n = 0;
     std::optional<Action> found;
     for (const Action& a : t_.ranks[static_cast<size_t>(r.id)]) {
-      if (is_collective(a.op) && a.comm == comm && ++n == nth) found = a;
+      if (is_collective(a) && a.comm == comm && ++n == nth) found = a;
       if (r.now_at && a.line == r.now_at->line) break;
     }
     return {n, found};
@@ -436,7 +451,7 @@ class Inquest {
   void collectives(Diagnosis& d) const {
     std::set<std::pair<int32_t, size_t>> told;  // communicator, number: all who wait in one say the same
     for (const Rank* r : job_.ranks) {
-      if (gone(*r, r) || !r->now_at || !is_collective(r->now_at->op)) continue;
+      if (gone(*r, r) || !r->now_at || !is_collective(*r->now_at)) continue;
       const Action& a = *r->now_at;
       if (!told.emplace(a.comm, count(*r, a.comm).first).second) continue;
       size_t missing = 0;
@@ -447,7 +462,7 @@ class Inquest {
         const uint32_t line = b.other ? b.other->line : b.r->now_at ? b.r->now_at->line : 0;
         if (d.collectives.size() < kUnreceived)
           d.collectives.push_back({{"collective", std::string(op_name(a.op))},
-                                   {"comm", comm_id(2 * a.comm)},
+                                   {"comm", comm_id(program_context(a.comm))},
                                    {"file", t_.files[static_cast<size_t>(r->id)]},
                                    {"line", int64_t{a.line}},
                                    {"rank", int64_t{b.r->id}},
@@ -470,13 +485,13 @@ class Inquest {
       Request probe;
       if (r->now_at->op == Op::Probe) {
         probe.kind = Request::Recv;
-        probe.peer = r->now_at->peer, probe.tag = r->now_at->tag, probe.ctx = 2 * r->now_at->comm, probe.line = r->now_at->line;
+        probe.peer = r->now_at->peer, probe.tag = r->now_at->tag, probe.ctx = program_context(r->now_at->comm), probe.line = r->now_at->line;
         open.push_back(&probe);
       }
       for (const Message& m : live()) {
         if (m.dst != r->id || m.rreq) continue;
         for (const Request* q : open) {
-          if (of_collective(q->ctx) || of_collective(m.ctx)) continue;
+          if (of_library(q->ctx) || of_library(m.ctx)) continue;
           const bool source = q->peer == ANY_SOURCE || q->peer == m.src, tag = q->tag == ANY_TAG || q->tag == m.tag, comm = q->ctx == m.ctx;
           const int wrong = !source + !tag + !comm;
           if (wrong != 1) continue;
@@ -536,21 +551,6 @@ class Inquest {
   std::map<const Proc*, const Chan*> full_;  // who waits for room, and where
   std::map<const Proc*, Wait> waits_;
 };
-
-std::vector<const Request*> Rank::awaited() const {
-  std::vector<const Request*> out;
-  const Action& a = *now_at;
-  for (const Filed& f : store_) {
-    if (!f.r || f.r->done || !f.r->active) continue;
-    if (a.op == Op::Wait || a.op == Op::RequestFree) {
-      if (f.src != a.peer || f.dst != a.peer2 || f.tag != a.tag) continue;
-      return {f.r};
-    }
-    out.push_back(f.r);
-  }
-  if (a.op == Op::Finalize) out.clear();
-  return out;
-}
 
 Diagnosis diagnose(const World& world, const Job& job, const std::vector<const Chan*>& chans, const Abort* end) {
   Inquest q(world, job, chans);

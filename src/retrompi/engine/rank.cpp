@@ -80,8 +80,8 @@ Task Rank::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, 
   r.m = &m;
   m.line = r.line = now_at ? now_at->line : 0;
   m.at = world.loop.now;
-  if (world.timeline)
-    m.number = world.timeline->sent({id, dst, tag, ctx, bytes, m.line, m.at, -1, false, {}});
+  // What windows send is the library's own, as what collectives send.
+  if (world.timeline) m.number = world.timeline->sent({id, dst, tag, ctx < 0 ? collective_context(0) : ctx, bytes, m.line, m.at, -1, false, {}});
   ++world.count.messages;
   world.count.bytes += bytes;
   ++sends;
@@ -177,6 +177,7 @@ void Rank::settle_send(Message& m) {
   if (m.sreq) {
     m.sreq->done = true;
     m.sreq->m = nullptr;
+    if (m.sreq->detached) drop(*m.sreq);
     m.sreq = nullptr;
   }
   if (m.delivered) recycle(m);
@@ -267,6 +268,7 @@ void Rank::finish_receive(Message& m) {
   m.rreq->done = true;
   m.rreq->src = m.src;
   m.rreq->m = nullptr;
+  if (m.rreq->detached) drop(*m.rreq);
   m.rreq = nullptr;
   ++receives;
   bytes_received += m.bytes;
@@ -346,18 +348,21 @@ Task Rank::progress() {
     co_await thread.run(host.scaled(spec_.recv_wait.look_cost), Stage::Syscall);
   while (true) {
     const auto it = look ? inbox.begin() : std::find_if_not(inbox.begin(), inbox.end(), network);
-    if (it == inbox.end()) co_return;
+    if (it == inbox.end()) {
+      if (!can_drive()) co_return;
+      co_await drive();
+      continue;
+    }
     std::rotate(inbox.begin(), it, it + 1);
     co_await absorb();
   }
 }
 
 Task Rank::wait(Request& r) {
-  if (!r.done) co_await until([&r] { return r.done; }, r.kind == Request::Recv ? spec_.recv_wait : spec_.send_wait, true);
-}
-
-Task Rank::wait_each(std::vector<Request*>& rs) {
-  for (Request* r : rs) co_await wait(*r);
+  if (r.done) co_return;
+  awaited_ = &r;
+  co_await until([&r] { return r.done; }, r.kind == Request::Send ? spec_.send_wait : spec_.recv_wait, true);
+  awaited_ = nullptr;
 }
 
 }  // namespace retrompi
