@@ -150,7 +150,9 @@ def command(
     if as_json and not as_csv:
         part = {"section": run["facts"].get("section")} if section else {}
         rows = [{k: row.get(k) for k in keys} for row in found.rows]
-        ended = {} if run["outcome"] == "completed" else {"detail": run["detail"], **{k: run["facts"].get(k) for k in ("waits", "diagnosis")}}
+        ended = {}
+        if run["outcome"] != "completed":
+            ended = {"detail": run["detail"], **{k: run["facts"].get(k) for k in ("waits", "diagnosis")}}
         print_json({**{k: run[k] for k in KEYS}, **part, **ended, "warnings": warnings, "per_rank": rows})
     else:
         if not as_csv:

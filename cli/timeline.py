@@ -48,7 +48,7 @@ def timeline_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="FILE",
         help="Write what every process did when, by the ending of FILE: .html, .otf2 (a folder), .paje, .json or .csv.",
     )
-    @click.option("--timeline-window", metavar="FROM..TO", help="Only this stretch of simulated time, e.g. 1s..1.2s; either end may be left out.")
+    @click.option("--timeline-window", metavar="FROM..TO", help="Only this stretch of simulated time, e.g. 1s..1.2s or 20ms..")
     @click.option(
         "--timeline-limit", type=click.IntRange(1), default=LIMIT, help=f"Keep at most so many states, calls, messages (default: {LIMIT})."
     )
@@ -85,7 +85,8 @@ def write_timeline(timeline: Timeline | None, wanted: Wanted, told: Sequence[str
         lost = write(timeline, path, told)
         click.echo(f"timeline written to {path}", err=True)
         for line in lost:
-            click.echo(f"  {'sampled' if line in timeline.notes() else 'not in it'}: {line}" if path.suffix != ".html" else f"  {line}", err=True)
+            kind = "sampled" if path.suffix == ".html" or line in timeline.notes() else "not in it"
+            click.echo(f"  {kind}: {line}", err=True)
 
 
 def stored(store: Store, run_id: int) -> Timeline:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import shutil
 import subprocess
@@ -45,7 +46,12 @@ def test_looking_changes_nothing(model: str, mode: str, trace: Any) -> None:
 
 @pytest.mark.parametrize(
     ("model", "platform", "mode"),
-    [("nemesis", "abe", "shared"), ("nemesis", "abe", "distributed"), ("craympt", "cray-t3e", "distributed"), ("mpibip", "myrinet-piii", "distributed")],
+    [
+        ("nemesis", "abe", "shared"),
+        ("nemesis", "abe", "distributed"),
+        ("craympt", "cray-t3e", "distributed"),
+        ("mpibip", "myrinet-piii", "distributed"),
+    ],
 )
 def test_looking_changes_nothing_elsewhere(model: str, platform: str, mode: str) -> None:
     trace = generate.pingpong([1024, 300_000], 3)
@@ -94,7 +100,7 @@ def test_calls_are_those_of_the_trace_in_order(model: str, mode: str) -> None:
         assert [t.calls.line[i] for i in mine] == sorted(t.calls.line[i] for i in mine)
         traced = [(a[0], a[1]) for a in HALO.rank_actions(rank) if not a[1].startswith("mark")]
         assert [(t.calls.line[i], t.ops[t.calls.op[i]]) for i in mine] == traced
-        assert all(t.calls.begin[b] >= t.calls.end[a] for a, b in zip(mine, mine[1:], strict=False))
+        assert all(t.calls.begin[b] >= t.calls.end[a] for a, b in itertools.pairwise(mine))
     assert t.calls_seen == len(t.calls) == HALO.actions
     assert not any(t.calls.open)
 
@@ -125,7 +131,8 @@ def test_traffic_counts_everything_whatever_the_limit() -> None:
         assert sum(x.messages for x in result.timeline.traffic) == result.messages
         assert sum(x.bytes for x in result.timeline.traffic) == result.bytes
     t = timed(job("bcast 100 0 6; send 1 0 10 6", "bcast 100 0 6; recv 0 0 10 6"))
-    assert [(x.source, x.destination, x.messages, x.bytes, x.collective_messages, x.collective_bytes) for x in t.traffic] == [(0, 1, 1, 10, 1, 100)]
+    (x,) = t.traffic
+    assert (x.source, x.destination, x.messages, x.bytes, x.collective_messages, x.collective_bytes) == (0, 1, 1, 10, 1, 100)
     assert [c % 2 for c in t.messages.context] == [1, 0]
 
 

@@ -14,10 +14,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from retrompi import registry, units
+from retrompi.collectives import engine_rows
 from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.platform import Placement
 from retrompi.program import Program, compute_scale, prepare, section_of
-from retrompi.collectives import engine_rows
 from retrompi.runtime import RuntimeModel, Values, check_read, resolve
 from retrompi.worker import ForkServer, shared_server
 
@@ -145,7 +145,8 @@ def run(
     timeline: Request | None = None,
 ) -> Result:
     """Replay ``trace``. ``timeout_s`` is in simulated seconds, ``program`` says what the trace does not, ``fidelity`` is a rung of
-    `retrompi.fidelity`; ``idle_sets`` accepts overrides that nothing reads. ``timeline`` asks for the run's timeline, which changes no time.
+    `retrompi.fidelity`; ``idle_sets`` accepts overrides that nothing reads. ``timeline`` asks for the run's timeline;
+    no time changes by it.
 
     ``kills`` ends processes: ``"proxy on server@0.5s"``, ``"rank 3@2s"``. Hosts that the runtime cannot join in one job give the
     outcome ``failed-start``.
@@ -224,7 +225,7 @@ def run(
         anatomy_ps=got["anatomy_total_ps"],
         waits=got["waits"],
         diagnosis=got.get("diagnosis", {}),
-        timeline=_timeline(got, trace, timeline, {"model": model, "platform": platform, "mode": _mode_name(mode), "outcome": got["outcome"]}),
+        timeline=_timeline(got, trace, timeline, {"model": model, "platform": platform, "mode": _mode_name(mode)}),
         startup=steps,
         cautions=[*cls().cautions(values, room, placement), *notes],
         **{k: got[k] for k in ("delivered", "delivered_bytes", "frames", "retransmissions", "duplicates", "events")},
@@ -240,7 +241,7 @@ def _timeline(got: Mapping[str, Any], trace: Trace, wanted: Request | None, abou
         return None
     from retrompi.timeline import Timeline
 
-    return Timeline.from_engine(got["timeline"], trace.files, got["end_ps"], wanted, about)
+    return Timeline.from_engine(got["timeline"], trace.files, got["end_ps"], wanted, {**about, "outcome": got["outcome"]})
 
 
 def _kills(kills: Sequence[str], rows: Mapping[str, Any]) -> list[tuple[str, float]]:

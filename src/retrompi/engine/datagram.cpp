@@ -11,7 +11,10 @@ class DatagramChan final : public Chan {
 
   [[nodiscard]] bool no_room() const override { return static_cast<int32_t>(out_.size()) >= spec.window; }
   [[nodiscard]] std::optional<Resource> resource() const override {
-    Resource r{.name = "the datagrams on their way from " + from.thread.name() + " to " + to.thread.name(), .total = spec.window, .unit = "datagrams", .used = {}};
+    Resource r{.name = "the datagrams on their way from " + from.thread.name() + " to " + to.thread.name(),
+               .total = spec.window,
+               .unit = "datagrams",
+               .used = {}};
     for (const Out& o : out_) r.used.push_back({o.p.m, 1, o.armed});
     return r;
   }

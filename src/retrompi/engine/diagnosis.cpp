@@ -86,7 +86,8 @@ class Inquest {
     }
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
       const Message &x = *a.first, &y = *b.first;
-      return std::tuple(-a.second.held, a.second.since, x.src, x.dst, x.line, x.tag) < std::tuple(-b.second.held, b.second.since, y.src, y.dst, y.line, y.tag);
+      return std::tuple(-a.second.held, a.second.since, x.src, x.dst, x.line, x.tag) <
+             std::tuple(-b.second.held, b.second.since, y.src, y.dst, y.line, y.tag);
     });
     std::vector<std::pair<std::pair<int32_t, int32_t>, Pair>> pairs(by_pair.begin(), by_pair.end());
     std::stable_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.second.held > b.second.held; });
@@ -120,13 +121,14 @@ class Inquest {
       const auto& [pair, p] = pairs.front();
       if (all.size() > 1)
         s += "; most are of rank " + std::to_string(pair.first) + " to rank " + std::to_string(pair.second) + ": " + std::to_string(p.messages) +
-           " with " + std::to_string(p.held) + " " + r.unit;
+             " with " + std::to_string(p.held) + " " + r.unit;
     }
     d.told.push_back(std::move(s));
   }
 
   [[nodiscard]] Resource unexpected(const Rank& r) const {
-    Resource out{.name = "the buffer of rank " + std::to_string(r.id) + " for unexpected messages", .total = w_.unexpected_limit, .unit = "B", .used = {}};
+    Resource out{
+        .name = "the buffer of rank " + std::to_string(r.id) + " for unexpected messages", .total = w_.unexpected_limit, .unit = "B", .used = {}};
     for (const Message* m : r.unexpected_)
       if (m->stashed > 0) out.used.push_back({m, m->stashed, m->kept_at});
     return out;
@@ -457,7 +459,8 @@ class Inquest {
       size_t missing = 0;
       std::string first;
       for (const Absent& b : absent(*r)) {
-        const std::string where = b.other ? "is in " + std::string(op_name(b.other->op)) + " at " + place(*b.r, b.other->line) + " instead" : fate(*b.r);
+        const std::string where =
+            b.other ? "is in " + std::string(op_name(b.other->op)) + " at " + place(*b.r, b.other->line) + " instead" : fate(*b.r);
         if (++missing <= 3) first += (first.empty() ? "" : "; ") + b.r->thread.name() + " " + where;
         const uint32_t line = b.other ? b.other->line : b.r->now_at ? b.r->now_at->line : 0;
         if (d.collectives.size() < kUnreceived)
@@ -539,8 +542,8 @@ class Inquest {
       d.unreceived.push_back(std::move(row));
     }
     if (!all.empty())
-      d.told.push_back(std::to_string(all.size()) + (all.size() == 1 ? " message was" : " messages were") + " sent and not received; the oldest: " +
-                       describe(all.front()));
+      d.told.push_back(std::to_string(all.size()) + (all.size() == 1 ? " message was" : " messages were") +
+                       " sent and not received; the oldest: " + describe(all.front()));
   }
 
   const World& w_;

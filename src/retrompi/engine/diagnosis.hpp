@@ -21,8 +21,8 @@ struct Diagnosis {
   std::vector<Row> near_misses;   // messages that almost fit a receive, receives that almost fit a message
   std::vector<Row> unreceived;    // messages sent and not received, oldest first
   int64_t unreceived_total = 0;
-  std::string resource;           // that had no room
-  std::vector<Row> held, pairs;   // the messages that fill it, largest first; the same by source and destination
+  std::string resource;          // that had no room
+  std::vector<Row> held, pairs;  // the messages that fill it, largest first; the same by source and destination
   int64_t held_total = 0;
 };
 

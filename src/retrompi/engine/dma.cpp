@@ -13,7 +13,9 @@ class DmaChan final : public Chan {
   [[nodiscard]] std::optional<Resource> resource() const override {
     if (spec.slots <= 0) return std::nullopt;
     Resource r{.name = "the places for unasked messages from " + from.thread.name() + " in the memory of " + to.thread.name(),
-               .total = spec.slots, .unit = "packets", .used = {}};
+               .total = spec.slots,
+               .unit = "packets",
+               .used = {}};
     auto add = [&r](const Packet& p) {
       if (p.kind == Packet::Data && !p.m->rendezvous) r.used.push_back({p.m, 1, p.m->at});
     };

@@ -319,9 +319,8 @@ Task Rank::handle(Packet p) {
         unexpected_bytes_ += p.bytes;
         if (world.unexpected_limit > 0 && unexpected_bytes_ > world.unexpected_limit)
           throw Abort{"the fixed buffer of rank " + std::to_string(id) + " for unexpected messages (" + std::to_string(world.unexpected_limit) +
-                      " B) overflows with a message of " + std::to_string(m.bytes) + " B from rank " + std::to_string(m.src),
-                      nullptr,
-                      this};
+                          " B) overflows with a message of " + std::to_string(m.bytes) + " B from rank " + std::to_string(m.src),
+                      nullptr, this};
       } else if (m.sync && !m.ack_sent && !m.rendezvous) {
         co_await matched(m);
       } else if (m.rreq->bytes >= 0 && m.bytes > m.rreq->bytes) {

@@ -180,9 +180,7 @@ class SharedChan final : public Chan {
     }
     return r;
   }
-  [[nodiscard]] bool no_room() const override {
-    return std::find(memory_->waiting.begin(), memory_->waiting.end(), &from) != memory_->waiting.end();
-  }
+  [[nodiscard]] bool no_room() const override { return std::find(memory_->waiting.begin(), memory_->waiting.end(), &from) != memory_->waiting.end(); }
   void queued(std::vector<Occupant>& out) const {
     for (const Entry& e : queue_) out.push_back({e.p.m, 1, e.at});
   }
@@ -207,7 +205,7 @@ class SharedChan final : public Chan {
     if constexpr (std::is_same_v<Memory, Pool>) {
       if (!memory_->possible(size))
         throw Abort{"the shared memory pool of " + std::to_string(memory_->total()) + " B on host " + from.host.spec.name +
-                    " can never hold a packet of " + std::to_string(size) + " B (process " + from.thread.name() + ")",
+                        " can never hold a packet of " + std::to_string(size) + " B (process " + from.thread.name() + ")",
                     this};
       buffer = memory_->take(size, p.m, world.loop.now);
       return buffer >= 0;
@@ -221,8 +219,8 @@ class SharedChan final : public Chan {
     if constexpr (std::is_same_v<Memory, Pool>)
       if (spec.exhausted_aborts && !(p.kind == Packet::Data && p.m->rendezvous))
         throw Abort{"the shared memory pool of " + std::to_string(memory_->total()) + " B on host " + from.host.spec.name +
-                    " is exhausted: no buffer for a packet of " + std::to_string(size) + " B from rank " + std::to_string(p.from) + " to rank " +
-                    std::to_string(p.to),
+                        " is exhausted: no buffer for a packet of " + std::to_string(size) + " B from rank " + std::to_string(p.from) + " to rank " +
+                        std::to_string(p.to),
                     this};
   }
   Task copy_out(Packet p, int32_t buffer) {

@@ -74,9 +74,9 @@ class Timeline {
 
   /// All traffic of a run between two ranks, whatever the limit.
   struct Traffic {
-    int64_t messages = 0, bytes = 0;                  // of the program
+    int64_t messages = 0, bytes = 0;                   // of the program
     int64_t in_collectives = 0, collective_bytes = 0;  // made by the library for a collective
-    int64_t transfers = 0, transferred = 0;           // one-sided
+    int64_t transfers = 0, transferred = 0;            // one-sided
   };
 
   Timeline(const TimelineSpec& spec, size_t processes, size_t ranks) : spec_(spec), processes(processes), open_(ranks), nth_(ranks) {}
@@ -106,9 +106,7 @@ class Timeline {
   void put(Process& p, Ps begin, Ps end, uint8_t state, bool merged);
   void flush(Process& p);
   void coarsen();
-  Message* find(int64_t number) {
-    return number % every_message_ == 0 ? &messages[static_cast<size_t>(number / every_message_)] : nullptr;
-  }
+  Message* find(int64_t number) { return number % every_message_ == 0 ? &messages[static_cast<size_t>(number / every_message_)] : nullptr; }
   TimelineSpec spec_;
   Ps resolution_ = 0;
   int64_t every_call_ = 1, every_message_ = 1;

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
@@ -189,18 +188,21 @@ def gantt(t: Timeline) -> go.Figure:
         if name in found:
             b = found[name]
             # A hatched bar is much slower to draw than a plain one.
-            pattern = {"shape": hatch, "fillmode": "overlay", "fgcolor": "white", "size": 6, "solidity": 0.35} if hatch and len(b.row) < 1500 else None
+            hatched = bool(hatch) and len(b.row) < 1500
+            pattern = {"shape": hatch, "fillmode": "overlay", "fgcolor": "white", "size": 6, "solidity": 0.35}
             figure.add_trace(go.Bar(
                 orientation="h", y=b.row, x=b.length, base=b.base, width=0.5, name=name, hovertext=b.text, hoverinfo="text",
-                marker={"color": colour, "line": {"width": 0}, **({"pattern": pattern} if pattern else {})},
+                marker={"color": colour, "line": {"width": 0}, **({"pattern": pattern} if hatched else {})},
             ))  # fmt: skip
     calls, names = strips(t, rows, scale)
     if calls.row:
         few = len(names) <= 400
+        written = {"text": names, "textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "constraintext": "inside"}
         figure.add_trace(go.Bar(
-            orientation="h", y=calls.row, x=calls.length, base=calls.base, width=0.24, name="MPI calls", hovertext=calls.text, hoverinfo="text",
+            orientation="h", y=calls.row, x=calls.length, base=calls.base, width=0.24, name="MPI calls",
+            hovertext=calls.text, hoverinfo="text",
             marker={"color": "#ffffff", "line": {"width": 1 if few else 0.5, "color": "#333333" if few else "#999999"}},
-            **({"text": names, "textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "constraintext": "inside"} if few else {}),
+            **(written if few else {}),
         ))  # fmt: skip
     drawn = arrows(t, rows, scale)
     crowded = len(drawn) > 400
@@ -215,7 +217,8 @@ def gantt(t: Timeline) -> go.Figure:
             head = [v for a in mine for v in (*([0] * (len(a.x) - 1)), 6 if crowded else 9, 0)]
             text = [v for a in mine for v in (*([a.text] * len(a.x)), "")]
             figure.add_trace(go.Scatter(
-                x=x, y=y, mode="lines+markers", name=name, hovertext=text, hoverinfo="text", line={"color": colour, "width": 0.7 if crowded else 1.2, "dash": dash},
+                x=x, y=y, mode="lines+markers", name=name, hovertext=text, hoverinfo="text",
+                line={"color": colour, "width": 0.7 if crowded else 1.2, "dash": dash},
                 opacity=0.45 if crowded else 1.0,
                 marker={"symbol": "arrow", "angleref": "previous", "size": head, "color": colour, "opacity": 1, "line": {"width": 0}},
             ))  # fmt: skip
@@ -242,7 +245,8 @@ def _layout(figure: go.Figure, t: Timeline, rows: Mapping[int, int], unit: str) 
     figure.update_layout(
         barmode="overlay", bargap=0, hovermode="closest", dragmode="pan", margin={"l": 10, "r": 10, "t": 34, "b": 150},
         height=plot + 184,
-        legend={"orientation": "h", "y": -56 / plot, "yanchor": "top", "x": 0, "xanchor": "left", "font": {"size": 13}, "traceorder": "normal"},
+        legend={"orientation": "h", "y": -56 / plot, "yanchor": "top", "x": 0, "xanchor": "left", "font": {"size": 13},
+                "traceorder": "normal"},
     )  # fmt: skip
     figure.update_xaxes(
         title={"text": f"simulated time, {unit}"}, range=[first * PS / scale, last * PS / scale], gridcolor="#e3e3e3", showline=True,
@@ -309,14 +313,18 @@ def _sums(t: Timeline) -> str:
     return table(["process", *(name for name, _ in shown)], rows) + more
 
 
+def _both(count: int, size: int) -> str:
+    return f"{number(count)}, {format_bytes(size)}" if count else ""
+
+
 def _pairs(t: Timeline) -> str:
     top = sorted(t.traffic, key=lambda x: -(x.bytes + x.collective_bytes + x.transferred))[:12]
     head = ("from", "to", "messages", "bytes", "in collectives", "one-sided")
     rows = [
         "<tr>" + cell("from", f"rank {x.source}") + cell("to", f"rank {x.destination}") + cell("messages", number(x.messages), "n")
         + cell("bytes", format_bytes(x.bytes), "n")
-        + cell("in collectives", f"{number(x.collective_messages)}, {format_bytes(x.collective_bytes)}" if x.collective_messages else "", "n")
-        + cell("one-sided", f"{number(x.transfers)}, {format_bytes(x.transferred)}" if x.transfers else "", "n") + "</tr>"
+        + cell("in collectives", _both(x.collective_messages, x.collective_bytes), "n")
+        + cell("one-sided", _both(x.transfers, x.transferred), "n") + "</tr>"
         for x in top
     ]  # fmt: skip
     more = f'<p class="soft">The {len(top)} pairs with most bytes of {len(t.traffic)}.</p>' if len(t.traffic) > len(top) else ""
@@ -329,8 +337,8 @@ def section(full: Timeline, name: str = "timeline") -> tuple[str, dict[str, go.F
     notes = t.notes()
     said = f'<p class="defect" id="{name}-sampled"><b>Drawn from samples.</b> {escape(" ".join(notes))}</p>' if notes else ""
     hint = (
-        '<p class="soft">Drag to move, turn the wheel or pinch to zoom, double-click to see all. Hover over a bar for the call, its line in '
-        "the trace and how long it took; over either end of a line for the message. Click a name in the legend to hide it.</p>"
+        '<p class="soft">Drag to move, turn the wheel or pinch to zoom, double-click to see all. Hover over a bar for the call, its line '
+        "in the trace and how long it took; over either end of a line for the message. Click a name in the legend to hide it.</p>"
     )
     figures = {f"{name}-gantt": gantt(t)}
     height = figures[f"{name}-gantt"].layout.height

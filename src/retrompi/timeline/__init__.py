@@ -201,7 +201,8 @@ class Timeline:
         return Timeline(
             states, list(told["ops"]), processes, calls, messages, [Traffic(*t) for t in told["traffic"]], list(files),
             [(i, list(g), list(r)) for i, g, r in told["comms"]], end,
-            *(told[k] for k in ("resolution", "every_call", "every_message", "states_seen", "calls_seen", "messages_seen")),
+            told["resolution"], told["every_call"], told["every_message"],
+            told["states_seen"], told["calls_seen"], told["messages_seen"],
             from_s=wanted.from_s, until_s=None if wanted.until_s == float("inf") else wanted.until_s, about=dict(about),
         )  # fmt: skip
 
@@ -299,7 +300,7 @@ def _coarser(p: Process, resolution: int) -> Process:
     def flush() -> None:
         if not small:
             return
-        most = min((s for s in small if small[s] == max(small.values())))
+        most = min(s for s in small if small[s] == max(small.values()))
         one = small[most] == at - small_begin
         small.clear()
         if not (begin and state[-1] == most and merged[-1] == (not one)):

@@ -42,8 +42,8 @@ def records(timeline: Timeline) -> Iterator[dict[str, Any]]:
     for i, path in enumerate(m.paths()):
         shared = {"source": m.source[i], "destination": m.destination[i], "tag": m.tag[i], "comm": _comm(t, m.context[i] // 2),
                   "bytes": m.bytes[i], "file": t.files[m.source[i]], "line": m.line[i]}  # fmt: skip
-        end = m.received[i] if m.received[i] >= 0 else None
-        yield {"kind": "message", "name": "of a collective" if m.context[i] % 2 else "", "begin_ps": m.sent[i], "end_ps": end, **shared}
+        came = m.received[i] if m.received[i] >= 0 else None
+        yield {"kind": "message", "name": "of a collective" if m.context[i] % 2 else "", "begin_ps": m.sent[i], "end_ps": came, **shared}
         for process, entered, left in path:
             p = t.processes[process]
             yield {"kind": "hop", "process": p.name, "host": p.host, "begin_ps": entered, "end_ps": left if left >= 0 else None, **shared}

@@ -29,6 +29,7 @@ _COLLECTIVES = {
     "gatherv": "GATHERV", "allgather": "ALLGATHER", "allgatherv": "ALLGATHERV", "scatter": "SCATTER", "scatterv": "SCATTERV",
     "reducescatterblock": "REDUCE_SCATTER_BLOCK",
 }  # fmt: skip
+_ROOTED = ("BCAST", "REDUCE", "GATHER", "GATHERV", "SCATTER", "SCATTERV")
 _NO_ROOT = 2**32 - 1
 
 
@@ -98,7 +99,8 @@ def _communicators(make: Any, enums: Any, t: Timeline, locations: list[Any]) -> 
             continue
         ranks = dict(zip(group, range(len(group)), strict=True)) if i and group else world
         name = "MPI_COMM_WORLD" if i == 0 else f"communicator {identity}"
-        members = make.group(name, group_type=enums.GroupType.COMM_GROUP, paradigm=enums.Paradigm.MPI, members=[locations[r] for r in ranks])
+        mine = [locations[r] for r in ranks]
+        members = make.group(name, group_type=enums.GroupType.COMM_GROUP, paradigm=enums.Paradigm.MPI, members=mine)
         out[i] = (make.comm(name, members, parent=out[0][0] if i else None), ranks)
     return out
 
@@ -118,10 +120,9 @@ def _calls(t: Timeline, events: list[list[tuple[int, int, Any]]], place: list[in
         name = _COLLECTIVES.get(t.ops[c.op[i]].lower())
         known = comms.get(c.comm[i])
         if name and known is not None and not c.open[i]:
-            told = {"collective_op": getattr(enums.CollectiveOp, name), "communicator": known[0], "root": c.peer[i] if c.peer[i] >= 0 else _NO_ROOT,
+            root = c.peer[i] if name in _ROOTED and c.peer[i] >= 0 else _NO_ROOT
+            told = {"collective_op": getattr(enums.CollectiveOp, name), "communicator": known[0], "root": root,
                     "size_sent": max(0, c.bytes[i]), "size_received": max(0, c.bytes[i])}  # fmt: skip
-            if name not in ("BCAST", "REDUCE", "GATHER", "GATHERV", "SCATTER", "SCATTERV"):
-                told["root"] = _NO_ROOT
             mine.append((begin, 3 if instant else 6, lambda w, at: w.mpi_collective_begin(at)))
             mine.append((end, 3 if instant else 1, lambda w, at, told=told: w.mpi_collective_end(at, **told)))
         mine.append((end, 3 if instant else 2, _leave(region)))

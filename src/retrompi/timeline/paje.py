@@ -5,6 +5,7 @@ The format: "Paje trace file", INRIA; the header defines the events by number. T
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 from retrompi.timeline import Timeline, call_name
@@ -148,7 +149,7 @@ def write(timeline: Timeline, path: Path) -> list[str]:
         stops = [(place[m.source[i]], m.sent[i]), *((p, at) for p, at, _ in hops), (place[m.destination[i]], m.received[i])]
         legs = [("Message", kind, stops[0], stops[-1])]
         if hops:
-            legs += [("Hop", "leg", a, b) for a, b in zip(stops, stops[1:], strict=False)]
+            legs += [("Hop", "leg", a, b) for a, b in itertools.pairwise(stops)]
         for k, (link, value, (a, left), (b, came)) in enumerate(legs):
             key = f"m{i}_{k}"
             events.append((left, 3, f"9 {_time(left)} {link} run p{a} {value} {key} {told}"))
