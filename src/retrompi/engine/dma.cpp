@@ -9,6 +9,21 @@ class DmaChan final : public Chan {
  public:
   DmaChan(World& w, const HopSpec& s, Proc& a, Proc& b) : Chan(w, s, a, b), boxes_(s.slots) {}
 
+  [[nodiscard]] bool no_room() const override { return spec.slots > 0 && boxes_ <= 0; }
+  [[nodiscard]] std::optional<Resource> resource() const override {
+    if (spec.slots <= 0) return std::nullopt;
+    Resource r{.name = "the places for unasked messages from " + from.thread.name() + " in the memory of " + to.thread.name(),
+               .total = spec.slots,
+               .unit = "packets",
+               .used = {}};
+    auto add = [&r](const Packet& p) {
+      if (p.kind == Packet::Data && !p.m->rendezvous) r.used.push_back({p.m, 1, p.m->at});
+    };
+    for (const Flying& f : flying_) add(f.p);
+    for (const Packet& p : landed_) add(p);
+    return r;
+  }
+
   Task push(Packet p) override {
     Host& h = from.host;
     const bool direct = p.kind == Packet::Data && p.m->rendezvous;  // into the user's buffer, which the receiver has named

@@ -7,7 +7,7 @@ namespace retrompi {
 // ---------------------------------------------------------------- Thread
 
 void Thread::enter(Stage s) {
-  host_.anatomy.segment(log_, seg_begin_, host_.loop.now, seg_);
+  host_.anatomy.segment(log_, seg_begin_, host_.loop.now, seg_, policy_.what);
   seg_ = s;
   seg_begin_ = host_.loop.now;
 }
@@ -31,6 +31,23 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
   mode_ = Mode::Work;
   host_.go(*this);
   return {*this, false};
+}
+
+bool Thread::host_log() const { return host_.anatomy.log; }
+
+void Thread::log_work(Ps begin, Ps end) {
+  if (want_ != Stage::Wait) return host_.anatomy.segment(log_, begin, end, want_, policy_.what);
+  for (Part& p : parts_) {
+    const Ps n = std::min(p.ps, end - begin);
+    host_.anatomy.segment(log_, begin, begin + n, p.s, policy_.what);
+    p.ps -= n;
+    begin += n;
+  }
+}
+
+void Thread::close_log() {
+  if (on_clock_) host_.stop_clock(*this);
+  enter(seg_);
 }
 
 Thread::Await Thread::wait(const WaitPolicy& p) {
@@ -243,7 +260,7 @@ Stage Host::blame(const Thread& t) const {
 }
 
 void Host::reblame() {
-  if (!anatomy.on) return;
+  if (!anatomy.log) return;
   // The reason for which a ready thread waits changes while it waits: who holds the processor may begin to spin.
   for (auto& q : ready_)
     for (Thread* t : q)
@@ -309,10 +326,13 @@ void Host::stop_clock(Thread& t) {
   const bool spin = spinning(t);
   const Ps done = used - pre;
   if (!spin) t.need_ -= t.slow_ > 1 ? std::min(t.need_, static_cast<Ps>(static_cast<double>(done) / t.slow_ + 0.5)) : done;
-  if (anatomy.on) {
-    anatomy.segment(t.log_, t.seg_begin_, t.began_, t.seg_);
-    anatomy.segment(t.log_, t.began_, t.began_ + pre, Stage::Switch);
-    anatomy.segment(t.log_, t.began_ + pre, now, spin ? Stage::Wait : t.want_);
+  if (anatomy.log) {
+    anatomy.segment(t.log_, t.seg_begin_, t.began_, t.seg_, t.policy_.what);
+    anatomy.segment(t.log_, t.began_, t.began_ + pre, Stage::Switch, t.policy_.what);
+    if (spin)
+      anatomy.segment(t.log_, t.began_ + pre, now, Stage::Wait, t.policy_.what);
+    else
+      t.log_work(t.began_ + pre, now);
   }
   t.seg_begin_ = now;
   t.seg_ = spin ? Stage::Wait : Stage::Interrupt;
@@ -473,7 +493,7 @@ void Host::wake(Thread& t) {
 void Host::on_wake(void* p, uint64_t gen) {
   Thread& t = *static_cast<Thread*>(p);
   if (static_cast<uint32_t>(gen) != t.gen_ || t.state_ != Thread::State::Blocked) return;
-  t.host_.anatomy.segment(t.log_, t.seg_begin_, t.host_.loop.now, t.seg_);
+  t.host_.anatomy.segment(t.log_, t.seg_begin_, t.host_.loop.now, t.seg_, t.policy_.what);
   t.seg_begin_ = t.host_.loop.now;
   // A timed wait that runs out is not a signalled object: no boost (NT boosts by the object that was waited for).
   ++t.gen_;

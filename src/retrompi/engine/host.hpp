@@ -18,6 +18,7 @@ struct WaitPolicy {
   Ps period = 0;       // Poll: the time-out asked of the system; it ends on a clock tick
   int look_every = 1;  // Spin: polls of shared memory for one look at the network
   Ps look_cost = 0;    // a look that finds nothing, where it is not in every poll
+  WaitFor what = WaitFor::Work;
 };
 
 /// Published or assumed figures of one host; all times already in picoseconds on this host.
@@ -86,6 +87,19 @@ class Thread {
   /// Uses the processor for `ps` picoseconds (of this host; already scaled). `memory`: the share of them spent waiting for
   /// the memory bus when nobody else uses it; other processors' computations then stretch these, and these theirs.
   Await run(Ps ps, Stage s, double memory = 0);
+  /// The same for several things done one after the other in one go; what each takes is told apart in the log only.
+  struct Part {
+    Ps ps;
+    Stage s;
+  };
+  Await run_parts(Part a, Part b, Part c = {0, Stage::Wait}) {
+    const Await await = run(a.ps + b.ps + c.ps, a.s);
+    if (!await.ready && host_log()) {
+      parts_ = {a, b, c};
+      want_ = Stage::Wait;
+    }
+    return await;
+  }
   /// Gives up or burns the processor until somebody calls `signal`. The caller re-tests its condition afterwards.
   Await wait(const WaitPolicy& p);
   /// Sleeps for a given time, rounded up to the clock tick as timed waits are.
@@ -97,6 +111,8 @@ class Thread {
   void start(Task&& main);
   /// Ends the thread from outside, in the middle of whatever it does. Called from an event, never from a process.
   void kill();
+  /// Closes the log at the present moment: the run is over.
+  void close_log();
   /// The thread may run on this core only.
   void pin(int core) { pin_ = core; }
 
@@ -109,6 +125,8 @@ class Thread {
   [[nodiscard]] bool could_act() const;
   void check() const { main_.check(); }
   [[nodiscard]] Ps cpu_time() const { return used_; }
+  /// Whether it waits for this.
+  [[nodiscard]] bool waits_for(WaitFor what) const { return mode_ == Mode::Wait && policy_.what == what; }
 
  private:
   friend class Host;
@@ -116,6 +134,8 @@ class Thread {
   enum class Mode : uint8_t { Work, Wait, Sleep, Dead };
 
   void enter(Stage s);  // closes the current stretch of the log
+  [[nodiscard]] bool host_log() const;
+  void log_work(Ps begin, Ps end);  // of `want_`, or of the parts it has
   [[nodiscard]] bool may_use(size_t core) const { return pin_ < 0 || static_cast<size_t>(pin_) == core; }
   [[nodiscard]] Ps notice(bool network) const;  // a spinning thread: from the signal until it has seen it
   Host& host_;
@@ -146,6 +166,7 @@ class Thread {
   Stage seg_ = Stage::Wait;
   Ps seg_begin_ = 0;
   Ps used_ = 0;
+  std::array<Part, 3> parts_{};  // of `need_`, when a log is kept and `want_` is Wait
 };
 
 /// Kernel work: runs before any thread of its processor (interrupts, deferred procedure calls).

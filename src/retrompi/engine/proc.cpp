@@ -44,6 +44,7 @@ Task Forwarder::main() {
         first = false;
         co_await post(c, q);
       } while (left > 0);
+      if (p.last && p.m->number >= 0 && p.kind == Packet::Data) world.timeline->hop_out(p.m->number, thread.log(), world.loop.now);
     } else if (!inbox.empty()) {
       co_await absorb();
     } else {

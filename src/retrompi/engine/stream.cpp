@@ -21,6 +21,17 @@ class StreamChan final : public Chan {
 
   StreamChan* reverse = nullptr;
 
+  [[nodiscard]] bool no_room() const override { return (spec.credits > 0 && credits_ <= 0) || room() <= 0; }
+  [[nodiscard]] std::optional<Resource> resource() const override {
+    Resource r;
+    const bool packets = spec.credits > 0 && credits_ <= 0;
+    r.name = (packets ? "the credits of " : "the socket buffers from ") + from.thread.name() + " to " + to.thread.name();
+    r.total = packets ? spec.credits : sndbuf_ + rcvbuf_;
+    r.unit = packets ? "packets" : "B";
+    for (const Frame& f : frames_) r.used.push_back({f.p.m, packets ? 1 : f.p.bytes + spec.header, f.p.m->at});
+    return r;
+  }
+
   Task push(Packet p) override {
     Host& h = from.host;
     if (!open_) {
@@ -58,7 +69,7 @@ class StreamChan final : public Chan {
         co_await from.thread.run(call, Stage::Syscall);
         co_await from.thread.run(copy, Stage::Copy);
       } else {
-        co_await from.thread.run(call + copy, Stage::Syscall);
+        co_await from.thread.run_parts({call, Stage::Syscall}, {copy, Stage::Copy});
       }
       written_ += n;
       left -= n;
@@ -92,7 +103,7 @@ class StreamChan final : public Chan {
       co_await to.thread.run(call, Stage::Syscall);
       co_await to.thread.run(copy, Stage::Copy);
     } else {
-      co_await to.thread.run(call + copy, Stage::Syscall);
+      co_await to.thread.run_parts({call, Stage::Syscall}, {copy, Stage::Copy});
     }
     consumed_ += n;
     open_window();
