@@ -67,6 +67,8 @@ class Result:
     cautions: list[str] = field(default_factory=list)
     delivered: int = 0
     delivered_bytes: int = 0
+    own_bytes: int = 0
+    done: dict[str, int] = field(default_factory=dict)
     frames: int = 0
     retransmissions: int = 0
     duplicates: int = 0
@@ -138,6 +140,7 @@ def run(
     program: Program = NOTHING_MORE,
     server: ForkServer | None = None,
     idle_sets: bool = False,
+    wire: str = "native",
     wildcards: str = "recorded",
 ) -> Result:
     """Replay ``trace``. ``timeout_s`` is in simulated seconds, ``program`` says what the trace does not, ``fidelity`` is a rung of
@@ -148,6 +151,7 @@ def run(
     outcome ``failed-start``.
 
     ``with_startup`` first starts the job as the runtime did, which may fail (outcome ``failed-start``, drawn from ``seed``).
+    ``wire`` is ``native`` or ``simgrid``, the reference that it is tested against: the same times, an order of magnitude slower.
     Raises UsageError for a wrong name, mode or override, InputError for a trace that cannot be simulated.
     """
     from retrompi import fidelity as ladder
@@ -193,6 +197,7 @@ def run(
         rows["kernels"] = kernels.rows(named, room, placement)
     rows |= {
         "seed": seed,
+        "wire": wire,
         "wildcards": wildcards,
         "limit_s": timeout_s or 0.0,
         "compute_scale": scale,
@@ -223,7 +228,7 @@ def run(
         waits=got["waits"],
         startup=steps,
         cautions=[*cls().cautions(values, room, placement), *notes],
-        **{k: got[k] for k in ("delivered", "delivered_bytes", "frames", "retransmissions", "duplicates", "events")},
+        **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events")},
     )
 
 
