@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from retrompi import registry, units
+from retrompi.collectives import PREFIX, engine_rows
 from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.platform import Placement
 from retrompi.program import Program, compute_scale, prepare, section_of
-from retrompi.collectives import engine_rows
 from retrompi.runtime import RuntimeModel, Values, check_read, resolve
 from retrompi.worker import ForkServer, shared_server
 
@@ -71,6 +71,8 @@ class Result:
     duplicates: int = 0
     events: int = 0
     section: dict[str, Any] | None = None
+    collectives: list[dict[str, Any]] = field(default_factory=list)
+    """Which algorithms ran: operation, algorithm, calls (of all members)."""
 
 
 def place(platform: Platform, mode: Mode, ranks: int) -> Placement:
@@ -114,6 +116,7 @@ def _compiled(
     placement = place(room, mode, ranks)
     rows = cls().compile(values, room, placement)
     rows["collectives"] = engine_rows(cls.collectives, values, rows["bcast"]["algorithm"])
+    rows |= {"context_bytes": cls.communicators.context_bytes, "split_gathers": cls.communicators.gathers}
     cls().startup(values, room, placement, random.Random(0))  # what only starting a job reads is no idle override either
     if not idle_sets:
         check_read(values, room, placement)
@@ -197,6 +200,8 @@ def run(
         "anatomy_to": anatomy_between[1],
     }
     got = (server or shared_server()).simulate(rows, trace, trace.sha256)
+    if got["outcome"] == "completed" and not idle_sets:
+        _check_collectives(values, {operation for operation, _, _ in got["collectives"]})
     marks = [{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]]
     return Result(
         outcome=got["outcome"],
@@ -217,8 +222,16 @@ def run(
         waits=got["waits"],
         startup=steps,
         cautions=[*cls().cautions(values, room, placement), *notes],
+        collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         **{k: got[k] for k in ("delivered", "delivered_bytes", "frames", "retransmissions", "duplicates", "events")},
     )
+
+
+def _check_collectives(values: Values, used: Collection[str]) -> None:
+    """Refuses an algorithm that a user chose for an operation that nobody called."""
+    for name in values.settings:
+        if name.startswith(PREFIX) and name.removeprefix(PREFIX) not in used:
+            raise UsageError(f"--set {name} has no effect: the trace calls no {name.removeprefix(PREFIX)} nor anything made of one")
 
 
 def _kills(kills: Sequence[str], rows: Mapping[str, Any]) -> list[tuple[str, float]]:

@@ -51,6 +51,7 @@ struct SimResult {
     std::string file, action, on;
   };
   std::vector<WaitRow> waits;
+  std::vector<coll::Table::Used> collectives;
   std::vector<Anatomy::Row> anatomy;
   Ps anatomy_total = 0;
 };
