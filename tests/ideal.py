@@ -34,9 +34,8 @@ def _platform() -> Platform:
 @cache
 def _host(number: int) -> rows.Row:
     h = rows._host(_platform().hosts[0])
-    fast = {k: 1e18 for k in ("copy_l1", "copy_l2", "copy_mem", "nic_rate", "bus_rate", "fsb_rate", "flops")}
-    still = {k: 0.0 for k in ("dispatch", "syscall", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "nic_latency", "wait_charge",
-                              "line_shared", "line_bus", "delayed_ack", "quantum_at_tick", "quantum_carry", "boost")}  # fmt: skip
+    fast = dict.fromkeys(("copy_l1", "copy_l2", "copy_mem", "nic_rate", "bus_rate", "fsb_rate", "flops"), 1e+18)
+    still = dict.fromkeys(("dispatch", "syscall", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "nic_latency", "wait_charge", "line_shared", "line_bus", "delayed_ack", "quantum_at_tick", "quantum_carry", "boost"), 0.0)  # fmt: skip
     return h | fast | still | {"name": f"h{number}", "speed": 1.0, "cores": 1, "quantum": 1e3, "tick": 1e-3, "big_endian": 0}
 
 

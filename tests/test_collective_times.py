@@ -251,9 +251,7 @@ def critical_path(case: Case) -> int:
                     pair = (step["peer"], me)
                     open_receives[me][step["slot"]] = (*pair, taken.get(pair, 0))
                     taken[pair] = taken.get(pair, 0) + 1
-                elif step["kind"] == "wait" and not wait(me, step["slot"]):
-                    break
-                elif step["kind"] == "waitall" and not all([wait(me, s) for s in list(open_receives[me])]):
+                elif (step["kind"] == "wait" and not wait(me, step["slot"])) or (step["kind"] == "waitall" and not all(wait(me, s) for s in list(open_receives[me]))):
                     break
                 at[me] += 1
                 moved = True
