@@ -136,6 +136,7 @@ struct Row {
   enum Count : uint8_t { Any, PowerOfTwo, NotPowerOfTwo } count = Any;
   bool blocking = true, nonblocking = true;  // for which forms it stands
   bool nodes = false;                        // only where members share a host
+  mutable int64_t calls = 0;                 // how often it was chosen, by all members
 };
 
 /// The bytes by which libraries choose: the vector of a broadcast, reduction or scan; one block of an alltoall; all blocks
@@ -155,6 +156,13 @@ class Table {
     a.nonblocking |= nonblocking;
     return choose(op, a, a.nonblocking).make(a);
   }
+  /// Operation, algorithm and how often all members have chosen it, of those that were chosen.
+  struct Used {
+    Op op;
+    const Algorithm* algorithm;
+    int64_t calls;
+  };
+  [[nodiscard]] std::vector<Used> used() const;
   double copies_root = 0, copies_leaf = 0;  // put_tree, by_reference: copies of the data before it sets out and after it has come
   // How members agree on a new communicator's context: by the largest of a number (code: MPICH 1.0 to 1.2, src/context/context_util.c) or
   // by the set of free ones, the model's to say; on who belongs to it: everybody's color and key, reduced (code: MPICH 1.0 to 1.2,
