@@ -116,7 +116,7 @@ def group_text(group: list[int], draw: random.Random) -> str:
 
 
 def random_trace(seed: int) -> list[str]:
-    """A program of two to six ranks that makes communicators, requests and windows, well formed whatever the seed."""
+    """A program of two to six ranks that makes communicators, requests and windows; well formed, and it ends, whatever the seed."""
     draw = random.Random(seed)
     ranks = draw.randint(2, 6)
     p = _Program(ranks, draw, [[f"{r} init\n"] for r in range(ranks)], [_Comm(0, list(range(ranks)))])
@@ -166,19 +166,20 @@ def _collective(p: _Program) -> None:
     draw, comm = p.draw, p.comm()
     n = len(comm.group)
     name = draw.choice(COLLECTIVES + VECTORS + (NEIGHBOURS if comm.neighbours else []))
-    root, nonblocking = draw.randrange(n), draw.random() < 0.3
-    for r in comm.group:
-        count = draw.randint(0, 5000)
-        many = " ".join(str(draw.randint(1, 99)) for _ in range(n))
-        near = " ".join(str(draw.randint(1, 99)) for _ in range(2))
+    root, nonblocking, count = draw.randrange(n), draw.random() < 0.3, draw.randint(0, 5000)
+    block = [[draw.randint(1, 99) for _ in range(n)] for _ in range(n)]  # bytes from one rank to another
+    near = " ".join([str(draw.randint(1, 99))] * 2)
+    for me, r in enumerate(comm.group):
+        row, column, own = (" ".join(map(str, x)) for x in (block[me], [b[me] for b in block], block[0]))
+        mine = block[0][me]
         arguments = {
             "barrier": "", "bcast": f"{count} {root} 1", "reduce": f"{count} 2.5 {root} 0", "allreduce": f"{count} 0 6",
             "scan": f"{count} 1e3", "gather": f"{count} {count} {root} 1 1", "scatter": f"{count} {count} {root} 6 6",
-            "allgather": f"{count} {count} 1 6", "alltoall": f"{count} {count} 6 6", "reducescatterblock": f"{count} 0 0",
-            "reducescatter": f"{many} 0 6", "gatherv": f"{count} {many} {root} 6 6", "scatterv": f"{many} {count} {root} 6 6",
-            "allgatherv": f"{count} {many} 6 6", "alltoallv": f"9 {many} 9 {many} 6 1", "alltoallw": f"{many} {many}",
+            "allgather": f"{count} {count} 1 1", "alltoall": f"{count} {count} 6 6", "reducescatterblock": f"{count} 0 0",
+            "reducescatter": f"{own} 0 6", "gatherv": f"{mine} {own} {root} 6 6", "scatterv": f"{own} {mine} {root} 6 6",
+            "allgatherv": f"{mine} {own} 6 6", "alltoallv": f"9 {row} 9 {column} 6 6", "alltoallw": f"{row} {column}",
             "neighbor_allgather": f"{count} {count}", "neighbor_alltoall": f"{count} {count} 1 1",
-            "neighbor_allgatherv": f"{count} {near} 6 6", "neighbor_alltoallv": f"{near} {near} 0 0",
+            "neighbor_allgatherv": f"{near.split()[0]} {near} 6 6", "neighbor_alltoallv": f"{near} {near} 0 0",
             "neighbor_alltoallw": f"{near} {near}",
         }[name]  # fmt: skip
         p.say(r, f"{'i' if nonblocking else ''}{name} {arguments}{_comm_key(comm)}{' req=77' if nonblocking else ''}")
@@ -190,19 +191,19 @@ def _collective(p: _Program) -> None:
 def _messages(p: _Program) -> None:
     draw, comm = p.draw, p.comm()
     a, b = draw.choice(comm.group), draw.choice(comm.group)
-    tag, size, k = draw.randint(0, 9), draw.randint(0, 1 << 40), draw.randint(1, 4)
+    tag, size, k = draw.randint(0, 9), draw.randint(0, 40000), draw.randint(1, 4)
     key = _comm_key(comm)
     sends = draw.choice(["isend", "ISsend", "ibsend", "irsend"])
     reqs = draw.sample(range(1, 60), 2 * k)
     out, into = reqs[:k], reqs[k:]
-    source = draw.choice([str(a), "-555"])
-    ask = draw.choice([str(tag), "-444"])
+    told = draw.random() < 0.7  # an untold wildcard might take the message of another step
+    source = draw.choice([str(a), "-555"]) if told else str(a)
+    ask = draw.choice([str(tag), "-444"]) if told else str(tag)
     for q in out:
         p.say(a, f"{sends} {b} {tag} {size} 6{key} req={q}")
     for q in into:
         p.say(b, f"irecv {source} {ask} {draw.choice([size, -1])} 6{key} req={q}")
     p.say(a, f"waitall {k} reqs={','.join(map(str, out))}")
-    told = draw.random() < 0.7
     if draw.random() < 0.5:
         match = f" from={','.join(f'{q}:{a}' for q in into)} mtag={','.join(f'{q}:{tag}' for q in into)}" if told else ""
         p.say(b, f"waitall reqs={','.join(map(str, into))}{match}")
@@ -213,27 +214,29 @@ def _messages(p: _Program) -> None:
             p.say(b, f"testany 3 reqs={left} done=none")
         match = f" from={q}:{a} mtag={q}:{tag}" if told else ""
         p.say(b, f"{draw.choice(['waitany', 'waitsome', 'testany', 'testsome'])} reqs={left} done={q}{match}")
-    exchange = f"sendRecv 8 {b} 16 -555 6 6{key}{draw.choice(['', ' stag=3'])}"
-    if told:
-        p.say(a, f"{exchange} from={b} rtag=-444 mtag=12")
-        p.say(b, f"recv -555 {tag} 8{key} from={a}")
+    for r, peer in ((a, b), (b, a)) if a != b else ((a, a),):
+        match = f"-555 6 6{key} stag={tag} rtag=-444 from={peer} mtag={tag}" if told else f"{peer} 6 6{key} stag={tag} rtag={tag}"
+        p.say(r, f"sendRecv 8 {peer} 16 {match}")
 
 
 def _persistent(p: _Program) -> None:
     draw, comm = p.draw, p.comm()
     a, b = draw.choice(comm.group), draw.choice(comm.group)
-    key = _comm_key(comm)
-    p.say(b, f"recvInit -555 1 64 6{key} req=90")
+    key, source = _comm_key(comm), draw.choice([a, -555])
+    p.say(b, f"recvInit {source} 1 64 6{key} req=90")
     p.say(b, f"recvInit {a} 2 64 6{key} req=91")
     p.say(a, f"sendInit {b} 1 64 6{key} req=80")
+    p.say(a, f"ssendInit {b} 2 32 6{key} req=81")
     for _ in range(draw.randint(0, 3)):
         p.say(b, "startall 2 reqs=91,90")
-        p.say(b, f"waitall 2 reqs=90,91 from=90:{a}" if draw.random() < 0.5 else "waitall 2 reqs=90,91")
+        p.say(a, "startall reqs=81,80")
+        p.say(b, f"waitall 2 reqs=90,91 from=90:{a}")
+        p.say(a, "waitall reqs=80,81")
+        p.say(b, "start req=90")
         p.say(a, "start req=80")
         p.say(a, f"wait {a} {b} 1 req=80")
-        p.say(b, "start req=90")
         p.say(b, f"wait req=90 from={a} mtag=1")
-    for r, q in ((b, 90), (b, 91), (a, 80)):
+    for r, q in ((b, 90), (b, 91), (a, 80), (a, 81)):
         p.say(r, f"requestFree req={q}")
 
 
@@ -252,7 +255,8 @@ def _window(p: _Program) -> None:
         p.say(r, "wait req=70")
         p.say(r, draw.choice([f"Win_flush {target} win={w}", f"Win_flush_local_all win={w}", f"Win_flush_all win={w}"]))
         p.say(r, f"Win_unlock {target} win={w}")
-        for line in (f"Win_post {group_text(comm.group, draw)}", f"Win_start {target}", "Win_complete", "Win_wait", "Win_fence"):
+        everybody = group_text(comm.group, draw)
+        for line in (f"Win_post {everybody}", f"Win_start {everybody}", "Win_complete", "Win_wait", "Win_fence"):
             p.say(r, f"{line} win={w}")
         if freed:
             p.say(r, f"win_free {w}")
