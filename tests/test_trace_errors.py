@@ -22,7 +22,7 @@ MALFORMED = [
     ("0 foo 1", 1, "unknown action 'foo'"),
     ("0 SEND 1 0 8", 1, "unknown action 'SEND'; did you mean 'send'"),
     ("0 irev 1 0 8", 1, "unknown action 'irev'; did you mean 'irecv'"),
-    ("0 all_reduce 8 0", 1, "did you mean 'allreduce'?"),
+    ("0 all_reduce 8 0", 1, "did you mean 'allreduce'"),
     ("0 init\n\n# x\n0 send 2 0 8", 4, "destination '2' is out of range 0..1"),
     ("0 recv 9 0 8", 1, "source '9' is out of range 0..1"),
     ("0 recv -1 0 8", 1, "source '-1' is out of range 0..1"),

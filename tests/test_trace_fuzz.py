@@ -177,7 +177,7 @@ def test_random_files_of_every_kind(tmp_path: Path, data: bytes) -> None:
 @quick
 @given(st.binary(max_size=200))
 def test_random_images(data: bytes) -> None:
-    for head in (b"", b"RTRACE01", b"RTRACE01" + (1).to_bytes(8, "little")):
+    for head in (b"", b"RTRACE03", b"RTRACE03" + (1).to_bytes(8, "little")):
         with pytest.raises(TraceError):
             traces.Trace.load(head + data)
 

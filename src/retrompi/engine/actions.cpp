@@ -162,9 +162,9 @@ void Rank::settle(size_t i) {
 Task Rank::start(Request& r) {
   r.active = true;
   if (r.kind == Request::Send)
-    co_await isend(r.peer, r.tag, 0, r.bytes, r.mode, r);
+    co_await isend(r.peer, r.tag, r.ctx, r.bytes, r.mode, r);
   else
-    co_await irecv(r.peer, r.tag, 0, r.bytes, r);
+    co_await irecv(r.peer, r.tag, r.ctx, r.bytes, r);
 }
 
 Task Rank::point_to_point(const Action& a) {
@@ -174,7 +174,7 @@ Task Rank::point_to_point(const Action& a) {
     case Op::Bsend:
     case Op::Rsend: {
       Request& r = make(Request::Send);
-      co_await isend(a.peer, a.tag, 0, a.bytes, a.op, r);
+      co_await isend(a.peer, a.tag, 2 * a.comm, a.bytes, a.op, r);
       co_await wait(r);
       drop(r);
       break;
@@ -187,12 +187,12 @@ Task Rank::point_to_point(const Action& a) {
       r.peer = a.peer;
       r.tag = a.tag;
       file(r);
-      co_await isend(a.peer, a.tag, 0, a.bytes, a.op, r);
+      co_await isend(a.peer, a.tag, 2 * a.comm, a.bytes, a.op, r);
       break;
     }
     case Op::Recv: {
       Request& r = make(Request::Recv);
-      co_await irecv(a.peer, a.tag, 0, a.bytes, r);
+      co_await irecv(a.peer, a.tag, 2 * a.comm, a.bytes, r);
       co_await wait(r);
       drop(r);
       break;
@@ -202,14 +202,14 @@ Task Rank::point_to_point(const Action& a) {
       r.peer = a.peer;
       r.tag = a.tag;
       file(r);
-      co_await irecv(a.peer, a.tag, 0, a.bytes, r);
+      co_await irecv(a.peer, a.tag, 2 * a.comm, a.bytes, r);
       break;
     }
     case Op::Sendrecv: {
       Request& in = make(Request::Recv);
       Request& out_r = make(Request::Send);
-      co_await irecv(a.peer2, 0, 0, a.bytes2, in);
-      co_await isend(a.peer, 0, 0, a.bytes, Op::Isend, out_r);
+      co_await irecv(a.peer2, 0, 2 * a.comm, a.bytes2, in);
+      co_await isend(a.peer, 0, 2 * a.comm, a.bytes, Op::Isend, out_r);
       co_await wait(out_r);
       co_await wait(in);
       drop(in);
@@ -224,6 +224,7 @@ Task Rank::point_to_point(const Action& a) {
       Request& r = make(a.op == Op::RecvInit ? Request::Recv : Request::Send);
       r.peer = a.peer;
       r.tag = a.tag;
+      r.ctx = 2 * a.comm;
       r.bytes = a.bytes;
       r.mode = a.op;
       r.persistent = true;

@@ -2,13 +2,14 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <array>
+#include <algorithm>
 #include <bit>
 #include <map>
 #include <optional>
 #include <set>
 
 #include "trace.hpp"
+#include "trace_actions.hpp"
 
 namespace py = pybind11;
 
@@ -75,38 +76,47 @@ std::string sha256(const Trace &t) {
 
 py::dict info(const Trace &t) {
   struct Sum {
-    std::array<int64_t, retrompi::OP_COUNT> calls{};
+    std::vector<int64_t> calls = std::vector<int64_t>(retrompi::WORD_COUNT);
     double compute = 0, sleep = 0;
     size_t bytes = 0;
-    int64_t largest = 0;
+    int64_t largest = 0, sends = 0, collectives = 0, nonblocking = 0, one_sided = 0, marks = 0;
   } sum;
   for (const auto &r : t.ranks) {
-    sum.bytes += r.capacity() * sizeof(Action);
+    sum.bytes += r.memory_use();
     for (const Action &a : r) {
-      ++sum.calls[static_cast<size_t>(a.op)];
-      if (a.op != Op::Kernel) sum.largest = std::max({sum.largest, a.bytes, a.bytes2});  // a kernel's is a vector length
+      if (a.op == Op::Mark) {
+        ++sum.marks;
+        continue;
+      }
+      ++sum.calls[retrompi::word_index(retrompi::word_of(a))];
+      const bool collective = retrompi::is_collective(a.op), once = retrompi::is_one_sided(a.op);
+      const bool message = retrompi::is_send(a.op) || retrompi::is_receive(a.op) || (a.op >= Op::SendInit && a.op <= Op::RsendInit);
+      if (message || collective || once) sum.largest = std::max(sum.largest, a.bytes);
+      if (a.op == Op::Sendrecv || collective) sum.largest = std::max(sum.largest, a.bytes2);
+      sum.sends += retrompi::is_send(a.op);
+      sum.collectives += collective;
+      sum.one_sided += once;
+      sum.nonblocking += collective && (a.flags & retrompi::FLAG_NONBLOCKING) != 0;
+      if (retrompi::is_vector(a.op))
+        for (const int64_t b : t.vec[static_cast<size_t>(a.aux)]) sum.largest = std::max(sum.largest, b);
       if (a.op == Op::Compute) sum.compute += a.amount;
       if (a.op == Op::Sleep) sum.sleep += a.amount;
     }
   }
-  for (const auto &counts : t.vec)
-    for (const int64_t b : counts) sum.largest = std::max(sum.largest, b);
   py::dict calls;
-  int64_t sends = 0, collectives = 0;
-  for (int i = 0; i < retrompi::OP_COUNT; ++i) {
-    const auto op = static_cast<Op>(i);
-    const int64_t n = sum.calls[static_cast<size_t>(i)];
-    if (n != 0) calls[retrompi::op_name(op)] = n;
-    if ((op >= Op::Send && op <= Op::Irsend) || op == Op::Sendrecv) sends += n;
-    if (op >= Op::Barrier && op <= Op::Scatterv) collectives += n;
-  }
+  for (size_t i = 0; i < retrompi::WORD_COUNT; ++i)
+    if (sum.calls[i] != 0) calls[py::str(std::string(retrompi::word_at(i).name))] = sum.calls[i];
+  if (sum.marks != 0) calls["mark"] = sum.marks;
   py::dict d;
   d["ranks"] = t.ranks.size();
   d["actions"] = t.actions();
   d["calls"] = calls;
-  d["sends"] = sends;
+  d["sends"] = sum.sends;
   d["bytes_sent"] = t.bytes_sent();
-  d["collectives"] = collectives;
+  d["collectives"] = sum.collectives;
+  d["nonblocking_collectives"] = sum.nonblocking;
+  d["one_sided"] = sum.one_sided;
+  d["communicators"] = t.comms.size();
   d["largest_B"] = sum.largest;
   d["compute_flops"] = sum.compute;
   d["sleep_s"] = sum.sleep;
@@ -122,21 +132,23 @@ py::dict traffic(const Trace &t) {
   const size_t n = t.ranks.size();
   std::map<std::pair<int32_t, int32_t>, std::pair<int64_t, int64_t>> pairs;
   std::map<int64_t, int64_t> sizes;  // largest length of a class (0, 1, 2, 4 ...) -> messages
-  int64_t receives = 0, wildcards = 0;
-  auto send = [&](size_t from, int32_t to, int64_t bytes) {
-    if (to < 0 || static_cast<size_t>(to) >= n) return;
-    auto &cell = pairs[{static_cast<int32_t>(from), to}];
+  int64_t receives = 0, wildcards = 0, matched = 0;
+  auto send = [&](int32_t from, int32_t to, int64_t bytes) {
+    if (from < 0 || to < 0 || static_cast<size_t>(from) >= n || static_cast<size_t>(to) >= n) return;
+    auto &cell = pairs[{from, to}];
     ++cell.first;
     cell.second += bytes;
     ++sizes[bytes <= 0 ? 0 : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)))];
   };
   for (size_t r = 0; r < n; ++r)
     for (const Action &a : t.ranks[r]) {
-      if ((a.op >= Op::Send && a.op <= Op::Irsend) || a.op == Op::Sendrecv || a.op == Op::Put || a.op == Op::Accumulate) send(r, a.peer, a.bytes);
-      if (a.op == Op::Get && a.peer >= 0) send(static_cast<size_t>(a.peer), static_cast<int32_t>(r), a.bytes);
-      if (a.op == Op::Recv || a.op == Op::Irecv || a.op == Op::RecvInit || a.op == Op::Sendrecv) {
+      const auto me = static_cast<int32_t>(r);
+      if (retrompi::is_send(a.op) || (retrompi::is_one_sided(a.op) && a.op != Op::Get)) send(me, a.peer, a.bytes);
+      if (a.op == Op::Get || a.op == Op::GetAccumulate || a.op == Op::FetchOp || a.op == Op::CompareSwap) send(a.peer, me, a.bytes);
+      if (retrompi::is_receive(a.op) || a.op == Op::Sendrecv) {
         ++receives;
         wildcards += (a.op == Op::Sendrecv ? a.peer2 : a.peer) == retrompi::ANY_SOURCE;
+        matched += (a.op == Op::Sendrecv ? a.peer2 : a.peer) == retrompi::ANY_SOURCE && (a.flags & retrompi::FLAG_MATCHED) != 0;
       }
     }
   py::list matrix, histogram;
@@ -147,6 +159,66 @@ py::dict traffic(const Trace &t) {
   d["sizes"] = histogram;
   d["receives"] = receives;
   d["wildcards"] = wildcards;
+  d["matched"] = matched;
+  return d;
+}
+
+const char *kind_name(retrompi::Comm::Kind kind) {
+  constexpr const char *NAMES[] = {"intra", "inter", "cart", "graph"};
+  return NAMES[kind];
+}
+
+// Every communicator, and how much is called on it.
+py::list communicators(const Trace &t) {
+  struct Use {
+    int64_t messages = 0, collectives = 0;
+    size_t rank = 0;
+    uint32_t line = 0;
+    int32_t how = -1;
+  };
+  std::vector<Use> use(t.comms.size());
+  for (size_t r = 0; r < t.ranks.size(); ++r)
+    for (const Action &a : t.ranks[r]) {
+      Use &u = use[static_cast<size_t>(a.comm)];
+      u.messages += retrompi::is_send(a.op) || (a.op >= Op::SendInit && a.op <= Op::RsendInit) || retrompi::is_one_sided(a.op);
+      u.collectives += retrompi::is_collective(a.op);
+      if (a.op != Op::CommNew || a.peer < 0) continue;
+      Use &made = use[static_cast<size_t>(a.peer)];
+      if (made.line == 0) made.rank = r, made.line = a.line, made.how = a.tag;
+    }
+  py::list out;
+  for (size_t i = 0; i < t.comms.size(); ++i) {
+    const retrompi::Comm &c = t.comms[i];
+    Action made;
+    made.op = Op::CommNew;
+    made.tag = use[i].how;
+    py::dict d;
+    d["id"] = c.id;
+    d["kind"] = kind_name(c.kind);
+    d["made_by"] = use[i].how < 0 ? "" : retrompi::action_name(made);
+    d["size"] = c.group.size();
+    d["remote_size"] = c.remote.size();
+    d["messages"] = use[i].messages;
+    d["collectives"] = use[i].collectives;
+    d["file"] = use[i].line == 0 ? "" : t.files[use[i].rank];
+    d["line"] = use[i].line;
+    out.append(d);
+  }
+  return out;
+}
+
+py::dict communicator(const Trace &t, int32_t id) {
+  const auto c = std::find_if(t.comms.begin(), t.comms.end(), [&](const retrompi::Comm &x) { return x.id == id; });
+  if (c == t.comms.end()) throw py::key_error("no communicator " + std::to_string(id) + " in the trace");
+  py::dict d;
+  d["id"] = c->id;
+  d["kind"] = kind_name(c->kind);
+  d["group"] = c->group;
+  d["remote"] = c->remote;
+  d["dims"] = c->dims;
+  d["periods"] = std::vector<int>(c->periods.begin(), c->periods.end());
+  d["sources"] = c->sources;
+  d["destinations"] = c->destinations;
   return d;
 }
 
@@ -161,17 +233,63 @@ py::list kernels(const Trace &t) {
   return out;
 }
 
+// What an action says beyond the eight fields of plain TI; only what its line had.
+py::dict extension(const Trace &t, const Action &a) {
+  py::dict d;
+  const auto matched = [&](int64_t source, int64_t tag) {
+    d["from"] = source;
+    d["mtag"] = tag;
+  };
+  const bool hit = (a.flags & retrompi::FLAG_MATCHED) != 0;
+  if (a.comm != 0) d["comm"] = t.comms[static_cast<size_t>(a.comm)].id;
+  if (a.op == Op::Sendrecv) {
+    d["stag"] = a.tag;
+    d["rtag"] = a.aux == -1 ? 0 : a.aux;
+    if (hit) matched(a.req, static_cast<int64_t>(a.amount));
+    return d;
+  }
+  if (a.req != 0) d["req"] = a.req;
+  if ((a.flags & retrompi::FLAG_TOLD) != 0 && a.op != Op::Waitany && a.op != Op::Waitsome) d["flag"] = (a.flags & retrompi::FLAG_DONE) != 0;
+  if (retrompi::is_window(a.op) || a.op == Op::WinNew || a.op == Op::WinFree) {
+    d["win"] = a.peer2;
+    if (a.aux >= 0) d["group"] = t.vec[static_cast<size_t>(a.aux)];
+  } else if (a.op == Op::CommNew) {
+    d["new"] = a.peer < 0 ? -1 : t.comms[static_cast<size_t>(a.peer)].id;
+  } else if (retrompi::is_some(a.op) && a.aux >= 0) {
+    const auto &all = t.vec[static_cast<size_t>(a.aux)];
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(a.bytes);
+    d["reqs"] = std::vector<int64_t>(all.begin(), middle);
+    if (a.op == Op::Startall) {
+      py::dict matches;
+      for (auto m = middle; m + 2 < all.end(); m += 3) matches[py::int_(m[0])] = py::make_tuple(m[1], m[2]);
+      if (hit) d["matched"] = matches;
+    } else if ((a.flags & retrompi::FLAG_TOLD) != 0) {
+      d["done"] = std::vector<int64_t>(middle, all.end());
+    }
+  } else if (retrompi::is_vector(a.op)) {
+    d["counts"] = t.vec[static_cast<size_t>(a.aux)];
+  } else if (hit) {
+    matched(a.op == Op::Start ? a.bytes : a.peer2, a.bytes2);
+  }
+  return d;
+}
+
 // (line, action, peer, tag, peer2, bytes, bytes2, amount); of a mark the action is "mark LABEL"
-py::list rank_actions(const Trace &t, size_t rank, size_t first, std::optional<size_t> count) {
+py::list rank_actions(const Trace &t, size_t rank, size_t first, std::optional<size_t> count, bool extended) {
   const auto &actions = t.ranks[checked_rank(t, rank)];
   py::list out;
   const size_t begin = std::min(first, actions.size());
   const size_t end = begin + std::min(count.value_or(actions.size()), actions.size() - begin);
-  for (size_t i = begin; i < end; ++i) {
-    const Action &a = actions[i];
+  auto next = actions.from(begin);
+  for (size_t i = begin; i < end; ++i, ++next) {
+    const Action &a = *next;
     const bool mark = a.op == Op::Mark;
-    out.append(py::make_tuple(a.line, mark ? "mark " + t.labels[static_cast<size_t>(a.tag)] : std::string(retrompi::op_name(a.op)), a.peer,
-                              mark ? 0 : a.tag, a.peer2, a.bytes, a.bytes2, a.amount));
+    const std::string name = mark ? "mark " + t.labels[static_cast<size_t>(a.tag)] : std::string(retrompi::action_name(a));
+    const int32_t tag = mark ? 0 : a.tag;
+    if (extended)
+      out.append(py::make_tuple(a.line, name, a.peer, tag, a.peer2, a.bytes, a.bytes2, a.amount, extension(t, a)));
+    else
+      out.append(py::make_tuple(a.line, name, a.peer, tag, a.peer2, a.bytes, a.bytes2, a.amount));
   }
   return out;
 }
@@ -216,17 +334,25 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
           "Lines that cannot be simulated: (file, line, action, reason), at most 1000.")
       .def("traffic", &traffic,
            "Point-to-point and one-sided traffic: pairs (from, to, messages, bytes), sizes (largest length of a class, messages), receives, "
-           "wildcards.")
+           "wildcards (from any source), matched (of these, what they matched is recorded).")
+      .def("communicators", &communicators,
+           "Every communicator, MPI_COMM_WORLD first: id, kind (intra, inter, cart, graph), made_by, size, remote_size, messages sent and "
+           "collectives called on it by all ranks, file and line where it is made first.")
+      .def("communicator", &communicator, py::arg("id"),
+           "One communicator: id, kind, group and remote (ranks of the world), dims and periods (cart), sources and destinations of each of its "
+           "ranks (cart, graph; -666: none). KeyError when there is none.")
       .def("info", &info,
-           "Totals: ranks, actions, calls by name, sends, bytes_sent, collectives, largest_B (the longest message or contribution), compute_flops, "
+           "Totals: ranks, actions, calls by name, sends, bytes_sent, collectives, nonblocking_collectives (of these), one_sided, "
+           "communicators, largest_B (the longest message or contribution), compute_flops, "
            "sleep_s, refused, warnings, memory_B, "
            "files.")
       .def(
           "to_ti", [](const Trace &t, size_t rank, bool shared) { return t.to_ti(checked_rank(t, rank), shared); }, py::arg("rank"),
           py::arg("shared") = false,
           "The rank's lines in the trace format, sizes in bytes; ``shared`` names the rank in marks, for one file of all ranks.")
-      .def("rank_actions", &rank_actions, py::arg("rank"), py::arg("first") = 0, py::arg("count") = py::none(),
-           "Actions as (line, action, peer, tag, peer2, bytes, bytes2, amount); the fields are described in engine/trace.hpp.")
+      .def("rank_actions", &rank_actions, py::arg("rank"), py::arg("first") = 0, py::arg("count") = py::none(), py::arg("extension") = false,
+           "Actions as (line, action, peer, tag, peer2, bytes, bytes2, amount); the fields are described in engine/trace.hpp. With ``extension`` a "
+           "dict stands behind them: comm, req, reqs, done, flag, from, mtag, stag, rtag, win, new, group, counts, where the line has them.")
       .def(
           "with_marks",
           [](const Trace &t, const std::vector<std::tuple<size_t, uint32_t, std::string>> &marks) {

@@ -1,214 +1,154 @@
-// Collectives as MPICH 1.0/1.1 did them over point-to-point messages (the NT runtimes are built on that library):
-// binomial trees for broadcast and reduction, linear gather and scatter, a ring for allgather, a dissemination barrier.
-#include <numeric>
-
+// Collectives: what an action asks for, and a rank that follows the steps of the algorithm (engine/coll/ has the algorithms).
 #include "rank.hpp"
 
 namespace retrompi {
 
-namespace {
-constexpr int32_t kCollectiveContext = 1;
+const Group& Job::group(int32_t comm) {
+  const auto i = static_cast<size_t>(comm);
+  if (i >= groups_.size()) groups_.resize(std::max(trace.comms.size(), i + 1));
+  auto& g = groups_[i];
+  if (g) return *g;
+  g = std::make_unique<Group>();
+  g->comm = comm;
+  if (comm != 0) g->world = trace.comms[i].group;
+  g->n = static_cast<int32_t>(comm == 0 ? ranks.size() : g->world.size());
+  g->host.reserve(static_cast<size_t>(g->n));
+  for (int32_t r = 0; r < g->n; ++r) g->host.push_back(static_cast<int32_t>(ranks[static_cast<size_t>(g->of_world(r))]->host_index));
+  return *g;
 }
 
-Task Rank::to_rank(int32_t dst, int64_t bytes) {
-  Request& r = make(Request::Send);
-  co_await isend(dst, coll_tag_, kCollectiveContext, bytes, Op::Send, r);
-  co_await wait(r);
-  drop(r);
-}
-
-Task Rank::from_rank(int32_t src, int64_t bytes) {
-  Request& r = make(Request::Recv);
-  co_await irecv(src, coll_tag_, kCollectiveContext, bytes, r);
-  co_await wait(r);
-  drop(r);
-}
-
-Task Rank::exchange(int32_t dst, int64_t outgoing, int32_t src, int64_t incoming) {
-  Request& in = make(Request::Recv);
-  Request& o = make(Request::Send);
-  co_await irecv(src, coll_tag_, kCollectiveContext, incoming, in);
-  co_await isend(dst, coll_tag_, kCollectiveContext, outgoing, Op::Isend, o);
-  co_await wait(o);
-  co_await wait(in);
-  drop(in);
-  drop(o);
-}
-
-Task Rank::barrier() {
-  const auto n = static_cast<int32_t>(job_.ranks.size());
-  for (int32_t step = 1; step < n; step <<= 1) co_await exchange((id + step) % n, 0, (id - step + n) % n, 0);
-}
-
-Task Rank::bcast(int32_t root, int64_t bytes) {
-  switch (job_.ranks.size() > 1 ? job_.bcast.kind : BcastSpec::Binomial) {
-    case BcastSpec::PutTree:
-      co_await put_tree(root, bytes);
-      break;
-    case BcastSpec::ByReference:
-      co_await by_reference(root, bytes);
-      break;
-    case BcastSpec::Binomial:
-      co_await binomial(root, bytes);
+Rank::Member& Rank::member(const Group& g) {
+  if (g.comm == 0) {
+    world_member_.me = id;
+    return world_member_;
   }
+  const auto [it, fresh] = members_.try_emplace(g.comm);
+  if (fresh) {
+    const auto at = std::find(g.world.begin(), g.world.end(), id);
+    if (at == g.world.end())
+      throw ConfigError(job_.trace.where(static_cast<size_t>(id), *now_at) + ": rank " + std::to_string(id) + " is not in communicator " +
+                        std::to_string(job_.trace.comms[static_cast<size_t>(g.comm)].id));
+    it->second.me = static_cast<int32_t>(at - g.world.begin());
+  }
+  return it->second;
 }
 
-Task Rank::binomial(int32_t root, int64_t bytes) {
-  const auto n = static_cast<int32_t>(job_.ranks.size());
-  const int32_t me = (id - root + n) % n;
-  int32_t mask = 1;
-  for (; mask < n; mask <<= 1)
-    if (me & mask) {
-      co_await from_rank((me - mask + root) % n, bytes);
-      break;
+Task Rank::follow(coll::Steps steps, const Group& g, int32_t tag) {
+  using coll::Step;
+  const int32_t ctx = g.context();
+  while (steps.next()) {
+    const Step& s = steps.step();
+    switch (s.kind) {
+      case Step::Isend: {
+        Request& r = make(Request::Send);
+        open_.push_back({s.slot, &r});
+        co_await isend(g.of_world(s.peer), tag, ctx, s.bytes, Op::Isend, r);
+        break;
+      }
+      case Step::Irecv: {
+        Request& r = make(Request::Recv);
+        open_.push_back({s.slot, &r});
+        co_await irecv(g.of_world(s.peer), tag, ctx, s.bytes, r);
+        break;
+      }
+      case Step::Wait: {
+        const auto it = std::find_if(open_.begin(), open_.end(), [&s](const Open& o) { return o.slot == s.slot; });
+        if (it == open_.end()) break;
+        Request& r = *it->r;
+        open_.erase(it);
+        co_await wait(r);
+        drop(r);
+        break;
+      }
+      case Step::WaitAll:
+        for (const Open& o : open_) {
+          co_await wait(*o.r);
+          drop(*o.r);
+        }
+        open_.clear();
+        break;
+      case Step::Copy:
+        co_await thread.run(plain_copy(s.bytes, s.copies), Stage::Copy);
+        break;
+      case Step::Combine:
+        if (spec_.combine_byte > 0)
+          co_await thread.run(host.scaled(static_cast<Ps>(spec_.combine_byte * static_cast<double>(s.bytes))), Stage::Library);
+        break;
+      case Step::Put:
+        co_await put(g.of_world(s.peer), s.bytes);
+        co_await flush();
+        break;
+      case Step::Taken: {
+        Rank& owner = *job_.ranks[static_cast<size_t>(g.of_world(s.peer))];
+        ++owner.taken_;
+        owner.thread.signal();
+        break;
+      }
+      case Step::AllTaken:
+        co_await until([this, &s] { return taken_ >= s.slot; }, spec_.send_wait, true);
+        taken_ -= s.slot;
+        break;
     }
-  for (mask >>= 1; mask > 0; mask >>= 1)
-    if (me + mask < n) co_await to_rank((me + mask + root) % n, bytes);
+  }
 }
 
-Task Rank::reduce(int32_t root, int64_t bytes) {
-  const auto n = static_cast<int32_t>(job_.ranks.size());
-  const int32_t me = (id - root + n) % n;
-  for (int32_t mask = 1; mask < n; mask <<= 1) {
-    if (me & mask) {
-      co_await to_rank(((me & ~mask) + root) % n, bytes);
+Task Rank::barrier(const Group& g) {
+  Member& m = member(g);
+  coll::Args a;
+  a.n = g.n;
+  a.me = m.me;
+  a.host = g.host;
+  return follow(job_.collectives.make(Op::Barrier, a), g, next_tag(m));
+}
+
+coll::Args Rank::args(const Action& a, const Group& g) {
+  coll::Args c;
+  c.n = g.n;
+  c.me = member(g).me;
+  c.bytes = a.bytes;
+  c.bytes_in = a.bytes2;
+  c.host = g.host;
+  std::span<const int64_t> counts;
+  if (a.aux >= 0) counts = job_.trace.vec[static_cast<size_t>(a.aux)];
+  const auto n = static_cast<size_t>(g.n);
+  switch (a.op) {
+    case Op::Bcast:
+    case Op::Reduce:
+    case Op::Gather:
+    case Op::Scatter:
+      c.root = a.peer2;
       break;
-    }
-    if ((me | mask) < n) co_await from_rank(((me | mask) + root) % n, bytes);
+    case Op::Gatherv:
+      c.root = a.peer2;
+      c.in = counts;
+      break;
+    case Op::Scatterv:
+      c.root = a.peer2;
+      c.out = counts;
+      break;
+    case Op::Allgather:
+    case Op::ReduceScatterBlock:
+      c.bytes_in = a.bytes;
+      break;
+    case Op::Allgatherv:
+    case Op::ReduceScatter:
+      c.in = counts;
+      break;
+    case Op::Alltoallv:
+    case Op::Alltoallw:
+      c.out = counts.first(n);
+      c.in = counts.subspan(n);
+      break;
+    default:  // Barrier, Allreduce, Scan, Exscan, Alltoall
+      break;
   }
-}
-
-Task Rank::gather(int32_t root, const std::vector<int64_t>& bytes) {
-  if (id != root) {
-    co_await to_rank(root, bytes[static_cast<size_t>(id)]);
-    co_return;
-  }
-  for (size_t i = 0; i < job_.ranks.size(); ++i)
-    if (static_cast<int32_t>(i) != root) co_await from_rank(static_cast<int32_t>(i), bytes[i]);
-}
-
-Task Rank::scatter(int32_t root, const std::vector<int64_t>& bytes) {
-  if (id != root) {
-    co_await from_rank(root, bytes[static_cast<size_t>(id)]);
-    co_return;
-  }
-  for (size_t i = 0; i < job_.ranks.size(); ++i)
-    if (static_cast<int32_t>(i) != root) co_await to_rank(static_cast<int32_t>(i), bytes[i]);
-}
-
-Task Rank::allgather(const std::vector<int64_t>& bytes) {
-  const auto n = static_cast<int32_t>(job_.ranks.size());
-  for (int32_t k = 0; k + 1 < n; ++k) {
-    const auto mine = static_cast<size_t>((id - k + n) % n);
-    const auto theirs = static_cast<size_t>((id - k - 1 + n) % n);
-    co_await exchange((id + 1) % n, bytes[mine], (id - 1 + n) % n, bytes[theirs]);
-  }
-}
-
-Task Rank::alltoall(const std::vector<int64_t>& to_each, const std::vector<int64_t>& from_each) {
-  // All receives, then all sends, then one wait, as MPICH's intra_Alltoall does.
-  const auto n = static_cast<int32_t>(job_.ranks.size());
-  std::vector<Request*> rs;
-  for (int32_t k = 0; k < n; ++k) {
-    const int32_t peer = (id + k) % n;
-    rs.push_back(&make(Request::Recv));
-    co_await irecv(peer, coll_tag_, kCollectiveContext, from_each[static_cast<size_t>(peer)], *rs.back());
-  }
-  for (int32_t k = 0; k < n; ++k) {
-    const int32_t peer = (id + k) % n;
-    rs.push_back(&make(Request::Send));
-    co_await isend(peer, coll_tag_, kCollectiveContext, to_each[static_cast<size_t>(peer)], Op::Isend, *rs.back());
-  }
-  co_await wait_each(rs);
-  for (Request* r : rs) drop(*r);
-}
-
-Task Rank::scan(int64_t bytes) {
-  // Linear: the exclusive form sends the same messages, it only leaves its own data out.
-  const auto n = static_cast<int32_t>(job_.ranks.size());
-  if (id > 0) co_await from_rank(id - 1, bytes);
-  if (id + 1 < n) co_await to_rank(id + 1, bytes);
+  return c;
 }
 
 Task Rank::collective(const Action& a) {
-  const size_t n = job_.ranks.size();
-  const auto me = static_cast<size_t>(id);
-  coll_tag_ = (coll_tag_ + 1) & 0x3fffffff;
-  auto counts = [&](size_t from) {
-    const auto& v = job_.trace.vec[static_cast<size_t>(a.aux)];
-    return std::vector<int64_t>(v.begin() + static_cast<std::ptrdiff_t>(from), v.begin() + static_cast<std::ptrdiff_t>(from + n));
-  };
-  switch (a.op) {
-    case Op::Barrier:
-      co_await barrier();
-      break;
-    case Op::Bcast:
-      co_await bcast(a.peer2, a.bytes);
-      break;
-    case Op::Reduce:
-      co_await reduce(a.peer2, a.bytes);
-      break;
-    case Op::Allreduce:
-      co_await reduce(0, a.bytes);
-      co_await bcast(0, a.bytes);
-      break;
-    case Op::Scan:
-    case Op::Exscan:
-      co_await scan(a.bytes);
-      break;
-    case Op::ReduceScatter: {
-      const std::vector<int64_t> part = counts(0);
-      co_await reduce(0, std::accumulate(part.begin(), part.end(), int64_t{0}));
-      co_await scatter(0, part);
-      break;
-    }
-    case Op::Gather: {
-      // Every rank's own count may differ on paper only: MPI demands equal type signatures.
-      std::vector<int64_t> b(n, id == a.peer2 ? a.bytes2 : a.bytes);
-      b[me] = a.bytes;
-      co_await gather(a.peer2, b);
-      break;
-    }
-    case Op::Gatherv: {
-      std::vector<int64_t> b = counts(0);
-      b[me] = a.bytes;
-      co_await gather(a.peer2, b);
-      break;
-    }
-    case Op::Scatter: {
-      const std::vector<int64_t> b(n, id == a.peer2 ? a.bytes : a.bytes2);
-      co_await scatter(a.peer2, b);
-      break;
-    }
-    case Op::Scatterv: {
-      std::vector<int64_t> b = counts(0);
-      if (id != a.peer2) b[me] = a.bytes2;
-      co_await scatter(a.peer2, b);
-      break;
-    }
-    case Op::Allgather: {
-      const std::vector<int64_t> b(n, a.bytes);
-      co_await allgather(b);
-      break;
-    }
-    case Op::Allgatherv: {
-      const std::vector<int64_t> b = counts(0);
-      co_await allgather(b);
-      break;
-    }
-    case Op::Alltoall: {
-      const std::vector<int64_t> s(n, a.bytes), r(n, a.bytes2);
-      co_await alltoall(s, r);
-      break;
-    }
-    case Op::Alltoallv: {
-      const std::vector<int64_t> s = counts(0), r = counts(n);
-      co_await alltoall(s, r);
-      break;
-    }
-    default:
-      throw ConfigError(job_.trace.where(me, a) + ": " + op_name(a.op) + " is not simulated");
-  }
+  const Group& g = job_.group(a.comm);
+  Member& m = member(g);
+  co_await follow(job_.collectives.make(a.op, args(a, g)), g, next_tag(m));
   if (a.amount > 0) co_await use(a.amount);
 }
 

@@ -1,34 +1,157 @@
-// What a collective algorithm is: the steps of one member, made one at a time.
+// What a collective algorithm is: the steps of one member, made one at a time, and the table that chooses among algorithms.
 #pragma once
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "core.hpp"
 #include "trace.hpp"
 
 namespace retrompi::coll {
 
-/// One step of one member. Peers are ranks of the communicator.
+/// One step of one member. Peers are ranks of the communicator. Between two members the messages of one collective match in
+/// the order in which they are sent and received.
 struct Step {
   enum Kind : uint8_t {
     Isend,    // starts a send into `slot`
     Irecv,    // starts a receive into `slot`
-    Wait,     // for `slot`
+    Wait,     // for `slot`, which is free again afterwards
     WaitAll,  // for every slot that is open, in the order in which they were started
-    Copy,     // `bytes` within the member's own memory
-    Combine   // `bytes` of operands are combined
+    Copy,     // `bytes` within the member's own memory, `copies` times
+    Combine,  // `bytes` of operands are combined
+    Put,      // one-sided: `bytes` are in the peer's memory when it ends
+    Taken,    // the peer is told that this member has copied what it needs out of the peer's buffer
+    AllTaken  // waits until `slot` members have told so
   } kind = Wait;
   int32_t peer = 0;
   int32_t slot = 0;
   int64_t bytes = 0;
+  double copies = 1;
 };
 
-/// What a member is called with.
+constexpr Step isend(int32_t peer, int64_t bytes, int32_t slot = 0) { return {Step::Isend, peer, slot, bytes}; }
+constexpr Step irecv(int32_t peer, int64_t bytes, int32_t slot = 0) { return {Step::Irecv, peer, slot, bytes}; }
+constexpr Step wait(int32_t slot = 0) { return {Step::Wait, 0, slot}; }
+constexpr Step wait_all() { return {Step::WaitAll}; }
+constexpr Step copy(int64_t bytes, double copies = 1) { return {Step::Copy, 0, 0, bytes, copies}; }
+constexpr Step combine(int64_t bytes) { return {Step::Combine, 0, 0, bytes}; }
+
+class Table;
+
+/// What a member is called with. It is copied; what the spans and pointers name lives as long as the steps.
+///
+///   Bcast Reduce Allreduce Scan Exscan   bytes: the vector
+///   Gather                               bytes: this member's block; the root receives from(r)
+///   Scatter                              the root sends to(r); bytes_in: this member's block
+///   Allgather                            bytes: one block; Allgatherv: from(r) of every member, its own as well
+///   Alltoall(v,w)                        to(r), from(r)
+///   ReduceScatter(Block)                 from(r): what r gets of the result, at every member
+///   Neighbor...                          the k-th neighbour's: to(k), from(k)
 struct Args {
   int32_t n = 1, me = 0, root = 0;
-  int64_t bytes = 0;                 // bcast, reduce, allreduce, scan: the vector; the others: one block
-  std::span<const int64_t> out, in;  // vector forms: bytes to and from each member, in the order of their ranks; empty: `bytes` each
+  int64_t bytes = 0, bytes_in = 0;
+  std::span<const int64_t> out, in;  // vector forms: bytes to and from each member, in the order of their ranks; empty: `bytes`, `bytes_in` each
+  std::span<const int32_t> host;     // where each member runs: a number for each host; empty: not known
+  std::span<const int32_t> sources, dests;  // neighbours, ranks of the communicator or PROC_NULL
+  const Table* table = nullptr;             // for algorithms made of other collectives
   [[nodiscard]] int64_t to(int32_t r) const { return out.empty() ? bytes : out[static_cast<size_t>(r)]; }
-  [[nodiscard]] int64_t from(int32_t r) const { return in.empty() ? bytes : in[static_cast<size_t>(r)]; }
+  [[nodiscard]] int64_t from(int32_t r) const { return in.empty() ? bytes_in : in[static_cast<size_t>(r)]; }
+  /// Of a rank counted from the root, and back.
+  [[nodiscard]] int32_t relative() const { return (me - root + n) % n; }
+  [[nodiscard]] int32_t absolute(int32_t rel) const { return (rel + root) % n; }
+};
+
+/// A lazy sequence of steps: `while (s.next()) use(s.step());`. One frame, out of the pool; a step allocates nothing.
+class [[nodiscard]] Steps {
+ public:
+  struct promise_type {
+    const Step* at = nullptr;  // lives in the suspended frame
+    std::exception_ptr error;
+    static void* operator new(size_t n) { return FramePool::get(n); }
+    static void operator delete(void* p, size_t n) { FramePool::put(p, n); }
+    Steps get_return_object() { return Steps{std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    std::suspend_always yield_value(const Step& s) noexcept {
+      at = &s;
+      return {};
+    }
+    void return_void() {}
+    void unhandled_exception() { error = std::current_exception(); }
+  };
+  Steps() = default;
+  explicit Steps(std::coroutine_handle<promise_type> h) : h_(h) {}
+  Steps(Steps&& o) noexcept : h_(std::exchange(o.h_, {})) {}
+  Steps& operator=(Steps&& o) noexcept {
+    std::swap(h_, o.h_);
+    return *this;
+  }
+  Steps(const Steps&) = delete;
+  Steps& operator=(const Steps&) = delete;
+  ~Steps() {
+    if (h_) h_.destroy();
+  }
+  /// Goes to the next step; false when there is none.
+  bool next() {
+    if (!h_ || h_.done()) return false;
+    h_.resume();
+    if (h_.promise().error) std::rethrow_exception(h_.promise().error);
+    return !h_.done();
+  }
+  [[nodiscard]] const Step& step() const { return *h_.promise().at; }
+
+ private:
+  std::coroutine_handle<promise_type> h_;
+};
+
+/// An algorithm by name. Each file in engine/coll/ defines one or more at namespace scope, which enters them in the list:
+///   const Algorithm kBinomial{Op::Bcast, "binomial", &binomial};
+/// The vector form of an operation (Gatherv, Scatterv, Allgatherv, Alltoallv, Alltoallw) has algorithms of its own.
+struct Algorithm {
+  using Make = Steps (*)(Args);
+  Algorithm(Op o, const char* n, Make m) : op(o), name(n), make(m), next(first) { first = this; }
+  Algorithm(const Algorithm&) = delete;
+  Algorithm& operator=(const Algorithm&) = delete;
+  Op op;
+  const char* name;
+  Make make;
+  const Algorithm* next;
+  static inline const Algorithm* first = nullptr;
+};
+/// Null when there is none of this name.
+const Algorithm* find(Op op, std::string_view name);
+/// Names for an operation, sorted: for messages.
+std::vector<std::string_view> names(Op op);
+
+/// One line of a model's table: which algorithm in which range. Of two that fit the first counts.
+struct Row {
+  const Algorithm* algorithm = nullptr;
+  int64_t from = 0, to = INT64_MAX;              // of volume(), from <= bytes < to
+  int32_t ranks_from = 1, ranks_to = INT32_MAX;  // members, inclusive
+  enum Count : uint8_t { Any, PowerOfTwo, NotPowerOfTwo } count = Any;
+  bool blocking = true, nonblocking = true;  // for which forms it stands
+};
+
+/// The bytes by which libraries choose: the vector of a broadcast, reduction or scan; one block of an alltoall; all blocks
+/// together of a gather, scatter, allgather, reduce_scatter, and what this member sends of an alltoallv.
+int64_t volume(Op op, const Args& a);
+
+/// A model's choice of algorithms.
+class Table {
+ public:
+  Table();  // MPICH 1.0/1.1's choice for every operation
+  /// Rows for an operation; they go before those that are there.
+  void prefer(Op op, std::vector<Row> rows);
+  /// ConfigError when no row fits.
+  [[nodiscard]] const Algorithm& choose(Op op, const Args& a, bool nonblocking = false) const;
+  [[nodiscard]] Steps make(Op op, Args a, bool nonblocking = false) const {
+    a.table = this;
+    return choose(op, a, nonblocking).make(a);
+  }
+  double copies_root = 0, copies_leaf = 0;  // put_tree, by_reference: copies of the data before it sets out and after it has come
+
+ private:
+  std::vector<std::vector<Row>> rows_;  // by operation
 };
 
 }  // namespace retrompi::coll

@@ -6,6 +6,7 @@
 
 namespace py = pybind11;
 void bind_trace(py::module_& m);
+void bind_store(py::module_& m);
 
 namespace retrompi {
 namespace {
@@ -230,6 +231,32 @@ HopSpec hop(const py::dict& d) {
   return h;
 }
 
+const coll::Algorithm& algorithm(Op op, const std::string& name) {
+  if (const coll::Algorithm* a = coll::find(op, name)) return *a;
+  std::string valid;
+  for (const std::string_view n : coll::names(op)) valid.append(valid.empty() ? "" : ", ").append(n);
+  throw ConfigError(std::string(op_name(op)) + ": no algorithm '" + name + "'; valid: " + valid);
+}
+
+/// Rows (operation, algorithm, from B, to B or None, ranks from, ranks to or None, "any" | "power" | "other", "both" | "blocking" | "nonblocking").
+void collectives(coll::Table& table, const py::object& o) {
+  using Tuple = std::tuple<std::string, std::string, double, std::optional<double>, int32_t, std::optional<int32_t>, std::string, std::string>;
+  std::map<Op, std::vector<coll::Row>> by_op;
+  for (const auto& [name, chosen, from, to, ranks_from, ranks_to, count, forms] : o.cast<std::vector<Tuple>>()) {
+    int i = 0;
+    while (i < OP_COUNT && name != op_name(static_cast<Op>(i))) ++i;
+    if (i == OP_COUNT) throw ConfigError("collectives: no operation '" + name + "'");
+    coll::Row row{.algorithm = &algorithm(static_cast<Op>(i), chosen), .from = static_cast<int64_t>(from), .ranks_from = ranks_from};
+    if (to) row.to = static_cast<int64_t>(*to);
+    if (ranks_to) row.ranks_to = *ranks_to;
+    row.count = count == "power" ? coll::Row::PowerOfTwo : count == "other" ? coll::Row::NotPowerOfTwo : coll::Row::Any;
+    row.blocking = forms != "nonblocking";
+    row.nonblocking = forms != "blocking";
+    by_op[static_cast<Op>(i)].push_back(row);
+  }
+  for (auto& [op, rows] : by_op) table.prefer(op, std::move(rows));
+}
+
 SimConfig config(const py::dict& d) {
   Reader r(d, "simulation");
   SimConfig c;
@@ -297,19 +324,12 @@ SimConfig config(const py::dict& d) {
   c.rma_remote = rma(r.get("one_sided_remote"));
   {
     Reader b(r.get("bcast").cast<py::dict>(), "bcast");
-    const std::string kind = b.text("algorithm");
-    if (kind == "binomial")
-      c.bcast.kind = BcastSpec::Binomial;
-    else if (kind == "put_tree")
-      c.bcast.kind = BcastSpec::PutTree;
-    else if (kind == "by_reference")
-      c.bcast.kind = BcastSpec::ByReference;
-    else
-      throw ConfigError("unknown broadcast '" + kind + "'; valid: binomial, by_reference, put_tree");
-    c.bcast.copies_root = b.num("copies_root");
-    c.bcast.copies_leaf = b.num("copies_leaf");
+    c.collectives.prefer(Op::Bcast, {coll::Row{.algorithm = &algorithm(Op::Bcast, b.text("algorithm"))}});
+    c.collectives.copies_root = b.num("copies_root");
+    c.collectives.copies_leaf = b.num("copies_leaf");
     b.end();
   }
+  if (d.contains("collectives")) collectives(c.collectives, r.get("collectives"));
   for (const auto& [k, v] : r.get("idle").cast<py::dict>()) c.idle[k.cast<std::string>()] = policy(v.cast<py::object>(), "idle");
   for (const auto& [k, v] : r.get("forward_cost").cast<py::dict>()) c.forward_cost[k.cast<std::string>()] = to_ps(v.cast<double>());
   c.unexpected_limit = r.integer("unexpected_limit");
@@ -398,6 +418,7 @@ PYBIND11_MODULE(_engine, m) {
   m.doc() = "The discrete-event engine of retrompi (C++ on SimGrid).";
   py::register_exception<retrompi::ConfigError>(m, "ConfigError", PyExc_ValueError);
   bind_trace(m);
+  bind_store(m);
   m.def("simulate", &retrompi::run, py::arg("config"), py::arg("trace"),
         "Runs one simulation. At most one with more than one host in the life of a process: SimGrid allows no second.");
   m.def("simgrid_version", &retrompi::Wire::version, "Version of the SimGrid library in use.");

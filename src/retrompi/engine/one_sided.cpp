@@ -82,45 +82,7 @@ Task Rank::one_sided(const Action& a) {
       break;
     default:  // Fence: own operations first, then everybody's
       co_await flush();
-      coll_tag_ = (coll_tag_ + 1) & 0x3fffffff;
-      co_await barrier();
-  }
-}
-
-Task Rank::put_tree(int32_t root, int64_t bytes) {
-  const auto n = static_cast<int32_t>(job_.ranks.size());
-  const int32_t me = (id - root + n) % n;
-  if (me == 0) co_await thread.run(plain_copy(bytes, job_.bcast.copies_root), Stage::Copy);
-  int32_t mask = 1;
-  for (; mask < n; mask <<= 1)
-    if (me & mask) {
-      co_await from_rank((me - mask + root) % n, 0);  // the flag: the data are there
-      break;
-    }
-  for (mask >>= 1; mask > 0; mask >>= 1)
-    if (me + mask < n) {
-      const int32_t child = (me + mask + root) % n;
-      co_await put(child, bytes);
-      co_await flush();  // data before flag
-      co_await to_rank(child, 0);
-    }
-  if (me != 0) co_await thread.run(plain_copy(bytes, job_.bcast.copies_leaf), Stage::Copy);
-}
-
-Task Rank::by_reference(int32_t root, int64_t bytes) {
-  const auto n = static_cast<int32_t>(job_.ranks.size());
-  Rank& owner = *job_.ranks[static_cast<size_t>(root)];
-  if (id == root) {
-    taken_ = 0;
-    co_await thread.run(plain_copy(bytes, job_.bcast.copies_root), Stage::Copy);
-  }
-  co_await binomial(root, 0);  // where the buffer is
-  if (id == root) {            // the buffer is not used again before the last receiver has copied
-    co_await until([this, n] { return taken_ == n - 1; }, spec_.send_wait, true);
-  } else {
-    co_await thread.run(plain_copy(bytes, job_.bcast.copies_leaf), Stage::Copy);
-    ++owner.taken_;
-    owner.thread.signal();
+      co_await barrier(job_.group(a.comm));
   }
 }
 

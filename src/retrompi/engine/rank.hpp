@@ -1,7 +1,9 @@
 // A rank: reads its trace and does what MPI says, by the runtime's protocol.
 #pragma once
 #include <optional>
+#include <unordered_map>
 
+#include "coll.hpp"
 #include "proc.hpp"
 #include "trace.hpp"
 
@@ -31,19 +33,10 @@ struct RankSpec {
   double convert_byte = 0;
   int64_t convert_buffer = 0;
   Ps convert_call = 0;
-  Ps lock = 0;         // its lock, taken and released in each
-  Ps direct_call = 0;  // the system's part of a direct copy beside a bare system call
+  Ps lock = 0;              // its lock, taken and released in each
+  Ps direct_call = 0;       // the system's part of a direct copy beside a bare system call
+  double combine_byte = 0;  // of operands that a reduction combines, picoseconds on the reference host
   WaitPolicy recv_wait, send_wait;
-};
-
-/// How a broadcast is made.
-struct BcastSpec {
-  enum Kind : uint8_t {
-    Binomial,    // a tree of messages
-    PutTree,     // the same tree, by one-sided puts into buffers that every rank has, and a flag
-    ByReference  // one copy into a shared buffer, from which every receiver copies
-  } kind = Binomial;
-  double copies_root = 0, copies_leaf = 0;  // copies of the data before it sets out and after it has come
 };
 
 struct MarkTime {
@@ -56,6 +49,17 @@ struct KernelRow {
   std::string name;
   int64_t n;
   std::vector<double> seconds;
+};
+
+/// A communicator as the engine uses it: one for all its members.
+struct Group {
+  int32_t comm = 0;            // index in Trace::comms
+  int32_t n = 0;               // members
+  std::vector<int32_t> world;  // rank -> rank of the world; empty: the same
+  std::vector<int32_t> host;   // rank -> host index
+  [[nodiscard]] int32_t of_world(int32_t rank) const { return rank < 0 || world.empty() ? rank : world[static_cast<size_t>(rank)]; }
+  /// Matching keeps communicators apart, and in each the messages of collectives from the program's.
+  [[nodiscard]] int32_t context() const { return 2 * comm + 1; }
 };
 
 class Job;
@@ -127,8 +131,6 @@ class Rank final : public Proc {
   Task put(int32_t target, int64_t bytes);
   Task get(int32_t target, int64_t bytes);
   Task flush();
-  Task put_tree(int32_t root, int64_t bytes);
-  Task by_reference(int32_t root, int64_t bytes);
   [[nodiscard]] const RmaSpec& rma(int32_t target) const;
   static void on_put_done(void* rank, uint64_t);
   int32_t puts_open_ = 0;
@@ -137,22 +139,25 @@ class Rank final : public Proc {
 
   // ---- collectives (coll.cpp)
   Task collective(const Action& a);
-  Task barrier();
-  Task bcast(int32_t root, int64_t bytes);
-  Task binomial(int32_t root, int64_t bytes);
-  Task reduce(int32_t root, int64_t bytes);
-  Task gather(int32_t root, const std::vector<int64_t>& bytes);
-  Task scatter(int32_t root, const std::vector<int64_t>& bytes);
-  Task allgather(const std::vector<int64_t>& bytes);
-  Task alltoall(const std::vector<int64_t>& to, const std::vector<int64_t>& from);
-  Task scan(int64_t bytes);
-  Task to_rank(int32_t dst, int64_t bytes);
-  Task from_rank(int32_t src, int64_t bytes);
-  Task exchange(int32_t dst, int64_t out, int32_t src, int64_t in);
+  Task barrier(const Group& g);
+  Task follow(coll::Steps steps, const Group& g, int32_t tag);
+  [[nodiscard]] coll::Args args(const Action& a, const Group& g);
+  struct Member {  // this rank in a communicator
+    int32_t me = 0;
+    int32_t tag = 0;  // of the last collective
+  };
+  [[nodiscard]] Member& member(const Group& g);
+  static int32_t next_tag(Member& m) { return m.tag = (m.tag + 1) & 0x3fffffff; }
+  Member world_member_;
+  std::unordered_map<int32_t, Member> members_;
+  struct Open {
+    int32_t slot;
+    Request* r;
+  };
+  std::vector<Open> open_;  // of the blocking collective
   Task use(double flops);
   Task busy(double seconds);
   void within_horizon(double seconds) const;  // ConfigError for a duration that cannot be counted
-  int32_t coll_tag_ = 0;
 
   Job& job_;
   const RankSpec& spec_;
@@ -175,12 +180,13 @@ class Job {
   World& world;
   const Trace& trace;
   RmaSpec rma_same, rma_remote;
-  BcastSpec bcast;
+  coll::Table collectives;
   std::vector<Rank*> ranks;
   std::vector<MarkTime> marks;
   int32_t finished = 0;
   Message& new_message();
   Request& new_request();
+  [[nodiscard]] const Group& group(int32_t comm);
   /// Seconds of one repetition of a Kernel action on a host; ConfigError when nobody has said.
   [[nodiscard]] double kernel_seconds(size_t host, const Action& a) const;
   void free_message(Message& m) { free_messages_.push_back(&m); }
@@ -188,6 +194,7 @@ class Job {
 
  private:
   const std::vector<KernelRow>& kernels_;
+  std::vector<std::unique_ptr<Group>> groups_;  // as they are used
   std::deque<Message> messages_;
   std::deque<Request> requests_;
   std::vector<Message*> free_messages_;

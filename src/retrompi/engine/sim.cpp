@@ -207,7 +207,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   Job job(w, trace, c.kernels);
   job.rma_same = c.rma_same;
   job.rma_remote = c.rma_remote;
-  job.bcast = c.bcast;
+  job.collectives = c.collectives;
   Builder builder(c, w, job);
   builder.build();
   const Killer killer(c, w);

@@ -16,7 +16,7 @@ struct SimConfig {
   std::vector<HopSpec> same_bulk;     // the data of a rendezvous between two ranks of one host, where they go another way
   RankSpec rank;
   RmaSpec rma_same, rma_remote;
-  BcastSpec bcast;
+  coll::Table collectives;
   std::map<std::string, WaitPolicy> idle;  // proxy, daemon
   std::map<std::string, Ps> forward_cost;
   std::vector<KernelRow> kernels;

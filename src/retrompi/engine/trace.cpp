@@ -1,6 +1,7 @@
 // The parser. Lines are taken apart in place: no string is made unless a message is written.
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "trace_parser.hpp"
 
@@ -22,10 +23,6 @@ void Parser::read(const Source &source) {
   line_ = 0;
   const char *p = source.text.data();
   const char *const end = p + source.text.size();
-  if (source.rank >= 0) {
-    auto &actions = trace_.ranks[static_cast<size_t>(source.rank)];
-    actions.reserve(static_cast<size_t>(std::count(p, end, '\n')) + 1);
-  }
   bool any = false;
   while (p < end) {
     if (line_ == std::numeric_limits<uint32_t>::max()) fail("more than 4294967295 lines");
@@ -51,6 +48,9 @@ void Parser::read(const Source &source) {
   if (!any) throw TraceError(source.name, 0, "no action in it: the file is empty");
   if (source.rank >= 0 && state_[static_cast<size_t>(source.rank)].last_line == 0)
     throw TraceError(source.name, 0, "no action of rank " + std::to_string(source.rank) + " in it, only of other ranks");
+  for (size_t r = 0; r < state_.size(); ++r)
+    if (state_[r].more && (source.rank < 0 || static_cast<size_t>(source.rank) == r)) release(trace_.ranks[r], *state_[r].more);
+  if (source.rank >= 0) trace_.ranks[static_cast<size_t>(source.rank)].seal();
 }
 
 // `# mark LABEL` or `# RANK mark LABEL`; every other comment is one.
@@ -89,7 +89,9 @@ void Parser::comment(const char *p, const char *end) {
   a.op = Op::Mark;
   a.tag = this->label(label);
   a.line = line_;
-  trace_.ranks[static_cast<size_t>(rank)].push_back(a);
+  const int32_t now = std::exchange(rank_, rank);
+  add(state_[static_cast<size_t>(rank)], a);
+  rank_ = now;
 }
 
 int32_t Parser::label(std::string_view text) {
@@ -128,6 +130,10 @@ void Parser::line(const char *p, const char *end) {
   }
   const Word *word = find_word(name);
   if (word == nullptr) fail("unknown action " + quoted(name) + suggestion(name));
+  given_.mask = 0;
+  if (!args_.empty() && args_.back().find('=') != std::string_view::npos && word->form != Form::Refused && word->form != Form::Ignored &&
+      word->form != Form::Location)
+    attributes();
 
   RankState &state = state_[static_cast<size_t>(rank_)];
   state.last_line = line_;
@@ -139,6 +145,17 @@ void Parser::line(const char *p, const char *end) {
   Action a;
   a.op = word->op;
   a.line = line_;
+  a.flags = word->flags;
+  here_ = &state.world;
+  if (given_.mask != 0) {
+    allow(*word);
+    if (given_.has(Key::Comm)) choose_comm();
+    a.comm = here_->index;
+  }
+  if (a.flags != 0 && !given_.has(Key::Req)) {
+    refuse(word->name, word->reason);
+    return;
+  }
   bool keep = true;
   switch (word->form) {
     case Form::Refused:
@@ -152,6 +169,33 @@ void Parser::line(const char *p, const char *end) {
       return;
     case Form::Request:
       request(*word, a, keep);
+      if (keep) one_request(a);
+      break;
+    case Form::All:
+      a.bytes = args_.empty() ? -1 : count(0, "count");
+      at_most(*word, 1);
+      if (given_.mask != 0 || state.more) several_requests(*word, a);
+      break;
+    case Form::CommNew:
+    case Form::IntercommCreate:
+      keep = make_comm(*word, a);
+      break;
+    case Form::CommFree:
+      free_comm(*word);
+      break;
+    case Form::WinNew:
+      make_window(*word, a);
+      break;
+    case Form::WinFree:
+      free_window(*word, a);
+      break;
+    case Form::OneSided:
+    case Form::WinAll:
+    case Form::WinTarget:
+    case Form::WinLock:
+    case Form::WinGroup:
+    case Form::WinBare:
+      keep = window_call(*word, a);
       break;
     case Form::Recv:
     case Form::Probe: {
@@ -168,6 +212,10 @@ void Parser::line(const char *p, const char *end) {
         }
       }
       at_most(*word, probe ? 2 : 4);
+      if (given_.mask != 0) {
+        require_member(a.peer, "source");
+        direct_match(a);
+      }
       break;
     }
     case Form::Sendrecv: {
@@ -177,19 +225,36 @@ void Parser::line(const char *p, const char *end) {
       a.bytes = bytes(count(0, "count sent"), type(4), word->name, a.peer != PROC_NULL);
       a.bytes2 = bytes(count(2, "count received"), type(5), word->name, a.peer2 != PROC_NULL);
       at_most(*word, 6);
+      if (given_.mask != 0) {
+        require_member(a.peer, "destination");
+        require_member(a.peer2, "source");
+        if (given_.has(Key::Stag)) a.tag = attribute(Key::Stag, 0);
+        if (given_.has(Key::Rtag)) {
+          const int32_t value = attribute(Key::Rtag, ANY_TAG);
+          if (value < 0 && value != ANY_TAG) fail_attribute(Key::Rtag, given_[Key::Rtag], "a tag, or -444 (MPI_ANY_TAG)");
+          a.aux = value == 0 ? -1 : value;
+        }
+        direct_match(a);
+      }
       break;
     }
     default:
       arguments(*word, a);
   }
   if (!keep) return;
-  auto &actions = trace_.ranks[static_cast<size_t>(rank_)];
-  if (is_collective(a.op)) state.collectives.push_back(static_cast<uint32_t>(actions.size()));
-  actions.push_back(a);
+  if (given_.has(Key::Req) && word->form != Form::Request) take_request(*word, a);
+  if (a.op >= Op::Barrier && a.op <= Op::WinFree) note_collective(a, word->form != Form::Rooted || args_.size() != 4);
+  add(state, a);
 }
 
 void Parser::request(const Word &word, Action &a, bool &keep) {
-  need(word, 3, "SRC DST TAG");
+  const bool identified = given_.has(Key::Req);
+  if (!identified || !args_.empty()) need(word, 3, identified ? "SRC DST TAG, or none beside req=" : "SRC DST TAG");
+  if (identified && (args_.empty() || (args_[0] == "-333" && args_[1] == "-333"))) {
+    a.peer = a.peer2 = -1;
+    at_most(word, 3);
+    return;
+  }
   // Which end is this rank decides what -333 at the other one means; both ends may be this rank.
   const int32_t src = integer(0, "source");
   const int32_t dst = integer(1, "destination");
@@ -252,10 +317,7 @@ void Parser::arguments(const Word &word, Action &a) {
       a.tag = tag(1, false);
       a.bytes = bytes(count(2, "count"), type(3), word.name, a.peer != PROC_NULL);
       at_most(word, 4);
-      return;
-    case Form::All:
-      a.bytes = args_.empty() ? -1 : count(0, "count");
-      at_most(word, 1);
+      if (a.comm != 0) require_member(a.peer, "destination");
       return;
     default:
       collective(word, a);
@@ -283,11 +345,13 @@ void Parser::finish() {
     line_ = begun->last_line;
     warn("init", "no rank reaches 'finalize'");
   }
+  finish_comms();
   std::sort(ambiguous_.begin(), ambiguous_.end(), [](const Ambiguous &x, const Ambiguous &y) {
     return std::pair{x.rank, x.index} < std::pair{y.rank, y.index};
   });
-  for (size_t i = 0; i < ambiguous_.size(); ++i) resolve_rooted(i);
+  for (const Ambiguous &x : ambiguous_) resolve_rooted(x);
   compare_collectives();
+  for (ActionList &r : trace_.ranks) r.seal();
 }
 
 // How many ranks a shared file has. A rank needs a line of its own, so a number beyond the count of lines is a mistake
@@ -349,7 +413,9 @@ Trace parse(std::span<const Source> sources, const ReadOptions &options) {
       trace.files[static_cast<size_t>(s.rank)] = s.name;
     }
   }
-  parsing::Parser parser(trace, options);
+  size_t bytes = 0;
+  for (const Source &s : sources) bytes += s.text.size();
+  parsing::Parser parser(trace, options, bytes);
   for (const Source &s : sources) parser.read(s);
   parser.finish();
   return trace;

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "trace_store.hpp"
+
 namespace retrompi {
 
 enum class Op : uint8_t {
@@ -145,13 +147,15 @@ constexpr uint8_t FLAG_TOLD = 16;          // Test*, Iprobe, Waitany, Waitsome: 
 //                                world, roots and the order of vector counts are those of the communicator; n is its size (Inter: the
 //                                remote group's). A root of an intercommunicator: ROOT at the root, PROC_NULL beside it
 //   what returns a request       req: its identity, 1.. (0: not recorded, filed under its key only)
-//   Wait Test Start RequestFree  req (0: by key)
+//   Wait Test Start RequestFree  req (0: by key); peer and peer2 are -1 where the line has no key
 //   Waitall Waitany Waitsome Testall Testany Testsome Startall
 //                                aux: the identities it was called with, then those it completed (aux -1: not recorded); bytes how many
 //                                of the former, bytes2 of the latter
 //   Recv Irecv Probe Iprobe with FLAG_MATCHED
 //                                peer2 the source that matched, bytes2 its tag
-//   Sendrecv                     aux the receive's tag (-1: 0); FLAG_MATCHED: req the source that matched
+//   Start with FLAG_MATCHED      bytes the source that matched, bytes2 its tag (of a persistent receive)
+//   Startall with FLAG_MATCHED   bytes2 how many: aux goes on with (identity, source, tag) of each receive that matched
+//   Sendrecv                     aux the receive's tag (-1: 0); FLAG_MATCHED: req the source that matched, amount its tag
 //   Alltoallw                    as Alltoallv
 //   ReduceScatterBlock           bytes of one rank's part, amount
 //   NeighborAllgather NeighborAlltoall
@@ -161,8 +165,8 @@ constexpr uint8_t FLAG_TOLD = 16;          // Test*, Iprobe, Waitany, Waitsome: 
 //   CommNew                      comm the parent (or local communicator), peer the new one's index in Trace::comms or -1, tag a CommHow
 //   CommFree                     comm
 //   WinNew WinFree               comm, peer2 the window's identity, bytes its length on this rank
-//   Put .. CompareSwap           peer2 the window; GetAccumulate, FetchOp, CompareSwap: bytes go there and come back
-//   Fence Flush FlushLocal Lock LockAll Unlock UnlockAll
+//   Put .. CompareSwap           peer2 the window (0: not recorded); comm is the window's, here and below; GetAccumulate, FetchOp, CompareSwap: bytes
+//   go there and come back Fence Flush FlushLocal Lock LockAll Unlock UnlockAll
 //                                peer2 the window; peer the target where there is one (else -1); Lock: tag 1 exclusive, 0 shared
 //   WinPost WinStart             peer2 the window, aux: world ranks of the group.  WinComplete WinWait: peer2
 enum class CommHow : int32_t { Split, Dup, Create, CreateGroup, IntercommCreate, IntercommMerge, Cart, Graph };
@@ -182,7 +186,7 @@ struct Action {
   int32_t comm = 0;    // index in Trace::comms
   int32_t req = 0;     // identity of the request, 0 none
 };
-static_assert(sizeof(Action) == 56, "millions of these are held: keep it small");
+static_assert(sizeof(Action) == 56, "packed by field in trace_store.cpp: a new field belongs there too");
 
 // A communicator as all its members describe it.
 struct Comm {
@@ -214,7 +218,7 @@ struct Remark {
 };
 
 struct Trace {
-  std::vector<std::vector<Action>> ranks;
+  std::vector<ActionList> ranks;
   std::vector<std::vector<int64_t>> vec;  // byte counts of the vector collectives, Action::aux
   std::vector<std::string> labels;        // Mark, Kernel: tag is the index
   std::vector<Comm> comms;                // 0: MPI_COMM_WORLD
@@ -250,6 +254,7 @@ struct Trace {
 constexpr size_t REMARK_LIMIT = 1000;
 
 const char* op_name(Op op);                                                // as written in a trace: "sendRecv"
+const char* action_name(const Action& a);                                  // with its variant: "ibcast", "comm_dup", "Win_flush"
 size_t nearest_ops(std::string_view word, std::vector<std::string>& out);  // known action names by edit distance, at most three
 
 struct Source {

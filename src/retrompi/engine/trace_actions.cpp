@@ -7,8 +7,9 @@
 namespace retrompi {
 namespace {
 
-constexpr const char* NBC = "non-blocking collectives are not simulated";
-constexpr const char* RMA = "of one-sided communication only Put, Get, Accumulate, Win_fence and Win_flush(_all) are simulated";
+constexpr const char* NBC = "non-blocking collectives need the identity of their request: without req=N no wait can name it";
+constexpr const char* RMA = "one-sided calls that return a request need its identity: without req=N no wait can name it";
+constexpr const char* WIN = "one-sided synchronisation of a part of the ranks needs its window (win=W) and targets, which SMPI's tracer loses";
 constexpr const char* FILE_IO = "MPI-IO is not simulated";
 constexpr const char* START =
     "SMPI's tracer writes no line for MPI_Send_init and MPI_Recv_init, so which request this starts is lost; "
@@ -71,53 +72,75 @@ constexpr Word WORDS[] = {
     {"allgatherv", Op::Allgatherv, Form::Allgatherv},
     {"scatter", Op::Scatter, Form::Rooted},
     {"scatterv", Op::Scatterv, Form::Scatterv},
-    {"Put", Op::Put, Form::Send},
-    {"Get", Op::Get, Form::Send},
-    {"Accumulate", Op::Accumulate, Form::Send},
-    {"Win_fence", Op::Fence, Form::All},
-    {"Win_flush_all", Op::Flush, Form::All},
-    {"Win_flush", Op::Flush, Form::All},
+    {"alltoallw", Op::Alltoallw, Form::Alltoallw},
+    {"reducescatterblock", Op::ReduceScatterBlock, Form::Allreduce},
+    {"neighbor_allgather", Op::NeighborAllgather, Form::Alltoall},
+    {"neighbor_allgatherv", Op::NeighborAllgatherv, Form::NeighborAllgatherv},
+    {"neighbor_alltoall", Op::NeighborAlltoall, Form::Alltoall},
+    {"neighbor_alltoallv", Op::NeighborAlltoallv, Form::NeighborAlltoallv},
+    {"neighbor_alltoallw", Op::NeighborAlltoallw, Form::NeighborAlltoallw},
+    {"comm_split", Op::CommNew, Form::CommNew, nullptr, 0, CommHow::Split},
+    {"comm_dup", Op::CommNew, Form::CommNew, nullptr, 0, CommHow::Dup},
+    {"comm_create", Op::CommNew, Form::CommNew, nullptr, 0, CommHow::Create},
+    {"comm_create_group", Op::CommNew, Form::CommNew, nullptr, 0, CommHow::CreateGroup},
+    {"intercomm_create", Op::CommNew, Form::IntercommCreate, nullptr, 0, CommHow::IntercommCreate},
+    {"intercomm_merge", Op::CommNew, Form::CommNew, nullptr, 0, CommHow::IntercommMerge},
+    {"cart_create", Op::CommNew, Form::CommNew, nullptr, 0, CommHow::Cart},
+    {"graph_create", Op::CommNew, Form::CommNew, nullptr, 0, CommHow::Graph},
+    {"comm_free", Op::CommFree, Form::CommFree},
+    {"win_create", Op::WinNew, Form::WinNew},
+    {"win_free", Op::WinFree, Form::WinFree},
+    {"Put", Op::Put, Form::OneSided},
+    {"Get", Op::Get, Form::OneSided},
+    {"Accumulate", Op::Accumulate, Form::OneSided},
+    {"Get_accumulate", Op::GetAccumulate, Form::OneSided},
+    {"Fetch_and_op", Op::FetchOp, Form::OneSided},
+    {"Compare_and_swap", Op::CompareSwap, Form::OneSided},
+    {"Win_fence", Op::Fence, Form::WinAll},
+    {"Win_flush_all", Op::Flush, Form::WinAll},
+    {"Win_flush", Op::Flush, Form::WinTarget},
+    {"Win_flush_local_all", Op::FlushLocal, Form::WinAll},
+    {"Win_flush_local", Op::FlushLocal, Form::WinTarget},
+    {"Win_lock", Op::Lock, Form::WinLock, WIN},
+    {"Win_lock_all", Op::LockAll, Form::WinAll},
+    {"Win_unlock", Op::Unlock, Form::WinTarget, WIN},
+    {"Win_unlock_all", Op::UnlockAll, Form::WinAll},
+    {"Win_post", Op::WinPost, Form::WinGroup, WIN},
+    {"Win_start", Op::WinStart, Form::WinGroup, WIN},
+    {"Win_complete", Op::WinComplete, Form::WinBare, WIN},
+    {"Win_wait", Op::WinWait, Form::WinBare, WIN},
     // Op::Mark has no line of its own: it is a comment, which SMPI skips.
     {"comm_size", Op::Init, Form::Ignored},
-    {"comm_split", Op::Init, Form::Ignored},
-    {"comm_dup", Op::Init, Form::Ignored},
     {"location", Op::Init, Form::Location},
     {"Start", Op::Init, Form::Refused, START},
     {"Startall", Op::Init, Form::Refused, STARTALL},
     {"isendRecv", Op::Init, Form::Refused, "MPI_Isendrecv is not simulated"},
-    {"ibarrier", Op::Init, Form::Refused, NBC},
-    {"ibcast", Op::Init, Form::Refused, NBC},
-    {"ireduce", Op::Init, Form::Refused, NBC},
-    {"iallreduce", Op::Init, Form::Refused, NBC},
-    {"igather", Op::Init, Form::Refused, NBC},
-    {"igatherv", Op::Init, Form::Refused, NBC},
-    {"iscatter", Op::Init, Form::Refused, NBC},
-    {"iscatterv", Op::Init, Form::Refused, NBC},
-    {"iallgather", Op::Init, Form::Refused, NBC},
-    {"iallgatherv", Op::Init, Form::Refused, NBC},
-    {"ialltoall", Op::Init, Form::Refused, NBC},
-    {"ialltoallv", Op::Init, Form::Refused, NBC},
-    {"ialltoallw", Op::Init, Form::Refused, NBC},
-    {"iscan", Op::Init, Form::Refused, NBC},
-    {"iexscan", Op::Init, Form::Refused, NBC},
-    {"ireducescatter", Op::Init, Form::Refused, NBC},
-    {"Rput", Op::Init, Form::Refused, RMA},
-    {"Rget", Op::Init, Form::Refused, RMA},
-    {"Raccumulate", Op::Init, Form::Refused, RMA},
-    {"Get_accumulate", Op::Init, Form::Refused, RMA},
-    {"Rget_accumulate", Op::Init, Form::Refused, RMA},
-    {"Fetch_and_op", Op::Init, Form::Refused, RMA},
-    {"Compare_and_swap", Op::Init, Form::Refused, RMA},
-    {"Win_post", Op::Init, Form::Refused, RMA},
-    {"Win_start", Op::Init, Form::Refused, RMA},
-    {"Win_complete", Op::Init, Form::Refused, RMA},
-    {"Win_wait", Op::Init, Form::Refused, RMA},
-    {"Win_lock", Op::Init, Form::Refused, RMA},
-    {"Win_lock_all", Op::Init, Form::Refused, RMA},
-    {"Win_unlock", Op::Init, Form::Refused, RMA},
-    {"Win_unlock_all", Op::Init, Form::Refused, RMA},
-    {"Win_flush_local", Op::Init, Form::Refused, RMA},
-    {"Win_flush_local_all", Op::Init, Form::Refused, RMA},
+    {"ibarrier", Op::Barrier, Form::Bare, NBC, FLAG_NONBLOCKING},
+    {"ibcast", Op::Bcast, Form::Bcast, NBC, FLAG_NONBLOCKING},
+    {"ireduce", Op::Reduce, Form::Reduce, NBC, FLAG_NONBLOCKING},
+    {"iallreduce", Op::Allreduce, Form::Allreduce, NBC, FLAG_NONBLOCKING},
+    {"igather", Op::Gather, Form::Rooted, NBC, FLAG_NONBLOCKING},
+    {"igatherv", Op::Gatherv, Form::Gatherv, NBC, FLAG_NONBLOCKING},
+    {"iscatter", Op::Scatter, Form::Rooted, NBC, FLAG_NONBLOCKING},
+    {"iscatterv", Op::Scatterv, Form::Scatterv, NBC, FLAG_NONBLOCKING},
+    {"iallgather", Op::Allgather, Form::Alltoall, NBC, FLAG_NONBLOCKING},
+    {"iallgatherv", Op::Allgatherv, Form::Allgatherv, NBC, FLAG_NONBLOCKING},
+    {"ialltoall", Op::Alltoall, Form::Alltoall, NBC, FLAG_NONBLOCKING},
+    {"ialltoallv", Op::Alltoallv, Form::Alltoallv, NBC, FLAG_NONBLOCKING},
+    {"ialltoallw", Op::Alltoallw, Form::Alltoallw, NBC, FLAG_NONBLOCKING},
+    {"iscan", Op::Scan, Form::Allreduce, NBC, FLAG_NONBLOCKING},
+    {"iexscan", Op::Exscan, Form::Allreduce, NBC, FLAG_NONBLOCKING},
+    {"ireducescatter", Op::ReduceScatter, Form::ReduceScatter, NBC, FLAG_NONBLOCKING},
+    {"ireducescatterblock", Op::ReduceScatterBlock, Form::Allreduce, NBC, FLAG_NONBLOCKING},
+    {"ineighbor_allgather", Op::NeighborAllgather, Form::Alltoall, NBC, FLAG_NONBLOCKING},
+    {"ineighbor_allgatherv", Op::NeighborAllgatherv, Form::NeighborAllgatherv, NBC, FLAG_NONBLOCKING},
+    {"ineighbor_alltoall", Op::NeighborAlltoall, Form::Alltoall, NBC, FLAG_NONBLOCKING},
+    {"ineighbor_alltoallv", Op::NeighborAlltoallv, Form::NeighborAlltoallv, NBC, FLAG_NONBLOCKING},
+    {"ineighbor_alltoallw", Op::NeighborAlltoallw, Form::NeighborAlltoallw, NBC, FLAG_NONBLOCKING},
+    {"Rput", Op::Put, Form::OneSided, RMA, FLAG_NONBLOCKING},
+    {"Rget", Op::Get, Form::OneSided, RMA, FLAG_NONBLOCKING},
+    {"Raccumulate", Op::Accumulate, Form::OneSided, RMA, FLAG_NONBLOCKING},
+    {"Rget_accumulate", Op::GetAccumulate, Form::OneSided, RMA, FLAG_NONBLOCKING},
     {"IO", Op::Init, Form::Refused, FILE_IO},
 };
 
@@ -144,8 +167,10 @@ constexpr auto TABLE = build_table();
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
+}  // namespace
+
 // Levenshtein, case counting for nothing (SSend is Ssend); words here are short.
-size_t distance(std::string_view a, std::string_view b) {
+size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
@@ -161,8 +186,6 @@ size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-}  // namespace
-
 const Word* find_word(std::string_view name) {
   if (name.empty() || name.size() > 24)  // no name is longer: keeps garbage from being hashed at length
     return nullptr;
@@ -171,22 +194,69 @@ const Word* find_word(std::string_view name) {
   return nullptr;
 }
 
+namespace {
+
+// The word that to_ti writes, by operation and variant: 0 the blocking call on all targets, 1 with a request or with a target; of
+// CommNew how it is made.
+constexpr size_t VARIANTS = 8;
+
+constexpr std::array<uint8_t, OP_COUNT * VARIANTS> build_names() {
+  std::array<uint8_t, OP_COUNT * VARIANTS> table{};
+  for (size_t i = 0; i < std::size(WORDS); ++i) {
+    const Word& w = WORDS[i];
+    if (w.form == Form::Refused || w.form == Form::Ignored || w.form == Form::Location) continue;
+    size_t variant = 0;
+    if (w.op == Op::CommNew)
+      variant = static_cast<size_t>(w.how);
+    else if (w.flags != 0 || ((w.op == Op::Flush || w.op == Op::FlushLocal) && w.form == Form::WinTarget))
+      variant = 1;
+    uint8_t& cell = table[static_cast<size_t>(w.op) * VARIANTS + variant];
+    if (cell == 0) cell = static_cast<uint8_t>(i + 1);
+  }
+  return table;
+}
+constexpr auto NAMES = build_names();
+
+}  // namespace
+
+const size_t WORD_COUNT = std::size(WORDS);
+const Word& word_at(size_t index) { return WORDS[index]; }
+size_t word_index(const Word& word) { return static_cast<size_t>(&word - WORDS); }
+
+const Word& word_of(const Action& a) {
+  size_t variant = 0;
+  if (a.op == Op::CommNew)
+    variant = static_cast<size_t>(a.tag) % VARIANTS;
+  else if ((a.flags & FLAG_NONBLOCKING) != 0 || ((a.op == Op::Flush || a.op == Op::FlushLocal) && a.peer >= 0))
+    variant = 1;
+  const uint8_t at = NAMES[static_cast<size_t>(a.op) * VARIANTS + variant];
+  return WORDS[at == 0 ? 0 : at - 1];
+}
+
 std::string_view canonical_name(Op op) {
   if (op == Op::Mark) return "mark";
-  for (const Word& w : WORDS)
-    if (w.op == op) return w.name;
-  return "?";
+  return WORDS[NAMES[static_cast<size_t>(op) * VARIANTS] - 1].name;
 }
 
 const char* op_name(Op op) { return canonical_name(op).data(); }  // literals: zero-terminated
+const char* action_name(const Action& a) { return a.op == Op::Mark ? "mark" : word_of(a).name.data(); }
 
-Form form_of(Op op) {
-  for (const Word& w : WORDS)
-    if (w.op == op) return w.form;
-  return Form::Bare;
+bool is_collective(Op op) { return op >= Op::Barrier && op <= Op::NeighborAlltoallw; }
+bool is_rooted(Op op) {
+  return op == Op::Bcast || op == Op::Reduce || op == Op::Gather || op == Op::Gatherv || op == Op::Scatter || op == Op::Scatterv;
 }
-
-bool is_collective(Op op) { return op >= Op::Barrier && op <= Op::Scatterv; }
+bool is_vector(Op op) {
+  return op == Op::ReduceScatter || op == Op::Alltoallv || op == Op::Gatherv || op == Op::Allgatherv || op == Op::Scatterv || op == Op::Alltoallw ||
+         op == Op::NeighborAllgatherv || op == Op::NeighborAlltoallv || op == Op::NeighborAlltoallw;
+}
+bool is_one_sided(Op op) { return op >= Op::Put && op <= Op::CompareSwap; }
+bool is_window(Op op) { return op >= Op::Put && op <= Op::WinWait; }
+bool is_receive(Op op) { return op == Op::Recv || op == Op::Irecv || op == Op::RecvInit; }
+bool is_send(Op op) { return (op >= Op::Send && op <= Op::Irsend) || op == Op::Sendrecv; }
+bool is_some(Op op) {
+  return op == Op::Waitall || op == Op::Waitany || op == Op::Waitsome || op == Op::Testall || op == Op::Testany || op == Op::Testsome ||
+         op == Op::Startall;
+}
 
 size_t nearest_ops(std::string_view word, std::vector<std::string>& out) {
   out.clear();
@@ -194,7 +264,7 @@ size_t nearest_ops(std::string_view word, std::vector<std::string>& out) {
   std::vector<std::pair<size_t, std::string_view>> near;
   for (const Word& w : WORDS)
     if (w.form != Form::Refused)
-      if (const size_t d = distance(word, w.name); d <= std::max<size_t>(1, w.name.size() / 3)) near.emplace_back(d, w.name);
+      if (const size_t d = edit_distance(word, w.name); d <= std::max<size_t>(1, w.name.size() / 3)) near.emplace_back(d, w.name);
   std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (size_t i = 0; i < near.size() && i < 3; ++i) out.emplace_back(near[i].second);
   return out.size();

@@ -1,8 +1,8 @@
-// What a parsed trace can do: be written again, be compared, carry further marks, travel to a worker.
+// What a parsed trace can do: be compared, carry further marks, travel to a worker. trace_write.cpp writes it again.
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <limits>
+#include <unordered_map>
 
 #include "trace.hpp"
 #include "trace_actions.hpp"
@@ -10,22 +10,9 @@
 namespace retrompi {
 namespace {
 
-template <class T>
-void put(std::string &out, T value) {
-  char text[32];  // the shortest form that reads back as the same double has at most 24 characters
-  out += ' ';
-  out.append(text, std::to_chars(text, text + sizeof text, value).ptr);
-}
-
-void put_all(std::string &out, const int64_t *values, size_t n) {
-  for (size_t i = 0; i < n; ++i) put(out, values[i]);
-}
-
-bool is_send(Op op) { return (op >= Op::Send && op <= Op::Irsend) || op == Op::Sendrecv; }
-
 std::string place(const std::string &file, size_t line) { return line == 0 ? file : file + ":" + std::to_string(line); }
 
-constexpr char MAGIC[8] = {'R', 'T', 'R', 'A', 'C', 'E', '0', '1'};
+constexpr char MAGIC[8] = {'R', 'T', 'R', 'A', 'C', 'E', '0', '3'};
 
 // Writing and reading the binary image. It never leaves the machine that made it, so bytes go as they are.
 void raw(std::string &out, const void *data, size_t size) { out.append(static_cast<const char *>(data), size); }
@@ -33,6 +20,11 @@ void number(std::string &out, uint64_t value) { raw(out, &value, sizeof value); 
 void text(std::string &out, const std::string &s) {
   number(out, s.size());
   out += s;
+}
+template <class T>
+void array(std::string &out, const std::vector<T> &values) {
+  number(out, values.size());
+  raw(out, values.data(), values.size() * sizeof(T));
 }
 void remarks(std::string &out, const std::vector<Remark> &list, size_t total) {
   number(out, total);
@@ -70,6 +62,13 @@ class Image {
     const char *p = take(n);
     return {p, n};
   }
+  template <class T>
+  std::vector<T> array() {
+    std::vector<T> values(count(sizeof(T)));
+    const char *from = take(values.size() * sizeof(T));
+    if (!values.empty()) std::memcpy(static_cast<void *>(values.data()), from, values.size() * sizeof(T));
+    return values;
+  }
   std::vector<Remark> remarks(size_t &total, size_t ranks) {
     total = number();
     std::vector<Remark> list(count(32));
@@ -83,6 +82,7 @@ class Image {
     }
     return list;
   }
+  ActionList actions() { return ActionList::unpack(rest_, nullptr); }
   bool empty() const { return rest_.empty(); }
   [[noreturn]] static void broken() { throw TraceError("trace image", 0, "not the image of a parsed trace"); }
 
@@ -112,119 +112,6 @@ int64_t Trace::bytes_sent() const {
 
 std::string Trace::where(size_t rank, const Action &a) const { return place(files[rank], a.line); }
 
-std::string Trace::to_ti(size_t rank, bool shared) const {
-  const std::string prefix = std::to_string(rank);
-  const size_t n = ranks.size();
-  std::string out;
-  out.reserve(ranks[rank].size() * 24);
-  for (const Action &a : ranks[rank]) {
-    const int64_t *counts = a.aux < 0 ? nullptr : vec[static_cast<size_t>(a.aux)].data();
-    if (a.op == Op::Mark) {
-      out += shared ? "# " + prefix + " mark " : "# mark ";
-      (out += labels[static_cast<size_t>(a.tag)]) += '\n';
-      continue;
-    }
-    ((out += prefix) += ' ') += op_name(a.op);
-    switch (form_of(a.op)) {
-      case Form::Compute:
-      case Form::Sleep:
-        put(out, a.amount);
-        break;
-      case Form::Kernel:
-        (out += ' ') += labels[static_cast<size_t>(a.tag)];
-        put(out, a.bytes);
-        put(out, a.amount);
-        break;
-      case Form::Send:
-      case Form::Recv:
-        put(out, a.peer);
-        put(out, a.tag);
-        put(out, a.bytes);
-        out += " 6";
-        break;
-      case Form::Sendrecv:
-        put(out, a.bytes);
-        put(out, a.peer);
-        put(out, a.bytes2);
-        put(out, a.peer2);
-        out += " 6 6";
-        break;
-      case Form::Request:
-        put(out, a.peer);
-        put(out, a.peer2);
-        put(out, a.tag);
-        break;
-      case Form::All:
-        if (a.bytes >= 0) put(out, a.bytes);
-        break;
-      case Form::Probe:
-        put(out, a.peer);
-        put(out, a.tag);
-        break;
-      case Form::Bcast:
-        put(out, a.bytes);
-        put(out, a.peer2);
-        out += " 6";
-        break;
-      case Form::Reduce:
-        put(out, a.bytes);
-        put(out, a.amount);
-        put(out, a.peer2);
-        out += " 6";
-        break;
-      case Form::Allreduce:
-        put(out, a.bytes);
-        put(out, a.amount);
-        out += " 6";
-        break;
-      case Form::ReduceScatter:
-        put_all(out, counts, n);
-        put(out, a.amount);
-        out += " 6";
-        break;
-      case Form::Alltoall:
-        put(out, a.bytes);
-        put(out, a.bytes2);
-        out += " 6 6";
-        break;
-      case Form::Alltoallv:
-        put(out, a.bytes);
-        put_all(out, counts, n);
-        put(out, a.bytes2);
-        put_all(out, counts + n, n);
-        out += " 6 6";
-        break;
-      case Form::Rooted:
-        put(out, a.bytes);
-        put(out, a.bytes2);
-        put(out, a.peer2);
-        out += " 6 6";
-        break;
-      case Form::Gatherv:
-        put(out, a.bytes);
-        put_all(out, counts, n);
-        put(out, a.peer2);
-        out += " 6 6";
-        break;
-      case Form::Allgatherv:
-        put(out, a.bytes);
-        put_all(out, counts, n);
-        out += " 6 6";
-        break;
-      case Form::Scatterv:
-        put_all(out, counts, n);
-        put(out, a.bytes2);
-        put(out, a.peer2);
-        out += " 6 6";
-        break;
-      default:  // Bare
-        break;
-    }
-    out += '\n';
-  }
-  return out;
-}
-
 Trace Trace::with_marks(std::vector<MarkAt> marks) const {
   Trace out = *this;
   std::stable_sort(marks.begin(), marks.end(), [](const MarkAt &x, const MarkAt &y) {
@@ -235,8 +122,7 @@ Trace Trace::with_marks(std::vector<MarkAt> marks) const {
     if (rank >= ranks.size())
       throw TraceError(files.empty() ? "trace" : files[0], 0,
                        "a mark for rank " + std::to_string(rank) + ": ranks are 0.." + std::to_string(ranks.size() - 1));
-    std::vector<Action> merged;
-    merged.reserve(ranks[rank].size() + marks.size() - m);
+    ActionList merged;
     auto next = ranks[rank].begin();
     for (; m < marks.size() && marks[m].rank == rank; ++m) {
       const std::string &label = marks[m].label;
@@ -251,14 +137,15 @@ Trace Trace::with_marks(std::vector<MarkAt> marks) const {
       if (found == out.labels.end()) out.labels.push_back(label);
       merged.push_back(a);
     }
-    merged.insert(merged.end(), next, ranks[rank].end());
+    for (; next != ranks[rank].end(); ++next) merged.push_back(*next);
+    merged.seal();
     out.ranks[rank] = std::move(merged);
   }
   return out;
 }
 
 std::vector<double> Trace::section_compute(uint32_t first, uint32_t last) const {
-  const auto collective = [](const Action &a) { return a.op >= Op::Barrier && a.op <= Op::Scatterv; };
+  const auto collective = [](const Action &a) { return is_collective(a.op) && a.comm == 0; };  // those that all ranks call
   size_t before = 0, within = 0;
   std::vector<double> sums(ranks.size(), 0.0);
   if (ranks.empty()) return sums;
@@ -278,15 +165,26 @@ std::vector<double> Trace::section_compute(uint32_t first, uint32_t last) const 
 }
 
 bool Trace::operator==(const Trace &other) const {
-  if (ranks.size() != other.ranks.size()) return false;
+  if (ranks.size() != other.ranks.size() || comms.size() != other.comms.size()) return false;
+  // Where communicators, labels and vectors are kept is not part of what a trace says.
+  const auto by_id = [](const std::vector<Comm> &list) {
+    std::vector<const Comm *> sorted;
+    for (const Comm &c : list) sorted.push_back(&c);
+    std::sort(sorted.begin(), sorted.end(), [](const Comm *x, const Comm *y) { return x->id < y->id; });
+    return sorted;
+  };
+  const auto own = by_id(comms), others = by_id(other.comms);
+  if (!std::equal(own.begin(), own.end(), others.begin(), others.end(), [](const Comm *x, const Comm *y) { return *x == *y; })) return false;
+  const auto id = [](const Trace &t, int32_t index) { return index < 0 ? index : t.comms[static_cast<size_t>(index)].id; };
   const auto same = [&](const Action &x, const Action &y) {
-    if (x.op != y.op || x.flags != y.flags || x.peer != y.peer || x.peer2 != y.peer2 || x.bytes != y.bytes || x.bytes2 != y.bytes2 ||
-        x.amount != y.amount)
+    if (x.op != y.op || x.flags != y.flags || x.peer2 != y.peer2 || x.bytes != y.bytes || x.bytes2 != y.bytes2 || x.amount != y.amount ||
+        x.req != y.req || id(*this, x.comm) != id(other, y.comm))
       return false;
-    if (x.op == Op::Mark || x.op == Op::Kernel)  // where labels and vectors are kept is not part of what a trace says
-      return labels[static_cast<size_t>(x.tag)] == other.labels[static_cast<size_t>(y.tag)];
-    if ((x.aux < 0) != (y.aux < 0)) return false;
-    return x.tag == y.tag && (x.aux < 0 || vec[static_cast<size_t>(x.aux)] == other.vec[static_cast<size_t>(y.aux)]);
+    if (x.op == Op::CommNew ? id(*this, x.peer) != id(other, y.peer) : x.peer != y.peer) return false;
+    if (x.op == Op::Mark || x.op == Op::Kernel) return labels[static_cast<size_t>(x.tag)] == other.labels[static_cast<size_t>(y.tag)];
+    if (x.tag != y.tag) return false;
+    if (x.op == Op::Sendrecv) return x.aux == y.aux;
+    return (x.aux < 0) == (y.aux < 0) && (x.aux < 0 || vec[static_cast<size_t>(x.aux)] == other.vec[static_cast<size_t>(y.aux)]);
   };
   for (size_t r = 0; r < ranks.size(); ++r)
     if (!std::equal(ranks[r].begin(), ranks[r].end(), other.ranks[r].begin(), other.ranks[r].end(), same)) return false;
@@ -296,7 +194,7 @@ bool Trace::operator==(const Trace &other) const {
 std::string Trace::dump() const {
   std::string out;
   size_t size = 4096;
-  for (const auto &r : ranks) size += r.size() * sizeof(Action) + 8;
+  for (const auto &r : ranks) size += r.memory_use();
   out.reserve(size);
   raw(out, MAGIC, sizeof MAGIC);
   number(out, ranks.size());
@@ -304,18 +202,137 @@ std::string Trace::dump() const {
   number(out, labels.size());
   for (const std::string &l : labels) text(out, l);
   number(out, vec.size());
-  for (const auto &v : vec) {
-    number(out, v.size());
-    raw(out, v.data(), v.size() * sizeof(int64_t));
+  for (const auto &v : vec) array(out, v);
+  number(out, comms.size());
+  for (const Comm &c : comms) {
+    number(out, c.kind);
+    number(out, static_cast<uint64_t>(c.id));
+    array(out, c.group);
+    array(out, c.remote);
+    array(out, c.dims);
+    array(out, c.periods);
+    for (const auto *lists : {&c.sources, &c.destinations}) {
+      number(out, lists->size());
+      for (const auto &list : *lists) array(out, list);
+    }
   }
   for (const auto &r : ranks) {
-    number(out, r.size());
-    raw(out, r.data(), r.size() * sizeof(Action));
+    r.pack(out, nullptr);
   }
   remarks(out, refused, refused_total);
   remarks(out, warned, warned_total);
   return out;
 }
+
+namespace {
+
+bool ranks_in(const std::vector<int32_t> &list, int64_t below, bool null = false) {
+  return std::all_of(list.begin(), list.end(), [&](int32_t r) { return (r >= 0 && r < below) || (null && r == PROC_NULL); });
+}
+
+bool valid(const Comm &c, int64_t n, bool world) {
+  if (c.kind > Comm::Graph || c.group.empty() || !ranks_in(c.group, n) || !ranks_in(c.remote, n) || c.dims.size() != c.periods.size()) return false;
+  if ((c.kind == Comm::Inter) == c.remote.empty() || (c.kind == Comm::Cart) == c.dims.empty() || world != (c.id == 0)) return false;
+  const bool topology = c.kind == Comm::Cart || c.kind == Comm::Graph;
+  const auto size = static_cast<int64_t>(c.group.size());
+  for (const auto *lists : {&c.sources, &c.destinations}) {
+    if (lists->size() != (topology ? c.group.size() : 0)) return false;
+    for (const auto &list : *lists)
+      if (!ranks_in(list, size, c.kind == Comm::Cart)) return false;
+  }
+  if (c.kind == Comm::Cart) {
+    int64_t product = 1;
+    for (const int32_t d : c.dims)
+      if (d < 1 || (product *= d) > n) return false;
+    if (product != size) return false;
+  }
+  if (world) {
+    if (c.kind != Comm::Intra || size != n) return false;
+    for (int64_t r = 0; r < n; ++r)
+      if (c.group[static_cast<size_t>(r)] != r) return false;
+  }
+  return true;
+}
+
+// What the engine indexes by without looking again.
+class Valid {
+ public:
+  explicit Valid(const Trace &t) : t_(t), n_(static_cast<int64_t>(t.ranks.size())) {}
+
+  bool action(const Action &a, int64_t rank) {
+    if (static_cast<int>(a.op) >= OP_COUNT || a.comm < 0 || static_cast<size_t>(a.comm) >= t_.comms.size() || a.req < 0) return false;
+    if (a.op == Op::Mark || a.op == Op::Kernel) return a.tag >= 0 && static_cast<size_t>(a.tag) < t_.labels.size();
+    if (a.comm != 0 && !choose(a.comm, rank)) return false;
+    const Comm &c = t_.comms[static_cast<size_t>(a.comm)];
+    const bool far = a.comm != 0 && c.kind == Comm::Inter && me_ < 0;  // the rank is one of the remote group
+    const auto own = static_cast<int64_t>(far ? c.remote.size() : c.group.size());
+    const auto size = static_cast<int64_t>(c.kind == Comm::Inter && !far ? c.remote.size() : c.group.size());
+    const bool matched = (a.flags & FLAG_MATCHED) != 0;
+    if (is_window(a.op) || a.op == Op::WinNew || a.op == Op::WinFree) {
+      if (a.peer2 < 0 || (a.peer != -1 && a.peer != PROC_NULL && !in(a.peer, n_))) return false;
+      if (is_one_sided(a.op) && a.peer == -1) return false;
+      return a.op == Op::WinPost || a.op == Op::WinStart ? list(a, -1) : a.aux == -1;
+    }
+    if (is_collective(a.op)) {
+      const bool special = c.kind == Comm::Inter && (a.peer2 == ROOT || a.peer2 == PROC_NULL);
+      if (is_rooted(a.op) ? !in(a.peer2, size) && !special : a.peer2 != 0) return false;
+      if (a.op < Op::NeighborAllgather) return is_vector(a.op) ? list(a, vectors(a.op, own, size)) : a.aux == -1;
+      if (c.sources.empty() || me_ < 0) return false;
+      const auto sources = static_cast<int64_t>(c.sources[static_cast<size_t>(me_)].size());
+      const auto destinations = static_cast<int64_t>(c.destinations[static_cast<size_t>(me_)].size());
+      return is_vector(a.op) ? list(a, sources + (a.op == Op::NeighborAllgatherv ? 0 : destinations)) : a.aux == -1;
+    }
+    if (a.op == Op::CommNew)
+      return a.tag >= 0 && a.tag <= static_cast<int32_t>(CommHow::Graph) && a.aux == -1 && a.peer2 == 0 &&
+             (a.peer == -1 || (a.peer > 0 && static_cast<size_t>(a.peer) < t_.comms.size() && choose(a.peer, rank)));
+    if (is_some(a.op)) {
+      if (a.aux < 0) return a.bytes >= -1 && !matched;
+      const int64_t extra = a.op == Op::Startall ? 3 * a.bytes2 : a.bytes2;
+      return a.bytes >= 0 && a.bytes2 >= 0 && a.bytes2 < (int64_t{1} << 40) && a.bytes < (int64_t{1} << 40) && list(a, a.bytes + extra);
+    }
+    const auto end = [&](int32_t r) { return in(r, n_) || r == ANY_SOURCE || r == PROC_NULL; };
+    if (a.op == Op::Wait || a.op == Op::Test || a.op == Op::Start || a.op == Op::RequestFree)
+      return a.aux == -1 && ((end(a.peer) && end(a.peer2)) || (a.req > 0 && a.peer == -1 && a.peer2 == -1)) && (!matched || in64(a.bytes));
+    if (a.op == Op::Sendrecv) return end(a.peer) && end(a.peer2) && (!matched || in(a.req, n_));
+    return a.aux == -1 && end(a.peer) && end(a.peer2) && (!matched || in(a.peer2, n_));
+  }
+
+ private:
+  static bool in(int64_t r, int64_t below) { return r >= 0 && r < below; }
+  bool in64(int64_t r) const { return in(r, n_); }
+  static int64_t vectors(Op op, int64_t own, int64_t other) {
+    return op == Op::Alltoallv || op == Op::Alltoallw ? 2 * other : op == Op::ReduceScatter ? own : other;
+  }
+  bool list(const Action &a, int64_t size) const {
+    if (a.aux < 0 || static_cast<size_t>(a.aux) >= t_.vec.size()) return false;
+    const auto &v = t_.vec[static_cast<size_t>(a.aux)];
+    if (size >= 0) return v.size() == static_cast<size_t>(size);
+    return std::all_of(v.begin(), v.end(), [&](int64_t r) { return in(r, n_); });
+  }
+  // The rank's place in a communicator (Inter: -1 when it is in the remote group); false: it is no member.
+  bool choose(int32_t comm, int64_t rank) {
+    if (rank != rank_) places_.clear();
+    rank_ = rank;
+    const auto [place, fresh] = places_.try_emplace(comm, -1);
+    if (fresh) {
+      const Comm &c = t_.comms[static_cast<size_t>(comm)];
+      const auto at = std::find(c.group.begin(), c.group.end(), static_cast<int32_t>(rank));
+      if (at != c.group.end())
+        place->second = at - c.group.begin();
+      else if (std::find(c.remote.begin(), c.remote.end(), static_cast<int32_t>(rank)) == c.remote.end())
+        place->second = -2;
+    }
+    me_ = place->second;
+    return me_ > -2;
+  }
+
+  const Trace &t_;
+  int64_t n_;
+  std::unordered_map<int32_t, int64_t> places_;
+  int64_t rank_ = -1, me_ = -1;
+};
+
+}  // namespace
 
 Trace Trace::load(std::string_view image) {
   Image in(image);
@@ -327,25 +344,27 @@ Trace Trace::load(std::string_view image) {
   t.labels.resize(in.count(8));
   for (std::string &l : t.labels) l = in.text();
   t.vec.resize(in.count(8));
-  for (auto &v : t.vec) {
-    v.resize(in.count(sizeof(int64_t)));
-    const char *from = in.take(v.size() * sizeof(int64_t));
-    if (!v.empty()) std::memcpy(v.data(), from, v.size() * sizeof(int64_t));
-  }
-  for (auto &r : t.ranks) {
-    r.resize(in.count(sizeof(Action)));
-    const char *from = in.take(r.size() * sizeof(Action));
-    if (!r.empty()) std::memcpy(static_cast<void *>(r.data()), from, r.size() * sizeof(Action));
-    // The engine indexes by these fields without looking again.
-    for (const Action &a : r) {
-      const auto in_range = [&](int32_t rank) { return rank < n && (rank >= 0 || rank == ANY_SOURCE || rank == PROC_NULL); };
-      const bool vector = a.op == Op::ReduceScatter || a.op == Op::Alltoallv || a.op == Op::Gatherv || a.op == Op::Allgatherv || a.op == Op::Scatterv;
-      const size_t counts = static_cast<size_t>(a.op == Op::Alltoallv ? 2 * n : n);
-      if (static_cast<int>(a.op) >= OP_COUNT || !in_range(a.peer) || !in_range(a.peer2) || vector != (a.aux >= 0) ||
-          ((a.op == Op::Mark || a.op == Op::Kernel) && (a.tag < 0 || static_cast<size_t>(a.tag) >= t.labels.size())) ||
-          (vector && (static_cast<size_t>(a.aux) >= t.vec.size() || t.vec[static_cast<size_t>(a.aux)].size() != counts)))
-        Image::broken();
+  for (auto &v : t.vec) v = in.array<int64_t>();
+  t.comms.resize(in.count(64));
+  for (Comm &c : t.comms) {
+    c.kind = static_cast<Comm::Kind>(std::min<uint64_t>(in.number(), 255));
+    c.id = static_cast<int32_t>(in.number());
+    c.group = in.array<int32_t>();
+    c.remote = in.array<int32_t>();
+    c.dims = in.array<int32_t>();
+    c.periods = in.array<uint8_t>();
+    for (auto *lists : {&c.sources, &c.destinations}) {
+      lists->resize(in.count(8));
+      for (auto &list : *lists) list = in.array<int32_t>();
     }
+    if (!valid(c, n, &c == t.comms.data())) Image::broken();
+  }
+  if (t.comms.empty()) Image::broken();
+  Valid check(t);
+  for (auto &r : t.ranks) {
+    r = in.actions();
+    for (const Action &a : r)
+      if (!check.action(a, &r - t.ranks.data())) Image::broken();
   }
   t.refused = in.remarks(t.refused_total, t.ranks.size());
   t.warned = in.remarks(t.warned_total, t.ranks.size());

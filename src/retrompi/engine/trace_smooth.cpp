@@ -17,8 +17,12 @@ bool computes(const Action &a) { return a.op == Op::Compute; }
 
 uint64_t key_of(const Action &a) {
   uint64_t h = 0x9e3779b97f4a7c15ULL;
-  for (const int64_t part :
-       {static_cast<int64_t>(a.op), static_cast<int64_t>(a.peer), static_cast<int64_t>(a.tag), static_cast<int64_t>(a.peer2), a.bytes, a.bytes2})
+  // Not the identity of requests and not what a receive matched: these change from one iteration to the next.
+  const bool matched = (a.flags & FLAG_MATCHED) != 0;
+  const bool start = a.op == Op::Start || a.op == Op::Startall;
+  for (const int64_t part : {static_cast<int64_t>(a.op) | static_cast<int64_t>(a.flags & FLAG_NONBLOCKING) << 8 | static_cast<int64_t>(a.comm) << 16,
+                             static_cast<int64_t>(a.peer), static_cast<int64_t>(a.tag), matched && !start ? 0 : static_cast<int64_t>(a.peer2),
+                             matched && start ? 0 : a.bytes, matched ? 0 : a.bytes2})
     h = (h ^ static_cast<uint64_t>(part)) * 0xbf58476d1ce4e5b9ULL, h ^= h >> 29;
   return h;
 }
@@ -86,15 +90,26 @@ std::vector<Action> smooth(const std::vector<Action> &actions) {
 
 Trace Trace::scaled(double factor) const {
   Trace out = *this;
-  for (auto &r : out.ranks)
-    for (Action &a : r)
-      if (a.op != Op::Sleep) a.amount *= factor;  // of a collective it is what is computed after it
+  for (auto &r : out.ranks) {
+    ActionList scaled;
+    for (Action a : r) {
+      if (a.op != Op::Sleep && a.op != Op::Sendrecv) a.amount *= factor;  // of a collective it is what is computed after it
+      scaled.push_back(a);
+    }
+    scaled.seal();
+    r = std::move(scaled);
+  }
   return out;
 }
 
 Trace Trace::smoothed() const {
   Trace out = *this;
-  for (auto &rank : out.ranks) rank = smooth(rank);
+  for (auto &rank : out.ranks) {
+    const std::vector<Action> smoothed = smooth({rank.begin(), rank.end()});
+    rank = ActionList();
+    for (const Action &a : smoothed) rank.push_back(a);
+    rank.seal();
+  }
   return out;
 }
 

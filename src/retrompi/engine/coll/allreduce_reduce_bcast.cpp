@@ -1,0 +1,17 @@
+// A reduction to the first member, then a broadcast from it, each as the model does them.
+// code: MPICH 1.0.12 and 1.1, src/coll/intra_fns.c, intra_Allreduce
+#include "../coll.hpp"
+
+namespace retrompi::coll {
+namespace {
+
+Steps reduce_bcast(Args a) {
+  a.root = 0;
+  for (Steps s = a.table->make(Op::Reduce, a); s.next();) co_yield s.step();
+  for (Steps s = a.table->make(Op::Bcast, a); s.next();) co_yield s.step();
+}
+
+const Algorithm kReduceBcast{Op::Allreduce, "reduce_bcast", &reduce_bcast};
+
+}  // namespace
+}  // namespace retrompi::coll

@@ -1,0 +1,25 @@
+// All receives, then all sends, then one wait; every member begins with itself and goes on with the next.
+// code: MPICH 1.1, src/coll/intra_fns.c, intra_Alltoall, intra_Alltoallv
+#include "../coll.hpp"
+
+namespace retrompi::coll {
+namespace {
+
+Steps posted(Args a) {
+  for (int32_t k = 0; k < a.n; ++k) {
+    const int32_t peer = (a.me + k) % a.n;
+    co_yield irecv(peer, a.from(peer), k);
+  }
+  for (int32_t k = 0; k < a.n; ++k) {
+    const int32_t peer = (a.me + k) % a.n;
+    co_yield isend(peer, a.to(peer), a.n + k);
+  }
+  co_yield wait_all();
+}
+
+const Algorithm kPosted{Op::Alltoall, "posted", &posted};
+const Algorithm kVector{Op::Alltoallv, "posted", &posted};
+const Algorithm kTyped{Op::Alltoallw, "posted", &posted};
+
+}  // namespace
+}  // namespace retrompi::coll

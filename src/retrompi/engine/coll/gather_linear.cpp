@@ -1,0 +1,25 @@
+// The root receives from one member after the other.
+// code: MPICH 1.0.12 and 1.1, src/coll/intra_fns.c, intra_Gather, intra_Gatherv
+#include "../coll.hpp"
+
+namespace retrompi::coll {
+namespace {
+
+Steps linear(Args a) {
+  if (a.me != a.root) {
+    co_yield isend(a.root, a.bytes);
+    co_yield wait();
+    co_return;
+  }
+  for (int32_t r = 0; r < a.n; ++r)
+    if (r != a.root) {
+      co_yield irecv(r, a.from(r));
+      co_yield wait();
+    }
+}
+
+const Algorithm kLinear{Op::Gather, "linear", &linear};
+const Algorithm kVector{Op::Gatherv, "linear", &linear};
+
+}  // namespace
+}  // namespace retrompi::coll

@@ -1,0 +1,94 @@
+// Which algorithm a collective uses: the list of those there are, and a model's table.
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "../coll.hpp"
+
+namespace retrompi::coll {
+
+const Algorithm* find(Op op, std::string_view name) {
+  for (const Algorithm* a = Algorithm::first; a; a = a->next)
+    if (a->op == op && name == a->name) return a;
+  return nullptr;
+}
+
+std::vector<std::string_view> names(Op op) {
+  std::vector<std::string_view> out;
+  for (const Algorithm* a = Algorithm::first; a; a = a->next)
+    if (a->op == op) out.emplace_back(a->name);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+int64_t volume(Op op, const Args& a) {
+  auto all = [&a](std::span<const int64_t> each, int64_t one) {
+    return each.empty() ? one * a.n : std::accumulate(each.begin(), each.end(), int64_t{0});
+  };
+  switch (op) {
+    case Op::Gather:
+    case Op::Gatherv:
+      return a.me == a.root ? all(a.in, a.bytes_in) : a.bytes * a.n;
+    case Op::Scatter:
+    case Op::Scatterv:
+      return a.me == a.root ? all(a.out, a.bytes) : a.bytes_in * a.n;
+    case Op::Allgather:
+      return a.bytes * a.n;
+    case Op::Allgatherv:
+    case Op::ReduceScatter:
+    case Op::ReduceScatterBlock:
+      return all(a.in, a.bytes_in);
+    case Op::Alltoallv:
+    case Op::Alltoallw:
+      return all(a.out, a.bytes);
+    default:
+      return a.bytes;
+  }
+}
+
+Table::Table() : rows_(OP_COUNT) {
+  // code: MPICH 1.0.12 and 1.1, src/coll/intra_fns.c (the alltoall, scan and reduce_scatter as there; the vector forms are its own
+  // functions, the exclusive scan and what MPI-2 and MPI-3 added follow their nearest relatives)
+  for (const auto& [op, name] : {std::pair<Op, const char*>{Op::Barrier, "dissemination"},
+                                 {Op::Bcast, "binomial"},
+                                 {Op::Reduce, "binomial"},
+                                 {Op::Allreduce, "reduce_bcast"},
+                                 {Op::Scan, "linear"},
+                                 {Op::Exscan, "linear"},
+                                 {Op::ReduceScatter, "reduce_scatterv"},
+                                 {Op::ReduceScatterBlock, "reduce_scatterv"},
+                                 {Op::Gather, "linear"},
+                                 {Op::Gatherv, "linear"},
+                                 {Op::Scatter, "linear"},
+                                 {Op::Scatterv, "linear"},
+                                 {Op::Allgather, "ring"},
+                                 {Op::Allgatherv, "ring"},
+                                 {Op::Alltoall, "posted"},
+                                 {Op::Alltoallv, "posted"},
+                                 {Op::Alltoallw, "posted"},
+                                 {Op::NeighborAllgather, "posted"},
+                                 {Op::NeighborAllgatherv, "posted"},
+                                 {Op::NeighborAlltoall, "posted"},
+                                 {Op::NeighborAlltoallv, "posted"},
+                                 {Op::NeighborAlltoallw, "posted"}})
+    prefer(op, {Row{.algorithm = find(op, name)}});
+}
+
+void Table::prefer(Op op, std::vector<Row> rows) {
+  auto& mine = rows_[static_cast<size_t>(op)];
+  mine.insert(mine.begin(), rows.begin(), rows.end());
+}
+
+const Algorithm& Table::choose(Op op, const Args& a, bool nonblocking) const {
+  const int64_t bytes = volume(op, a);
+  const bool power = std::has_single_bit(static_cast<uint32_t>(a.n));
+  for (const Row& r : rows_[static_cast<size_t>(op)]) {
+    if (bytes < r.from || bytes >= r.to || a.n < r.ranks_from || a.n > r.ranks_to || !(nonblocking ? r.nonblocking : r.blocking)) continue;
+    if (r.count != Row::Any && power != (r.count == Row::PowerOfTwo)) continue;
+    return *r.algorithm;
+  }
+  throw ConfigError(std::string("the model states no algorithm for ") + op_name(op) + " of " + std::to_string(bytes) + " B on " +
+                    std::to_string(a.n) + " ranks");
+}
+
+}  // namespace retrompi::coll
