@@ -9,6 +9,7 @@ import click
 
 from retrompi.cli.options import csv_option, debug_option, json_option, mode_option, set_option
 from retrompi.cli.output import Column, emit, print_json
+from retrompi.cli.trace_record import record
 from retrompi.errors import UsageError
 from retrompi.units import format_bytes, format_time, parse
 
@@ -147,3 +148,6 @@ def scale(
     assert factor is not None
     traces.write(read.scaled(factor), out, shared=out.suffix in (".ti", ".gz", ".zst"))
     emit([{"trace": str(out), "ranks": read.ranks, "factor": factor}], SCALED, as_json=as_json, as_csv=as_csv)
+
+
+command.add_command(record)

@@ -75,6 +75,9 @@ int agree(Rank *r, Comm *parent, MPI_Comm over, int kind, int leader) {
 // --- the table --------------------------------------------------------------------------------------------------------------
 
 static void describe_topology(Comm *c, MPI_Comm handle) {
+#ifdef RECORD_SMPI
+  (void)c, (void)handle;  // it has no collectives between neighbours, and MPI_Topo_test ends its simulation
+#else
   int kind = MPI_UNDEFINED;
   if (c->inter || PMPI_Topo_test(handle, &kind) != MPI_SUCCESS) return;
   if (kind == MPI_CART) {
@@ -88,6 +91,7 @@ static void describe_topology(Comm *c, MPI_Comm handle) {
     int weighted = 0;
     PMPI_Dist_graph_neighbors_count(handle, &c->in, &c->out, &weighted);
   }
+#endif
 }
 
 static Comm *describe(Rank *r, MPI_Comm handle) {
@@ -169,19 +173,21 @@ void release_comm(Comm *c) {
   free(c);
 }
 
-static char *attribute_of_parent(char *p, const Comm *parent) { return of_comm(p, parent); }
-
 // A communicator that all members of `parent` made together, or (MPI_COMM_NULL) did without this rank.
 static Comm *made_from(Rank *r, const char *action, Comm *parent, MPI_Comm handle, int kind) {
   if (handle == MPI_COMM_NULL) {
 #ifdef RECORD_SMPI
     parent->made++;
 #endif
-    end_line(r, attribute_of_parent(text(line(r, action, 0), " -1"), parent));
+    end_line(r, of_comm(text(line(r, action, 0), " -1"), parent));
     return NULL;
   }
   Comm *const c = describe(r, handle);
-  c->id = agree(r, parent, handle, kind, c->world[0]);
+  int leader = c->world[0];
+#ifdef RECORD_SMPI
+  if (c->inter && c->remote[0] < leader) leader = c->remote[0];  // the same on both sides
+#endif
+  c->id = agree(r, parent, handle, kind, leader);
   enlist(r, handle, c);
   return c;
 }
@@ -189,41 +195,16 @@ static Comm *made_from(Rank *r, const char *action, Comm *parent, MPI_Comm handl
 static void intra_line(Rank *r, const char *action, const Comm *parent, const Comm *c) {
   char *p = num(line(r, action, (size_t)c->size * ROOM_EACH), c->id);
   p = group_text(p, c->world, c->size);
-  end_line(r, attribute_of_parent(p, parent));
+  end_line(r, of_comm(p, parent));
 }
 
-static void inter_line(Rank *r, const Comm *local, Comm *c) {
-  char *p = num(line(r, "intercomm_create", (size_t)(c->size + c->remote_size) * ROOM_EACH), c->id);
-  p = group_text(p, c->world, c->size);
-  p = group_text(p, c->remote, c->remote_size);
-  c->local_id = local->id;
-  end_line(r, attribute_of_parent(p, local));
-}
-
-// Split, dup, create: of a communicator, or of an intercommunicator. The latter's duplicate is one between the same groups again,
-// made over the communicator it was made from; other parts of one are not in the format.
+// Split, dup, create. Of an intercommunicator only the duplicate is in the format.
 static int derived(Rank *r, const char *action, MPI_Comm parent_handle, MPI_Comm handle, bool whole) {
   Comm *const parent = comm_of(r, parent_handle);
-  if (!parent->inter) {
-    Comm *const c = made_from(r, action, parent, handle, KIND_COMM);
-    if (c != NULL) intra_line(r, action, parent, c);
-    return leave(r, MPI_SUCCESS);
-  }
-  if (!whole) unsupported(r, "intercomm_split");
-  if (handle == MPI_COMM_NULL) return leave(r, MPI_SUCCESS);
-  Comm *const c = describe(r, handle);
-  const int leader = parent->world[0] < parent->remote[0] ? parent->world[0] : parent->remote[0];
-#ifdef RECORD_SMPI
-  c->id = agree(r, parent, handle, KIND_COMM, leader);
-#else
-  (void)leader;
-  c->id = agree(r, parent, handle, KIND_COMM, c->world[0]);
-#endif
-  enlist(r, handle, c);
-  if (whole) {
-    const Comm local = {.id = parent->local_id};
-    inter_line(r, &local, c);
-  }
+  if (parent->inter && !whole) unsupported(r, "intercomm_split");
+  if (parent->inter && handle == MPI_COMM_NULL) return leave(r, MPI_SUCCESS);
+  Comm *const c = made_from(r, action, parent, handle, KIND_COMM);
+  if (c != NULL && (whole || !parent->inter)) intra_line(r, action, parent, c);
   return leave(r, MPI_SUCCESS);
 }
 
@@ -280,10 +261,12 @@ static int duplicate_later(Rank *r, MPI_Comm comm, MPI_Comm handle, MPI_Request 
   h ^= h >> 32;
   c->id = (1 << 30) | (int)(h & ((1 << 30) - 1));
   map_put(&r->comms, KEY(handle), c);
-  if (parent->inter)
-    unsupported(r, "intercomm_split");
-  else
-    intra_line(r, "comm_dup", parent, c);
+  if (parent->inter) {
+    c->remote = malloc(sizeof(int) * (size_t)(parent->remote_size + 1));
+    if (c->remote == NULL) abort();
+    memcpy(c->remote, parent->remote, sizeof(int) * (size_t)parent->remote_size);
+  }
+  intra_line(r, "comm_dup", parent, c);
   add_request(r, request, REQ_SILENT, parent, 0, 0);
   return leave(r, MPI_SUCCESS);
 }
@@ -314,7 +297,9 @@ DEFINE(Intercomm_create, (MPI_Comm local, int local_leader, MPI_Comm peers, int 
   c->id = agree(r, parent, *made, KIND_INTER, c->world[0]);
 #endif
   enlist(r, *made, c);
-  inter_line(r, parent, c);
+  char *p = num(line(r, "intercomm_create", (size_t)(c->size + c->remote_size) * ROOM_EACH), c->id);
+  p = group_text(p, c->world, c->size);
+  end_line(r, of_comm(group_text(p, c->remote, c->remote_size), parent));
   return leave(r, rc);
 }
 
@@ -376,7 +361,7 @@ static int cartesian(Rank *r, MPI_Comm parent_handle, MPI_Comm handle) {
   p = text(p, " periods=");
   for (int i = 0; i < n; i++) p = digits(i > 0 ? text(p, "x") : p, dims[n + i] != 0);
   free(dims);
-  end_line(r, attribute_of_parent(p, parent));
+  end_line(r, of_comm(p, parent));
   return leave(r, MPI_SUCCESS);
 }
 
@@ -417,7 +402,7 @@ static int graph(Rank *r, MPI_Comm parent_handle, MPI_Comm handle) {
   p = neighbours(p, " in=", in, c->in);
   p = neighbours(p, " out=", out, c->out);
   free(in);
-  end_line(r, attribute_of_parent(p, parent));
+  end_line(r, of_comm(p, parent));
   return leave(r, MPI_SUCCESS);
 }
 

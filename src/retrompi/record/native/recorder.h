@@ -38,7 +38,6 @@ typedef struct {
   bool inter;
   int remote_size;
   int *remote;       // of the other side's group
-  int local_id;      // of an intercommunicator: the communicator it was made from
   int in, out;       // neighbours
   int made;          // communicators and windows made from it so far
   int uses;          // requests that still need it
