@@ -339,27 +339,54 @@ DEFINE(Comm_disconnect, (MPI_Comm * comm)) {
   return leave(r, rc);
 }
 
+#ifdef RECORD_SMPI
+// Alone among its Fortran functions this one does not call the one of C.
+API void mpi_comm_free_(int *comm, int *error);
+void mpi_comm_free_(int *comm, int *error) {
+  static void (*next)(int *, int *);
+  if (next == NULL) next = (void (*)(int *, int *))next_function("mpi_comm_free_");
+  const MPI_Comm handle = MPI_Comm_f2c(*comm);
+  Rank *r;
+  ENTER(r, "MPI_Comm_free");
+  next(comm, error);
+  if (r == NULL) return;
+  if (*error == MPI_SUCCESS) forget(r, handle, true);
+  leave(r, *error);
+}
+#endif
+
 // --- topologies -------------------------------------------------------------------------------------------------------------
 
-static int cartesian(Rank *r, MPI_Comm parent_handle, MPI_Comm handle) {
+// `keep`: which dimensions of `parent_handle` the new one has; NULL: it has its own. They are not read from the part itself: SMPI
+// tells them wrong there.
+static int cartesian(Rank *r, MPI_Comm parent_handle, MPI_Comm handle, const int *keep) {
   Comm *const parent = comm_of(r, parent_handle);
   Comm *const c = made_from(r, "cart_create", parent, handle, KIND_COMM);
   if (c == NULL) return leave(r, MPI_SUCCESS);
-  int n = 0;
-  PMPI_Cartdim_get(handle, &n);
+  const MPI_Comm whole = keep != NULL ? parent_handle : handle;
+  int all = 0, n = 0;
+  PMPI_Cartdim_get(whole, &all);
+  int *const dims = malloc(sizeof(int) * 3 * (size_t)(all + 1));
+  if (dims == NULL) abort();
+  int *const periods = dims + all;
+  PMPI_Cart_get(whole, all, dims, periods, periods + all);
+  for (int i = 0; i < all; i++)
+    if (keep == NULL || keep[i]) {
+      dims[n] = dims[i];
+      periods[n++] = periods[i];
+    }
+  c->in = c->out = 2 * n;
   if (n == 0) {  // a single rank without dimensions
     intra_line(r, "comm_split", parent, c);
+    free(dims);
     return leave(r, MPI_SUCCESS);
   }
-  int *const dims = malloc(sizeof(int) * 3 * (size_t)n);
-  if (dims == NULL) abort();
-  PMPI_Cart_get(handle, n, dims, dims + n, dims + 2 * n);
   char *p = num(line(r, "cart_create", (size_t)(c->size + 2 * n) * ROOM_EACH), c->id);
   p = group_text(p, c->world, c->size);
   p = text(p, " dims=");
   for (int i = 0; i < n; i++) p = digits(i > 0 ? text(p, "x") : p, dims[i]);
   p = text(p, " periods=");
-  for (int i = 0; i < n; i++) p = digits(i > 0 ? text(p, "x") : p, dims[n + i] != 0);
+  for (int i = 0; i < n; i++) p = digits(i > 0 ? text(p, "x") : p, periods[i] != 0);
   free(dims);
   end_line(r, of_comm(p, parent));
   return leave(r, MPI_SUCCESS);
@@ -367,12 +394,12 @@ static int cartesian(Rank *r, MPI_Comm parent_handle, MPI_Comm handle) {
 
 DEFINE(Cart_create, (MPI_Comm comm, int n, const int dims[], const int periods[], int reorder, MPI_Comm *made)) {
   CALL(Cart_create, (comm, n, dims, periods, reorder, made));
-  return cartesian(r, comm, *made);
+  return cartesian(r, comm, *made, NULL);
 }
 
 DEFINE(Cart_sub, (MPI_Comm comm, const int remain[], MPI_Comm *made)) {
   CALL(Cart_sub, (comm, remain, made));
-  return cartesian(r, comm, *made);
+  return cartesian(r, comm, *made, remain);
 }
 
 static char *neighbours(char *p, const char *name, const int *ranks, int n) {
