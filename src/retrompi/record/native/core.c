@@ -237,10 +237,10 @@ Rank *enter(void) {
   Rank *r = self();
   if (UNLIKELY(r == NULL || !r->on)) return NULL;
   if (UNLIKELY(r->inside)) {
-    if (!pthread_equal(r->owner, pthread_self()))
-      r->state->threads = 2;  // two threads at once: which of them came first cannot be said
-    else
+    if (pthread_equal(r->owner, pthread_self()))
       r->state->nested++;
+    else if (r->state->threads < 2)
+      r->state->threads = 2;  // two threads at once: which of them came first cannot be said
     return NULL;
   }
   const int64_t t = now();
@@ -504,6 +504,7 @@ static void slept(Rank *r, double seconds) {
     end_line(r, text(line(r, "sleep", 0), number));
   }
   leave(r, 0);
+  r->state->calls--;  // of MPI
 }
 
 #define NEXT(type, name, params) \

@@ -71,16 +71,18 @@ static char *key_of(char *p, const Rank *r, const Req *q) {
 }
 
 // MPI_Cancel worked: the line of the receive or send is taken out when the trace is put together, since it never took place.
+static void told_cancelled(Rank *r, const Req *q) {
+  char row[48];
+  *digits(text(row, "cancelled req="), q->id) = 0;
+  comment(r, row);
+}
+
 static bool was_cancelled(Rank *r, const Req *q, const MPI_Status *status) {
   if (!q->cancelled) return false;
   int flag = 0;
   PMPI_Test_cancelled(status, &flag);
-  if (!flag) return false;
-  char row[48];
-  char *p = digits(text(row, "cancelled req="), q->id);
-  *p = 0;
-  comment(r, row);
-  return true;
+  if (flag) told_cancelled(r, q);
+  return flag != 0;
 }
 
 // A request is complete: its record goes, or rests when it is persistent.
@@ -409,7 +411,10 @@ DEFINE(Request_free, (MPI_Request * request)) {
   if (r == NULL) return rc;
   if (rc != MPI_SUCCESS) return failed(r, rc);
   if (q != NULL) {
-    if (q->kind != REQ_SILENT && !q->seen) end_line(r, ATTR(key_of(line(r, "requestFree", 0), r, q), "req", q->id));
+    if (q->kind == REQ_RECV && q->cancelled && !q->persistent)
+      told_cancelled(r, q);  // nobody will learn whether it was too late
+    else if (q->kind != REQ_SILENT && !q->seen)
+      end_line(r, ATTR(key_of(line(r, "requestFree", 0), r, q), "req", q->id));
     drop(r, handle, q);
   }
   return leave(r, rc);
