@@ -28,6 +28,13 @@ CARD = (
     Column("source", "source"),
     Column("help", "meaning"),
 )
+COLLECTIVES = (
+    Column("operation", "collective"),
+    Column("algorithm", "algorithm"),
+    Column("when", "when"),
+    Column("source", "source"),
+)
+COLLECTIVE_KEYS = ("operation", "algorithm", "when", "source")
 CARD_KEYS = ("name", "value", "text", "unit", "low", "high", "choices", "source", "help", "overridden")
 
 
@@ -157,7 +164,8 @@ def show_model(
 ) -> None:
     """Show MODEL (a name or a folder) as a card to be checked against its sources.
 
-    What it stands for; every parameter with its value, unit, range and source, and what the row of that source says; its fit;
+    What it stands for; every parameter with its value, unit, range and source, and what the row of that source says; the algorithms of its
+    collectives; its fit;
     the claims that judge it, with the newest verdicts in the store; where it was calibrated and what it is known to miss.
     """
     from retrompi.report.dossier import model_dossier, references
@@ -180,6 +188,8 @@ def show_model(
     click.echo("")
     shown = [{**row, "range": range_of(row), "text": as_text(row["text"])} for row in rows]
     emit(shown, CARD, as_json=False, as_csv=False, keys=CARD_KEYS, empty="no parameters")
+    click.echo("\ncollectives: the first row that fits counts (docs/collectives.md; --set coll.OPERATION=ALGORITHM puts one in their place)")
+    emit(card["collectives"], COLLECTIVES, as_json=False, as_csv=False, keys=COLLECTIVE_KEYS, empty="none")
     print_rows_cited(references([{"rows": card["stands_for_rows"]}, *rows]))
     _print_fit(card)
     _print_range(card)

@@ -67,3 +67,17 @@ class ActionList:
 def trace_memory(limit: int | None = None) -> dict[str, int]: ...
 def simulate(config: Mapping[str, Any], trace: Trace) -> dict[str, Any]: ...
 def simgrid_version() -> str: ...
+def collective_algorithms() -> dict[str, list[str]]: ...
+def collective_steps(
+    operation: str,
+    algorithm: str,
+    n: int,
+    me: int,
+    root: int = 0,
+    bytes: int = 0,
+    bytes_in: int = 0,
+    out: Sequence[int] = (),
+    in_: Sequence[int] = (),
+    choices: Mapping[str, str] = {},
+    hosts: Sequence[int] = (),
+) -> list[dict[str, Any]]: ...

@@ -18,6 +18,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrompi import units
+from retrompi.collectives import MPICH1, PREFIX, Choice, doors
 from retrompi.errors import InputError, UsageError, nearest
 from retrompi.platform import SOURCE_KINDS, Platform
 
@@ -130,6 +131,9 @@ class RuntimeModel:
     """What the statements behind the model cover; using it outside is said to the user."""
     fits_platform: ClassVar[tuple[str, ...]] = ()
     """Keys of every host (``nic_rate``) that a calibration of this model determines as well."""
+
+    collectives: ClassVar[tuple[Choice, ...]] = MPICH1
+    """Which algorithm each collective operation uses; the first row that fits counts."""
 
     measured_by: ClassVar[str] = "pingpong"
     """The experiment (``validate/experiments/``) whose ``look(model, platform, sets)`` a calibration of this model measures with."""
@@ -342,8 +346,8 @@ def resolve(
 ) -> tuple[Values, Platform]:
     """Defaults, then fit, then overrides: the values in force of a model, and the platform with its overrides.
 
-    Keys of ``sets``: ``<param>`` or ``<model>.<param>``, ``platform.host.<key>`` for every host,
-    ``platform.<host>.<key>`` for one, ``platform.link.<key>``. Raises UsageError on an unknown key or a wrong unit.
+    Keys of ``sets``: ``<param>`` or ``<model>.<param>``, ``coll.<operation>`` or ``<model>.coll.<operation>`` for the algorithm of a
+    collective, ``platform.host.<key>`` for every host, ``platform.<host>.<key>`` for one, ``platform.link.<key>``. Raises UsageError on an unknown key or a wrong unit.
     An override may leave the sourced range (that is what a what-if is for), never the unit.
     """
     from retrompi import registry  # the registry imports this module
@@ -377,18 +381,24 @@ def model_values(cls: type[RuntimeModel], sets: Mapping[str, str] | Sequence[str
     own_prefixes = {cls.name, cls.name.partition(":")[0], cls.name.partition(":")[2]} - {""}
     for key, text in parse_sets(sets).items():
         prefix, dot, name = key.rpartition(".")
-        if (dot and prefix not in own_prefixes) or name not in params:
+        collective = f"{prefix}.".endswith(f".{PREFIX}") or prefix + dot == PREFIX
+        if collective:
+            prefix, name = prefix[: -len(PREFIX)] if len(prefix) > len(PREFIX) else "", PREFIX + name
+            dot = "." if prefix else ""
+        if (dot and prefix not in own_prefixes) or name not in (doors() if collective else params):
             base = cls.name.partition(":")[0]
-            valid = [f"{base}.{k}" for k in params] if dot else list(params)
+            valid = [f"{base}.{k}" if dot else k for k in (doors() if collective else params)]
             if key == "platform":
                 valid = ["platform.host.quantum", "platform.link.bandwidth"]
             raise UsageError(f"model '{cls.name}' has no parameter '{key}'{nearest(key, valid, 40)}")
+        if collective:
+            params[name] = doors()[name]
         try:
             value = params[name].parse(text)
         except UsageError as error:
             raise UsageError(f"{key}: {error}") from None
-        before = settings[name]
-        settings[name] = Setting(value, text, f"assumed: set by the user (was {before.text}, {before.source})", True)
+        before = f"{settings[name].text}, {settings[name].source}" if name in settings else "the model's table"
+        settings[name] = Setting(value, text, f"assumed: set by the user (was {before})", True)
     return Values(cls.name, params, settings)
 
 

@@ -17,6 +17,7 @@ from retrompi import registry, units
 from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.platform import Placement
 from retrompi.program import Program, compute_scale, prepare, section_of
+from retrompi.collectives import engine_rows
 from retrompi.runtime import RuntimeModel, Values, check_read, resolve
 from retrompi.worker import ForkServer, shared_server
 
@@ -112,6 +113,7 @@ def _compiled(
     values, room = resolve(cls, registry.platform(platform), sets)
     placement = place(room, mode, ranks)
     rows = cls().compile(values, room, placement)
+    rows["collectives"] = engine_rows(cls.collectives, values, rows["bcast"]["algorithm"])
     cls().startup(values, room, placement, random.Random(0))  # what only starting a job reads is no idle override either
     if not idle_sets:
         check_read(values, room, placement)

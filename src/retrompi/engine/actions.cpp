@@ -3,13 +3,6 @@
 
 namespace retrompi {
 
-namespace {
-[[noreturn]] void bad(const Trace& t, int32_t rank, const Action& a, const std::string& why) {
-  throw ConfigError(t.where(static_cast<size_t>(rank), a) + ": " + op_name(a.op) + ": " + why);
-}
-std::string peer_name(int32_t p) { return p == ANY_SOURCE ? "any source" : "rank " + std::to_string(p); }
-}  // namespace
-
 double Job::kernel_seconds(size_t host, const Action& a) const {
   const std::string& name = trace.labels[static_cast<size_t>(a.tag)];
   for (const KernelRow& k : kernels_)
@@ -29,7 +22,7 @@ Task Rank::main() {
       mpi += used;
   }
   // A trace may end without finalize; MPI must still see its sends through (MPI 1.1, 7.5).
-  co_await until([this] { return open_sends_ == 0; }, spec_.send_wait, true);
+  co_await until([this] { return open_sends_ == 0 && running_.empty(); }, spec_.send_wait, true);
   now_at = nullptr;
   finished = true;
   end = world.loop.now;
@@ -48,7 +41,7 @@ Task Rank::step(const Action& a) {
     case Op::Init:
       break;
     case Op::Finalize:
-      co_await until([this] { return open_sends_ == 0; }, spec_.send_wait, true);
+      co_await until([this] { return open_sends_ == 0 && running_.empty(); }, spec_.send_wait, true);
       break;
     case Op::Compute:
       co_await use(a.amount);
@@ -91,14 +84,44 @@ Task Rank::step(const Action& a) {
     case Op::Allgatherv:
     case Op::Scatter:
     case Op::Scatterv:
+    case Op::Alltoallw:
+    case Op::ReduceScatterBlock:
+    case Op::NeighborAllgather:
+    case Op::NeighborAllgatherv:
+    case Op::NeighborAlltoall:
+    case Op::NeighborAlltoallv:
+    case Op::NeighborAlltoallw:
       co_await collective(a);
+      break;
+    case Op::CommNew:
+      co_await new_communicator(a);
+      break;
+    case Op::CommFree:  // local: MPI lets what is under way end, and nobody has to agree
       break;
     case Op::Put:
     case Op::Get:
     case Op::Accumulate:
+    case Op::GetAccumulate:
+    case Op::FetchOp:
+    case Op::CompareSwap:
     case Op::Fence:
     case Op::Flush:
+    case Op::FlushLocal:
+    case Op::Lock:
+    case Op::LockAll:
+    case Op::Unlock:
+    case Op::UnlockAll:
+    case Op::WinPost:
+    case Op::WinStart:
+    case Op::WinComplete:
+    case Op::WinWait:
+    case Op::WinNew:
+    case Op::WinFree:
       co_await one_sided(a);
+      break;
+    case Op::Probe:
+    case Op::Iprobe:
+      co_await probe(a);
       break;
     default:
       co_await point_to_point(a);
@@ -125,56 +148,20 @@ void Rank::within_horizon(double seconds) const {
                     ": the simulated time would pass 4e6 s, the longest that can be counted");
 }
 
-void Rank::file(Request& r) {
-  if (r.kind == Request::Send)
-    r.src = id, r.dst = r.peer;
-  else
-    r.src = r.peer, r.dst = id;
-  store_.push_back({r.src, r.dst, r.tag, &r});
-}
-
-Request* Rank::filed(const Action& a, bool& marker) {
-  marker = false;
-  for (size_t i = 0; i < store_.size(); ++i) {
-    Filed& f = store_[i];
-    if (f.src != a.peer || f.dst != a.peer2 || f.tag != a.tag) continue;
-    if (!f.r) {  // completed by a test: this is the wait that belongs to it
-      store_.erase(store_.begin() + static_cast<std::ptrdiff_t>(i));
-      marker = true;
-      return nullptr;
-    }
-    if (f.r->persistent && !f.r->active && a.op != Op::Start && a.op != Op::RequestFree) continue;
-    return f.r;
-  }
-  return nullptr;
-}
-
-void Rank::settle(size_t i) {
-  Request* r = store_[i].r;
-  if (r && r->persistent) {
-    r->active = false;
-    return;
-  }
-  if (r) drop(*r);
-  store_.erase(store_.begin() + static_cast<std::ptrdiff_t>(i));
-}
-
-Task Rank::start(Request& r) {
-  r.active = true;
-  if (r.kind == Request::Send)
-    co_await isend(r.peer, r.tag, r.ctx, r.bytes, r.mode, r);
-  else
-    co_await irecv(r.peer, r.tag, r.ctx, r.bytes, r);
+Rank::Asked Rank::asked(const Action& a) const {
+  if ((a.flags & FLAG_MATCHED) == 0 || job_.free_wildcards) return {a.peer, a.tag};
+  return {a.peer2, static_cast<int32_t>(a.bytes2)};
 }
 
 Task Rank::point_to_point(const Action& a) {
+  const int32_t ctx = program_context(a.comm);
   switch (a.op) {
     case Op::Send:
     case Op::Ssend:
     case Op::Bsend:
     case Op::Rsend: {
       Request& r = make(Request::Send);
-      co_await isend(a.peer, a.tag, 2 * a.comm, a.bytes, a.op, r);
+      co_await isend(a.peer, a.tag, ctx, a.bytes, a.op, r);
       co_await wait(r);
       drop(r);
       break;
@@ -186,13 +173,14 @@ Task Rank::point_to_point(const Action& a) {
       Request& r = make(Request::Send);
       r.peer = a.peer;
       r.tag = a.tag;
-      file(r);
-      co_await isend(a.peer, a.tag, 2 * a.comm, a.bytes, a.op, r);
+      file(r, a.req);
+      co_await isend(a.peer, a.tag, ctx, a.bytes, a.op, r);
       break;
     }
     case Op::Recv: {
       Request& r = make(Request::Recv);
-      co_await irecv(a.peer, a.tag, 2 * a.comm, a.bytes, r);
+      const Asked from = asked(a);
+      co_await irecv(from.source, from.tag, ctx, a.bytes, r);
       co_await wait(r);
       drop(r);
       break;
@@ -201,15 +189,18 @@ Task Rank::point_to_point(const Action& a) {
       Request& r = make(Request::Recv);
       r.peer = a.peer;
       r.tag = a.tag;
-      file(r);
-      co_await irecv(a.peer, a.tag, 2 * a.comm, a.bytes, r);
+      file(r, a.req);
+      const Asked from = asked(a);
+      co_await irecv(from.source, from.tag, ctx, a.bytes, r);
       break;
     }
     case Op::Sendrecv: {
       Request& in = make(Request::Recv);
       Request& out_r = make(Request::Send);
-      co_await irecv(a.peer2, 0, 2 * a.comm, a.bytes2, in);
-      co_await isend(a.peer, 0, 2 * a.comm, a.bytes, Op::Isend, out_r);
+      Asked from{a.peer2, a.aux == -1 ? 0 : a.aux};
+      if ((a.flags & FLAG_MATCHED) != 0 && !job_.free_wildcards) from = {a.req, static_cast<int32_t>(a.amount)};
+      co_await irecv(from.source, from.tag, ctx, a.bytes2, in);
+      co_await isend(a.peer, a.tag, ctx, a.bytes, Op::Isend, out_r);
       co_await wait(out_r);
       co_await wait(in);
       drop(in);
@@ -224,174 +215,34 @@ Task Rank::point_to_point(const Action& a) {
       Request& r = make(a.op == Op::RecvInit ? Request::Recv : Request::Send);
       r.peer = a.peer;
       r.tag = a.tag;
-      r.ctx = 2 * a.comm;
+      r.ctx = ctx;
       r.bytes = a.bytes;
       r.mode = a.op;
       r.persistent = true;
       r.active = false;
       r.done = true;
-      file(r);
-      break;
-    }
-    case Op::Probe:
-    case Op::Iprobe: {
-      Request want;
-      want.peer = a.peer;
-      want.tag = a.tag;
-      auto there = [this, &want] { return std::any_of(unexpected_.begin(), unexpected_.end(), [&](const Message* m) { return fits(want, *m); }); };
-      co_await library_call(spec_.test_cpu);
-      if (a.op == Op::Probe)
-        co_await until(there, spec_.recv_wait, true);
-      else
-        co_await progress();
+      file(r, a.req);
       break;
     }
     default:
-      bad(job_.trace, id, a, "not simulated");
+      bad(a, "not simulated");
   }
 }
 
-Task Rank::completion(const Action& a) {
-  bool marker = false;
-  switch (a.op) {
-    case Op::Wait: {
-      Request* r = filed(a, marker);
-      if (!r) {
-        // As in SMPI's replay: a key without a request was completed earlier, unless the rank never filed any request.
-        if (!marker && store_.empty()) bad(job_.trace, id, a, "no request is outstanding on rank " + std::to_string(id));
-        break;
-      }
-      co_await wait(*r);
-      for (size_t i = 0; i < store_.size(); ++i)
-        if (store_[i].r == r) {
-          settle(i);
-          break;
-        }
-      break;
-    }
-    case Op::Test: {
-      Request* r = filed(a, marker);
-      if (marker) store_.push_back({a.peer, a.peer2, a.tag, nullptr});
-      co_await library_call(spec_.test_cpu);
-      co_await progress();
-      if (!r || !r->done) break;
-      for (Filed& f : store_)
-        if (f.r == r) {
-          if (r->persistent) {
-            r->active = false;
-          } else {
-            f.r = nullptr;
-            drop(*r);
-          }
-          break;
-        }
-      break;
-    }
-    case Op::Waitall:
-      for (size_t i = 0; i < store_.size(); ++i)
-        if (store_[i].r) co_await wait(*store_[i].r);
-      for (size_t i = store_.size(); i-- > 0;) settle(i);
-      break;
-    case Op::Waitany:
-    case Op::Waitsome: {
-      auto ready = [this] { return std::any_of(store_.begin(), store_.end(), [](const Filed& f) { return f.r && f.r->active && f.r->done; }); };
-      const bool any = std::any_of(store_.begin(), store_.end(), [](const Filed& f) { return f.r && f.r->active; });
-      if (!any) break;  // MPI 1.1, 3.7.5: no active request, returns at once
-      co_await until(ready, spec_.recv_wait, true);
-      for (size_t i = 0; i < store_.size();) {
-        Request* r = store_[i].r;
-        if (!r || !r->active || !r->done) {
-          ++i;
-          continue;
-        }
-        const bool stays = r->persistent;
-        settle(i);
-        if (a.op == Op::Waitany) break;
-        if (stays) ++i;
-      }
-      break;
-    }
-    case Op::Testall:
-    case Op::Testany:
-    case Op::Testsome: {
-      co_await library_call(spec_.test_cpu);
-      co_await progress();
-      auto open = [](const Filed& f) { return f.r && f.r->active && !f.r->done; };
-      if (a.op == Op::Testall && std::any_of(store_.begin(), store_.end(), open)) break;
-      for (size_t i = 0; i < store_.size();) {
-        Request* r = store_[i].r;
-        if (!r || !r->active || !r->done) {
-          ++i;
-          continue;
-        }
-        const bool stays = r->persistent;
-        settle(i);
-        if (a.op == Op::Testany) break;
-        if (stays) ++i;
-      }
-      break;
-    }
-    case Op::Start: {
-      Request* r = filed(a, marker);
-      if (!r || !r->persistent) bad(job_.trace, id, a, "no persistent request of this key");
-      co_await start(*r);
-      break;
-    }
-    case Op::Startall:
-      for (size_t i = 0; i < store_.size(); ++i)
-        if (store_[i].r && store_[i].r->persistent && !store_[i].r->active) co_await start(*store_[i].r);
-      break;
-    case Op::RequestFree: {
-      Request* r = filed(a, marker);
-      if (!r) bad(job_.trace, id, a, "no request of this key");
-      co_await wait(*r);  // MPI lets it complete; nothing of the program depends on when
-      for (size_t i = 0; i < store_.size(); ++i)
-        if (store_[i].r == r) {
-          drop(*r);
-          store_.erase(store_.begin() + static_cast<std::ptrdiff_t>(i));
-          break;
-        }
-      break;
-    }
-    default:
-      break;
-  }
-}
-
-std::string Rank::waits_for() const {
-  if (!now_at) return "nothing";
-  const Action& a = *now_at;
-  auto tag = [](int32_t t) { return t == ANY_TAG ? std::string("any tag") : "tag " + std::to_string(t); };
-  switch (a.op) {
-    case Op::Recv:
-    case Op::Probe:
-      return "a message from " + peer_name(a.peer) + ", " + tag(a.tag);
-    case Op::Send:
-    case Op::Ssend:
-    case Op::Rsend:
-    case Op::Bsend:
-    case Op::Isend:
-    case Op::Issend:
-      return peer_name(a.peer) + " to take a message of " + std::to_string(a.bytes) + " B, " + tag(a.tag);
-    case Op::Sendrecv:
-      return peer_name(a.peer2) + " and " + peer_name(a.peer);
-    case Op::Wait:
-      return a.peer == id && a.peer2 != id ? peer_name(a.peer2) + " to take a message, " + tag(a.tag)
-                                           : "a message from " + peer_name(a.peer) + ", " + tag(a.tag);
-    case Op::Waitall:
-    case Op::Waitany:
-    case Op::Waitsome: {
-      std::string s;
-      for (const Filed& f : store_)
-        if (f.r && !f.r->done)
-          s += (s.empty() ? "" : "; ") +
-               (f.r->kind == Request::Send ? peer_name(f.dst) + " to take a message, " : "a message from " + peer_name(f.src) + ", ") + tag(f.tag);
-      return s.empty() ? "its requests" : s;
-    }
-    case Op::Finalize:
-      return "its sends to be taken";
-    default:
-      return std::string("the other ranks in ") + op_name(a.op);
+Task Rank::probe(const Action& a) {
+  Request want;
+  const Asked from = asked(a);
+  want.peer = from.source;
+  want.tag = from.tag;
+  want.ctx = program_context(a.comm);
+  auto there = [this, &want] { return std::any_of(unexpected_.begin(), unexpected_.end(), [&](const Message* m) { return fits(want, *m); }); };
+  co_await library_call(spec_.test_cpu);
+  // One that found a message waits for it; one that found none, or of which nobody knows, is a look.
+  if (a.op == Op::Probe || ((a.flags & FLAG_TOLD) != 0 && (a.flags & FLAG_DONE) != 0)) {
+    if (a.op == Op::Iprobe) co_await progress();
+    co_await until(there, spec_.recv_wait, true);
+  } else {
+    co_await progress();
   }
 }
 

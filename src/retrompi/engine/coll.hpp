@@ -1,5 +1,6 @@
 // What a collective algorithm is: the steps of one member, made one at a time, and the table that chooses among algorithms.
 #pragma once
+#include <algorithm>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,8 @@ class Table;
 ///   Neighbor...                          the k-th neighbour's: to(k), from(k)
 struct Args {
   int32_t n = 1, me = 0, root = 0;
+  int32_t remote = 0;  // members of the other group; 0: an intracommunicator
+  bool low = true;     // of two groups the one that begins
   int64_t bytes = 0, bytes_in = 0;
   std::span<const int64_t> out, in;  // vector forms: bytes to and from each member, in the order of their ranks; empty: `bytes`, `bytes_in` each
   std::span<const int32_t> host;     // where each member runs: a number for each host; empty: not known
@@ -130,6 +133,7 @@ struct Row {
   int32_t ranks_from = 1, ranks_to = INT32_MAX;  // members, inclusive
   enum Count : uint8_t { Any, PowerOfTwo, NotPowerOfTwo } count = Any;
   bool blocking = true, nonblocking = true;  // for which forms it stands
+  bool nodes = false;                        // only where members share a host
 };
 
 /// The bytes by which libraries choose: the vector of a broadcast, reduction or scan; one block of an alltoall; all blocks
@@ -149,9 +153,22 @@ class Table {
     return choose(op, a, nonblocking).make(a);
   }
   double copies_root = 0, copies_leaf = 0;  // put_tree, by_reference: copies of the data before it sets out and after it has come
+  // How members agree on a new communicator's context: by the largest of a number (code: MPICH 1.0 to 1.2, src/context/context_util.c) or
+  // by the set of free ones, the model's to say; on who belongs to it: everybody's color and key, reduced (code: MPICH 1.0 to 1.2,
+  // src/context/comm_split.c) or gathered (code: MPICH2, src/mpi/comm/comm_split.c).
+  int64_t context_bytes = 4;
+  bool split_gathers = false;
 
  private:
   std::vector<std::vector<Row>> rows_;  // by operation
 };
+
+/// A collective of an intercommunicator: Args::remote is not 0, peers from Args::n on are the other group's.
+Steps between_groups(Op op, Args a);
+
+// The traffic of making communicators, over the parent (an intercommunicator that is being made: over itself).
+Steps agree_on_context(Args a);
+Steps agree_on_colors(Args a);
+Steps swap_groups(Args a);
 
 }  // namespace retrompi::coll

@@ -71,11 +71,83 @@ std::string slurp(const std::filesystem::path &path) {
 
 void run(const std::string &text) { LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t *>(text.data()), text.size()); }
 
-const char *const WORDS[] = {"send",      "recv",       "irecv",     "wait",          "waitall",  "bcast",    "gather",     "gatherv",
-                             "alltoallv", "allgatherv", "scatterv",  "reducescatter", "sendRecv", "# mark x", "init",       "finalize",
-                             "compute",   "kernel",     "-333",      "-555",          "-444",     "-666",     "1e300",      "9223372036854775807",
-                             "-1",        "nan",        "0x10",      "ibarrier",      "startall", "probe",    "4294967296", "Put",
-                             "Get",       "Accumulate", "Win_fence", "Win_flush_all"};
+const char *const WORDS[] = {
+    "send", "recv", "irecv", "wait", "waitall", "bcast", "gather", "gatherv", "alltoallv", "allgatherv", "scatterv", "reducescatter", "sendRecv",
+    "# mark x", "init", "finalize", "compute", "kernel", "-333", "-555", "-444", "-666", "1e300", "9223372036854775807", "-1", "nan", "0x10",
+    "ibarrier", "startall", "probe", "4294967296", "Put", "Get", "Accumulate", "Win_fence", "Win_flush_all",
+    // the extension
+    "comm_split", "comm_dup", "comm_create", "comm_create_group", "intercomm_create", "intercomm_merge", "cart_create", "graph_create", "comm_free",
+    "win_create", "win_free", "Rput", "Get_accumulate", "Fetch_and_op", "Win_lock", "Win_unlock", "Win_post", "Win_start", "Win_complete",
+    "Win_flush", "alltoallw", "reducescatterblock", "neighbor_alltoallv", "neighbor_allgather", "ineighbor_alltoallw", "ialltoallv", "ibcast",
+    "comm=1", "comm=2", "comm=99", "req=1", "req=2", "req=4294967296", "reqs=1,2", "reqs=none", "reqs=2", "done=1", "done=none", "flag=1", "flag=0",
+    "from=0", "from=1:0", "mtag=5", "mtag=1:5", "stag=3", "rtag=-444", "win=1", "dims=2x1", "dims=1x1x1x1", "periods=1x0", "in=0", "out=none", "0-1",
+    "1-0", "0-1:2", "0,1", "0-4294967295", "0-1000000000", "-777", "="};
+
+// One line of everything in the extension, on two ranks of one file.
+std::string extended() {
+  std::string out;
+  for (const char *const r : {"0", "1"}) {
+    const std::string me = r, other = me == "0" ? "1" : "0";
+    for (const std::string &line : std::vector<std::string>{"init",
+                                                            "comm_split 1 0-1",
+                                                            "comm_dup 2 0,1 comm=1",
+                                                            "cart_create 3 0-1 dims=2x1 periods=1x0",
+                                                            "graph_create 4 1-0 comm=2 in=0,1 out=0,1",
+                                                            "comm_create_group 5 0-1 comm=2",
+                                                            "comm_split " + std::string(me == "0" ? "6 0" : "7 1"),
+                                                            "intercomm_create 8 " + me + " " + other + " comm=" + (me == "0" ? "6" : "7"),
+                                                            "intercomm_merge 9 1,0 comm=8",
+                                                            "comm_dup 10 " + me + " comm=8",
+                                                            "bcast 8 " + std::string(me == "0" ? "-777" : "0") + " 6 comm=10",
+                                                            "ibcast 8 1 6 comm=1 req=1",
+                                                            "wait req=1",
+                                                            "comm_split -1",
+                                                            "irecv -555 -444 8 6 req=1 comm=2",
+                                                            "isend " + other + " 5 8 6 req=2 comm=2",
+                                                            "waitall 2 reqs=1,2 from=1:" + other + " mtag=1:5",
+                                                            "recvInit -555 3 8 6 req=1",
+                                                            "sendInit " + other + " 3 8 6 req=2",
+                                                            "startall 2 reqs=1,2",
+                                                            "waitany 2 reqs=1,2 done=1 from=1:" + other,
+                                                            "testsome 1 reqs=2 done=none",
+                                                            "testall 1 reqs=2 flag=1",
+                                                            "start req=1",
+                                                            "test req=1 flag=1 from=0 mtag=3",
+                                                            "requestFree req=1",
+                                                            "sendRecv 8 " + other + " 8 -555 6 6 stag=4 rtag=-444 from=" + other + " mtag=4",
+                                                            "iprobe -555 -444 flag=0",
+                                                            "probe -555 5 from=0",
+                                                            "recv -555 -444 8 6 from=1 mtag=2",
+                                                            "neighbor_alltoallv 1 2 3 4 4 3 2 1 comm=3",
+                                                            "neighbor_allgatherv 8 5 6 0 0 comm=4",
+                                                            "ineighbor_alltoallw 5 5 6 6 comm=4 req=3",
+                                                            "alltoallw 1 2 3 4 comm=9",
+                                                            "reducescatterblock 8 1e3 6",
+                                                            "ireducescatter 1 2 0 6 req=4",
+                                                            "waitall reqs=3,4",
+                                                            "win_create 1 1000 comm=2",
+                                                            "Win_fence win=1",
+                                                            "Put 1 0 10 6 win=1",
+                                                            "Rget 1 0 10 6 win=1 req=9",
+                                                            "wait req=9",
+                                                            "Fetch_and_op 0 0 8 6 win=1",
+                                                            "Win_lock 1 1 win=1",
+                                                            "Win_flush 1 win=1",
+                                                            "Win_unlock 1 win=1",
+                                                            "Win_lock_all win=1",
+                                                            "Win_unlock_all win=1",
+                                                            "Win_post 1,0 win=1",
+                                                            "Win_start 0-1 win=1",
+                                                            "Win_complete win=1",
+                                                            "Win_wait win=1",
+                                                            "Win_flush_local_all win=1",
+                                                            "win_free 1",
+                                                            "comm_free comm=2",
+                                                            "finalize"})
+      out += me + " " + line + "\n";
+  }
+  return out;
+}
 
 // Without coverage feedback: bytes, numbers, words and lines of the corpus are changed, moved and cut.
 std::string mutate(const std::vector<std::string> &corpus, std::mt19937_64 &random) {
@@ -83,7 +155,7 @@ std::string mutate(const std::vector<std::string> &corpus, std::mt19937_64 &rand
   std::string s = corpus[pick(corpus.size())];
   for (size_t i = 1 + pick(8); i > 0; --i) {
     const size_t at = pick(s.size() + 1);
-    switch (pick(7)) {
+    switch (pick(9)) {
       case 0:
         s.resize(at);
         break;
@@ -102,8 +174,20 @@ std::string mutate(const std::vector<std::string> &corpus, std::mt19937_64 &rand
         s.insert(at, other, from, pick(200));
         break;
       }
+      case 6:
+      case 7: {  // a line goes, or stands elsewhere
+        const size_t from = at == 0 ? 0 : s.rfind('\n', at - 1) + 1;
+        const size_t end = s.find('\n', at);
+        if (end == std::string::npos) break;
+        const std::string line = s.substr(from, end + 1 - from);
+        s.erase(from, line.size());
+        if (pick(2) == 0) break;
+        const size_t to = s.find('\n', pick(s.size() + 1));
+        s.insert(to == std::string::npos ? s.size() : to + 1, line);
+        break;
+      }
       case 5:
-        s.insert(at, 1, "0123456789 \n-.e#"[pick(16)]);
+        s.insert(at, 1, "0123456789 \n-.e#=,:x"[pick(20)]);
         break;
       default: {
         const size_t space = s.find(' ', at);
@@ -118,7 +202,15 @@ std::string mutate(const std::vector<std::string> &corpus, std::mt19937_64 &rand
 
 int main(int argc, char **argv) {
   double seconds = 0;
-  std::vector<std::string> corpus = {"0 init\n0 send 1 0 8\n0 finalize\n1 init\n1 recv 0 0 8\n1 finalize\n"};
+  std::vector<std::string> corpus = {"0 init\n0 send 1 0 8\n0 finalize\n1 init\n1 recv 0 0 8\n1 finalize\n", extended()};
+  retrompi::Trace whole;
+  try {
+    const std::string text = extended();
+    whole = retrompi::parse(std::vector<retrompi::Source>{{text, "extended", -1}});
+  } catch (const retrompi::TraceError &e) {
+    broken(e.what());
+  }
+  if (whole.refused_total != 0) broken("the example of the extension is refused");
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
     if (arg.starts_with("-seconds=")) {

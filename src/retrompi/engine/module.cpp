@@ -6,6 +6,7 @@
 
 namespace py = pybind11;
 void bind_trace(py::module_& m);
+void bind_coll(py::module_& m);
 void bind_store(py::module_& m);
 
 namespace retrompi {
@@ -238,11 +239,12 @@ const coll::Algorithm& algorithm(Op op, const std::string& name) {
   throw ConfigError(std::string(op_name(op)) + ": no algorithm '" + name + "'; valid: " + valid);
 }
 
-/// Rows (operation, algorithm, from B, to B or None, ranks from, ranks to or None, "any" | "power" | "other", "both" | "blocking" | "nonblocking").
+/// Rows (operation, algorithm, from B, to B or None, ranks from, ranks to or None, "any" | "power" | "other", "both" | "blocking" | "nonblocking",
+/// only where members share a host).
 void collectives(coll::Table& table, const py::object& o) {
-  using Tuple = std::tuple<std::string, std::string, double, std::optional<double>, int32_t, std::optional<int32_t>, std::string, std::string>;
+  using Tuple = std::tuple<std::string, std::string, double, std::optional<double>, int32_t, std::optional<int32_t>, std::string, std::string, bool>;
   std::map<Op, std::vector<coll::Row>> by_op;
-  for (const auto& [name, chosen, from, to, ranks_from, ranks_to, count, forms] : o.cast<std::vector<Tuple>>()) {
+  for (const auto& [name, chosen, from, to, ranks_from, ranks_to, count, forms, nodes] : o.cast<std::vector<Tuple>>()) {
     int i = 0;
     while (i < OP_COUNT && name != op_name(static_cast<Op>(i))) ++i;
     if (i == OP_COUNT) throw ConfigError("collectives: no operation '" + name + "'");
@@ -252,6 +254,7 @@ void collectives(coll::Table& table, const py::object& o) {
     row.count = count == "power" ? coll::Row::PowerOfTwo : count == "other" ? coll::Row::NotPowerOfTwo : coll::Row::Any;
     row.blocking = forms != "nonblocking";
     row.nonblocking = forms != "blocking";
+    row.nodes = nodes;
     by_op[static_cast<Op>(i)].push_back(row);
   }
   for (auto& [op, rows] : by_op) table.prefer(op, std::move(rows));
@@ -418,6 +421,7 @@ PYBIND11_MODULE(_engine, m) {
   m.doc() = "The discrete-event engine of retrompi (C++ on SimGrid).";
   py::register_exception<retrompi::ConfigError>(m, "ConfigError", PyExc_ValueError);
   bind_trace(m);
+  bind_coll(m);
   bind_store(m);
   m.def("simulate", &retrompi::run, py::arg("config"), py::arg("trace"),
         "Runs one simulation. At most one with more than one host in the life of a process: SimGrid allows no second.");

@@ -173,6 +173,7 @@ void Rank::settle_send(Message& m) {
   if (m.sreq) {
     m.sreq->done = true;
     m.sreq->m = nullptr;
+    if (m.sreq->detached) drop(*m.sreq);
     m.sreq = nullptr;
   }
   if (m.delivered) recycle(m);
@@ -262,6 +263,7 @@ void Rank::finish_receive(Message& m) {
   m.rreq->done = true;
   m.rreq->src = m.src;
   m.rreq->m = nullptr;
+  if (m.rreq->detached) drop(*m.rreq);
   m.rreq = nullptr;
   ++receives;
   bytes_received += m.bytes;
@@ -337,18 +339,21 @@ Task Rank::progress() {
     co_await thread.run(host.scaled(spec_.recv_wait.look_cost), Stage::Syscall);
   while (true) {
     const auto it = look ? inbox.begin() : std::find_if_not(inbox.begin(), inbox.end(), network);
-    if (it == inbox.end()) co_return;
+    if (it == inbox.end()) {
+      if (!can_drive()) co_return;
+      co_await drive();
+      continue;
+    }
     std::rotate(inbox.begin(), it, it + 1);
     co_await absorb();
   }
 }
 
 Task Rank::wait(Request& r) {
-  if (!r.done) co_await until([&r] { return r.done; }, r.kind == Request::Recv ? spec_.recv_wait : spec_.send_wait, true);
-}
-
-Task Rank::wait_each(std::vector<Request*>& rs) {
-  for (Request* r : rs) co_await wait(*r);
+  if (r.done) co_return;
+  awaited_ = &r;
+  co_await until([&r] { return r.done; }, r.kind == Request::Send ? spec_.send_wait : spec_.recv_wait, true);
+  awaited_ = nullptr;
 }
 
 }  // namespace retrompi

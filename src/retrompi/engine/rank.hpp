@@ -10,7 +10,7 @@
 namespace retrompi {
 
 struct Request {
-  enum Kind : uint8_t { Send, Recv } kind = Send;
+  enum Kind : uint8_t { Send, Recv, Collective, OneSided } kind = Send;
   int32_t peer = 0, tag = 0, ctx = 0;  // a receive's wildcards stay as asked for
   int64_t bytes = 0;
   Op mode = Op::Send;
@@ -51,15 +51,44 @@ struct KernelRow {
   std::vector<double> seconds;
 };
 
-/// A communicator as the engine uses it: one for all its members.
+/// A communicator as the engine uses it: one for all its members; of an intercommunicator one for each side.
 struct Group {
   int32_t comm = 0;            // index in Trace::comms
-  int32_t n = 0;               // members
-  std::vector<int32_t> world;  // rank -> rank of the world; empty: the same
+  int32_t n = 0, remote = 0;   // members, those of the other side
+  bool low = true;             // of two sides the first
+  std::vector<int32_t> world;  // rank -> rank of the world, the other side's after the own; empty: the same
   std::vector<int32_t> host;   // rank -> host index
   [[nodiscard]] int32_t of_world(int32_t rank) const { return rank < 0 || world.empty() ? rank : world[static_cast<size_t>(rank)]; }
-  /// Matching keeps communicators apart, and in each the messages of collectives from the program's.
-  [[nodiscard]] int32_t context() const { return 2 * comm + 1; }
+};
+/// Matching keeps communicators apart, in each the messages of collectives from the program's, and those of windows from all others.
+inline int32_t program_context(int32_t comm) { return 2 * comm; }
+inline int32_t collective_context(int32_t comm) { return 2 * comm + 1; }
+inline int32_t window_context(int32_t window) { return -1 - window; }
+
+/// A collective under way: the steps of its algorithm and the requests that they have started.
+struct Running {
+  coll::Steps steps;
+  const Group* group = nullptr;
+  int32_t tag = 0;
+  bool held = false;  // at a step that waits
+  size_t passed = 0;  // WaitAll: of `open`, how many are done
+  struct Open {
+    int32_t slot;
+    Request* r;
+  };
+  std::vector<Open> open;
+  Request* request = nullptr;   // non-blocking: the program's
+  double amount = 0;            // flops after it
+  std::vector<int64_t> counts;  // non-blocking: what Args::out and in name
+};
+
+/// What a rank that cannot go on waits for.
+struct Awaited {
+  int32_t rank = 0;  // of the world; ANY_SOURCE: anybody
+  enum What : uint8_t { Message, Receiver, Collective, Lock } what = Message;
+  int32_t tag = 0;  // Message, Receiver: ANY_TAG or the tag asked for
+  int32_t comm = 0;
+  int64_t bytes = 0;  // Receiver: of the message that is to be taken
 };
 
 class Job;
@@ -79,7 +108,8 @@ class Rank final : public Proc {
   int64_t sends = 0, receives = 0, bytes_sent = 0, bytes_received = 0;
   const Action* now_at = nullptr;  // the action being executed
   bool finished = false;
-  [[nodiscard]] std::string waits_for() const;
+  [[nodiscard]] std::vector<Awaited> awaits() const;  // empty: nothing that another rank could give
+  [[nodiscard]] std::string waits_for() const;        // the same in words
 
  private:
   friend class Job;
@@ -87,7 +117,6 @@ class Rank final : public Proc {
   Task isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, Request& r);
   Task irecv(int32_t src, int32_t tag, int32_t ctx, int64_t bytes, Request& r);
   Task wait(Request& r);
-  Task wait_each(std::vector<Request*>& rs);
   Task push_data(Message& m);
   Task push_bulk(Message& m);
   Task matched(Message& m);
@@ -110,51 +139,113 @@ class Rank final : public Proc {
   [[nodiscard]] static bool fits(const Request& r, const Message& m);
   Request& make(Request::Kind k);
   void drop(Request& r);
+  /// As Proc::until; collectives under way go on meanwhile.
+  template <class F>
+  Task until(F cond, WaitPolicy policy, bool progress) {
+    return running_.empty() ? Proc::until(cond, policy, progress) : until_driving(cond, policy, progress);
+  }
+  template <class F>
+  Task until_driving(F cond, WaitPolicy policy, bool progress) {
+    while (!cond()) {
+      if (progress && can_drive())
+        co_await drive();
+      else if (progress && !inbox.empty())
+        co_await absorb();
+      else
+        co_await thread.wait(policy);
+    }
+  }
 
   // ---- actions of a trace (actions.cpp)
   Task step(const Action& a);
+  [[noreturn]] void bad(const Action& a, const std::string& why) const;
   Task point_to_point(const Action& a);
+  Task probe(const Action& a);
+  struct Asked {
+    int32_t source, tag;
+  };
+  /// Whom a receive or probe is from: as recorded, unless the run leaves wildcards free.
+  [[nodiscard]] Asked asked(const Action& a) const;
+
+  // ---- requests (requests.cpp)
   Task completion(const Action& a);
-  Task start(Request& r);
-  void file(Request& r);
-  [[nodiscard]] Request* filed(const Action& a, bool& marker);
-  void settle(size_t i);  // a filed request is complete: take it out, or make it inactive
+  Task completion_of_listed(const Action& a);
+  Task completion_of_all(const Action& a);
+  Task wait_for(const Action& a);
+  Task test(const Action& a);
+  Task start(size_t i, std::optional<Asked> matched);
+  Task start_listed(const Action& a);
+  Task release(const Action& a);
+  void file(Request& r, int32_t req);
   struct Filed {
     int32_t src, dst, tag;
-    Request* r;  // null: completed by a test, its wait is a no-op
+    int32_t req;  // its identity, 0: none
+    Request* r;   // null: completed by a test, its wait is a no-op
   };
+  [[nodiscard]] size_t place(const Request& r) const;
+  [[nodiscard]] size_t listed(const Action& a, int64_t req, size_t hint = 0) const;
+  [[nodiscard]] Request* filed(const Action& a, bool& marker);
+  void settle(size_t i);  // a filed request is complete: take it out, or make it inactive
   std::vector<Filed> store_;
 
   // ---- one-sided operations (one_sided.cpp)
   Task one_sided(const Action& a);
+  Task window(const Action& a);
+  Task lock(const Action& a, Rank& target, bool exclusive);
+  Task unlock(const Action& a, Rank& target, bool exclusive);
+  Task to_each(std::span<const int64_t> ranks, int32_t ctx, int32_t tag);
+  Task from_each(std::span<const int64_t> ranks, int32_t ctx, int32_t tag);
   Task origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls, int64_t& moved);
   Task put(int32_t target, int64_t bytes);
-  Task get(int32_t target, int64_t bytes);
+  Task get(int32_t target, int64_t bytes, Request* later = nullptr);
   Task flush();
   [[nodiscard]] const RmaSpec& rma(int32_t target) const;
   static void on_put_done(void* rank, uint64_t);
+  static void on_get_done(void* request, uint64_t rank);
   int32_t puts_open_ = 0;
   bool get_open_ = false;
-  int32_t taken_ = 0;  // receivers that have copied out of this rank's shared buffer of a broadcast
+  int32_t gets_open_ = 0;                        // with a request
+  int32_t taken_ = 0;                            // receivers that have copied out of this rank's shared buffer of a broadcast
+  struct Epoch {                                 // of this rank in a window
+    std::vector<int64_t> exposed_to, access_to;  // world ranks
+    std::unordered_map<int32_t, bool> locked;    // whose memory this rank has locked: exclusively
+    int32_t shared = 0;                          // locks on this rank's memory, held by others or itself
+    bool exclusive = false;
+    std::vector<Rank*> wanted;  // who waits for such a lock
+  };
+  std::unordered_map<int32_t, Epoch> windows_;
+  const Rank* lock_of_ = nullptr;  // whose memory this rank waits to lock
 
   // ---- collectives (coll.cpp)
   Task collective(const Action& a);
-  Task barrier(const Group& g);
-  Task follow(coll::Steps steps, const Group& g, int32_t tag);
-  [[nodiscard]] coll::Args args(const Action& a, const Group& g);
+  Task new_communicator(const Action& a);
+  Task barrier(int32_t comm);
+  Task internal(int32_t comm, Op op, int64_t bytes);  // a collective of the library's own
+  Task follow(coll::Steps steps, int32_t comm);
+  Task start_collective(const Action& a);
+  /// Goes on with a collective until it ends; `blocking` false: until it has to wait.
+  Task advance(Running& c, bool blocking);
+  Task drive();  // all non-blocking collectives that can go on
+  [[nodiscard]] bool can_go_on(const Running& c) const;
+  [[nodiscard]] bool can_drive() const {
+    return !driving_ && std::any_of(running_.begin(), running_.end(), [this](const auto& c) { return can_go_on(*c); });
+  }
+  [[nodiscard]] coll::Args own_args(int32_t comm);
+  [[nodiscard]] coll::Args args(const Action& a);
+  [[nodiscard]] coll::Steps steps(const Action& a, coll::Args args);
   struct Member {  // this rank in a communicator
+    const Group* group = nullptr;
     int32_t me = 0;
     int32_t tag = 0;  // of the last collective
   };
-  [[nodiscard]] Member& member(const Group& g);
+  [[nodiscard]] Member& member(int32_t comm);
   static int32_t next_tag(Member& m) { return m.tag = (m.tag + 1) & 0x3fffffff; }
-  Member world_member_;
+  Member world_;
   std::unordered_map<int32_t, Member> members_;
-  struct Open {
-    int32_t slot;
-    Request* r;
-  };
-  std::vector<Open> open_;  // of the blocking collective
+  Running blocking_;                                // there is one at a time
+  std::vector<std::unique_ptr<Running>> running_;   // non-blocking, in the order of their calls
+  std::vector<std::unique_ptr<Running>> finished_;  // for use again
+  bool driving_ = false;
   Task use(double flops);
   Task busy(double seconds);
   void within_horizon(double seconds) const;  // ConfigError for a duration that cannot be counted
@@ -164,8 +255,9 @@ class Rank final : public Proc {
   std::vector<Request*> posted_;
   std::vector<Message*> unexpected_;
   int64_t unexpected_bytes_ = 0;
-  int32_t open_sends_ = 0;  // sends that MPI_Finalize must see through
-  int32_t tests_ = 0;       // calls that only looked
+  const Request* awaited_ = nullptr;  // by a blocking call
+  int32_t open_sends_ = 0;            // sends that MPI_Finalize must see through
+  int32_t tests_ = 0;                 // calls that only looked
   struct Bulk {
     std::deque<Message*> waiting;
     bool active = false;
@@ -181,12 +273,13 @@ class Job {
   const Trace& trace;
   RmaSpec rma_same, rma_remote;
   coll::Table collectives;
+  bool free_wildcards = false;  // receives from any source match whatever comes, not what is recorded
   std::vector<Rank*> ranks;
   std::vector<MarkTime> marks;
   int32_t finished = 0;
   Message& new_message();
   Request& new_request();
-  [[nodiscard]] const Group& group(int32_t comm);
+  [[nodiscard]] const Group& group(int32_t comm, bool low = true);
   /// Seconds of one repetition of a Kernel action on a host; ConfigError when nobody has said.
   [[nodiscard]] double kernel_seconds(size_t host, const Action& a) const;
   void free_message(Message& m) { free_messages_.push_back(&m); }

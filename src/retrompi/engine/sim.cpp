@@ -208,6 +208,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   job.rma_same = c.rma_same;
   job.rma_remote = c.rma_remote;
   job.collectives = c.collectives;
+  job.free_wildcards = c.free_wildcards;
   Builder builder(c, w, job);
   builder.build();
   const Killer killer(c, w);

@@ -17,6 +17,7 @@ struct SimConfig {
   RankSpec rank;
   RmaSpec rma_same, rma_remote;
   coll::Table collectives;
+  bool free_wildcards = false;
   std::map<std::string, WaitPolicy> idle;  // proxy, daemon
   std::map<std::string, Ps> forward_cost;
   std::vector<KernelRow> kernels;

@@ -131,8 +131,8 @@ void Parser::line(const char *p, const char *end) {
   const Word *word = find_word(name);
   if (word == nullptr) fail("unknown action " + quoted(name) + suggestion(name));
   given_.mask = 0;
-  if (!args_.empty() && args_.back().find('=') != std::string_view::npos && word->form != Form::Refused && word->form != Form::Ignored &&
-      word->form != Form::Location)
+  if (!args_.empty() && args_.back().size() > 2 && args_.back().find('=') != std::string_view::npos && word->form != Form::Refused &&
+      word->form != Form::Ignored && word->form != Form::Location)
     attributes();
 
   RankState &state = state_[static_cast<size_t>(rank_)];

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from retrompi import registry
+from retrompi.collectives import described
 from retrompi.platform import Platform
 from retrompi.runtime import RuntimeModel, fit_tables, model_values
 from retrompi.validate.claims import Claim, checks, load
@@ -92,13 +93,14 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
     """Everything a reviewer asks of a model, as one JSON object.
 
     Keys name, title, version, years, summary, stands_for, folder, hash, variant_of, variant_note, variants; ``parameters`` (rows of
-    `Values.describe` with ``rows``, what each source's row says); ``fit`` (values, residuals against the claims' words; None
+    `Values.describe` with ``rows``, what each source's row says); ``collectives`` (rows of `collectives.described`); ``fit`` (values, residuals against the claims' words; None
     without); ``calibrated`` (sizes, ranks, platforms, source; None without); ``judged`` (claims with ``verdict``, ``observed`` and
     ``finding`` out of ``verdicts``); ``failures`` (ids).
     """
     cls = registry.model(model)
     latest = {str(v["id"]): v for v in verdicts}
-    parameters = [{**r, "rows": [c.row() for c in cited(r["source"], r["help"])]} for r in model_values(cls, sets).describe()]
+    values = model_values(cls, sets)
+    parameters = [{**r, "rows": [c.row() for c in cited(r["source"], r["help"])]} for r in values.describe()]
     judged = []
     for claim, entries in _judging(cls):
         v = latest.get(claim.id, {})
@@ -122,6 +124,7 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
         "variant_note": cls.variant_note,
         "variants": [{"name": name, "note": note} for name, note in _family(cls)],
         "parameters": parameters,
+        "collectives": described(cls.collectives, values),
         "fit": fit,
         "calibrated": _calibrated(cls),
         "judged": judged,

@@ -1,6 +1,7 @@
 // Every member passes on what it has received last, n - 1 times around the ring.
-// code: MPICH 1.0.12 and 1.1, src/coll/intra_fns.c, intra_Allgather, intra_Allgatherv
-#include "../coll.hpp"
+// p - 1 start-ups, (p - 1) blocks. code: MPICH 1.0.5 to 1.2.0, src/coll/intra_fns.c, intra_Allgather, intra_Allgatherv (which also send
+// themselves their own block); MPICH2 1.0 to 1.3, src/mpi/coll/allgather.c, for long blocks
+#include "data.hpp"
 
 namespace retrompi::coll {
 namespace {
@@ -9,8 +10,8 @@ Steps ring(Args a) {
   if (a.in.empty()) a.bytes_in = a.bytes;
   for (int32_t k = 0; k + 1 < a.n; ++k) {
     const int32_t mine = (a.me - k + a.n) % a.n, theirs = (a.me - k - 1 + a.n) % a.n;
-    co_yield irecv((a.me - 1 + a.n) % a.n, a.from(theirs), 0);
-    co_yield isend((a.me + 1) % a.n, a.from(mine), 1);
+    co_yield receive((a.me - 1 + a.n) % a.n, block_of(theirs, a.from(theirs)), 0);
+    co_yield send((a.me + 1) % a.n, block_of(mine, a.from(mine)), 1);
     co_yield wait(1);
     co_yield wait(0);
   }

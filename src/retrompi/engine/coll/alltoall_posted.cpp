@@ -1,6 +1,6 @@
 // All receives, then all sends, then one wait; every member begins with itself and goes on with the next.
-// code: MPICH 1.1, src/coll/intra_fns.c, intra_Alltoall, intra_Alltoallv
-#include "../coll.hpp"
+// code: MPICH 1.2.5 to 1.2.7, src/coll/intra_fns_new.c, intra_Alltoall, intra_Alltoallv (before them: alltoall_in_order)
+#include "alltoall.hpp"
 
 namespace retrompi::coll {
 namespace {
@@ -8,11 +8,11 @@ namespace {
 Steps posted(Args a) {
   for (int32_t k = 0; k < a.n; ++k) {
     const int32_t peer = (a.me + k) % a.n;
-    co_yield irecv(peer, a.from(peer), k);
+    co_yield receive_from(a, peer, k);
   }
   for (int32_t k = 0; k < a.n; ++k) {
     const int32_t peer = (a.me + k) % a.n;
-    co_yield isend(peer, a.to(peer), a.n + k);
+    co_yield send_to(a, peer, a.n + k);
   }
   co_yield wait_all();
 }

@@ -1,14 +1,15 @@
 // Dissemination: in round k every member tells the one 2^k places on and hears from the one 2^k places back.
-// paper: Hensgen, Finkel, Manber 1988; code: MPICH 1.1, src/coll/intra_fns.c, intra_Barrier in its hypercube form
-#include "../coll.hpp"
+// ceil(log2 p) start-ups. paper: Hensgen, Finkel, Manber 1988, Two algorithms for barrier synchronization;
+// code: MPICH2 1.0 to 1.3, src/mpi/coll/barrier.c (MPICH 1: barrier_power_of_two)
+#include "data.hpp"
 
 namespace retrompi::coll {
 namespace {
 
 Steps dissemination(Args a) {
   for (int32_t k = 1; k < a.n; k <<= 1) {
-    co_yield irecv((a.me - k + a.n) % a.n, 0, 0);
-    co_yield isend((a.me + k) % a.n, 0, 1);
+    co_yield receive((a.me - k + a.n) % a.n, Part{}, 0);
+    co_yield send((a.me + k) % a.n, Part{}, 1);
     co_yield wait(1);
     co_yield wait(0);
   }

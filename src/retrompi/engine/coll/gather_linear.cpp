@@ -1,19 +1,19 @@
 // The root receives from one member after the other.
-// code: MPICH 1.0.12 and 1.1, src/coll/intra_fns.c, intra_Gather, intra_Gatherv
-#include "../coll.hpp"
+// code: MPICH 1.0.5 to 1.2, src/coll/intra_fns.c, intra_Gather, intra_Gatherv
+#include "data.hpp"
 
 namespace retrompi::coll {
 namespace {
 
 Steps linear(Args a) {
   if (a.me != a.root) {
-    co_yield isend(a.root, a.bytes);
+    co_yield send(a.root, block_of(a.me, a.bytes));
     co_yield wait();
     co_return;
   }
   for (int32_t r = 0; r < a.n; ++r)
     if (r != a.root) {
-      co_yield irecv(r, a.from(r));
+      co_yield receive(r, block_of(r, a.from(r)));
       co_yield wait();
     }
 }

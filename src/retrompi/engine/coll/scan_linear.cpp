@@ -1,18 +1,19 @@
 // Each member waits for the one before it. The exclusive form sends the same messages, it only leaves its own data out.
-// code: MPICH 1.0.12, src/coll/intra_fns.c, intra_Scan
-#include "../coll.hpp"
+// p - 1 start-ups. code: MPICH 1.0.5 to 1.2, src/coll/intra_fns.c, intra_Scan
+#include "data.hpp"
 
 namespace retrompi::coll {
 namespace {
 
+// What goes on has the own data in it, what the exclusive form gives has not.
 Steps linear(Args a) {
   if (a.me > 0) {
-    co_yield irecv(a.me - 1, a.bytes);
+    co_yield receive(a.me - 1, bytes_of(0, a.bytes), 0, Into{3, true});
     co_yield wait();
     co_yield combine(a.bytes);
   }
   if (a.me + 1 < a.n) {
-    co_yield isend(a.me + 1, a.bytes);
+    co_yield send(a.me + 1, bytes_of(0, a.bytes), 0, 1);
     co_yield wait();
   }
 }

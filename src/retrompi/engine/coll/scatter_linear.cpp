@@ -1,19 +1,19 @@
 // The root sends to one member after the other.
-// code: MPICH 1.0.12 and 1.1, src/coll/intra_fns.c, intra_Scatter, intra_Scatterv
-#include "../coll.hpp"
+// code: MPICH 1.0.5 to 1.2, src/coll/intra_fns.c, intra_Scatter, intra_Scatterv
+#include "data.hpp"
 
 namespace retrompi::coll {
 namespace {
 
 Steps linear(Args a) {
   if (a.me != a.root) {
-    co_yield irecv(a.root, a.bytes_in);
+    co_yield receive(a.root, block_of(a.me, a.bytes_in));
     co_yield wait();
     co_return;
   }
   for (int32_t r = 0; r < a.n; ++r)
     if (r != a.root) {
-      co_yield isend(r, a.to(r));
+      co_yield send(r, block_of(r, a.to(r)));
       co_yield wait();
     }
 }

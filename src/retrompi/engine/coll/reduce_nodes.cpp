@@ -1,0 +1,30 @@
+// Reductions that know the hosts: within each host to its first member, then among those, then (the root's host comes last in a reduction to
+// it) or (an allreduce's result goes to all of the host) within a host again. What is done within and between is the model's choice.
+// code: MPICH2 1.1 to 1.3, src/mpi/coll/reduce.c, MPI_Reduce, and allreduce.c, MPI_Allreduce, for commutative operations
+#include "nodes.hpp"
+
+namespace retrompi::coll {
+namespace {
+
+Steps reduce(Args a) {
+  const Nodes where(a);
+  const int32_t local = where.place(a, a.root);
+  if (local < 0)
+    for (Steps s = among(a, where.mine, where.in_mine, 0, Op::Reduce); s.next();) co_yield s.step();
+  for (Steps s = among(a, where.roots, where.in_roots, where.host_of(a, a.root), Op::Reduce); s.next();) co_yield s.step();
+  if (local >= 0)
+    for (Steps s = among(a, where.mine, where.in_mine, local, Op::Reduce); s.next();) co_yield s.step();
+}
+
+Steps allreduce(Args a) {
+  const Nodes where(a);
+  for (Steps s = among(a, where.mine, where.in_mine, 0, Op::Reduce); s.next();) co_yield s.step();
+  for (Steps s = among(a, where.roots, where.in_roots, 0, Op::Allreduce); s.next();) co_yield s.step();
+  for (Steps s = among(a, where.mine, where.in_mine, 0, Op::Bcast); s.next();) co_yield s.step();
+}
+
+const Algorithm kReduce{Op::Reduce, "nodes", &reduce};
+const Algorithm kAllreduce{Op::Allreduce, "nodes", &allreduce};
+
+}  // namespace
+}  // namespace retrompi::coll

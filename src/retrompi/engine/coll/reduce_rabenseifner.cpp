@@ -1,0 +1,51 @@
+// A reduce-scatter by recursive halving, then a binomial gather to the root. 2 log2 p start-ups, 2 n (p - 1) / p bytes.
+// Members beside a power of two give their data to a neighbour first; a root among them takes the first one's place at the end.
+// paper: Rabenseifner 1997; Thakur, Rabenseifner, Gropp 2005, 4.5; code: MPICH2 1.0 to 1.3, src/mpi/coll/reduce.c,
+// MPIR_Reduce_redscat_gather
+#include "halving.hpp"
+
+namespace retrompi::coll {
+namespace {
+
+Steps rabenseifner(Args a) {
+  const Inner in(a.n, 0);
+  const Cut cut{a.bytes, in.count};
+  for (Steps s = fold_in(a, in); s.next();) co_yield s.step();
+  int32_t r = in.of(a.me), root = in.of(a.root);
+  if (r >= 0)
+    for (Steps s = halve(r, in, a.bytes); s.next();) co_yield s.step();
+
+  const bool outside = root < 0;
+  if (outside) {
+    const Span first = after(0, in.count, in.count);
+    root = 0;
+    if (r == 0) {
+      co_yield send(a.root, cut.pieces(first.from, first.to));
+      co_yield wait();
+      r = -1;
+    } else if (a.me == a.root) {
+      co_yield receive(0, cut.pieces(first.from, first.to));
+      co_yield wait();
+      r = 0;
+    }
+  }
+  if (r < 0) co_return;
+  int32_t level = 0;
+  while ((2 << level) < in.count) ++level;
+  for (int32_t mask = in.count >> 1; mask > 0; mask >>= 1, --level) {
+    const int32_t other = r ^ mask, peer = outside && other == 0 ? a.root : in.rank(other);
+    const Span mine = after(r, 2 * mask, in.count), theirs = after(other, 2 * mask, in.count);
+    if (other >> level == root >> level) {
+      co_yield send(peer, cut.pieces(mine.from, mine.to));
+      co_yield wait();
+      break;
+    }
+    co_yield receive(peer, cut.pieces(theirs.from, theirs.to));
+    co_yield wait();
+  }
+}
+
+const Algorithm kRabenseifner{Op::Reduce, "rabenseifner", &rabenseifner};
+
+}  // namespace
+}  // namespace retrompi::coll

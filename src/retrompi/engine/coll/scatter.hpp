@@ -1,0 +1,10 @@
+// The binomial scatter of a vector that begins a long broadcast.
+#pragma once
+#include "data.hpp"
+
+namespace retrompi::coll {
+
+/// Each member gets the pieces of its subtree, and passes on the upper half again and again. Empty pieces are not sent.
+Steps scatter_vector(Args a);
+
+}  // namespace retrompi::coll
