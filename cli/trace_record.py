@@ -23,7 +23,7 @@ COLUMNS = (
 MOST_ROWS = 32
 
 
-@click.command("record", context_settings={"ignore_unknown_options": False})
+@click.command("record")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder, or NAME.tar.zst (default: PROGRAM-trace).")
 @click.option("--smpi", "use_smpi", is_flag=True, help="Run the program (source or binary of smpicc) on SimGrid's SMPI.")
 @click.option("-n", "--np", "ranks", type=click.IntRange(1), help="With --smpi: number of ranks.")
@@ -56,8 +56,8 @@ def record(
 ) -> None:
     """Run COMMAND, e.g. -- mpiexec -n 4 ./app, and leave the trace of what it asks of MPI.
 
-    MPICH and Open MPI, C, C++, Fortran and mpi4py; nothing is compiled again. A program that is killed leaves the trace up to then. Exit code 1:
-    the program failed; its trace is kept.
+    MPICH and Open MPI, C, C++, Fortran and mpi4py; nothing is compiled again. A program that is killed leaves the trace up to then.
+    Exit code 1: the program failed, or a rank did not reach MPI_Finalize; the trace is kept.
     """
     from retrompi import record as recorder
 
@@ -68,7 +68,7 @@ def record(
             out = finish.with_name(finish.name.removesuffix(".part"))
         if out.exists():
             raise UsageError(f"{out} exists; choose another name with --out")
-        result = recorder.assemble(finish, out, 1, check=not no_check)
+        result = recorder.assemble(finish, out, None, check=not no_check)
     else:
         if not command:
             raise UsageError("nothing to record: give a command after --, e.g. retrompi trace record -- mpiexec -n 4 ./app")
@@ -78,8 +78,8 @@ def record(
             command, out, mpicc=mpicc, use_smpi=use_smpi, ranks=ranks, clock=measured, whole_command=whole_command, check=not no_check
         )
     _tell(result, as_json, as_csv)
-    if result.exit_code != 0:
-        raise SystemExit(1)
+    if result.failed or result.partial:
+        click.get_current_context().exit(1)
 
 
 def _name(command: tuple[str, ...]) -> str:
@@ -131,8 +131,7 @@ def _tell(result: Any, as_json: bool, as_csv: bool) -> None:
             what += f", {told['sends']} messages sent ({format_bytes(told['bytes_sent'])}), with collectives about {told['messages']}"
         click.echo(what + (", PARTIAL" if result.partial else ""))
     notes = list(result.notes)
-    if result.exit_code != 0:
-        ended = f"signal {-result.exit_code}" if result.exit_code < 0 else f"exit code {result.exit_code}"
-        notes.append(f"the program failed with {ended}; its trace is kept")
+    if result.failed:
+        notes.append(f"the program failed with {result.failed}; its trace is kept")
     for text in notes:
         click.echo(f"retrompi: {text}", err=True)

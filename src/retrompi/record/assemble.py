@@ -24,8 +24,8 @@ class Recording:
     """A finished recording: where the trace is, how the program ended, and what is wrong with it."""
 
     path: Path
-    exit_code: int
-    """of the program or its launcher; below 0: the signal that killed it"""
+    exit_code: int | None
+    """of the program or its launcher; below 0: the signal that killed it; None: not known"""
     states: list[State]
     missing: list[int]
     """ranks that left nothing: they ended before or in MPI_Init"""
@@ -40,11 +40,16 @@ class Recording:
         return bool(self.missing) or any(s.phase != FINALIZED for s in self.states)
 
     @property
+    def failed(self) -> str:
+        """How the program failed, in words; empty when it ended well or nobody knows."""
+        return _ending(self.exit_code) if self.exit_code else ""
+
+    @property
     def ranks(self) -> int:
         return len(self.states) + len(self.missing)
 
 
-def assemble(part: Path, out: Path, exit_code: int, *, check: bool = True) -> Recording:
+def assemble(part: Path, out: Path, exit_code: int | None, *, check: bool = True) -> Recording:
     """Make the trace ``out`` of the recorder's folder ``part``, which is removed.
 
     A rank without ``finalize`` makes the trace partial: the others' is taken out as well, so that a reader sees a program that was
@@ -161,7 +166,8 @@ def _notes(recording: Recording) -> list[str]:
     notes = []
     states = recording.states
     if recording.missing:
-        notes.append(f"{len(recording.missing)} ranks left nothing (the first: {recording.missing[0]}): they ended before MPI_Init was done")
+        first = recording.missing[0]
+        notes.append(f"{len(recording.missing)} ranks left nothing (the first: {first}): they ended before MPI_Init was done")
     for state in [s for s in states if s.phase != FINALIZED][:4]:
         notes.append(f"rank {state.rank} {state.ended()} after {state.calls} calls: its trace ends there")
     total = {name: sum(getattr(s, name) for s in states) for name in ("unknown_requests", "failed_calls", "nested", "cancels")}
@@ -181,11 +187,11 @@ def _notes(recording: Recording) -> list[str]:
 def _pack(folder: Path, out: Path) -> None:
     """The folder as NAME.tar.zst, under NAME/."""
     name = out.name.removesuffix(".tar.zst")
-    with out.open("wb") as raw, zstandard.ZstdCompressor(level=9, write_checksum=True).stream_writer(raw) as stream:
-        with tarfile.open(fileobj=stream, mode="w|") as tar:
-            for path in sorted(folder.iterdir()):
-                info = tar.gettarinfo(path, arcname=f"{name}/{path.name}")
-                info.uid = info.gid = 0
-                info.uname = info.gname = ""
-                with path.open("rb") as file:
-                    tar.addfile(info, file)
+    packer = zstandard.ZstdCompressor(level=9, write_checksum=True)
+    with out.open("wb") as raw, packer.stream_writer(raw) as stream, tarfile.open(fileobj=stream, mode="w|") as tar:
+        for path in sorted(folder.iterdir()):
+            info = tar.gettarinfo(path, arcname=f"{name}/{path.name}")
+            info.uid = info.gid = 0
+            info.uname = info.gname = ""
+            with path.open("rb") as file:
+                tar.addfile(info, file)

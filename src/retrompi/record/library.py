@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
@@ -17,7 +18,7 @@ __all__ = ["SONAME", "Compiler", "cache_dir", "family_of_program", "find_compile
 
 SONAME = "libretrompirec.so"  # no longer than "libsimgrid.so.3.32": smpi.relink writes it over that name
 _NATIVE = Path(__file__).with_name("native")
-_FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread")
+_FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread")
 # Functions that not every mpi.h declares; the source has them under HAVE_<name>.
 _OPTIONAL = ("Isendrecv", "Bcast_init", "Psend_init", "Send_c", "Comm_idup_with_info")
 _PACKAGES = {
@@ -52,6 +53,7 @@ def cache_dir() -> Path:
     return (Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache") / "retrompi" / "record"
 
 
+@functools.cache
 def _inspect(path: str) -> Compiler | None:
     """What ``path`` compiles with; None when it cannot compile ``mpi.h`` at all."""
     with tempfile.TemporaryDirectory(prefix="retrompi-") as folder:
@@ -84,7 +86,8 @@ def find_compiler(wanted: str | None, launcher: str | None = None, given: str | 
         path = shutil.which(given)
         found = None if path is None else _inspect(path)
         if path is None or found is None:
-            raise RecordError(f"--mpicc {given}: " + ("no such compiler" if path is None else "cannot compile a file with #include <mpi.h>"))
+            why = "no such compiler" if path is None else "cannot compile a file with #include <mpi.h>"
+            raise RecordError(f"--mpicc {given}: {why}")
         if wanted is not None and found.family not in (wanted, "other"):
             raise RecordError(f"--mpicc {given} compiles for {found.family}, but the program runs on {wanted}")
         return found

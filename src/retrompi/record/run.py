@@ -228,7 +228,8 @@ def _prepare_smpi(
     else:
         path = shutil.which(words[0])
         if path is None:
-            raise RecordError(f"{words[0]}: no such program; --smpi takes a binary of smpicc or a source file ({', '.join(smpi.COMPILERS)})")
+            kinds = ", ".join(smpi.COMPILERS)
+            raise RecordError(f"{words[0]}: no such program; --smpi takes a binary of smpicc or a source file ({kinds})")
         program = Path(path)
     linked = work / (program.name + ".recorded")
     smpi.relink(program, linked)

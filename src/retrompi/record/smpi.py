@@ -82,8 +82,8 @@ def command_line(program: Path, arguments: list[str], ranks: int, library: Path,
     platform.write_text(_PLATFORM.format(last=ranks - 1))
     hosts.write_text("".join(f"node{k}\n" for k in range(ranks)))
     # The amount of computation that SMPI itself simulates does not matter: the recorder measures its own.
-    options = ["-np", str(ranks), "-platform", str(platform), "-hostfile", str(hosts), "--cfg=smpi/host-speed:1e9", "--log=root.thresh:error"]
-    return [smpirun, *wrapper(library), *options, str(program), *arguments]
+    where = ["-np", str(ranks), "-platform", str(platform), "-hostfile", str(hosts)]
+    return [smpirun, *wrapper(library), *where, "--cfg=smpi/host-speed:1e9", "--log=root.thresh:error", str(program), *arguments]
 
 
 def wrapper(library: Path) -> list[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 __all__ = ["ABORTED", "FINALIZED", "FULL", "RUNNING", "State", "read_states"]
 
@@ -54,6 +55,7 @@ def read_states(folder: Path) -> dict[int, State]:
         magic, *numbers, inside = _LAYOUT.unpack(data)
         if magic != b"RETROREC":
             continue
-        state = State(*numbers, inside.split(b"\0", 1)[0].decode("ascii", "replace"))
+        values: list[Any] = [*numbers, inside.split(b"\0", 1)[0].decode("ascii", "replace")]
+        state = State(**{f.name: value for f, value in zip(fields(State), values, strict=True)})
         states[state.rank] = state
     return states

@@ -8,8 +8,8 @@ static char *point(char *p, int peer_rank, int tag, int64_t count, MPI_Datatype 
 }
 
 // A call that returns a request: `lasting` ones are started later.
-static void posted(Rank *r, const char *action, Comm *c, ReqKind kind, int peer_rank, int tag, int64_t count, MPI_Datatype type,
-                   MPI_Request *request, bool lasting) {
+static void posted(Rank *r, const char *action, Comm *c, ReqKind kind, int peer_rank, int tag, int64_t count, MPI_Datatype type, MPI_Request *request,
+                   bool lasting) {
   Req *const q = add_request(r, request, kind, c, peer_rank, tag);
   if (lasting) {
     q->persistent = true;
@@ -20,9 +20,7 @@ static void posted(Rank *r, const char *action, Comm *c, ReqKind kind, int peer_
 }
 
 // "SCOUNT RCOUNT ROOT STYPE RTYPE"
-static char *fields_of(char *p, Data out, Data in, int root) {
-  return num(num(num(num(num(p, out.count), in.count), root), out.code), in.code);
-}
+static char *fields_of(char *p, Data out, Data in, int root) { return num(num(num(num(num(p, out.count), in.count), root), out.code), in.code); }
 
 static void file_line(Rank *r, const char *name, int64_t count, MPI_Datatype type) {
   char *p = text(line(r, "IO - ", 0), name + strlen("File_"));
@@ -36,13 +34,13 @@ static int beyond(Rank *r, const char *action, MPI_Request *request) {
   return leave(r, MPI_SUCCESS);
 }
 
-#define VECTOR(name, type)                                                                  \
-  static char *name(char *p, const type *counts, int n, int64_t each, bool with_sum) {      \
-    int64_t sum = 0;                                                                        \
-    for (int i = 0; i < n; i++) sum += (int64_t)counts[i];                                  \
-    if (with_sum) p = num(p, sum * each);                                                   \
-    for (int i = 0; i < n; i++) p = num(p, (int64_t)counts[i] * each);                      \
-    return p;                                                                               \
+#define VECTOR(name, type)                                                             \
+  static char *name(char *p, const type *counts, int n, int64_t each, bool with_sum) { \
+    int64_t sum = 0;                                                                   \
+    for (int i = 0; i < n; i++) sum += (int64_t)counts[i];                             \
+    if (with_sum) p = num(p, sum * each);                                              \
+    for (int i = 0; i < n; i++) p = num(p, (int64_t)counts[i] * each);                 \
+    return p;                                                                          \
   }
 VECTOR(int_vector, int)
 #define X(name) name
@@ -142,11 +140,11 @@ DEFINE(Win_free, (MPI_Win * win)) {
   return leave(r, rc);
 }
 
-#define WIN_BARE(name, params, args)                                             \
-  DEFINE(name, params) {                                                         \
-    CALL(name, args);                                                            \
-    end_line(r, ATTR(line(r, #name, 0), "win", window_of(r, win)->id));          \
-    return leave(r, rc);                                                         \
+#define WIN_BARE(name, params, args)                                    \
+  DEFINE(name, params) {                                                \
+    CALL(name, args);                                                   \
+    end_line(r, ATTR(line(r, #name, 0), "win", window_of(r, win)->id)); \
+    return leave(r, rc);                                                \
   }
 WIN_BARE(Win_fence, (int assert_, MPI_Win win), (assert_, win))
 WIN_BARE(Win_flush_all, (MPI_Win win), (win))
@@ -154,12 +152,12 @@ WIN_BARE(Win_flush_local_all, (MPI_Win win), (win))
 WIN_BARE(Win_lock_all, (int assert_, MPI_Win win), (assert_, win))
 WIN_BARE(Win_unlock_all, (MPI_Win win), (win))
 
-#define WIN_TARGET(name)                                                                            \
-  DEFINE(name, (int to, MPI_Win win)) {                                                             \
-    CALL(name, (to, win));                                                                          \
-    const Win *const w = window_of(r, win);                                                         \
-    end_line(r, ATTR(num(line(r, #name, 0), peer(w->comm, to)), "win", w->id));                     \
-    return leave(r, rc);                                                                            \
+#define WIN_TARGET(name)                                                        \
+  DEFINE(name, (int to, MPI_Win win)) {                                         \
+    CALL(name, (to, win));                                                      \
+    const Win *const w = window_of(r, win);                                     \
+    end_line(r, ATTR(num(line(r, #name, 0), peer(w->comm, to)), "win", w->id)); \
+    return leave(r, rc);                                                        \
   }
 WIN_TARGET(Win_flush)
 WIN_TARGET(Win_flush_local)
@@ -251,8 +249,7 @@ DEFINE(Compare_and_swap, (const void *buf, CONST void *with, void *result, MPI_D
     CALL(name, args);                       \
     return beyond(r, action, NULL);         \
   }
-REFUSED(Comm_spawn, "spawn",
-        (const char *command, char *argv[], int n, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made, int errors[]),
+REFUSED(Comm_spawn, "spawn", (const char *command, char *argv[], int n, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made, int errors[]),
         (command, argv, n, info, root, comm, made, errors))
 REFUSED(Comm_spawn_multiple, "spawn",
         (int count, char *commands[], char **argvs[], CONST int n[], CONST MPI_Info info[], int root, MPI_Comm comm, MPI_Comm *made, int errors[]),
@@ -270,8 +267,8 @@ DEFINE(Grequest_start, (MPI_Grequest_query_function * query, MPI_Grequest_free_f
 }
 
 #ifdef HAVE_Psend_init
-DEFINE(Psend_init, (const void *buf, int parts, MPI_Count n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Info info,
-                    MPI_Request *request)) {
+DEFINE(Psend_init,
+       (const void *buf, int parts, MPI_Count n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)) {
   CALL(Psend_init, (buf, parts, n, type, to, tag, comm, info, request));
   return beyond(r, "partitioned", request);
 }

@@ -11,9 +11,7 @@ USE(Allreduce)
 #ifdef RECORD_SMPI
 // All ranks live in this process: the first member to arrive at the n-th object made from a parent numbers it. No message is
 // simulated for it.
-static struct {
-  int kind, parent, sequence, leader, id;
-} *made;
+static struct { int kind, parent, sequence, leader, id; } * made;
 static int made_count, made_room, numbered[2];
 
 static int look_up(int kind, int parent, int sequence, int leader) {

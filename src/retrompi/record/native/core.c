@@ -1,6 +1,4 @@
 // State of a rank, its clock, its file, and the calls that begin and end a program.
-#include "recorder.h"
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +8,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "recorder.h"
 
 #ifdef __linux__
 #include <linux/perf_event.h>
@@ -349,8 +349,7 @@ static void header(Rank *r, const char *how) {
   if (clock_kind >= CLOCK_INSTRUCTIONS)
     snprintf(row, sizeof row, "clock: %s, %g flop each; bursts under %lld are added to the next", clock_name(), rate, (long long)threshold);
   else
-    snprintf(row, sizeof row, "clock: %s time, %g flop/s; bursts under %lld ns are added to the next", clock_name(), rate,
-             (long long)threshold);
+    snprintf(row, sizeof row, "clock: %s time, %g flop/s; bursts under %lld ns are added to the next", clock_name(), rate, (long long)threshold);
   comment(r, row);
   snprintf(row, sizeof row, "overhead: %llu ns a call, %llu %s taken off each burst", (unsigned long long)r->state->overhead_ns,
            (unsigned long long)r->state->gap_ns, clock_kind >= CLOCK_INSTRUCTIONS ? "events" : "ns");

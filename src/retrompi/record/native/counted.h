@@ -3,12 +3,12 @@
 
 // --- point-to-point ---------------------------------------------------------------------------------------------------------
 
-#define SEND(name, action)                                                                            \
-  DEFINE(X(name), (const void *buf, COUNT n, MPI_Datatype type, int to, int tag, MPI_Comm comm)) {    \
-    CALL(X(name), (buf, n, type, to, tag, comm));                                                     \
-    Comm *const c = comm_of(r, comm);                                                                 \
-    end_line(r, of_comm(point(line(r, action, 0), peer(c, to), tag, n, type), c));                    \
-    return leave(r, rc);                                                                              \
+#define SEND(name, action)                                                                         \
+  DEFINE(X(name), (const void *buf, COUNT n, MPI_Datatype type, int to, int tag, MPI_Comm comm)) { \
+    CALL(X(name), (buf, n, type, to, tag, comm));                                                  \
+    Comm *const c = comm_of(r, comm);                                                              \
+    end_line(r, of_comm(point(line(r, action, 0), peer(c, to), tag, n, type), c));                 \
+    return leave(r, rc);                                                                           \
   }
 SEND(Send, "send")
 SEND(Ssend, "Ssend")
@@ -16,12 +16,12 @@ SEND(Bsend, "bsend")
 SEND(Rsend, "rsend")
 #undef SEND
 
-#define ISEND(name, action, lasting)                                                                                              \
-  DEFINE(X(name), (const void *buf, COUNT n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)) {          \
-    CALL(X(name), (buf, n, type, to, tag, comm, request));                                                                        \
-    Comm *const c = comm_of(r, comm);                                                                                             \
-    posted(r, action, c, REQ_SEND, peer(c, to), tag, n, type, request, lasting);                                                  \
-    return leave(r, rc);                                                                                                          \
+#define ISEND(name, action, lasting)                                                                                     \
+  DEFINE(X(name), (const void *buf, COUNT n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)) { \
+    CALL(X(name), (buf, n, type, to, tag, comm, request));                                                               \
+    Comm *const c = comm_of(r, comm);                                                                                    \
+    posted(r, action, c, REQ_SEND, peer(c, to), tag, n, type, request, lasting);                                         \
+    return leave(r, rc);                                                                                                 \
   }
 ISEND(Isend, "isend", false)
 ISEND(Issend, "ISsend", false)
@@ -33,12 +33,12 @@ ISEND(Bsend_init, "bsendInit", true)
 ISEND(Rsend_init, "rsendInit", true)
 #undef ISEND
 
-#define IRECV(name, action, lasting)                                                                                  \
-  DEFINE(X(name), (void *buf, COUNT n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)) {  \
-    CALL(X(name), (buf, n, type, from, tag, comm, request));                                                          \
-    Comm *const c = comm_of(r, comm);                                                                                 \
-    posted(r, action, c, REQ_RECV, peer(c, from), tag_of(tag), n, type, request, lasting);                            \
-    return leave(r, rc);                                                                                              \
+#define IRECV(name, action, lasting)                                                                                 \
+  DEFINE(X(name), (void *buf, COUNT n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)) { \
+    CALL(X(name), (buf, n, type, from, tag, comm, request));                                                         \
+    Comm *const c = comm_of(r, comm);                                                                                \
+    posted(r, action, c, REQ_RECV, peer(c, from), tag_of(tag), n, type, request, lasting);                           \
+    return leave(r, rc);                                                                                             \
   }
 IRECV(Irecv, "irecv", false)
 IRECV(Recv_init, "recvInit", true)
@@ -75,8 +75,7 @@ DEFINE(X(Sendrecv), (const void *sbuf, COUNT sn, MPI_Datatype st, int to, int st
   return leave(r, rc);
 }
 
-DEFINE(X(Sendrecv_replace),
-       (void *buf, COUNT n, MPI_Datatype type, int to, int stag, int from, int rtag, MPI_Comm comm, MPI_Status *status)) {
+DEFINE(X(Sendrecv_replace), (void *buf, COUNT n, MPI_Datatype type, int to, int stag, int from, int rtag, MPI_Comm comm, MPI_Status *status)) {
   MPI_Status own;
   if (status == MPI_STATUS_IGNORE) status = &own;
   CALL(X(Sendrecv_replace), (buf, n, type, to, stag, from, rtag, comm, status));
@@ -104,27 +103,27 @@ DEFINE(X(Imrecv), (void *buf, COUNT n, MPI_Datatype type, MPI_Message *message, 
 // Each has a blocking form and one with a request: BOTH makes them from the parameters, the arguments and the fields of the line.
 // The last sees r, c (the communicator), p (the line so far), n (the other side's number of ranks); it moves p.
 
-#define BOTH(name, iname, action, params, args, room, ...)                                        \
-  DEFINE(X(name), (UNPACK params, MPI_Comm comm)) {                                               \
-    CALL(X(name), (UNPACK args, comm));                                                           \
-    Comm *const c = comm_of(r, comm);                                                             \
-    const int n = c->inter ? c->remote_size : c->size;                                            \
-    char *p = line(r, action, (size_t)(room) * ROOM_EACH);                                        \
-    (void)n;                                                                                      \
-    __VA_ARGS__;                                                                                     \
-    end_line(r, of_comm(p, c));                                                                   \
-    return leave(r, rc);                                                                          \
-  }                                                                                               \
-  DEFINE(X(iname), (UNPACK params, MPI_Comm comm, MPI_Request * request)) {                       \
-    CALL(X(iname), (UNPACK args, comm, request));                                                 \
-    Comm *const c = comm_of(r, comm);                                                             \
-    const int n = c->inter ? c->remote_size : c->size;                                            \
-    char *p = line(r, "i" action, (size_t)(room) * ROOM_EACH);                                    \
-    (void)n;                                                                                      \
-    __VA_ARGS__;                                                                                     \
-    p = of_comm(p, c);                                                                            \
-    end_line(r, ATTR(p, "req", add_request(r, request, REQ_OTHER, c, 0, 0)->id));                 \
-    return leave(r, rc);                                                                          \
+#define BOTH(name, iname, action, params, args, room, ...)                        \
+  DEFINE(X(name), (UNPACK params, MPI_Comm comm)) {                               \
+    CALL(X(name), (UNPACK args, comm));                                           \
+    Comm *const c = comm_of(r, comm);                                             \
+    const int n = c->inter ? c->remote_size : c->size;                            \
+    char *p = line(r, action, (size_t)(room)*ROOM_EACH);                          \
+    (void)n;                                                                      \
+    __VA_ARGS__;                                                                  \
+    end_line(r, of_comm(p, c));                                                   \
+    return leave(r, rc);                                                          \
+  }                                                                               \
+  DEFINE(X(iname), (UNPACK params, MPI_Comm comm, MPI_Request * request)) {       \
+    CALL(X(iname), (UNPACK args, comm, request));                                 \
+    Comm *const c = comm_of(r, comm);                                             \
+    const int n = c->inter ? c->remote_size : c->size;                            \
+    char *p = line(r, "i" action, (size_t)(room)*ROOM_EACH);                      \
+    (void)n;                                                                      \
+    __VA_ARGS__;                                                                  \
+    p = of_comm(p, c);                                                            \
+    end_line(r, ATTR(p, "req", add_request(r, request, REQ_OTHER, c, 0, 0)->id)); \
+    return leave(r, rc);                                                          \
   }
 #define UNPACK(...) __VA_ARGS__
 
@@ -133,16 +132,16 @@ BOTH(Bcast, Ibcast, "bcast", (void *buf, COUNT cnt, MPI_Datatype type, int root)
   p = num(num(num(p, d.count), root_of(c, root)), d.code);
 })
 
-BOTH(Reduce, Ireduce, "reduce", (const void *sbuf, void *rbuf, COUNT cnt, MPI_Datatype type, MPI_Op op, int root),
-     (sbuf, rbuf, cnt, type, op, root), 0, {
+BOTH(Reduce, Ireduce, "reduce", (const void *sbuf, void *rbuf, COUNT cnt, MPI_Datatype type, MPI_Op op, int root), (sbuf, rbuf, cnt, type, op, root),
+     0, {
        const Data d = data_of(c->inter && root == MPI_PROC_NULL ? 0 : cnt, type);
        p = num(num(num(num(p, d.count), 0), root_of(c, root)), d.code);
      })
 
-#define REDUCTION(name, iname, action)                                                                                          \
+#define REDUCTION(name, iname, action)                                                                                                 \
   BOTH(name, iname, action, (const void *sbuf, void *rbuf, COUNT cnt, MPI_Datatype type, MPI_Op op), (sbuf, rbuf, cnt, type, op), 0, { \
-    const Data d = data_of(cnt, type);                                                                                          \
-    p = num(num(num(p, d.count), 0), d.code);                                                                                   \
+    const Data d = data_of(cnt, type);                                                                                                 \
+    p = num(num(num(p, d.count), 0), d.code);                                                                                          \
   })
 REDUCTION(Allreduce, Iallreduce, "allreduce")
 REDUCTION(Scan, Iscan, "scan")
@@ -159,29 +158,28 @@ BOTH(Reduce_scatter, Ireduce_scatter, "reducescatter", (const void *sbuf, void *
      })
 
 // Where the other side's arguments mean nothing, the own side's stand twice: no reader needs them, and SMPI drops a count of 0.
-BOTH(Gather, Igather, "gather",
-     (const void *sbuf, COUNT sn, MPI_Datatype st, void *rbuf, COUNT rn, MPI_Datatype rt, int root), (sbuf, sn, st, rbuf, rn, rt, root), 0, {
+BOTH(Gather, Igather, "gather", (const void *sbuf, COUNT sn, MPI_Datatype st, void *rbuf, COUNT rn, MPI_Datatype rt, int root),
+     (sbuf, sn, st, rbuf, rn, rt, root), 0, {
        const bool root_here = at_root(c, root);
        const bool absent = c->inter && root == MPI_PROC_NULL;
        const Data mine = root_here && (c->inter || sbuf == MPI_IN_PLACE) ? data_of(rn, rt) : data_of(absent ? 0 : sn, absent ? MPI_BYTE : st);
        p = fields_of(p, mine, root_here ? data_of(rn, rt) : mine, root_of(c, root));
      })
 
-BOTH(Scatter, Iscatter, "scatter",
-     (const void *sbuf, COUNT sn, MPI_Datatype st, void *rbuf, COUNT rn, MPI_Datatype rt, int root), (sbuf, sn, st, rbuf, rn, rt, root), 0, {
+BOTH(Scatter, Iscatter, "scatter", (const void *sbuf, COUNT sn, MPI_Datatype st, void *rbuf, COUNT rn, MPI_Datatype rt, int root),
+     (sbuf, sn, st, rbuf, rn, rt, root), 0, {
        const bool root_here = at_root(c, root);
        const bool absent = c->inter && root == MPI_PROC_NULL;
        const Data mine = root_here && (c->inter || rbuf == MPI_IN_PLACE) ? data_of(sn, st) : data_of(absent ? 0 : rn, absent ? MPI_BYTE : rt);
        p = fields_of(p, root_here ? data_of(sn, st) : mine, mine, root_of(c, root));
      })
 
-#define EVERYBODY(name, iname, action)                                                                                                     \
-  BOTH(name, iname, action, (const void *sbuf, COUNT sn, MPI_Datatype st, void *rbuf, COUNT rn, MPI_Datatype rt), (sbuf, sn, st, rbuf, rn, rt), \
-       0, {                                                                                                                                \
-         const Data out = sbuf == MPI_IN_PLACE ? data_of(rn, rt) : data_of(sn, st);                                                        \
-         const Data in = data_of(rn, rt);                                                                                                  \
-         p = num(num(num(num(p, out.count), in.count), out.code), in.code);                                                                \
-       })
+#define EVERYBODY(name, iname, action)                                                                                                               \
+  BOTH(name, iname, action, (const void *sbuf, COUNT sn, MPI_Datatype st, void *rbuf, COUNT rn, MPI_Datatype rt), (sbuf, sn, st, rbuf, rn, rt), 0, { \
+    const Data out = sbuf == MPI_IN_PLACE ? data_of(rn, rt) : data_of(sn, st);                                                                       \
+    const Data in = data_of(rn, rt);                                                                                                                 \
+    p = num(num(num(num(p, out.count), in.count), out.code), in.code);                                                                               \
+  })
 EVERYBODY(Allgather, Iallgather, "allgather")
 EVERYBODY(Alltoall, Ialltoall, "alltoall")
 EVERYBODY(Neighbor_allgather, Ineighbor_allgather, "neighbor_allgather")
@@ -211,15 +209,14 @@ BOTH(Scatterv, Iscatterv, "scatterv",
        p = num(num(num(num(p, mine.count), root_of(c, root)), each.code), mine.code);
      })
 
-#define TO_ALL(name, iname, action, sources)                                                                                      \
-  BOTH(name, iname, action,                                                                                                       \
-       (const void *sbuf, COUNT sn, MPI_Datatype st, void *rbuf, const COUNT rn[], const DISP at[], MPI_Datatype rt),             \
-       (sbuf, sn, st, rbuf, rn, at, rt), sources, {                                                                               \
-         const Data in = data_of(1, rt);                                                                                          \
-         const Data out = sbuf == MPI_IN_PLACE ? data_of(rn[c->me], rt) : data_of(sn, st);                                        \
-         p = num(p, out.count);                                                                                                   \
-         for (int i = 0; i < (sources); i++) p = num(p, in.count * (int64_t)rn[i]);                                               \
-         p = num(num(p, out.code), in.code);                                                                                      \
+#define TO_ALL(name, iname, action, sources)                                                                                               \
+  BOTH(name, iname, action, (const void *sbuf, COUNT sn, MPI_Datatype st, void *rbuf, const COUNT rn[], const DISP at[], MPI_Datatype rt), \
+       (sbuf, sn, st, rbuf, rn, at, rt), sources, {                                                                                        \
+         const Data in = data_of(1, rt);                                                                                                   \
+         const Data out = sbuf == MPI_IN_PLACE ? data_of(rn[c->me], rt) : data_of(sn, st);                                                 \
+         p = num(p, out.count);                                                                                                            \
+         for (int i = 0; i < (sources); i++) p = num(p, in.count * (int64_t)rn[i]);                                                        \
+         p = num(num(p, out.code), in.code);                                                                                               \
        })
 TO_ALL(Allgatherv, Iallgatherv, "allgatherv", n)
 TO_ALL(Neighbor_allgatherv, Ineighbor_allgatherv, "neighbor_allgatherv", c->in)
@@ -266,24 +263,23 @@ BOTH(Neighbor_alltoallw, Ineighbor_alltoallw, "neighbor_alltoallw",
 
 // --- one-sided --------------------------------------------------------------------------------------------------------------
 
-#define ONE_SIDED(name, rname, params, args, cnt, typ)                                       \
-  DEFINE(X(name), (UNPACK params, MPI_Win handle)) {                                         \
-    CALL(X(name), (UNPACK args, handle));                                                    \
-    const Win *const w = window_of(r, handle);                                               \
-    end_line(r, ATTR(point(line(r, #name, 0), peer(w->comm, to), 0, cnt, typ), "win", w->id)); \
-    return leave(r, rc);                                                                     \
-  }                                                                                          \
-  DEFINE(X(rname), (UNPACK params, MPI_Win handle, MPI_Request * request)) {                 \
-    CALL(X(rname), (UNPACK args, handle, request));                                          \
-    const Win *const w = window_of(r, handle);                                               \
-    char *p = ATTR(point(line(r, #rname, 0), peer(w->comm, to), 0, cnt, typ), "win", w->id); \
+#define ONE_SIDED(name, rname, params, args, cnt, typ)                                          \
+  DEFINE(X(name), (UNPACK params, MPI_Win handle)) {                                            \
+    CALL(X(name), (UNPACK args, handle));                                                       \
+    const Win *const w = window_of(r, handle);                                                  \
+    end_line(r, ATTR(point(line(r, #name, 0), peer(w->comm, to), 0, cnt, typ), "win", w->id));  \
+    return leave(r, rc);                                                                        \
+  }                                                                                             \
+  DEFINE(X(rname), (UNPACK params, MPI_Win handle, MPI_Request * request)) {                    \
+    CALL(X(rname), (UNPACK args, handle, request));                                             \
+    const Win *const w = window_of(r, handle);                                                  \
+    char *p = ATTR(point(line(r, #rname, 0), peer(w->comm, to), 0, cnt, typ), "win", w->id);    \
     end_line(r, ATTR(p, "req", add_request(r, request, REQ_OTHER, (Comm *)w->comm, 0, 0)->id)); \
-    return leave(r, rc);                                                                     \
+    return leave(r, rc);                                                                        \
   }
-ONE_SIDED(Put, Rput, (const void *buf, COUNT n, MPI_Datatype type, int to, MPI_Aint at, COUNT tn, MPI_Datatype tt), (buf, n, type, to, at, tn, tt),
-          n, type)
-ONE_SIDED(Get, Rget, (void *buf, COUNT n, MPI_Datatype type, int to, MPI_Aint at, COUNT tn, MPI_Datatype tt), (buf, n, type, to, at, tn, tt), n,
+ONE_SIDED(Put, Rput, (const void *buf, COUNT n, MPI_Datatype type, int to, MPI_Aint at, COUNT tn, MPI_Datatype tt), (buf, n, type, to, at, tn, tt), n,
           type)
+ONE_SIDED(Get, Rget, (void *buf, COUNT n, MPI_Datatype type, int to, MPI_Aint at, COUNT tn, MPI_Datatype tt), (buf, n, type, to, at, tn, tt), n, type)
 ONE_SIDED(Accumulate, Raccumulate, (const void *buf, COUNT n, MPI_Datatype type, int to, MPI_Aint at, COUNT tn, MPI_Datatype tt, MPI_Op op),
           (buf, n, type, to, at, tn, tt, op), n, type)
 ONE_SIDED(Get_accumulate, Rget_accumulate,
@@ -294,18 +290,18 @@ ONE_SIDED(Get_accumulate, Rget_accumulate,
 
 // --- files: counted, so that a reader refuses them with their size ----------------------------------------------------------
 
-#define FILE_CALL(name, params, args)                                         \
-  DEFINE(X(name), params) {                                                   \
-    CALL(X(name), args);                                                      \
-    file_line(r, #name, n, type);                                             \
-    return leave(r, rc);                                                      \
+#define FILE_CALL(name, params, args) \
+  DEFINE(X(name), params) {           \
+    CALL(X(name), args);              \
+    file_line(r, #name, n, type);     \
+    return leave(r, rc);              \
   }
-#define FILE_ICALL(name, params, args)                                        \
-  DEFINE(X(name), params) {                                                   \
-    CALL(X(name), args);                                                      \
-    file_line(r, #name, n, type);                                             \
-    add_request(r, request, REQ_SILENT, r->everybody, 0, 0);                  \
-    return leave(r, rc);                                                      \
+#define FILE_ICALL(name, params, args)                       \
+  DEFINE(X(name), params) {                                  \
+    CALL(X(name), args);                                     \
+    file_line(r, #name, n, type);                            \
+    add_request(r, request, REQ_SILENT, r->everybody, 0, 0); \
+    return leave(r, rc);                                     \
   }
 #define READ(name) FILE_CALL(name, (MPI_File f, void *buf, COUNT n, MPI_Datatype type, MPI_Status *s), (f, buf, n, type, s))
 #define WRITE(name) FILE_CALL(name, (MPI_File f, const void *buf, COUNT n, MPI_Datatype type, MPI_Status *s), (f, buf, n, type, s))
@@ -313,8 +309,7 @@ ONE_SIDED(Get_accumulate, Rget_accumulate,
 #define WRITE_AT(name) \
   FILE_CALL(name, (MPI_File f, MPI_Offset o, const void *buf, COUNT n, MPI_Datatype type, MPI_Status *s), (f, o, buf, n, type, s))
 #define IREAD(name) FILE_ICALL(name, (MPI_File f, void *buf, COUNT n, MPI_Datatype type, MPI_Request *request), (f, buf, n, type, request))
-#define IWRITE(name) \
-  FILE_ICALL(name, (MPI_File f, const void *buf, COUNT n, MPI_Datatype type, MPI_Request *request), (f, buf, n, type, request))
+#define IWRITE(name) FILE_ICALL(name, (MPI_File f, const void *buf, COUNT n, MPI_Datatype type, MPI_Request *request), (f, buf, n, type, request))
 #define IREAD_AT(name) \
   FILE_ICALL(name, (MPI_File f, MPI_Offset o, void *buf, COUNT n, MPI_Datatype type, MPI_Request *request), (f, o, buf, n, type, request))
 #define IWRITE_AT(name) \
@@ -352,11 +347,11 @@ IWRITE_AT(File_iwrite_at_all)
 #undef IREAD_AT
 #undef IWRITE_AT
 
-#define BEGIN(name, params, args)                 \
-  DEFINE(X(name), params) {                       \
-    CALL(X(name), args);                          \
-    file_line(r, #name, n, type);                 \
-    return leave(r, rc);                          \
+#define BEGIN(name, params, args) \
+  DEFINE(X(name), params) {       \
+    CALL(X(name), args);          \
+    file_line(r, #name, n, type); \
+    return leave(r, rc);          \
   }
 BEGIN(File_read_all_begin, (MPI_File f, void *buf, COUNT n, MPI_Datatype type), (f, buf, n, type))
 BEGIN(File_write_all_begin, (MPI_File f, const void *buf, COUNT n, MPI_Datatype type), (f, buf, n, type))
@@ -374,17 +369,16 @@ DEFINE(X(Isendrecv), (const void *sbuf, COUNT sn, MPI_Datatype st, int to, int s
   CALL(X(Isendrecv), (sbuf, sn, st, to, stag, rbuf, rn, rt, from, rtag, comm, request));
   return beyond(r, "isendRecv", request);
 }
-DEFINE(X(Isendrecv_replace),
-       (void *buf, COUNT n, MPI_Datatype type, int to, int stag, int from, int rtag, MPI_Comm comm, MPI_Request *request)) {
+DEFINE(X(Isendrecv_replace), (void *buf, COUNT n, MPI_Datatype type, int to, int stag, int from, int rtag, MPI_Comm comm, MPI_Request *request)) {
   CALL(X(Isendrecv_replace), (buf, n, type, to, stag, from, rtag, comm, request));
   return beyond(r, "isendRecv", request);
 }
 #endif
 #ifdef HAVE_Bcast_init
-#define LASTING(name, params, args)                                     \
+#define LASTING(name, params, args)                                        \
   DEFINE(X(name), (UNPACK params, MPI_Info info, MPI_Request * request)) { \
-    CALL(X(name), (UNPACK args, info, request));                        \
-    return beyond(r, "persistentCollective", request);                  \
+    CALL(X(name), (UNPACK args, info, request));                           \
+    return beyond(r, "persistentCollective", request);                     \
   }
 #define SAME (const void *sbuf, COUNT sn, MPI_Datatype st, void *rbuf, COUNT rn, MPI_Datatype rt, MPI_Comm comm)
 #define SAME_ARGS (sbuf, sn, st, rbuf, rn, rt, comm)
@@ -412,13 +406,12 @@ LASTING(Gatherv_init,
 LASTING(Scatterv_init,
         (const void *sbuf, const COUNT sn[], const DISP at[], MPI_Datatype st, void *rbuf, COUNT rn, MPI_Datatype rt, int root, MPI_Comm comm),
         (sbuf, sn, at, st, rbuf, rn, rt, root, comm))
-LASTING(Allgatherv_init,
-        (const void *sbuf, COUNT sn, MPI_Datatype st, void *rbuf, const COUNT rn[], const DISP at[], MPI_Datatype rt, MPI_Comm comm),
+LASTING(Allgatherv_init, (const void *sbuf, COUNT sn, MPI_Datatype st, void *rbuf, const COUNT rn[], const DISP at[], MPI_Datatype rt, MPI_Comm comm),
         (sbuf, sn, st, rbuf, rn, at, rt, comm))
 LASTING(Neighbor_allgatherv_init,
         (const void *sbuf, COUNT sn, MPI_Datatype st, void *rbuf, const COUNT rn[], const DISP at[], MPI_Datatype rt, MPI_Comm comm),
         (sbuf, sn, st, rbuf, rn, at, rt, comm))
-#define VECTORS                                                                                                              \
+#define VECTORS                                                                                                                            \
   (const void *sbuf, const COUNT sn[], const DISP sat[], MPI_Datatype st, void *rbuf, const COUNT rn[], const DISP rat[], MPI_Datatype rt, \
    MPI_Comm comm)
 #define VECTORS_ARGS (sbuf, sn, sat, st, rbuf, rn, rat, rt, comm)

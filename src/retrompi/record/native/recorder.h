@@ -6,9 +6,6 @@
 #ifndef RETROMPI_RECORDER_H
 #define RETROMPI_RECORDER_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <mpi.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -34,13 +31,13 @@ void map_remove(Map *m, uint64_t key);
 typedef struct {
   int id;  // 0 MPI_COMM_WORLD; -1 unknown
   int size, me;
-  int *world;        // rank of the communicator -> rank of the world; NULL: the same
+  int *world;  // rank of the communicator -> rank of the world; NULL: the same
   bool inter;
   int remote_size;
-  int *remote;       // of the other side's group
-  int in, out;       // neighbours
-  int made;          // communicators and windows made from it so far
-  int uses;          // requests that still need it
+  int *remote;  // of the other side's group
+  int in, out;  // neighbours
+  int made;     // communicators and windows made from it so far
+  int uses;     // requests that still need it
   bool freed;
 } Comm;
 
@@ -52,7 +49,7 @@ typedef struct {
 
 typedef enum { REQ_SEND, REQ_RECV, REQ_OTHER, REQ_SILENT } ReqKind;  // REQ_SILENT: has no line of its own
 typedef struct Req {
-  struct Req *next;  // under the same handle: libraries give one handle to all sends that are complete at once
+  struct Req *next;    // under the same handle: libraries give one handle to all sends that are complete at once
   MPI_Request *where;  // the program's variable, which tells such requests apart
   Comm *comm;
   int id, peer, tag;
@@ -83,7 +80,7 @@ typedef struct {
   int64_t last, pending, gap;
   char *at, *end, *map;  // the window of the file that is mapped
   size_t mapped;
-  uint64_t base;         // of the window in the file
+  uint64_t base;  // of the window in the file
   int fd;
   State *state;
   Map comms, requests, windows, messages, counters;
@@ -108,11 +105,11 @@ void *next_function(const char *name);
   API int PMPI_##name params
 // The library's own function, called with these arguments.
 #define USE(name) USE_I(name)
-#define USE_I(name)                                                                                  \
-  static inline __typeof__(&MPI_##name) real_##name(void) {                                          \
-    static __typeof__(&MPI_##name) found;                                                            \
-    if (UNLIKELY(found == NULL)) found = (__typeof__(&MPI_##name))next_function("PMPI_" #name);      \
-    return found;                                                                                    \
+#define USE_I(name)                                                                             \
+  static inline __typeof__(&MPI_##name) real_##name(void) {                                     \
+    static __typeof__(&MPI_##name) found;                                                       \
+    if (UNLIKELY(found == NULL)) found = (__typeof__(&MPI_##name))next_function("PMPI_" #name); \
+    return found;                                                                               \
   }
 #define REAL(name, args) REAL_I(name, args)
 #define REAL_I(name, args) real_##name() args
@@ -120,24 +117,24 @@ void *next_function(const char *name);
 #define NAME_OF_I(name) "MPI_" #name
 
 // Most wrappers: the call, then its line unless it was nested, failed or outside of MPI_Init .. MPI_Finalize.
-#define CALL(name, args)                        \
-  Rank *r;                                      \
-  ENTER(r, NAME_OF(name));                      \
-  int rc = REAL(name, args);                    \
-  if (UNLIKELY(!r)) return rc;                  \
+#define CALL(name, args)       \
+  Rank *r;                     \
+  ENTER(r, NAME_OF(name));     \
+  int rc = REAL(name, args);   \
+  if (UNLIKELY(!r)) return rc; \
   if (UNLIKELY(rc != MPI_SUCCESS)) return failed(r, rc)
 
 Rank *enter(void);
-#define ENTER(r, what)                                                                  \
-  do {                                                                                  \
-    _Static_assert(sizeof(what) <= 64, "fits State::inside");                           \
-    (r) = enter();                                                                      \
-    if ((r) != NULL) memcpy((r)->state->inside, (what), sizeof(what));                  \
+#define ENTER(r, what)                                                 \
+  do {                                                                 \
+    _Static_assert(sizeof(what) <= 64, "fits State::inside");          \
+    (r) = enter();                                                     \
+    if ((r) != NULL) memcpy((r)->state->inside, (what), sizeof(what)); \
   } while (0)
 int leave(Rank *r, int rc);
 int failed(Rank *r, int rc);
 Rank *self(void);
-void setup(const char *how);   // after MPI_Init
+void setup(const char *how);  // after MPI_Init
 void finish(Rank *r, int phase);
 void note_thread(Rank *r);
 
@@ -161,7 +158,7 @@ static inline char *num(char *p, int64_t value) {
 #define ATTR(p, name, value) digits(text((p), " " name "="), (value))
 char *of_comm(char *p, const Comm *c);
 char *group_text(char *p, const int *ranks, int n);  // " 0-3" or " 5,2,7"
-#define ROOM 320  // of everything in a line but lists
+#define ROOM 320                                     // of everything in a line but lists
 #define ROOM_EACH 24
 
 void *scratch(Rank *r, int which, size_t bytes);
@@ -181,7 +178,7 @@ void register_comms(Rank *r);
 Comm *comm_of(Rank *r, MPI_Comm handle);
 void release_comm(Comm *c);
 int agree(Rank *r, Comm *parent, MPI_Comm over, int kind, int leader);  // an identity all members of `over` know
-int *ranks_of_group(Rank *r, MPI_Group group, int *n);  // of the world; free()
+int *ranks_of_group(Rank *r, MPI_Group group, int *n);                  // of the world; free()
 static inline int peer(const Comm *c, int rank) {
   if (UNLIKELY(rank < 0)) return rank == MPI_ANY_SOURCE ? T_ANY_SOURCE : T_PROC_NULL;
   if (c->inter) return rank < c->remote_size ? c->remote[rank] : T_PROC_NULL;
