@@ -48,13 +48,16 @@ static Rank *new_self(void) {
   return ranks[pid] = calloc(1, sizeof(Rank));
 }
 #define LAST(r) ((r)->last)
+#define IN_CALL(r) ((r)->in_call)
 #else
 static Rank the_rank;
 static __thread int64_t last_of_thread __attribute__((tls_model("initial-exec")));
+static __thread bool thread_in_call __attribute__((tls_model("initial-exec")));
 
 Rank *self(void) { return &the_rank; }
 static Rank *new_self(void) { return &the_rank; }
 #define LAST(r) last_of_thread
+#define IN_CALL(r) thread_in_call
 #endif
 
 void *next_function(const char *name) {
@@ -236,15 +239,16 @@ void unsupported(Rank *r, const char *action) {
 Rank *enter(void) {
   Rank *r = self();
   if (UNLIKELY(r == NULL || !r->on)) return NULL;
-  if (UNLIKELY(r->inside)) {
-    if (pthread_equal(r->owner, pthread_self()))
-      r->state->nested++;
-    else if (r->state->threads < 2)
-      r->state->threads = 2;  // two threads at once: which of them came first cannot be said
+  if (UNLIKELY(IN_CALL(r))) {
+    r->state->nested++;
     return NULL;
   }
+  if (UNLIKELY(__atomic_exchange_n(&r->inside, 1, __ATOMIC_ACQUIRE) != 0)) {
+    if (r->state->threads < 2) r->state->threads = 2;  // two threads at once: which of them came first cannot be said
+    return NULL;
+  }
+  IN_CALL(r) = true;
   const int64_t t = now();
-  r->inside = 1;
   if (UNLIKELY(!pthread_equal(r->owner, pthread_self()))) {
     if (r->state->threads == 0) r->state->threads = 1;
     r->owner = pthread_self();
@@ -262,7 +266,8 @@ int leave(Rank *r, int rc) {
   }
   r->state->calls++;
   r->state->inside[0] = 0;
-  r->inside = 0;
+  IN_CALL(r) = false;
+  __atomic_store_n(&r->inside, 0, __ATOMIC_RELEASE);
   LAST(r) = now();
   return rc;
 }
@@ -417,7 +422,6 @@ void setup(const char *how) {
   register_comms(r);
   end_line(r, line(r, "init", 0));
   stop_inheriting();
-  r->inside = 0;
   LAST(r) = now();
 }
 
@@ -492,7 +496,7 @@ API int PMPI_Pcontrol(const int level, ...) {
 
 static bool sleeping(Rank **r) {
   *r = self();
-  if (*r == NULL || !(*r)->on || (*r)->inside || !pthread_equal((*r)->owner, pthread_self())) return false;
+  if (*r == NULL || !(*r)->on || IN_CALL(*r) || !pthread_equal((*r)->owner, pthread_self())) return false;
   return (*r = enter()) != NULL;
 }
 

@@ -75,7 +75,8 @@ typedef struct {
 typedef struct {
   bool on;
   int world, ranks;
-  int inside;
+  int inside;    // a thread is in a call
+  bool in_call;  // SMPI: this rank is
   pthread_t owner;
   int64_t last, pending, gap;
   char *at, *end, *map;  // the window of the file that is mapped
