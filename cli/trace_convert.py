@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import click
 
-from retrompi.cli.options import debug_option, json_option, progress
-from retrompi.cli.output import Column, print_json, print_table
+from retrompi.cli.options import csv_option, debug_option, json_option, progress
+from retrompi.cli.output import Column, print_csv, print_json, print_table
 from retrompi.errors import UsageError
 from retrompi.units import parse
 
@@ -36,6 +36,7 @@ LOSSES = (
 @click.option("--undefined-source", type=click.Choice(["refuse", "any", "null"]), default="refuse", help="What a receive from -333 is.")
 @click.option("--strict", is_flag=True, help="Exit with 1 when anything is lost or approximated.")
 @json_option
+@csv_option
 @debug_option
 @click.pass_context
 def command(
@@ -51,13 +52,17 @@ def command(
     undefined_source: Literal["refuse", "any", "null"],
     strict: bool,
     as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Convert a trace of OTF2 (anchor file or folder), DUMPI (meta file, .bin file or folder), GOAL or TI, and say what is lost.
 
-    OUT is a folder, or one file when it ends in .ti, .gz or .zst. The report of losses goes to stderr as a table, or with --json to stdout.
+    OUT is a folder, or one file when it ends in .ti, .gz or .zst. The report of losses goes to stderr as a table, or with --json or --csv
+    to stdout.
     """
     from retrompi.traces import convert
 
+    if as_json and as_csv:
+        raise UsageError("--json and --csv exclude each other")
     if out.exists():
         raise UsageError(f"{out} exists; choose another name")
     flops = parse(rate, "flop/s")
@@ -71,7 +76,9 @@ def command(
         )  # fmt: skip
     convert.save(made, out, target, rate=flops)
     rows: list[dict[str, Any]] = [{**row, "first": row["places"][0] if row["places"] else ""} for row in made.losses.rows()]
-    if as_json:
+    if as_csv:
+        print_csv(rows, [c.key for c in LOSSES])
+    elif as_json:
         print_json({
             "out": str(out), "from": made.format, "to": target, "ranks": made.trace.ranks, "actions": made.trace.actions,
             "lost": made.losses.total, "losses": made.losses.rows(), "without_effect": made.losses.without_effect,
