@@ -248,6 +248,7 @@ def replay(
     kills: Sequence[str] = (),
     fresh: bool = False,
     fidelity: str = "mechanism",
+    wildcards: str = "recorded",
     scenario: Scenario | None = None,
     timeline: Request | None = None,
 ) -> Found:
@@ -255,7 +256,8 @@ def replay(
 
     ``program`` says what the trace does not; a section's times are in ``facts``. ``limit_s`` ends the job after so much
     simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail; ``kills``
-    ends processes as of `simulate.run`. A ``timeline`` is no part of a run's identity; asking for one simulates anew.
+    ends processes and ``wildcards`` chooses matches as of `simulate.run`. A ``timeline`` is no part of a run's identity; asking for one
+    simulates anew.
     """
     where = _where(platform, mode)
     if trace.kernels():
@@ -275,7 +277,7 @@ def replay(
         trace=label,
         trace_hash=_with_options(
             trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None, kernels=loops,
-            **(program.row() if program else {}),
+            wildcards=None if wildcards == "recorded" else wildcards, **(program.row() if program else {}),
         ),
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
@@ -302,6 +304,7 @@ def replay(
         with_startup=with_startup,
         kills=kills,
         program=program or simulate.NOTHING_MORE,
+        wildcards=wildcards,
         timeline=timeline,
     )
     whole = result.timeline

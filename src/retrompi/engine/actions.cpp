@@ -17,6 +17,7 @@ Task Rank::main() {
     if (world.timeline) world.timeline->begin_call(id, before);
     co_await step(a);
     if (world.timeline) world.timeline->end_call(id, a, world.loop.now);
+    ++world.count.done[static_cast<size_t>(a.op)];
     const Ps used = world.loop.now - before;
     if (a.op == Op::Compute || a.op == Op::Kernel || a.op == Op::Sleep)
       compute += used;
@@ -28,7 +29,7 @@ Task Rank::main() {
   now_at = nullptr;
   finished = true;
   end = world.loop.now;
-  ++job_.finished;
+  if (++job_.finished == static_cast<int32_t>(job_.ranks.size())) world.loop.over = true;
   // The library of the time goes on answering until the job is over (MPI_Finalize waits for everybody).
   while (true) {
     if (!inbox.empty())

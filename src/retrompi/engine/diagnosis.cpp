@@ -38,7 +38,10 @@ class Inquest {
   Inquest(const World& w, const Job& job, const std::vector<const Chan*>& chans) : w_(w), job_(job), t_(job.trace), chans_(chans) {
     for (const Rank* r : job.ranks) rank_of_[r] = r;
     for (const Chan* c : chans)
-      if (c->full()) full_.emplace(&c->from, c);
+      if (c->full()) {  // of several, always the same: the table of channels has no order of its own
+        const Chan*& kept = full_[&c->from];
+        if (!kept || c->to.thread.log() < kept->to.thread.log()) kept = c;
+      }
   }
 
   Diagnosis stuck() {
@@ -263,12 +266,12 @@ class Inquest {
   }
   /// The first process between two ranks that is dead or has no room.
   [[nodiscard]] const Proc* obstacle(int32_t src, int32_t dst) const {
-    const Chan* c = rank(src).out[static_cast<size_t>(dst)];
+    const Chan* c = rank(src).out.find(static_cast<size_t>(dst));
     for (int hops = 0; c && hops < 8; ++hops) {
       if (&c->to == &rank(dst)) return nullptr;
       if (c->to.thread.dead() || full_.contains(&c->to)) return &c->to;
       const auto* f = dynamic_cast<const Forwarder*>(&c->to);
-      c = f ? f->next[static_cast<size_t>(dst)] : nullptr;
+      c = f ? f->next.find(static_cast<size_t>(dst)) : nullptr;
     }
     return nullptr;
   }

@@ -1,5 +1,6 @@
 // Processes (ranks, proxies, daemons), the packets they pass and the channels between them.
 #pragma once
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -10,6 +11,8 @@
 
 #include "host.hpp"
 #include "timeline.hpp"
+#include "trace.hpp"
+#include "ways.hpp"
 #include "wire.hpp"
 
 namespace retrompi {
@@ -163,6 +166,8 @@ struct Token {
 /// What a run adds up.
 struct Counters {
   int64_t messages = 0, bytes = 0, packets = 0, frames = 0, delivered = 0, delivered_bytes = 0, retransmissions = 0, duplicates = 0;
+  int64_t own_bytes = 0;                 // of the messages that the program itself sends, not its collectives
+  std::array<int64_t, OP_COUNT> done{};  // actions of the trace carried out, by Op
 };
 
 class Net;
@@ -293,8 +298,8 @@ class Forwarder : public Proc {
     if (p.first && p.m->number >= 0 && p.kind == Packet::Data) world.timeline->hop_in(p.m->number, thread.log(), world.loop.now);
     co_return;
   }
-  std::vector<Chan*> next;  // by destination rank
-  Ps cost = 0;              // routing a packet
+  Ways next;    // by destination rank
+  Ps cost = 0;  // routing a packet
  private:
   std::deque<Packet> pending_;
 };

@@ -84,6 +84,7 @@ Task Rank::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, 
   if (world.timeline) m.number = world.timeline->sent({id, dst, tag, ctx < 0 ? collective_context(0) : ctx, bytes, m.line, m.at, -1, false, {}});
   ++world.count.messages;
   world.count.bytes += bytes;
+  if (ctx % 2 == 0) world.count.own_bytes += bytes;  // program_context
   ++sends;
   bytes_sent += bytes;
   ++open_sends_;

@@ -103,8 +103,8 @@ class Rank final : public Proc {
   void sent(Message& m) override;
 
   const int32_t id;
-  std::vector<Chan*> out;   // first hop towards each rank
-  std::vector<Chan*> bulk;  // the same for the data of a rendezvous; null: as everything else
+  Ways out;   // first hop towards each rank
+  Ways bulk;  // the same for the data of a rendezvous; null: as everything else
   Ps end = 0, mpi = 0, compute = 0;
   int64_t sends = 0, receives = 0, bytes_sent = 0, bytes_received = 0;
   const Action* now_at = nullptr;  // the action being executed
