@@ -197,7 +197,8 @@ def gantt(t: Timeline) -> go.Figure:
     calls, names = strips(t, rows, scale)
     if calls.row:
         few = len(names) <= 400
-        written = {"text": names, "textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "constraintext": "none"}
+        written = {"text": names, "textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "constraintext": "inside",
+                   "textfont": {"size": 10}}  # fmt: skip
         figure.add_trace(go.Bar(
             orientation="h", y=calls.row, x=calls.length, base=calls.base, width=0.3 if len(rows) <= 8 else 0.22, name="MPI calls",
             hovertext=calls.text, hoverinfo="text",
@@ -243,7 +244,8 @@ def _layout(figure: go.Figure, t: Timeline, rows: Mapping[int, int], unit: str) 
     step = 1 if n <= 80 else -(-n // 80)
     shown = [(row, t.processes[p].name) for p, row in rows.items() if row % step == 0]
     figure.update_layout(
-        barmode="overlay", bargap=0, uniformtext={"minsize": 9, "mode": "hide"}, hovermode="closest", dragmode="pan", margin={"l": 10, "r": 10, "t": 34, "b": 150},
+        barmode="overlay", bargap=0, uniformtext={"minsize": 9, "mode": "hide"}, hovermode="closest", dragmode="pan",
+        margin={"l": 10, "r": 10, "t": 34, "b": 150},
         height=plot + 184,
         legend={"orientation": "h", "y": -38 / plot, "yanchor": "top", "x": 0, "xanchor": "left", "font": {"size": 13},
                 "traceorder": "normal"},
