@@ -16,8 +16,8 @@ Task Rank::main() {
     const Ps before = world.loop.now;
     if (world.timeline) world.timeline->begin_call(id, before);
     co_await step(a);
-    if (world.timeline) world.timeline->end_call(id, a, world.loop.now);
     ++world.count.done[static_cast<size_t>(a.op)];
+    if (world.timeline) world.timeline->end_call(id, a, world.loop.now);
     const Ps used = world.loop.now - before;
     if (a.op == Op::Compute || a.op == Op::Kernel || a.op == Op::Sleep)
       compute += used;

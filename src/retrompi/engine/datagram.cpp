@@ -171,7 +171,7 @@ class DatagramChan final : public Chan {
     while (true) {
       ++expected_;
       co_await to.thread.run(h.scaled(spec.recv_cpu), Stage::Library);
-      co_await to.handle(p);
+      if (!to.take(p)) co_await to.handle(p);
       const auto it = early_.find(expected_);
       if (it == early_.end()) break;
       p = it->second;

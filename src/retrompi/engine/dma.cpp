@@ -29,7 +29,7 @@ class DmaChan final : public Chan {
     const bool direct = p.kind == Packet::Data && p.m->rendezvous;  // into the user's buffer, which the receiver has named
     if (!direct && p.kind == Packet::Data && spec.slots > 0) {
       // A place in the receiver's memory for what it has not asked for.
-      co_await from.until([this] { return boxes_ > 0; }, spec.space_wait, spec.progress);
+      if (!(boxes_ > 0)) co_await from.until([this] { return boxes_ > 0; }, spec.space_wait, spec.progress);
       --boxes_;
     }
     const Ps lib = h.scaled(spec.send_cpu + (p.first ? spec.message_cpu : 0));
@@ -72,7 +72,7 @@ class DmaChan final : public Chan {
         from.thread.signal();
       }
     }
-    co_await to.handle(p);
+    if (!to.take(p)) co_await to.handle(p);
   }
 
  private:

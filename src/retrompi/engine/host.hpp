@@ -114,7 +114,7 @@ class Thread {
   /// Closes the log at the present moment: the run is over.
   void close_log();
   /// The thread may run on this core only.
-  void pin(int core) { pin_ = core; }
+  void pin(int core);
 
   [[nodiscard]] Host& host() const { return host_; }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -160,7 +160,8 @@ class Thread {
   bool q_armed_ = false;
   uint32_t gen_ = 0;  // invalidates events of an interrupted stretch
   Ps q_left_ = 0, q_end_ = 0;
-  uint32_t q_gen_ = 0;
+  uint64_t q_ticket_ = 0;  // of the end that counts; an event for an earlier one is in the queue (`q_due_`) or none is (kNever)
+  Ps q_due_ = kNever;
   Ps wait_begin_ = 0;
   Stage want_ = Stage::Library;  // what `need_` is spent on
   Stage seg_ = Stage::Wait;
@@ -208,6 +209,7 @@ class Host {
   Thread& add_thread(const std::string& name);
   void kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg = 0);
 
+  [[nodiscard]] Ps work_out_copy(int64_t bytes, double from_set, double to_set) const;
   /// Time to copy `bytes` from a place with one working set (bytes) to a place with another.
   [[nodiscard]] Ps copy_time(int64_t bytes, double from_set, double to_set) const;
   /// A copy by `core` of what `other` wrote, or of what it will read.
@@ -264,10 +266,20 @@ class Host {
   static void on_wake(void* t, uint64_t gen);
   static void on_kernel(void* h, uint64_t);
 
+  void queue(Thread& t, bool front);
+  static void set_quantum(Thread& t);
   static constexpr int kPrios = 4;
   std::vector<Core> cores_;
   std::vector<Ps> bus_free_;  // by package
   std::array<std::deque<Thread*>, kPrios> ready_;
+  unsigned waiting_ = 0;  // a bit for each priority that somebody is ready at
+  bool pinned_ = false;   // a thread is: not everybody may use every core
+  struct Copied {
+    int64_t bytes = -1;
+    double from = 0, to = 0;
+    Ps ps = 0;
+  };
+  mutable std::array<Copied, 64> copied_;  // what copies of some sizes took: the same ones come again and again
   std::deque<KernelJob> kjobs_;
   std::deque<std::unique_ptr<Thread>> threads_;
 };

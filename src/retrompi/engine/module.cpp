@@ -344,11 +344,13 @@ SimConfig config(const py::dict& d) {
     if (wildcards != "recorded" && wildcards != "free") throw ConfigError("wildcards: '" + wildcards + "'; valid: free, recorded");
     c.free_wildcards = wildcards == "free";
   }
-  if (d.contains("context_mask")) {
-    c.collectives.context_bytes = r.integer("context_mask");
+  if (const int64_t mask = r.integer("context_mask"); mask > 0) {
+    c.collectives.context_bytes = mask;
     c.collectives.split_gathers = true;
   }
   if (d.contains("collectives")) collectives(c.collectives, r.get("collectives"));
+  if (d.contains("context_bytes")) c.collectives.context_bytes = r.integer("context_bytes");
+  if (d.contains("split_gathers")) c.collectives.split_gathers = r.get("split_gathers").cast<bool>();
   for (const auto& [k, v] : r.get("idle").cast<py::dict>()) c.idle[k.cast<std::string>()] = policy(v.cast<py::object>(), "idle");
   for (const auto& [k, v] : r.get("forward_cost").cast<py::dict>()) c.forward_cost[k.cast<std::string>()] = to_ps(v.cast<double>());
   c.unexpected_limit = r.integer("unexpected_limit");
@@ -437,6 +439,9 @@ py::dict run(const py::dict& d, const Trace& trace) {
     waits.append(e);
   }
   o["waits"] = waits;
+  py::list chosen;
+  for (const auto& u : s.collectives) chosen.append(py::make_tuple(op_name(u.op), u.algorithm->name, u.calls));
+  o["collectives"] = chosen;
   py::list rows;
   for (const auto& a : s.anatomy) rows.append(py::make_tuple(a.stage, a.process, a.ps));
   o["anatomy"] = rows;

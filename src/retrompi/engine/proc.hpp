@@ -207,8 +207,10 @@ class Proc {
   Task absorb();
   /// Sends a packet over a channel, after those that are already waiting for it.
   Task post(Chan& c, Packet p);
-  /// Called with a packet that has reached this process.
+  /// Called with a packet that has reached this process, unless `take` has it.
   virtual Task handle(Packet p) = 0;
+  /// A process that only puts the packet somewhere does so here and returns true.
+  virtual bool take(const Packet&) { return false; }
   /// Asked before a packet is copied out of shared memory: true leaves it there.
   virtual bool leave_in_pool(const Packet&) { return false; }
   /// The last byte of a message has left the sending process's hands.
@@ -294,9 +296,13 @@ class Forwarder : public Proc {
   using Proc::Proc;
   Task main();
   Task handle(Packet p) override {
+    take(p);
+    co_return;
+  }
+  bool take(const Packet& p) override {
     pending_.push_back(p);
     if (p.first && p.m->number >= 0 && p.kind == Packet::Data) world.timeline->hop_in(p.m->number, thread.log(), world.loop.now);
-    co_return;
+    return true;
   }
   Ways next;    // by destination rank
   Ps cost = 0;  // routing a packet

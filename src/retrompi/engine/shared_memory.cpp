@@ -163,7 +163,7 @@ class SharedChan final : public Chan {
     } else {
       co_await copy_out(e.p, e.buffer);
     }
-    co_await to.handle(e.p);
+    if (!to.take(e.p)) co_await to.handle(e.p);
   }
 
   [[nodiscard]] std::optional<Resource> resource() const override {

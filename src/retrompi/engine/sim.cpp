@@ -300,6 +300,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   r.count = w.count;
   r.events = w.loop.executed();
   r.marks = job.marks;
+  r.collectives = job.collectives.used();
   for (const Rank* k : job.ranks) {
     const Ps end = k->finished ? k->end : w.loop.now;
     r.time = std::max(r.time, end);

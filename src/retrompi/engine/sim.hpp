@@ -54,6 +54,7 @@ struct SimResult {
     std::string file, action, on;
   };
   std::vector<WaitRow> waits;
+  std::vector<coll::Table::Used> collectives;
   std::vector<Anatomy::Row> anatomy;
   Ps anatomy_total = 0;
   Diagnosis why;  // of a run that did not complete
