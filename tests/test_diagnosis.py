@@ -12,6 +12,7 @@ from engine_runs import ANY_SOURCE, ANY_TAG, PATHS, job, run
 from retrompi import experiment, simulate
 from retrompi.cli.main import run as cli
 from retrompi.diagnosis import lines
+from retrompi.errors import RetrompiError
 from retrompi.store import open_store
 from retrompi.traces import generate
 
@@ -184,6 +185,12 @@ def test_a_finished_rank_has_not_come_to_a_collective() -> None:
     assert [r["rank"] for r in result.diagnosis["collectives"]] == [1, 2]
     assert "rank 1 has finished; rank 2 has finished" in told(result)
     assert "which has finished" in result.detail
+
+
+def test_collectives_that_differ_are_refused_by_the_reader_with_both_lines() -> None:
+    """So no hang comes of them: a run begins only where all members of a communicator call the same collectives in the same order."""
+    with pytest.raises(RetrompiError, match=r"rank-1.txt:2: reduce: .* of rank 0 it is 'bcast' .*\(rank-0.txt:2\)"):
+        run(job("bcast 100 0 6", "reduce 100 0 0 6"))
 
 
 # ---------------------------------------------------------------- near misses
