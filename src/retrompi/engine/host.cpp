@@ -31,10 +31,11 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
     // Nobody would have noticed that it took the time: no event, and the coroutine goes on at once.
     Ps& now = host_.loop.now;
     used_ += ps;
-    if (host_.anatomy.on) {
-      host_.anatomy.segment(log_, seg_begin_, now, seg_);
-      host_.anatomy.segment(log_, now, now + ps, s);
-      host_.anatomy.current = {Cause::Thread, log_};
+    if (host_.anatomy.log) {
+      want_ = s;
+      host_.anatomy.segment(log_, seg_begin_, now, seg_, policy_.what);
+      log_work(now, now + ps);
+      if (host_.anatomy.on) host_.anatomy.current = {Cause::Thread, log_};
     }
     now += ps;
     seg_begin_ = now;
