@@ -32,8 +32,9 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
     Ps& now = host_.loop.now;
     used_ += ps;
     if (host_.anatomy.log) {
+      want_ = s;
       host_.anatomy.segment(log_, seg_begin_, now, seg_, policy_.what);
-      host_.anatomy.segment(log_, now, now + ps, s, policy_.what);
+      log_work(now, now + ps);
       if (host_.anatomy.on) host_.anatomy.current = {Cause::Thread, log_};
     }
     now += ps;
