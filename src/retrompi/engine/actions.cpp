@@ -15,7 +15,10 @@ Task Rank::main() {
     now_at = &a;
     const Ps before = world.loop.now;
     if (world.timeline) world.timeline->begin_call(id, before);
-    co_await step(a);
+    if (a.op == Op::Mark)
+      job_.marks.push_back({id, a.tag, world.loop.now});
+    else if (a.op != Op::Init && a.op != Op::CommFree)  // freeing is local: MPI lets what is under way end, and nobody has to agree
+      co_await step(a);
     ++world.count.done[static_cast<size_t>(a.op)];
     if (world.timeline) world.timeline->end_call(id, a, world.loop.now);
     const Ps used = world.loop.now - before;
@@ -39,26 +42,17 @@ Task Rank::main() {
   }
 }
 
+/// What an action does; marks and what takes no time are not for here.
 Task Rank::step(const Action& a) {
   switch (a.op) {
-    case Op::Init:
-      break;
     case Op::Finalize:
-      co_await until([this] { return open_sends_ == 0 && running_.empty(); }, spec_.send_wait, true);
-      break;
+      return until([this] { return open_sends_ == 0 && running_.empty(); }, spec_.send_wait, true);
     case Op::Compute:
-      co_await use(a.amount);
-      break;
+      return use(a.amount);
     case Op::Kernel:
-      co_await busy(a.amount * job_.kernel_seconds(host_index, a));
-      break;
+      return busy(a.amount * job_.kernel_seconds(host_index, a));
     case Op::Sleep:
-      within_horizon(a.amount);
-      co_await thread.sleep(to_ps(a.amount));
-      break;
-    case Op::Mark:
-      job_.marks.push_back({id, a.tag, world.loop.now});
-      break;
+      return sleep(a.amount);
     case Op::Wait:
     case Op::Waitall:
     case Op::Waitany:
@@ -70,8 +64,7 @@ Task Rank::step(const Action& a) {
     case Op::Startall:
     case Op::Start:
     case Op::RequestFree:
-      co_await completion(a);
-      break;
+      return completion(a);
     case Op::Barrier:
     case Op::Bcast:
     case Op::Reduce:
@@ -94,13 +87,9 @@ Task Rank::step(const Action& a) {
     case Op::NeighborAlltoall:
     case Op::NeighborAlltoallv:
     case Op::NeighborAlltoallw:
-      co_await collective(a);
-      break;
+      return collective(a);
     case Op::CommNew:
-      co_await new_communicator(a);
-      break;
-    case Op::CommFree:  // local: MPI lets what is under way end, and nobody has to agree
-      break;
+      return new_communicator(a);
     case Op::Put:
     case Op::Get:
     case Op::Accumulate:
@@ -120,15 +109,18 @@ Task Rank::step(const Action& a) {
     case Op::WinWait:
     case Op::WinNew:
     case Op::WinFree:
-      co_await one_sided(a);
-      break;
+      return one_sided(a);
     case Op::Probe:
     case Op::Iprobe:
-      co_await probe(a);
-      break;
+      return probe(a);
     default:
-      co_await point_to_point(a);
+      return point_to_point(a);
   }
+}
+
+Task Rank::sleep(double seconds) {
+  within_horizon(seconds);
+  co_await thread.sleep(to_ps(seconds));
 }
 
 Task Rank::use(double flops) { return busy(flops * world.compute_scale / host.spec.flops); }
