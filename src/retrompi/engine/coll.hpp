@@ -112,12 +112,13 @@ class [[nodiscard]] Steps {
 /// The vector form of an operation (Gatherv, Scatterv, Allgatherv, Alltoallv, Alltoallw) has algorithms of its own.
 struct Algorithm {
   using Make = Steps (*)(Args);
-  Algorithm(Op o, const char* n, Make m) : op(o), name(n), make(m), next(first) { first = this; }
+  Algorithm(Op o, const char* n, Make m, bool knows_hosts = false) : op(o), name(n), make(m), by_host(knows_hosts), next(first) { first = this; }
   Algorithm(const Algorithm&) = delete;
   Algorithm& operator=(const Algorithm&) = delete;
   Op op;
   const char* name;
   Make make;
+  bool by_host;  // asks Args::host; not chosen where that is not known
   const Algorithm* next;
   static inline const Algorithm* first = nullptr;
 };
