@@ -57,6 +57,7 @@ struct Args {
   std::span<const int32_t> host;     // where each member runs: a number for each host; empty: not known
   std::span<const int32_t> sources, dests;  // neighbours, ranks of the communicator or PROC_NULL
   const Table* table = nullptr;             // for algorithms made of other collectives
+  bool nonblocking = false;                 // what it is made of stands for the non-blocking form, too
   [[nodiscard]] int64_t to(int32_t r) const { return out.empty() ? bytes : out[static_cast<size_t>(r)]; }
   [[nodiscard]] int64_t from(int32_t r) const { return in.empty() ? bytes_in : in[static_cast<size_t>(r)]; }
   /// Of a rank counted from the root, and back.
@@ -112,13 +113,18 @@ class [[nodiscard]] Steps {
 /// The vector form of an operation (Gatherv, Scatterv, Allgatherv, Alltoallv, Alltoallw) has algorithms of its own.
 struct Algorithm {
   using Make = Steps (*)(Args);
-  Algorithm(Op o, const char* n, Make m, bool knows_hosts = false) : op(o), name(n), make(m), by_host(knows_hosts), next(first) { first = this; }
+  enum Needs : uint8_t {
+    Nothing,
+    Blocking,  // it waits in the middle of a step (one-sided puts, readers of a buffer): not for non-blocking forms
+    Hosts      // it asks Args::host: not where that is not known
+  };
+  Algorithm(Op o, const char* n, Make m, Needs what = Nothing) : op(o), name(n), make(m), needs(what), next(first) { first = this; }
   Algorithm(const Algorithm&) = delete;
   Algorithm& operator=(const Algorithm&) = delete;
   Op op;
   const char* name;
   Make make;
-  bool by_host;  // asks Args::host; not chosen where that is not known
+  Needs needs;
   const Algorithm* next;
   static inline const Algorithm* first = nullptr;
 };
@@ -152,7 +158,8 @@ class Table {
   [[nodiscard]] const Algorithm& choose(Op op, const Args& a, bool nonblocking = false) const;
   [[nodiscard]] Steps make(Op op, Args a, bool nonblocking = false) const {
     a.table = this;
-    return choose(op, a, nonblocking).make(a);
+    a.nonblocking |= nonblocking;
+    return choose(op, a, a.nonblocking).make(a);
   }
   /// Operation, algorithm and how often all members have chosen it, of those that were chosen.
   struct Used {
