@@ -109,6 +109,7 @@ HOST_KEYS: Mapping[str, tuple[str, str]] = _keys(Host)
 LINK_KEYS: Mapping[str, tuple[str, str]] = _keys(Link)
 """Key of the link -> (unit, help)."""
 
+MAX_HOSTS = 1 << 16
 _WHOLE_FROM_ONE = ("cores", "l2_ways", "l2_shared_by", "package_cores")
 _FLAGS = ("quantum_carry", "quantum_at_tick")
 _POSITIVE = ("speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
@@ -257,6 +258,28 @@ class Platform:
                 raise InputError(str(error), file) from None
         return self._changed(changed, self.link.kind)
 
+    def of_size(self, n: int) -> Platform:
+        """The same room with ``n`` hosts, called ``NAME*n``: its own in turn, the later ones as copies ``HOST-2``, ``HOST-3``, ...
+
+        A torus becomes the most cubic one of ``n`` places. A placement that names a host which is gone goes too. For questions
+        of scale; what a switch or hub of that size would have done to its latency is nobody's claim.
+        Raises UsageError unless 1 <= n <= 65536.
+        """
+        if not 1 <= n <= MAX_HOSTS:
+            raise UsageError(f"platform '{self.name}' can have 1 to {MAX_HOSTS} hosts, not {n}")
+        quantities = {path: q for path, q in self.quantities.items() if path.startswith("link.")}
+        hosts = []
+        for k in range(n):
+            original = self.hosts[k % len(self.hosts)]
+            copy = k // len(self.hosts)
+            name = original.name if copy == 0 else f"{original.name}-{copy + 1}"
+            hosts.append(replace(original, name=name))
+            quantities |= {f"{name}.{key}": self.quantities[f"{original.name}.{key}"] for key in HOST_KEYS}
+        kept = {name: p for name, p in self.placements.items() if max(p, default=0) < n}
+        shape = _cubic(n, len(self.link.shape)) if self.link.shape else ()
+        link = replace(self.link, shape=shape)
+        return replace(self, name=f"{self.name}*{n}", hosts=tuple(hosts), link=link, quantities=quantities, placements=kept)
+
     def _changed(self, changed: Mapping[str, Quantity], kind: str) -> Platform:
         values: dict[str, dict[str, Any]] = {}
         for path, quantity in changed.items():
@@ -285,6 +308,14 @@ class Platform:
         elif head in {h.name for h in self.hosts}:
             valid = [v for v in valid if v.startswith(f"platform.{head}.")]
         raise UsageError(f"platform '{self.name}' has no 'platform.{key}'{nearest(f'platform.{key}', valid, 30)}")
+
+
+def _cubic(n: int, dimensions: int) -> tuple[int, ...]:
+    """``n`` as so many factors, as near to each other as they can be, the largest first."""
+    if dimensions <= 1:
+        return (n,)
+    least = next(d for d in range(round(n ** (1 / dimensions)), 0, -1) if n % d == 0)
+    return (*_cubic(n // least, dimensions - 1), least)
 
 
 def _kind(text: str) -> str:

@@ -171,7 +171,10 @@ def platforms() -> dict[str, Platform]:
 
 
 def platform(name_or_path: str) -> Platform:
-    """A platform by name (``nt-pair``) or by the path of a TOML file."""
+    """A platform by name (``nt-pair``) or by the path of a TOML file; ``nt-pair*64`` has 64 hosts (`Platform.of_size`)."""
+    base, star, size = name_or_path.rpartition("*")
+    if star and base and size.isdecimal() and len(size) < 9:
+        return platform(base).of_size(int(size))
     return _platform.load(_toml("platform", paths.platforms_dir(), name_or_path))
 
 

@@ -1,8 +1,9 @@
 """One simulation per process: a fork server.
 
 SimGrid allows one simulation in the life of a process and ends the process on its errors. A small server process loads
-the engine once, is told the trace once, and forks a child for every simulation (a few milliseconds); what the child
-says comes back over a pipe, and a child that dies becomes an `EngineError` with its last words.
+the engine once, is told the trace once (by an unlinked file, from which a child reads what it comes to), and forks a child
+for every simulation (a few milliseconds); what the child says comes back over a pipe, and a child that dies becomes an
+`EngineError` with its last words.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import tempfile
 import threading
 from collections import OrderedDict
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any
 from weakref import WeakSet
 
@@ -27,7 +29,7 @@ __all__ = ["ForkServer", "halt", "resume", "shared_server"]
 
 _HEAD = struct.Struct("<Q")
 _KEPT_TRACES = 8
-_KEPT_BYTES = 400 << 20  # of their images; the newest is kept whatever its size
+_KEPT_BYTES = 400 << 20  # of their files; the newest is kept whatever its size
 
 
 def _write(pipe: IO[bytes], message: Any) -> None:
@@ -48,6 +50,18 @@ def _read(pipe: IO[bytes]) -> Any:
     return pickle.loads(data)
 
 
+def _saved(trace: Any) -> str:
+    """The path of a new file with a trace in it."""
+    handle, path = tempfile.mkstemp(prefix="retrompi-trace-")
+    os.close(handle)
+    try:
+        trace.save(path)
+    except BaseException:
+        Path(path).unlink(missing_ok=True)
+        raise
+    return path
+
+
 class ForkServer:
     """A server process and the conversation with it. Not shared between threads without its lock."""
 
@@ -65,12 +79,14 @@ class ForkServer:
             process = self._start()
             assert process.stdin is not None
             assert process.stdout is not None
+            sent = ""
             try:
                 kind: str = "forgotten"
                 answer: Any = None
                 while kind == "forgotten":  # the server keeps the newest traces only
                     if key not in self._known:
-                        _write(process.stdin, ("trace", key, trace.dump()))
+                        sent = _saved(trace)
+                        _write(process.stdin, ("trace", key, sent))
                         self._known.add(key)
                     _write(process.stdin, ("run", key, config))
                     kind, answer = _read(process.stdout)
@@ -82,6 +98,9 @@ class ForkServer:
             except BaseException:
                 self.close()  # or the answer that nobody waits for any more would be taken for the next one's
                 raise
+            finally:
+                if sent:  # the server has opened it, or never will
+                    Path(sent).unlink(missing_ok=True)
         if kind == "ok":
             return dict(answer)
         if kind == "refused":
@@ -175,8 +194,10 @@ def _serve() -> None:
         except EOFError:
             return
         if message[0] == "trace":
-            traces[message[1]] = _engine.Trace.load(message[2])
-            sizes[message[1]] = len(message[2])
+            _, key, file = message
+            traces[key] = _engine.Trace.open(file)
+            sizes[key] = Path(file).stat().st_size
+            Path(file).unlink()  # it stays open: what is read from it during a run need not fit into memory
             while len(traces) > _KEPT_TRACES or (len(traces) > 1 and sum(sizes[k] for k in traces) > _KEPT_BYTES):
                 traces.popitem(last=False)
             continue

@@ -34,7 +34,17 @@ size_t checked_rank(const Trace &t, size_t rank) {
   return rank;
 }
 
-Trace parse(const std::vector<std::tuple<py::buffer, std::string, int32_t>> &sources, int32_t ranks, const std::string &undefined_source,
+// The next bytes of an iterator over them.
+bool take(py::iterator &pieces, std::string &out) {
+  const py::gil_scoped_acquire gil;
+  if (pieces == py::iterator::sentinel()) return false;
+  if (!py::isinstance<py::bytes>(*pieces)) throw py::type_error("a trace is read from pieces of bytes");
+  out += std::string_view(py::reinterpret_borrow<py::bytes>(*pieces));
+  ++pieces;
+  return true;
+}
+
+Trace parse(const std::vector<std::tuple<py::object, std::string, int32_t>> &sources, int32_t ranks, const std::string &undefined_source,
             bool partial) {
   retrompi::ReadOptions options;
   options.ranks = ranks;
@@ -49,8 +59,20 @@ Trace parse(const std::vector<std::tuple<py::buffer, std::string, int32_t>> &sou
   std::vector<py::buffer_info> held;  // keeps the buffers in place while the GIL is away
   std::vector<retrompi::Source> views;
   held.reserve(sources.size());
-  for (const auto &[buffer, name, rank] : sources) {
-    held.push_back(buffer.request());
+  for (const auto &[object, name, rank] : sources) {
+    if (!PyObject_CheckBuffer(object.ptr())) {
+      auto pieces = std::make_shared<py::iterator>();
+      views.push_back({{},
+                       name,
+                       rank,
+                       [pieces](std::string &out) { return take(*pieces, out); },
+                       [pieces, from = object.ptr()] {
+                         const py::gil_scoped_acquire gil;
+                         *pieces = py::iter(py::handle(from));
+                       }});
+      continue;
+    }
+    held.push_back(py::reinterpret_borrow<py::buffer>(object).request());
     const py::buffer_info &info = held.back();
     if (info.ndim != 1 || info.itemsize != 1 || (info.size > 1 && info.strides[0] != 1))
       throw py::value_error("a trace is read from contiguous bytes");
@@ -61,17 +83,18 @@ Trace parse(const std::vector<std::tuple<py::buffer, std::string, int32_t>> &sou
 }
 
 std::string sha256(const Trace &t) {
-  py::object hash = py::module_::import("hashlib").attr("sha256")();
+  if (!t.digest.value.empty()) return t.digest.value;
+  py::object update, hash = py::module_::import("hashlib").attr("sha256")();
+  update = hash.attr("update");
   for (size_t r = 0; r < t.ranks.size(); ++r) {
-    std::string text;
-    {
-      py::gil_scoped_release release;
-      text = t.to_ti(r);
-    }
-    hash.attr("update")(py::bytes("rank " + std::to_string(r) + "\n"));
-    hash.attr("update")(py::memoryview::from_memory(text.data(), static_cast<py::ssize_t>(text.size())));
+    update(py::bytes("rank " + std::to_string(r) + "\n"));
+    const py::gil_scoped_release release;
+    t.write_ti(r, false, [&](std::string_view text) {
+      const py::gil_scoped_acquire gil;
+      update(py::memoryview::from_memory(text.data(), static_cast<py::ssize_t>(text.size())));
+    });
   }
-  return hash.attr("hexdigest")().cast<std::string>();
+  return t.digest.value = hash.attr("hexdigest")().cast<std::string>();
 }
 
 py::dict info(const Trace &t) {
@@ -116,7 +139,6 @@ py::dict info(const Trace &t) {
   d["collectives"] = sum.collectives;
   d["nonblocking_collectives"] = sum.nonblocking;
   d["one_sided"] = sum.one_sided;
-  d["communicators"] = t.comms.size();
   d["largest_B"] = sum.largest;
   d["compute_flops"] = sum.compute;
   d["sleep_s"] = sum.sleep;
@@ -172,6 +194,7 @@ const char *kind_name(retrompi::Comm::Kind kind) {
 py::list communicators(const Trace &t) {
   struct Use {
     int64_t messages = 0, collectives = 0;
+    std::map<size_t, int64_t> calls;  // of its collectives, by word
     size_t rank = 0;
     uint32_t line = 0;
     int32_t how = -1;
@@ -181,7 +204,10 @@ py::list communicators(const Trace &t) {
     for (const Action &a : t.ranks[r]) {
       Use &u = use[static_cast<size_t>(a.comm)];
       u.messages += retrompi::is_send(a.op) || (a.op >= Op::SendInit && a.op <= Op::RsendInit) || retrompi::is_one_sided(a.op);
-      u.collectives += retrompi::is_collective(a.op);
+      if (retrompi::is_collective(a.op)) {
+        ++u.collectives;
+        ++u.calls[retrompi::word_index(retrompi::word_of(a))];
+      }
       if (a.op != Op::CommNew || a.peer < 0) continue;
       Use &made = use[static_cast<size_t>(a.peer)];
       if (made.line == 0) made.rank = r, made.line = a.line, made.how = a.tag;
@@ -200,10 +226,33 @@ py::list communicators(const Trace &t) {
     d["remote_size"] = c.remote.size();
     d["messages"] = use[i].messages;
     d["collectives"] = use[i].collectives;
+    py::dict calls;
+    for (const auto &[word, count] : use[i].calls) calls[py::str(std::string(retrompi::word_at(word).name))] = count;
+    d["calls"] = calls;
+    size_t neighbours = 0;
+    for (const auto &list : c.destinations)
+      neighbours += static_cast<size_t>(std::count_if(list.begin(), list.end(), [](int32_t r) { return r >= 0; }));
+    d["neighbours"] = neighbours;
     d["file"] = use[i].line == 0 ? "" : t.files[use[i].rank];
     d["line"] = use[i].line;
     out.append(d);
   }
+  return out;
+}
+
+// Where each action stands first.
+py::dict first_lines(const Trace &t) {
+  std::vector<bool> seen(retrompi::WORD_COUNT);
+  py::dict out;
+  for (size_t r = 0; r < t.ranks.size(); ++r)
+    for (const Action &a : t.ranks[r]) {
+      if (a.op == Op::Mark) continue;
+      const retrompi::Word &word = retrompi::word_of(a);
+      const size_t i = retrompi::word_index(word);
+      if (seen[i]) continue;
+      seen[i] = true;
+      out[py::str(std::string(word.name))] = py::make_tuple(t.files[r], a.line);
+    }
   return out;
 }
 
@@ -315,6 +364,8 @@ Equality is of the actions: line numbers and file names do not count.)")
       .def_static("parse", &parse, py::arg("sources"), py::arg("ranks") = 0, py::arg("undefined_source") = "refuse", py::arg("partial") = false,
                   R"(Parse ``[(bytes, name for messages, rank or -1 for one file of all ranks), ...]``; raises TraceError.
 
+In place of the bytes there may be what yields them piece by piece whenever it is iterated; a file of all ranks is read twice.
+
 ``ranks`` 0 means as many as there are files, or the highest rank of a shared file plus one. ``undefined_source`` says what a
 receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC_NULL). ``partial`` accepts a rank cut before finalize.)")
       .def_property_readonly(
@@ -337,19 +388,38 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
            "wildcards (from any source), matched (of these, what they matched is recorded).")
       .def("communicators", &communicators,
            "Every communicator, MPI_COMM_WORLD first: id, kind (intra, inter, cart, graph), made_by, size, remote_size, messages sent and "
-           "collectives called on it by all ranks, file and line where it is made first.")
+           "collectives called on it by all ranks (calls: by name), neighbours (of all its ranks), file and line where it is made first.")
+      .def("first_lines", &first_lines, "Where each action stands first, by its name: (file, line).")
       .def("communicator", &communicator, py::arg("id"),
            "One communicator: id, kind, group and remote (ranks of the world), dims and periods (cart), sources and destinations of each of its "
            "ranks (cart, graph; -666: none). KeyError when there is none.")
       .def("info", &info,
            "Totals: ranks, actions, calls by name, sends, bytes_sent, collectives, nonblocking_collectives (of these), one_sided, "
-           "communicators, largest_B (the longest message or contribution), compute_flops, "
+           "largest_B (the longest message or contribution), compute_flops, "
            "sleep_s, refused, warnings, memory_B, "
            "files.")
       .def(
           "to_ti", [](const Trace &t, size_t rank, bool shared) { return t.to_ti(checked_rank(t, rank), shared); }, py::arg("rank"),
           py::arg("shared") = false,
           "The rank's lines in the trace format, sizes in bytes; ``shared`` names the rank in marks, for one file of all ranks.")
+      .def(
+          "to_smpi",
+          [](const Trace &t, size_t rank, bool shared) {
+            std::vector<retrompi::Remark> lost;
+            size_t total = 0;
+            return t.to_smpi(checked_rank(t, rank), shared, lost, total);
+          },
+          py::arg("rank"), py::arg("shared") = false,
+          "The rank's lines in words that SMPI's replay reads; ``smpi_losses`` tells what that leaves out.")
+      .def(
+          "smpi_losses",
+          [](const Trace &t) {
+            std::vector<retrompi::Remark> lost;
+            size_t total = 0;
+            for (size_t r = 0; r < t.ranks.size(); ++r) t.to_smpi(r, false, lost, total);
+            return std::pair{rows(t, lost), total};
+          },
+          "What ``to_smpi`` leaves out or changes: ([(file, line, action, reason), ...] at most 1000, how many in all).")
       .def("rank_actions", &rank_actions, py::arg("rank"), py::arg("first") = 0, py::arg("count") = py::none(), py::arg("extension") = false,
            "Actions as (line, action, peer, tag, peer2, bytes, bytes2, amount); the fields are described in engine/trace.hpp. With ``extension`` a "
            "dict stands behind them: comm, req, reqs, done, flag, from, mtag, stag, rtag, win, new, group, counts, where the line has them.")
@@ -369,6 +439,9 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
            "collectives.")
       .def(
           "dump", [](const Trace &t) { return py::bytes(t.dump()); }, "The parsed trace as bytes, for ``load`` in a worker on the same machine.")
+      .def("save", &Trace::save, py::arg("path"), "Writes the parsed trace for ``open`` in another process of this machine.")
+      .def_static("open", &Trace::open, py::arg("path"),
+                  "A trace that reads its actions from the file of ``save`` when they are needed; the file may be unlinked meanwhile.")
       .def_static(
           "load", [](const py::bytes &image) { return Trace::load(std::string_view(image)); }, py::arg("image"), "The inverse of ``dump``.")
       .def(

@@ -33,9 +33,13 @@ struct ConfigError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+class Chan;
+class Rank;
 /// The simulated run ended badly (pool exhausted, retries used up): a result, not a defect.
 struct Abort {
   std::string reason;
+  const Chan* full = nullptr;      // the channel that had no room
+  const Rank* overflow = nullptr;  // the rank whose memory for unexpected messages had none
 };
 
 /// SplitMix64 (Steele, Lea, Flood 2014): tiny, seedable, identical on every machine; std distributions are not.
@@ -62,40 +66,98 @@ class Loop {
  public:
   using Fn = void (*)(void*, uint64_t);
   Ps now = 0;
+  bool over = false;    // the job is done
+  Ps limit = kNever;    // the last time at which anything may begin
+  Ps outside = kNever;  // when something happens that is not in this queue: on the wire
 
   void at(Ps t, Fn fn, void* obj, uint64_t arg = 0, bool passive = false) {
-    if (t < now) t = now;
-    if (!passive) ++active_;
-    heap_.push_back({t, (seq_++ << 1) | static_cast<uint64_t>(passive), fn, obj, arg});
-    std::push_heap(heap_.begin(), heap_.end(), Later{});
+    active_ += passive ? 0 : 1;
+    if (t <= now) {
+      // Whatever the heap holds for this time was asked for before.
+      soon_.push_back({fn, obj, arg, passive});
+      return;
+    }
+    sift({t, (seq_++ << 1) | static_cast<uint64_t>(passive), {fn, obj, arg, passive}});
   }
-  [[nodiscard]] bool empty() const { return heap_.empty(); }
+  /// A place in the order of events, for one that is put into the queue later: as if it had been asked for now.
+  uint64_t ticket() { return seq_++; }
+  /// An event at `t`, not before now, in the order of its ticket.
+  void at_ticket(Ps t, uint64_t ticket, Fn fn, void* obj, uint64_t arg = 0, bool passive = false) {
+    active_ += passive ? 0 : 1;
+    sift({t, (ticket << 1) | static_cast<uint64_t>(passive), {fn, obj, arg, passive}});
+  }
+  [[nodiscard]] bool empty() const { return heap_.empty() && next_ == soon_.size(); }
   [[nodiscard]] bool only_passive() const { return active_ == 0; }
-  [[nodiscard]] Ps next_time() const { return heap_.empty() ? kNever : heap_.front().t; }
+  [[nodiscard]] Ps next_time() const { return next_ < soon_.size() ? now : heap_.empty() ? kNever : heap_.front().t; }
   [[nodiscard]] uint64_t executed() const { return executed_; }
+  /// Whether nothing at all happens until `t`, `t` included: whoever has the word may then move the clock there himself.
+  [[nodiscard]] bool calm_until(Ps t) const { return t < outside && t < next_time() && t <= limit && !over; }
+  [[nodiscard]] bool finished() const { return over || now > limit; }
 
   void step() {
-    std::pop_heap(heap_.begin(), heap_.end(), Later{});
-    const Event e = heap_.back();
-    heap_.pop_back();
-    if ((e.order & 1) == 0) --active_;
-    now = e.t;
+    Call c;
+    if (next_ < soon_.size() && (heap_.empty() || heap_.front().t > now)) {
+      c = soon_[next_++];
+      if (next_ == soon_.size()) {
+        soon_.clear();
+        next_ = 0;
+      }
+    } else {
+      now = heap_.front().t;
+      c = heap_.front().call;
+      pop();
+    }
+    active_ -= c.passive ? 0 : 1;
     ++executed_;
-    e.fn(e.obj, e.arg);
+    c.fn(c.obj, c.arg);
   }
 
  private:
-  struct Event {
-    Ps t;
-    uint64_t order;
+  struct Call {
     Fn fn;
     void* obj;
     uint64_t arg;
+    bool passive;
   };
-  struct Later {
-    bool operator()(const Event& a, const Event& b) const { return a.t != b.t ? a.t > b.t : a.order > b.order; }
+  struct Event {
+    Ps t;
+    uint64_t order;
+    Call call;
   };
+  static constexpr size_t kWays = 4;
+  void sift(const Event& e) {
+    heap_.emplace_back();
+    size_t i = heap_.size() - 1;
+    while (i > 0) {
+      const size_t up = (i - 1) / kWays;
+      if (!sooner(e, heap_[up])) break;
+      heap_[i] = heap_[up];
+      i = up;
+    }
+    heap_[i] = e;
+  }
+  static bool sooner(const Event& a, const Event& b) { return a.t != b.t ? a.t < b.t : a.order < b.order; }
+  void pop() {
+    const Event e = heap_.back();
+    heap_.pop_back();
+    const size_t n = heap_.size();
+    if (n == 0) return;
+    size_t i = 0;
+    while (true) {
+      const size_t first = i * kWays + 1;
+      if (first >= n) break;
+      size_t least = first;
+      for (size_t k = first + 1; k < std::min(first + kWays, n); ++k)
+        if (sooner(heap_[k], heap_[least])) least = k;
+      if (!sooner(heap_[least], e)) break;
+      heap_[i] = heap_[least];
+      i = least;
+    }
+    heap_[i] = e;
+  }
   std::vector<Event> heap_;
+  std::vector<Call> soon_;  // for the present time, in order; those before `next_` have run
+  size_t next_ = 0;
   uint64_t seq_ = 0;
   uint64_t active_ = 0;
   uint64_t executed_ = 0;
@@ -106,25 +168,28 @@ class FramePool {
  public:
   static void* get(size_t n) {
     const size_t k = slot(n);
-    if (k < kSlots && !free_[k].empty()) {
-      void* p = free_[k].back();
-      free_[k].pop_back();
-      return p;
+    if (k >= kSlots) return ::operator new(n);
+    if (Free* f = free_[k]) {
+      free_[k] = f->next;
+      return f;
     }
-    return ::operator new(k < kSlots ? (k + 1) * kStep : n);
+    return ::operator new((k + 1) * kStep);
   }
   static void put(void* p, size_t n) {
     const size_t k = slot(n);
     if (k < kSlots)
-      free_[k].push_back(p);
+      free_[k] = new (p) Free{free_[k]};
     else
       ::operator delete(p);
   }
 
  private:
+  struct Free {
+    Free* next;
+  };
   static constexpr size_t kStep = 64, kSlots = 32;
   static size_t slot(size_t n) { return (n + kStep - 1) / kStep - 1; }
-  static inline std::array<std::vector<void*>, kSlots> free_;
+  static inline std::array<Free*, kSlots> free_{};
 };
 
 /// A coroutine that starts when awaited (or resumed) and hands control back to its awaiter when it ends.

@@ -36,6 +36,7 @@ Task Rank::origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls
   world.count.delivered_bytes += bytes;
   ++calls;
   moved += bytes;
+  if (world.timeline) world.timeline->moved(id, other, bytes);
   if (near(other)) co_await thread.run(s.latency + plain_copy(bytes), Stage::Copy);
 }
 
@@ -229,7 +230,10 @@ Task Rank::window(const Action& a) {
       if (a.op == Op::UnlockAll) co_await flush();
       for (int32_t r = 0; r < m.group->n; ++r) {
         Rank& target = rank(m.group->of_world(r));
-        co_await (a.op == Op::LockAll ? lock(a, target, false) : unlock(a, target, false));
+        if (a.op == Op::LockAll)
+          co_await lock(a, target, false);
+        else
+          co_await unlock(a, target, false);
       }
       break;
     }

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <set>
 
+#include "trace_actions.hpp"
+
 namespace retrompi {
 
 namespace {
@@ -19,14 +21,15 @@ class Builder {
       w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h));
       w_.hosts.back()->shares_memory = c_.memory_share > 0;
     }
-    w_.wire = std::make_unique<Wire>(w_.loop, w_.anatomy);
     // Curves need no wire, one-sided operations do at every fidelity.
     const bool wired =
         c_.rma_remote.there || std::any_of(c_.remote.begin(), c_.remote.end(), [](const HopSpec& h) { return h.medium != Medium::Curve; });
-    if (w_.hosts.size() > 1 && wired) {
-      w_.wire->build(c_.positions, c_.link);
-      w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu);
-    }
+    const bool far = w_.hosts.size() > 1 && wired;
+    if (far && c_.simgrid)
+      w_.wire = simgrid_wire(w_.loop, w_.anatomy, c_.positions, c_.link);
+    else
+      w_.wire = native_wire(w_.loop, w_.anatomy, far ? c_.positions : std::vector<size_t>{}, c_.link);
+    if (far) w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu);
     for (const auto* route : {&c_.same, &c_.remote})
       for (const HopSpec& h : *route)
         for (const std::string* role : {&h.from, &h.to})
@@ -41,24 +44,19 @@ class Builder {
       const int nth = placed[h]++ % w_.hosts[h]->spec.cores;
       rank->core = c_.cores.empty() ? nth : c_.cores[r];
       if (!c_.cores.empty()) rank->thread.pin(rank->core);
-      rank->out.resize(n);
-      rank->bulk.resize(n);
+      rank->out.ask(&Builder::on_missing, this, rank.get());
+      if (!c_.same_bulk.empty()) rank->bulk.ask(&Builder::on_missing, this, rank.get());
       job_.ranks.push_back(rank.get());
       w_.procs.push_back(std::move(rank));
     }
-    for (auto& [key, f] : forwarders_) f->next.resize(n);
-    for (size_t a = 0; a < n; ++a)
-      for (size_t b = 0; b < n; ++b)
-        if (a != b) connect(*job_.ranks[a], *job_.ranks[b]);
-    for (auto& [key, chan] : chans_) {
-      const Medium medium = std::get<0>(key)->medium;
-      if (medium == Medium::Curve) join_curves(*chan, *chans_.at({std::get<0>(key), &chan->to, &chan->from}));
-      if (medium != Medium::Stream) continue;
-      const auto back = streams_.find({&chan->to, &chan->from});
-      if (back != streams_.end()) join_streams(*chan, *back->second);
-    }
     for (auto& [key, f] : forwarders_) f->thread.start(f->main());
     for (Rank* r : job_.ranks) r->thread.start(r->main());
+  }
+
+  [[nodiscard]] std::vector<const Chan*> channels() const {
+    std::vector<const Chan*> all;
+    for (const auto& [key, chan] : chans_) all.push_back(chan.get());
+    return all;
   }
 
  private:
@@ -80,21 +78,48 @@ class Builder {
     const auto at = role.find('@');
     return forwarder(role.substr(0, at), role.substr(at + 1) == "dst" ? b.host_index : a.host_index);
   }
+  // A pair is connected when either of the two first needs the other, in both directions, because some channels answer on the
+  // opposite one. Making a channel costs no simulated time and draws nothing, so when it happens makes no difference.
+  static void on_missing(void* builder, void* rank, size_t to) {
+    auto& s = *static_cast<Builder*>(builder);
+    Rank &a = *static_cast<Rank*>(rank), &b = *s.job_.ranks[to];
+    if (&a == &b) return;
+    s.fresh_.clear();
+    s.connect(a, b);
+    s.connect(b, a);
+    for (Chan* c : s.fresh_) {
+      const Medium medium = c->spec.medium;
+      if (medium == Medium::Curve) join_curves(*c, *s.chans_.at({&c->spec, &c->to, &c->from}));
+      if (medium != Medium::Stream) continue;
+      const auto back = s.streams_.find({&c->to, &c->from});
+      if (back != s.streams_.end()) join_streams(*c, *back->second);
+    }
+  }
   void connect(Rank& a, Rank& b) {
     const bool same = a.host_index == b.host_index;
     connect(a, b, same ? c_.same : c_.remote, a.out);
-    if (same && !c_.same_bulk.empty()) connect(a, b, c_.same_bulk, a.bulk);
+    if (c_.same_bulk.empty()) return;
+    if (same)
+      connect(a, b, c_.same_bulk, a.bulk);
+    else
+      a.bulk.put(static_cast<size_t>(b.id), nullptr);
   }
-  void connect(Rank& a, Rank& b, const std::vector<HopSpec>& route, std::vector<Chan*>& first) {
+  void connect(Rank& a, Rank& b, const std::vector<HopSpec>& route, Ways& first) {
+    const auto to = static_cast<size_t>(b.id);
+    if (route.empty()) first.put(to, nullptr);
     for (size_t i = 0; i < route.size(); ++i) {
       const HopSpec& h = route[i];
       Proc& x = node(h.from, a, b, false);
       Proc& y = node(h.to, a, b, true);
       Chan& ch = chan(h, x, y);
-      if (i == 0)
-        first[static_cast<size_t>(b.id)] = &ch;
-      else
-        static_cast<Forwarder&>(x).next[static_cast<size_t>(b.id)] = &ch;
+      if (i == 0) {
+        first.put(to, &ch);
+        continue;
+      }
+      Ways& next = static_cast<Forwarder&>(x).next;
+      if (Chan* other = next.find(to); other && other != &ch)
+        throw ConfigError("the model gives " + x.thread.name() + " two ways to rank " + std::to_string(to));
+      next.put(to, &ch);
     }
   }
   Chan& chan(const HopSpec& h, Proc& x, Proc& y) {
@@ -121,6 +146,7 @@ class Builder {
         slot = make_dma_chan(w_, h, x, y);
         break;
     }
+    fresh_.push_back(slot.get());
     return *slot;
   }
 
@@ -130,6 +156,7 @@ class Builder {
   std::set<std::string> roles_;
   std::map<std::pair<std::string, size_t>, Forwarder*> forwarders_;
   std::map<Key, std::unique_ptr<Chan>> chans_;
+  std::vector<Chan*> fresh_;  // those that the pair at hand needed and nobody before it
   std::map<std::pair<const Proc*, const Proc*>, Chan*> streams_;
   std::map<size_t, std::shared_ptr<void>> pools_;
   std::map<RingKey, std::shared_ptr<void>> rings_;
@@ -152,6 +179,17 @@ void check(const SimConfig& c, const Trace& t) {
     for (const HopSpec& h : *route)
       if (h.packet <= 0)
         throw ConfigError("packet size " + std::to_string(h.packet) + " B on the hop " + h.from + " to " + h.to + "; it must be at least 1 B");
+  // One-sided calls that the runtime has not, before the run and not in the middle of it.
+  if (!c.rma_same.there || !c.rma_remote.there)
+    for (size_t r = 0; r < t.ranks.size(); ++r)
+      for (const Action& a : t.ranks[r]) {
+        if (a.op < Op::WinNew || a.op > Op::WinWait || a.peer == PROC_NULL) continue;
+        const bool named = a.peer >= 0 && a.op != Op::WinNew && a.op != Op::WinFree;
+        const bool same = named && c.placement[static_cast<size_t>(a.peer)] == c.placement[r];
+        if (named ? (same ? c.rma_same : c.rma_remote).there : c.rma_same.there || c.rma_remote.there) continue;
+        throw ConfigError(t.where(r, a) + ": " + action_name(a) + ": this runtime has no one-sided operations" +
+                          (named ? std::string(" between ranks of ") + (same ? "one host" : "two hosts") : ""));
+      }
   if (t.refused_total > 0) {
     const Remark& r = t.refused.front();
     throw ConfigError(t.files[static_cast<size_t>(r.rank)] + ":" + std::to_string(r.line) + ": " + r.action + ": " + r.reason);
@@ -196,6 +234,24 @@ class Killer {
 
 }  // namespace
 
+namespace {
+
+/// Begins to record: before anything runs, so that the times of the first calls are known.
+std::shared_ptr<Timeline> observe(const SimConfig& c, World& w, const Job& job) {
+  auto t = std::make_shared<Timeline>(c.timeline, w.anatomy.threads(), job.ranks.size());
+  for (const auto& p : w.procs) {
+    Timeline::Process& row = t->processes[static_cast<size_t>(p->thread.log())];
+    row.name = p->thread.name();
+    row.kind = row.name.substr(0, row.name.find(' '));
+    row.host = p->host.spec.name;
+  }
+  w.timeline = w.anatomy.timeline = t.get();
+  w.anatomy.log = true;
+  return t;
+}
+
+}  // namespace
+
 SimResult simulate(const SimConfig& c, const Trace& trace) {
   check(c, trace);
   World w;
@@ -203,26 +259,28 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   w.unexpected_limit = c.unexpected_limit;
   w.compute_scale = c.compute_scale;
   w.memory_share = c.memory_share;
-  w.anatomy.on = c.anatomy;
+  w.anatomy.on = w.anatomy.log = c.anatomy;
   Job job(w, trace, c.kernels);
   job.rma_same = c.rma_same;
   job.rma_remote = c.rma_remote;
+  w.loop.over = trace.ranks.empty();
   job.collectives = c.collectives;
   job.free_wildcards = c.free_wildcards;
   Builder builder(c, w, job);
   builder.build();
   const Killer killer(c, w);
+  const std::shared_ptr<Timeline> timeline = c.timeline.limit > 0 ? observe(c, w, job) : nullptr;
 
   SimResult r;
-  const Ps limit = c.limit_s > 0 ? to_ps(c.limit_s) : kNever;
+  if (c.limit_s > 0) w.loop.limit = to_ps(c.limit_s);
   bool stuck = false;
   try {
-    stuck = w.wire->run([&] { return job.finished == static_cast<int32_t>(job.ranks.size()) || w.loop.now > limit; },
-                        [&] { return std::any_of(w.hosts.begin(), w.hosts.end(), [](const auto& h) { return h->could_act(); }); });
+    stuck = w.wire->run([&] { return std::any_of(w.hosts.begin(), w.hosts.end(), [](const auto& h) { return h->could_act(); }); });
     if (job.finished < static_cast<int32_t>(job.ranks.size())) {
       if (stuck) {
         r.outcome = "deadlock";
-        r.detail = "no process can go on";
+        r.why = diagnose(w, job, builder.channels(), nullptr);
+        r.detail = "no process can go on" + (r.why.summary.empty() ? "" : ": " + r.why.summary);
       } else {
         r.outcome = "timeout";
         r.detail = "not finished after " + std::to_string(c.limit_s) + " simulated seconds";
@@ -230,16 +288,19 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
     }
   } catch (const Abort& a) {
     r.outcome = "aborted";
-    r.detail = a.reason;
+    r.why = diagnose(w, job, builder.channels(), &a);
+    r.detail = a.reason + (r.why.summary.empty() ? "" : ": " + r.why.summary);
   }
   if (std::string told = killer.told(); !told.empty()) {
     // The analyst reads who died; the owner of the time saw what the library printed when it gave up, or nothing.
     if (r.outcome == "deadlock" || r.outcome == "timeout") told += "; the runtime said nothing to the job's owner";
     r.detail += (r.detail.empty() ? "" : "; ") + told;
   }
+  r.end = w.loop.now;
   r.count = w.count;
   r.events = w.loop.executed();
   r.marks = job.marks;
+  r.collectives = job.collectives.used();
   for (const Rank* k : job.ranks) {
     const Ps end = k->finished ? k->end : w.loop.now;
     r.time = std::max(r.time, end);
@@ -247,6 +308,14 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
         {k->id, k->host.spec.name, end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
     if (r.outcome != "completed" && !k->finished && k->now_at && !k->thread.dead())
       r.waits.push_back({k->id, k->now_at->line, trace.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), k->waits_for()});
+  }
+  if (timeline) {
+    for (const auto& h : w.hosts)
+      for (const auto& t : h->threads()) t->close_log();
+    for (const Rank* k : job.ranks)
+      if (!k->finished && k->now_at) timeline->end_call(k->id, *k->now_at, w.loop.now, true);
+    timeline->finish();
+    r.timeline = timeline;
   }
   if (c.anatomy && r.outcome == "completed") {
     Ps from = -1, to = -1;

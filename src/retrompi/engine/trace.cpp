@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "trace_parser.hpp"
+#include "trace_stream.hpp"
 
 namespace retrompi {
 namespace parsing {
@@ -21,8 +22,19 @@ void Parser::at_most(const Word &word, size_t most) {
 void Parser::read(const Source &source) {
   source_ = &source;
   line_ = 0;
-  const char *p = source.text.data();
-  const char *const end = p + source.text.size();
+  bool any = false;
+  Pieces pieces(source);
+  for (std::string_view piece; pieces.next(piece);) any |= lines(source, piece.data(), piece.data() + piece.size());
+  terminated_ = true;
+  if (!any) throw TraceError(source.name, 0, "no action in it: the file is empty");
+  if (source.rank >= 0 && state_[static_cast<size_t>(source.rank)].last_line == 0)
+    throw TraceError(source.name, 0, "no action of rank " + std::to_string(source.rank) + " in it, only of other ranks");
+  for (size_t r = 0; r < state_.size(); ++r)
+    if (state_[r].more && (source.rank < 0 || static_cast<size_t>(source.rank) == r)) release(trace_.ranks[r], *state_[r].more);
+  if (source.rank >= 0) trace_.ranks[static_cast<size_t>(source.rank)].seal();
+}
+
+bool Parser::lines(const Source &source, const char *p, const char *end) {
   bool any = false;
   while (p < end) {
     if (line_ == std::numeric_limits<uint32_t>::max()) fail("more than 4294967295 lines");
@@ -44,13 +56,7 @@ void Parser::read(const Source &source) {
     }
     p = terminated_ ? newline + 1 : end;
   }
-  terminated_ = true;
-  if (!any) throw TraceError(source.name, 0, "no action in it: the file is empty");
-  if (source.rank >= 0 && state_[static_cast<size_t>(source.rank)].last_line == 0)
-    throw TraceError(source.name, 0, "no action of rank " + std::to_string(source.rank) + " in it, only of other ranks");
-  for (size_t r = 0; r < state_.size(); ++r)
-    if (state_[r].more && (source.rank < 0 || static_cast<size_t>(source.rank) == r)) release(trace_.ranks[r], *state_[r].more);
-  if (source.rank >= 0) trace_.ranks[static_cast<size_t>(source.rank)].seal();
+  return any;
 }
 
 // `# mark LABEL` or `# RANK mark LABEL`; every other comment is one.
@@ -357,30 +363,33 @@ void Parser::finish() {
 // How many ranks a shared file has. A rank needs a line of its own, so a number beyond the count of lines is a mistake
 // and not a reason to make room for a million ranks.
 static int32_t ranks_of_shared(const Source &source) {
-  const char *p = source.text.data();
-  const char *const end = p + source.text.size();
   int32_t highest = -1;
   uint32_t line = 0, at = 0, used = 0;
-  for (; p < end; ++p) {
-    ++line;
-    while (p < end && is_blank(*p)) ++p;
-    int64_t rank = 0;
-    const char *start = p;
-    while (p < end && *p >= '0' && *p <= '9' && rank < MAX_RANKS) rank = rank * 10 + (*p++ - '0');
-    if (p > start) {
-      ++used;
-      if (rank >= MAX_RANKS)
-        throw TraceError(
-            source.name, line,
-            "rank " + quoted(std::string_view(start, static_cast<size_t>(p - start))) + " is out of range 0.." + std::to_string(MAX_RANKS - 1));
-      if (rank > highest) {
-        highest = static_cast<int32_t>(rank);
-        at = line;
+  Pieces pieces(source);
+  for (std::string_view piece; pieces.next(piece);) {
+    const char *p = piece.data();
+    const char *const end = p + piece.size();
+    for (; p < end; ++p) {
+      ++line;
+      while (p < end && is_blank(*p)) ++p;
+      int64_t rank = 0;
+      const char *start = p;
+      while (p < end && *p >= '0' && *p <= '9' && rank < MAX_RANKS) rank = rank * 10 + (*p++ - '0');
+      if (p > start) {
+        ++used;
+        if (rank >= MAX_RANKS)
+          throw TraceError(
+              source.name, line,
+              "rank " + quoted(std::string_view(start, static_cast<size_t>(p - start))) + " is out of range 0.." + std::to_string(MAX_RANKS - 1));
+        if (rank > highest) {
+          highest = static_cast<int32_t>(rank);
+          at = line;
+        }
       }
+      const auto *newline = static_cast<const char *>(std::memchr(p, '\n', static_cast<size_t>(end - p)));
+      if (newline == nullptr) break;
+      p = newline;
     }
-    const auto *newline = static_cast<const char *>(std::memchr(p, '\n', static_cast<size_t>(end - p)));
-    if (newline == nullptr) break;
-    p = newline;
   }
   if (highest >= 0 && static_cast<uint32_t>(highest) >= used)
     throw TraceError(source.name, at,

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -228,10 +229,13 @@ struct Trace {
   size_t refused_total = 0;
   size_t warned_total = 0;
 
-  size_t actions() const;                                     // of all ranks, without marks
-  int64_t bytes_sent() const;                                 // payload of the sends of all ranks, point-to-point; persistent ones are not counted
+  size_t actions() const;      // of all ranks, without marks
+  int64_t bytes_sent() const;  // payload of the sends of all ranks, point-to-point; persistent ones are not counted
+  void write_ti(size_t rank, bool shared, const std::function<void(std::string_view)>& sink) const;  // the same text, a piece at a time
   std::string to_ti(size_t rank, bool shared = false) const;  // the rank's lines, sizes in bytes (type code 6); reading them gives an equal trace
-  std::string where(size_t rank, const Action& a) const;      // "file:line"
+  // The rank's lines as SMPI's replay reads them. What that leaves out or changes is added to `lost`, the first REMARK_LIMIT.
+  std::string to_smpi(size_t rank, bool shared, std::vector<Remark>& lost, size_t& lost_total) const;
+  std::string where(size_t rank, const Action& a) const;  // "file:line"
   // A copy with marks before the first action at or after a line of a rank (line 0: at the start, past the end: at the end).
   struct MarkAt {
     size_t rank;
@@ -246,10 +250,24 @@ struct Trace {
   // Computation of each rank, flops, in the section that rank 0 runs from line `first` to line `last`. The other ranks' part
   // begins and ends at the same collectives, counted from the start.
   std::vector<double> section_compute(uint32_t first, uint32_t last) const;
+  // The hash of what the trace says, once somebody has asked for it. A copy is about to be changed: it forgets it.
+  struct Digest {
+    Digest() = default;
+    Digest(const Digest&) {}
+    Digest& operator=(const Digest&) {
+      value.clear();
+      return *this;
+    }
+    std::string value;
+  };
+  mutable Digest digest;
   bool operator==(const Trace& other) const;  // same actions; line numbers, file names and remarks do not count
 
-  std::string dump() const;                   // binary image, for handing a parsed trace to a worker process
-  static Trace load(std::string_view image);  // TraceError when it is not one
+  std::string dump(ActionList::File* actions = nullptr) const;  // binary image, for a worker process; with a file the actions go there
+  static Trace load(std::string_view image, const std::shared_ptr<ActionList::File>& actions = nullptr);  // TraceError when it is not one
+  // The same through a file that this process family alone writes: whoever opens it reads actions from it as they are needed.
+  void save(const std::string& path) const;
+  static Trace open(const std::string& path);
 };
 constexpr size_t REMARK_LIMIT = 1000;
 
@@ -261,6 +279,10 @@ struct Source {
   std::string_view text;
   std::string name;  // for messages
   int32_t rank;      // the rank whose file it is; -1: shared by all ranks
+  // In place of `text`: adds the next bytes of the file to a buffer (false: there are no more), and begins again. A file of all
+  // ranks is read twice.
+  std::function<bool(std::string&)> next = {};
+  std::function<void()> rewind = {};
 };
 
 struct ReadOptions {

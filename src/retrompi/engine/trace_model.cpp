@@ -82,7 +82,7 @@ class Image {
     }
     return list;
   }
-  ActionList actions() { return ActionList::unpack(rest_, nullptr); }
+  ActionList actions(const std::shared_ptr<ActionList::File> &file) { return ActionList::unpack(rest_, file); }
   bool empty() const { return rest_.empty(); }
   [[noreturn]] static void broken() { throw TraceError("trace image", 0, "not the image of a parsed trace"); }
 
@@ -191,10 +191,11 @@ bool Trace::operator==(const Trace &other) const {
   return true;
 }
 
-std::string Trace::dump() const {
+std::string Trace::dump(ActionList::File *actions) const {
   std::string out;
   size_t size = 4096;
-  for (const auto &r : ranks) size += r.memory_use();
+  if (actions == nullptr)
+    for (const auto &r : ranks) size += r.memory_use();
   out.reserve(size);
   raw(out, MAGIC, sizeof MAGIC);
   number(out, ranks.size());
@@ -216,9 +217,7 @@ std::string Trace::dump() const {
       for (const auto &list : *lists) array(out, list);
     }
   }
-  for (const auto &r : ranks) {
-    r.pack(out, nullptr);
-  }
+  for (const auto &r : ranks) r.pack(out, actions);
   remarks(out, refused, refused_total);
   remarks(out, warned, warned_total);
   return out;
@@ -334,7 +333,7 @@ class Valid {
 
 }  // namespace
 
-Trace Trace::load(std::string_view image) {
+Trace Trace::load(std::string_view image, const std::shared_ptr<ActionList::File> &actions) {
   Image in(image);
   if (std::memcmp(in.take(sizeof MAGIC), MAGIC, sizeof MAGIC) != 0) Image::broken();
   Trace t;
@@ -362,7 +361,8 @@ Trace Trace::load(std::string_view image) {
   if (t.comms.empty()) Image::broken();
   Valid check(t);
   for (auto &r : t.ranks) {
-    r = in.actions();
+    r = in.actions(actions);
+    if (actions) continue;  // what it was made from has been looked at
     for (const Action &a : r)
       if (!check.action(a, &r - t.ranks.data())) Image::broken();
   }
@@ -370,6 +370,26 @@ Trace Trace::load(std::string_view image) {
   t.warned = in.remarks(t.warned_total, t.ranks.size());
   if (!in.empty()) Image::broken();
   return t;
+}
+
+// A file is the packed actions, the image without them, and eight bytes: where the image begins.
+void Trace::save(const std::string &path) const {
+  ActionList::File file(path, true);
+  const std::string image = dump(&file);
+  const uint64_t at = file.append(image);
+  file.append({reinterpret_cast<const char *>(&at), sizeof at});
+}
+
+Trace Trace::open(const std::string &path) {
+  const auto file = std::make_shared<ActionList::File>(path, false);
+  std::string image;
+  uint64_t at = 0;
+  if (file->size() < sizeof at) Image::broken();
+  file->read(file->size() - sizeof at, sizeof at, image);
+  std::memcpy(&at, image.data(), sizeof at);
+  if (at > file->size() - sizeof at) Image::broken();
+  file->read(at, file->size() - sizeof at - at, image);
+  return load(image, file);
 }
 
 }  // namespace retrompi

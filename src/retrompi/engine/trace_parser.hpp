@@ -147,6 +147,7 @@ class Parser {
   void finish();
 
  private:
+  bool lines(const Source &source, const char *p, const char *end);  // whether one of them is an action
   void line(const char *p, const char *end);
   void comment(const char *p, const char *end);
   int32_t label(std::string_view text);  // its index in Trace::labels

@@ -291,11 +291,14 @@ struct Held {
   std::string bytes;
 };
 
+std::string folder() {
+  const char *name = std::getenv("TMPDIR");
+  return name != nullptr && *name != 0 ? name : "/tmp";
+}
+
 [[noreturn]] void file_error(const std::string &what) {
-  const int error = errno;
-  const char *folder = std::getenv("TMPDIR");
   throw TraceError("trace", 0,
-                   what + " the temporary file in " + (folder != nullptr && *folder != 0 ? folder : "/tmp") + ": " + std::strerror(error) +
+                   what + " the temporary file in " + folder() + ": " + std::strerror(errno) +
                        "; name a folder with more room in TMPDIR, or more memory (bytes) in RETROMPI_TRACE_MEMORY");
 }
 
@@ -311,9 +314,14 @@ ActionList::File::~File() {
   ::close(fd_);
 }
 
+ActionList::File::File(const std::string &path, bool make)
+    : fd_(::open(path.c_str(), make ? O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC : O_RDONLY | O_CLOEXEC, 0600)) {
+  if (fd_ < 0) file_error("cannot open");
+  if (!make) end_ = static_cast<uint64_t>(::lseek(fd_, 0, SEEK_END));
+}
+
 std::shared_ptr<ActionList::File> ActionList::File::temporary() {
-  const char *folder = std::getenv("TMPDIR");
-  std::string path = std::string(folder != nullptr && *folder != 0 ? folder : "/tmp") + "/retrompi-trace-XXXXXX";
+  std::string path = folder() + "/retrompi-trace-XXXXXX";
   const int fd = ::mkostemp(path.data(), O_CLOEXEC);
   if (fd < 0) file_error("cannot open");
   ::unlink(path.c_str());

@@ -89,6 +89,7 @@ class ActionList {
 class ActionList::File {
  public:
   explicit File(int fd) : fd_(fd) {}
+  File(const std::string& path, bool make);  // TraceError when it cannot be opened
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   ~File();

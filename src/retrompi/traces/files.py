@@ -11,11 +11,11 @@ import gzip
 import io
 import re
 import tarfile
+import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import BinaryIO, Literal, cast
 
 import zstandard
 
@@ -27,19 +27,50 @@ __all__ = ["folders", "parse", "read", "read_folders", "write"]
 
 UndefinedSource = Literal["refuse", "any", "null"]
 
-# Against archives made to fill the memory; the largest trace in use is 83 MB.
+# Against archives made to fill memory or disk; the largest trace in use is 83 MB.
 MAX_UNPACKED = 8 << 30
 _CHUNK = 1 << 20
+_HEAD = 512  # what tells the kinds of files apart
+_LONGEST_NAME = 1 << 20
+_IN_MEMORY = 32 << 20  # of an archive; a longer one is unpacked on the disk
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 
 
-@dataclass(frozen=True)
 class _File:
-    """A file's content, unpacked, and the name by which messages call it."""
+    """A file's content, unpacked piece by piece whenever it is iterated, and the name by which messages call it."""
 
-    data: bytes
-    name: str
+    def __init__(self, opened: Callable[[], BinaryIO], name: str) -> None:
+        self.opened = opened
+        self.name = name
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            with self.opened() as raw:
+                yield from _unpacked(raw, self.name)
+        except (OSError, ValueError) as e:
+            raise TraceError(f"cannot be read: {getattr(e, 'strerror', None) or e}", self.name) from e
+
+    def head(self, size: int) -> bytes:
+        """The first bytes, fewer where there are no more."""
+        found = b""
+        for piece in self:
+            found += piece
+            if len(found) >= size:
+                break
+        return found[:size]
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines without their ends."""
+        rest = b""
+        for piece in self:
+            *whole, rest = (rest + piece).split(b"\n")
+            yield from whole
+            if len(rest) > _LONGEST_NAME:  # no name of a file and no beginning of an action
+                yield rest
+                return
+        if rest:
+            yield rest
 
 
 def read(
@@ -71,8 +102,8 @@ def read(
         sources = _from_folder(_Disk(found), np)
     else:
         file = _load(found)
-        if _is_tar(file.data):
-            sources = _from_archive(_archive(file), file.name, inside, np)
+        if _is_tar(file):
+            sources = _from_archive(_Archive(file), inside, np)
         elif inside is not None:
             raise TraceError(f"is not a tar archive, so there is no folder {inside!r} in it", file.name)
         else:
@@ -101,32 +132,28 @@ def parse(
 
 def folders(path: str | Path) -> list[str]:
     """The traces in a tar archive: its folders that hold an ``index.txt`` (or ``rank-0.txt``); ``.`` is the archive itself."""
-    file = _load(Path(path))
-    if not _is_tar(file.data):
-        raise TraceError("is not a tar archive", file.name)
-    return _trace_folders(_archive(file))
+    return _trace_folders(_archive(Path(path)).names)
 
 
 def read_folders(path: str | Path) -> Iterator[tuple[str, Trace]]:
     """(folder, trace) for every trace in a tar archive, which is unpacked once; the names as `folders` gives them."""
-    file = _load(Path(path))
-    if not _is_tar(file.data):
-        raise TraceError("is not a tar archive", file.name)
-    members = _archive(file)
-    for folder in _trace_folders(members):
-        yield folder, Trace.parse(_from_folder(_Members(members, file.name, folder), None))
+    archive = _archive(Path(path))
+    for folder in _trace_folders(archive.names):
+        yield folder, Trace.parse(_from_folder(_Members(archive, folder), None))
 
 
-def write(trace: Trace, path: str | Path, *, shared: bool = False) -> None:
+def write(trace: Trace, path: str | Path, *, shared: bool = False, smpi: bool = False) -> None:
     """Write a trace as a folder of ``index.txt`` and ``rank-K.txt``, or (``shared``) as one file of all ranks.
 
     Sizes are written in bytes, so that SMPI's replay reads them too. A ``.gz`` or ``.zst`` at the end of a shared file's name
-    compresses it. Reading it back gives an equal trace.
+    compresses it. Reading it back gives an equal trace. ``smpi`` writes only what SMPI's replay knows, in its words: what is lost by
+    that, `smpi_losses` lists.
     """
+    text = trace.to_smpi if smpi else trace.to_ti
     target = Path(path)
     try:
         if shared:
-            data = "".join(trace.to_ti(r, shared=True) for r in range(trace.ranks)).encode()
+            data = "".join(text(r, shared=True) for r in range(trace.ranks)).encode()
             if target.suffix == ".gz":
                 data = gzip.compress(data, mtime=0)  # the same trace, the same bytes
             elif target.suffix == ".zst":
@@ -136,7 +163,7 @@ def write(trace: Trace, path: str | Path, *, shared: bool = False) -> None:
         target.mkdir(parents=True, exist_ok=True)
         names = [f"rank-{r}.txt" for r in range(trace.ranks)]
         for r, name in enumerate(names):
-            (target / name).write_text(trace.to_ti(r), encoding="utf-8")
+            (target / name).write_text(text(r), encoding="utf-8")
         # A single line would mean one file shared by all ranks: the same thing when there is one rank.
         (target / "index.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     except OSError as e:
@@ -169,28 +196,26 @@ class _Disk:
 class _Members:
     """Files in a folder of an archive, or below the archive's root."""
 
-    def __init__(self, files: Mapping[str, bytes], archive: str, folder: str) -> None:
-        self.files = files
+    def __init__(self, archive: _Archive, folder: str) -> None:
         self.archive = archive
         self.folder = folder
 
     def load(self, name: str) -> _File | None:
         for full in (_join(self.folder, name), _join(".", name)):
-            if full in self.files:
-                label = f"{self.archive}:{full}"
-                return _File(_unpack(self.files[full], label), label)
+            if full in self.archive.names:
+                return self.archive.file(full)
         return None
 
     def names(self) -> list[str]:
         prefix = "" if self.folder == "." else self.folder + "/"
-        return sorted(n[len(prefix) :] for n in self.files if n.startswith(prefix) and "/" not in n[len(prefix) :])
+        return sorted(n[len(prefix) :] for n in self.archive.names if n.startswith(prefix) and "/" not in n[len(prefix) :])
 
     def label(self) -> str:
-        return self.archive if self.folder == "." else f"{self.archive}:{self.folder}"
+        return self.archive.name if self.folder == "." else f"{self.archive.name}:{self.folder}"
 
 
 Place = _Disk | _Members
-Source = tuple[bytes, str, int]
+Source = tuple[bytes | Iterable[bytes], str, int]
 
 
 def _from_file(file: _File, place: Place, np: int | None) -> list[Source]:
@@ -200,7 +225,7 @@ def _from_file(file: _File, place: Place, np: int | None) -> list[Source]:
     number, words = first
     # An action is at least two words and begins with its rank; anything else should be the name of a file.
     if len(words) >= 2 and re.fullmatch(rb"[+-]?\d+", words[0]):
-        return [(file.data, file.name, -1)]
+        return [(file, file.name, -1)]
     name = b" ".join(words).decode("utf-8", "replace")
     if place.load(name) is not None:
         return _from_index(file, place, np)
@@ -210,7 +235,7 @@ def _from_file(file: _File, place: Place, np: int | None) -> list[Source]:
 
 def _from_index(index: _File, place: Place, np: int | None) -> list[Source]:
     files: list[_File] = []
-    for number, raw in enumerate(index.data.splitlines(), 1):
+    for number, raw in enumerate(index.lines(), 1):
         name = raw.strip().decode("utf-8", "replace")
         if not name or name.startswith("#"):
             continue
@@ -219,10 +244,10 @@ def _from_index(index: _File, place: Place, np: int | None) -> list[Source]:
             raise TraceError(f"names {_shown(name)}, which does not exist", index.name, number)
         files.append(file)
     if len(files) == 1:
-        return [(files[0].data, files[0].name, -1)]
+        return [(files[0], files[0].name, -1)]
     if np is not None and np != len(files):
         raise TraceError(f"names {len(files)} files, one a rank, but {np} ranks are asked for", index.name)
-    return [(f.data, f.name, rank) for rank, f in enumerate(files)]
+    return [(f, f.name, rank) for rank, f in enumerate(files)]
 
 
 _RANK_FILE = re.compile(r"rank-(\d{1,7})\.txt(?:\.gz|\.zst)?")
@@ -242,7 +267,7 @@ def _from_folder(place: Place, np: int | None) -> list[Source]:
     if np is not None and np != len(ranks):
         raise TraceError(f"holds {len(ranks)} files, one a rank, but {np} ranks are asked for", place.label())
     files = [_required(place.load(ranks[r]), place) for r in range(len(ranks))]
-    return [(f.data, f.name, rank) for rank, f in enumerate(files)]
+    return [(f, f.name, rank) for rank, f in enumerate(files)]
 
 
 def _from_index_or_fail(index: _File, place: Place, np: int | None) -> list[Source]:
@@ -258,10 +283,10 @@ def _required(file: _File | None, place: Place) -> _File:
     return file
 
 
-def _from_archive(files: Mapping[str, bytes], archive: str, folder: str | None, np: int | None) -> list[Source]:
-    inside = _trace_folders(files)
+def _from_archive(archive: _Archive, folder: str | None, np: int | None) -> list[Source]:
+    inside = _trace_folders(archive.names)
     if not inside:
-        raise TraceError("no index.txt and no rank-0.txt in the archive", archive)
+        raise TraceError("no index.txt and no rank-0.txt in the archive", archive.name)
     if folder is not None:
         wanted = _join(folder.rstrip("/"), "")
         # The innermost name is enough: archives repeat their own name as the outer folder.
@@ -269,11 +294,11 @@ def _from_archive(files: Mapping[str, bytes], archive: str, folder: str | None, 
         if not matches:
             from retrompi.errors import nearest
 
-            raise TraceError(f"no folder {_shown(folder)} in the archive{nearest(folder, inside)}", archive)
+            raise TraceError(f"no folder {_shown(folder)} in the archive{nearest(folder, inside)}", archive.name)
         inside = matches
     if len(inside) > 1:
-        raise TraceError(f"holds {len(inside)} traces; name one as {Path(archive).name}:{inside[0]}", archive)
-    return _from_folder(_Members(files, archive, inside[0]), np)
+        raise TraceError(f"holds {len(inside)} traces; name one as {Path(archive.name).name}:{inside[0]}", archive.name)
+    return _from_folder(_Members(archive, inside[0]), np)
 
 
 def _trace_folders(files: Iterable[str]) -> list[str]:
@@ -290,17 +315,18 @@ def _join(folder: str, name: str) -> str:
 
 
 def _load(path: Path) -> _File:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise TraceError("no such trace file", str(path)) from None
-    except (OSError, ValueError) as e:
-        raise TraceError(f"cannot be read: {getattr(e, 'strerror', None) or e}", str(path)) from e
     name = str(path)
+    try:
+        with path.open("rb") as raw:
+            head = raw.read(_HEAD)
+    except FileNotFoundError:
+        raise TraceError("no such trace file", name) from None
+    except (OSError, ValueError) as e:
+        raise TraceError(f"cannot be read: {getattr(e, 'strerror', None) or e}", name) from e
     for suffix, magic, what in ((".zst", _ZSTD, "zstd"), (".gz", _GZIP, "gzip"), (".tgz", _GZIP, "gzip")):
-        if path.name.endswith(suffix) and not data.startswith(magic) and not (magic == _ZSTD and _is_skippable(data)):
+        if path.name.endswith(suffix) and not head.startswith(magic) and not (magic == _ZSTD and _is_skippable(head)):
             raise TraceError(f"is not {what} data although it is called {suffix}: corrupt, or misnamed", name)
-    return _File(_unpack(data, name), name)
+    return _File(lambda: path.open("rb"), name)
 
 
 def _is_skippable(data: bytes) -> bool:
@@ -308,85 +334,114 @@ def _is_skippable(data: bytes) -> bool:
     return len(data) >= 4 and data[1:4] == b"\x2a\x4d\x18" and data[0] & 0xF0 == 0x50
 
 
-def _unpack(data: bytes, name: str) -> bytes:
-    if data.startswith(_GZIP):
-        return _gunzip(data, name)
-    if data.startswith(_ZSTD) or _is_skippable(data):
-        return _unzstd(data, name)
-    return data
-
-
-def _collect(chunks: Callable[[], bytes], name: str) -> bytes:
-    parts: list[bytes] = []
+def _unpacked(raw: BinaryIO, name: str) -> Iterator[bytes]:
+    """What a file holds, piece by piece, whatever it is packed with."""
+    head = raw.read(_HEAD)
+    raw.seek(0)
+    if head.startswith(_GZIP):
+        pieces = _gunzipped(raw, name)
+    elif head.startswith(_ZSTD) or _is_skippable(head):
+        pieces = _unzstd(raw, name)
+    else:
+        while piece := raw.read(_CHUNK):
+            yield piece
+        return
     total = 0
-    while chunk := chunks():
-        total += len(chunk)
+    for piece in pieces:
+        total += len(piece)
         if total > MAX_UNPACKED:
             raise TraceError(f"unpacks to more than {MAX_UNPACKED >> 20} MiB", name)
-        parts.append(chunk)
-    return b"".join(parts)
+        yield piece
 
 
-def _gunzip(data: bytes, name: str) -> bytes:
+def _gunzipped(raw: BinaryIO, name: str) -> Iterator[bytes]:
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            return _collect(lambda: stream.read(_CHUNK), name)
+        with gzip.GzipFile(fileobj=raw) as stream:
+            while piece := stream.read(_CHUNK):
+                yield piece
     except EOFError:
         raise TraceError("the gzip data end early: the file is truncated", name) from None
     except (gzip.BadGzipFile, zlib.error, OSError) as e:
         raise TraceError(f"corrupt gzip data: {e}", name) from None
 
 
-def _unzstd(data: bytes, name: str) -> bytes:
+def _unzstd(raw: BinaryIO, name: str) -> Iterator[bytes]:
     # One object a frame: a stream reader would take a frame that ends early for the end of the file.
-    parts: list[bytes] = []
-    total = 0
-    rest = memoryview(data)
+    early = TraceError("the zstd data end early: the file is truncated", name)
+    rest = b""
     try:
-        while len(rest):
-            if _is_skippable(bytes(rest[:4])):
-                if len(rest) < 8 or len(rest) < 8 + int.from_bytes(rest[4:8], "little"):
-                    raise TraceError("the zstd data end early: the file is truncated", name)
-                rest = rest[8 + int.from_bytes(rest[4:8], "little") :]
+        while rest or (rest := raw.read(_CHUNK // 16)):
+            if len(rest) < 8:
+                rest += raw.read(8 - len(rest))
+            if _is_skippable(rest[:4]):
+                skip = 8 + int.from_bytes(rest[4:8], "little") - len(rest)
+                if len(rest) < 8 or (skip > 0 and len(raw.read(skip)) < skip):
+                    raise early
+                rest = rest[skip:] if skip < 0 else b""
                 continue
             frame = zstandard.ZstdDecompressor().decompressobj()
-            used = 0
-            while used < len(rest) and not frame.eof:
-                step = rest[used : used + _CHUNK // 16]
-                out = frame.decompress(step)
-                used += len(step)
-                total += len(out)
-                if total > MAX_UNPACKED:
-                    raise TraceError(f"unpacks to more than {MAX_UNPACKED >> 20} MiB", name)
-                parts.append(out)
-            if not frame.eof:
-                raise TraceError("the zstd data end early: the file is truncated", name)
-            rest = rest[used - len(frame.unused_data) :]
+            while not frame.eof:
+                if not rest and not (rest := raw.read(_CHUNK // 16)):
+                    raise early
+                if piece := frame.decompress(rest):
+                    yield piece
+                rest = b""
+            rest = frame.unused_data
     except zstandard.ZstdError as e:
         raise TraceError(f"corrupt zstd data: {e}", name) from None
-    return b"".join(parts)
 
 
-def _is_tar(data: bytes) -> bool:
-    return len(data) >= 512 and data[257:262] == b"ustar"
+def _is_tar(file: _File) -> bool:
+    head = file.head(_HEAD)
+    return len(head) >= _HEAD and head[257:262] == b"ustar"
 
 
-def _archive(file: _File) -> dict[str, bytes]:
-    """The regular files of a tar archive by path. Nothing is written to disk, so a path cannot escape."""
-    members: dict[str, bytes] = {}
-    try:
-        with tarfile.open(fileobj=io.BytesIO(file.data), mode="r:") as tar:
-            for member in tar:
+def _archive(path: Path) -> _Archive:
+    file = _load(path)
+    if not _is_tar(file):
+        raise TraceError("is not a tar archive", file.name)
+    return _Archive(file)
+
+
+class _Archive:
+    """A tar archive and the paths of its regular files.
+
+    It is unpacked into an unlinked temporary file, in memory while it is small; its members are never written under their own
+    names, so a path cannot escape.
+    """
+
+    def __init__(self, file: _File) -> None:
+        self.name = file.name
+        self.names: dict[str, tarfile.TarInfo] = {}
+        room = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  it stays open as long as the archive is used
+        try:
+            for piece in file:
+                room.write(piece)
+            size = room.tell()
+            room.seek(0)
+        except OSError as e:
+            raise TraceError(f"cannot be unpacked into {tempfile.gettempdir()}: {e.strerror or e}", file.name) from None
+        try:
+            self.tar = tarfile.open(fileobj=room, mode="r:")  # noqa: SIM115
+            for member in self.tar:
                 if not member.isfile():
                     continue
-                stream = tar.extractfile(member)
-                data = b"" if stream is None else stream.read()
-                if len(data) != member.size:
+                if member.offset_data + member.size > size and not member.issparse():
                     raise TraceError(f"the archive ends inside {_shown(member.name)}: it is truncated", file.name)
-                members[str(PurePosixPath(member.name))] = data
-    except (tarfile.TarError, ValueError, OverflowError, OSError, EOFError) as e:
-        raise TraceError(f"corrupt or truncated tar archive: {e}", file.name) from None
-    return members
+                self.names[str(PurePosixPath(member.name))] = member
+        except (tarfile.TarError, ValueError, OverflowError, OSError, EOFError) as e:
+            raise TraceError(f"corrupt or truncated tar archive: {e}", file.name) from None
+
+    def file(self, path: str) -> _File:
+        """A member by its path."""
+        return _File(lambda: self._opened(path), f"{self.name}:{path}")
+
+    def _opened(self, path: str) -> BinaryIO:
+        try:
+            stream = self.tar.extractfile(self.names[path])
+        except (tarfile.TarError, KeyError, OSError) as e:
+            raise TraceError(f"corrupt or truncated tar archive: {e}", self.name) from None
+        return cast(BinaryIO, stream or io.BytesIO())
 
 
 # --- small things ----------------------------------------------------------------------------------------------------------
@@ -394,7 +449,7 @@ def _archive(file: _File) -> dict[str, bytes]:
 
 def _first_line(file: _File) -> tuple[int, list[bytes]] | None:
     """Number and words of the first line that is neither empty nor a comment."""
-    for number, raw in enumerate(io.BytesIO(file.data), 1):
+    for number, raw in enumerate(file.lines(), 1):
         words = raw.split()
         if words and not words[0].startswith(b"#"):
             return number, words
