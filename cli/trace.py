@@ -12,7 +12,7 @@ from retrompi.cli.output import Column, emit, print_json
 from retrompi.cli.trace_convert import command as convert_command
 from retrompi.cli.trace_cut import command as cut_command
 from retrompi.cli.trace_merge import command as merge_command
-from retrompi.cli.trace_record import record as record_command
+from retrompi.cli.trace_record import record
 from retrompi.errors import UsageError
 from retrompi.units import format_bytes, format_time, parse
 
@@ -176,7 +176,7 @@ def scale(
     emit([{"trace": str(out), "ranks": read.ranks, "factor": factor}], SCALED, as_json=as_json, as_csv=as_csv)
 
 
-command.add_command(record_command)
 command.add_command(convert_command)
 command.add_command(cut_command)
 command.add_command(merge_command)
+command.add_command(record)
