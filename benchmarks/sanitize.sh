@@ -31,7 +31,7 @@ libs=""
 build fuzz_trace "$engine"/fuzz_trace.cpp "$engine"/trace*.cpp
 libs="-lsimgrid"
 # shellcheck disable=SC2046
-build engine_check "$root"/benchmarks/engine_check.cpp $(ls "$engine"/*.cpp "$engine"/coll/*.cpp | grep -v -e /module.cpp -e /bind_trace.cpp -e /bind_coll.cpp -e /fuzz_trace.cpp)
+build engine_check "$root"/benchmarks/engine_check.cpp $(ls "$engine"/*.cpp "$engine"/coll/*.cpp | grep -v -e /module.cpp -e /bind_ -e /fuzz_trace.cpp)
 
 "$out/fuzz_trace" "-seconds=${SECONDS_EACH:-20}"
 "$out/engine_check"

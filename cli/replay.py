@@ -70,6 +70,13 @@ COLUMNS = (
     metavar="PROCESS@TIME",
     help="End a process at a simulated time, e.g. 'proxy on server@0.5s', 'daemon on n1@1s', 'rank 3@2s'.",
 )
+@click.option(
+    "--wildcards",
+    type=click.Choice(["recorded", "free"]),
+    default="recorded",
+    show_default=True,
+    help="A receive from any source matches what it matched when the trace was taken, or whatever comes first.",
+)
 @set_option
 @fidelity_option
 @seed_option
@@ -95,6 +102,7 @@ def command(
     compute_kernel: str | None,
     startup: bool,
     kills: tuple[str, ...],
+    wildcards: str,
     sets: tuple[str, ...],
     fidelity: str,
     seed: int,
@@ -137,6 +145,7 @@ def command(
         fidelity=fidelity,
         kills=kills,
         program=program,
+        wildcards=wildcards,
         fresh=fresh,
     )
     run = store_.run(found.run_id)

@@ -245,13 +245,14 @@ def replay(
     kills: Sequence[str] = (),
     fresh: bool = False,
     fidelity: str = "mechanism",
+    wildcards: str = "recorded",
     scenario: Scenario | None = None,
 ) -> Found:
     """Replay ``trace``; the rows are the per-rank ones, everything else is in the run's row and its ``facts``.
 
     ``program`` says what the trace does not; a section's times are in ``facts``. ``limit_s`` ends the job after so much
     simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail; ``kills``
-    ends processes as of `simulate.run`.
+    ends processes and ``wildcards`` chooses matches as of `simulate.run`.
     """
     where = _where(platform, mode)
     if trace.kernels():
@@ -271,7 +272,7 @@ def replay(
         trace=label,
         trace_hash=_with_options(
             trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None, kernels=loops,
-            **(program.row() if program else {}),
+            wildcards=None if wildcards == "recorded" else wildcards, **(program.row() if program else {}),
         ),
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
@@ -297,6 +298,7 @@ def replay(
         with_startup=with_startup,
         kills=kills,
         program=program or simulate.NOTHING_MORE,
+        wildcards=wildcards,
     )
     run_id = store.add_run(spec, result)
     return Found(run_id, store.ranks(run_id), False)

@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.platform import Platform
 
-__all__ = ["MODES", "Result", "SimulationEnded", "compile_model", "explain", "pingpong", "place", "run", "startup"]
+__all__ = ["MODES", "WILDCARDS", "Result", "SimulationEnded", "compile_model", "explain", "pingpong", "place", "run", "startup"]
 
 Sets = Mapping[str, str] | Sequence[str]
 Mode = str | Sequence[int]
 Repetitions = int | Mapping[int, int] | Callable[[int], int] | None
 MODES = ("shared", "distributed")
+WILDCARDS = ("recorded", "free")
 PS = 1e-12
 NOTHING_MORE = Program()
 EXPLAIN_REPETITIONS = 6
@@ -66,6 +67,8 @@ class Result:
     cautions: list[str] = field(default_factory=list)
     delivered: int = 0
     delivered_bytes: int = 0
+    own_bytes: int = 0
+    done: dict[str, int] = field(default_factory=dict)
     frames: int = 0
     retransmissions: int = 0
     duplicates: int = 0
@@ -137,19 +140,25 @@ def run(
     program: Program = NOTHING_MORE,
     server: ForkServer | None = None,
     idle_sets: bool = False,
+    wire: str = "native",
+    wildcards: str = "recorded",
 ) -> Result:
     """Replay ``trace``. ``timeout_s`` is in simulated seconds, ``program`` says what the trace does not, ``fidelity`` is a rung of
-    `retrompi.fidelity`; ``idle_sets`` accepts overrides that nothing reads.
+    `retrompi.fidelity`; ``idle_sets`` accepts overrides that nothing reads. ``wildcards`` ``recorded`` lets a receive from any source
+    match what it matched when the trace was taken (where the trace says so), ``free`` whatever comes first.
 
     ``kills`` ends processes: ``"proxy on server@0.5s"``, ``"rank 3@2s"``. Hosts that the runtime cannot join in one job give the
     outcome ``failed-start``.
 
     ``with_startup`` first starts the job as the runtime did, which may fail (outcome ``failed-start``, drawn from ``seed``).
+    ``wire`` is ``native`` or ``simgrid``, the reference that it is tested against: the same times, an order of magnitude slower.
     Raises UsageError for a wrong name, mode or override, InputError for a trace that cannot be simulated.
     """
     from retrompi import fidelity as ladder
 
     ladder.check(fidelity)
+    if wildcards not in WILDCARDS:
+        raise UsageError(f"wildcards cannot be '{wildcards}'{nearest(wildcards, WILDCARDS)}")
     refused = trace.unsupported()
     if refused:
         file, line, action, reason = refused[0]
@@ -188,6 +197,8 @@ def run(
         rows["kernels"] = kernels.rows(named, room, placement)
     rows |= {
         "seed": seed,
+        "wire": wire,
+        "wildcards": wildcards,
         "limit_s": timeout_s or 0.0,
         "compute_scale": scale,
         "memory_share": program.memory_share,
@@ -217,7 +228,7 @@ def run(
         waits=got["waits"],
         startup=steps,
         cautions=[*cls().cautions(values, room, placement), *notes],
-        **{k: got[k] for k in ("delivered", "delivered_bytes", "frames", "retransmissions", "duplicates", "events")},
+        **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events")},
     )
 
 

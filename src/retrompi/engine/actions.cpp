@@ -15,6 +15,7 @@ Task Rank::main() {
     now_at = &a;
     const Ps before = world.loop.now;
     co_await step(a);
+    ++world.count.done[static_cast<size_t>(a.op)];
     const Ps used = world.loop.now - before;
     if (a.op == Op::Compute || a.op == Op::Kernel || a.op == Op::Sleep)
       compute += used;
@@ -26,7 +27,7 @@ Task Rank::main() {
   now_at = nullptr;
   finished = true;
   end = world.loop.now;
-  ++job_.finished;
+  if (++job_.finished == static_cast<int32_t>(job_.ranks.size())) world.loop.over = true;
   // The library of the time goes on answering until the job is over (MPI_Finalize waits for everybody).
   while (true) {
     if (!inbox.empty())

@@ -375,6 +375,24 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
           "to_ti", [](const Trace &t, size_t rank, bool shared) { return t.to_ti(checked_rank(t, rank), shared); }, py::arg("rank"),
           py::arg("shared") = false,
           "The rank's lines in the trace format, sizes in bytes; ``shared`` names the rank in marks, for one file of all ranks.")
+      .def(
+          "to_smpi",
+          [](const Trace &t, size_t rank, bool shared) {
+            std::vector<retrompi::Remark> lost;
+            size_t total = 0;
+            return t.to_smpi(checked_rank(t, rank), shared, lost, total);
+          },
+          py::arg("rank"), py::arg("shared") = false,
+          "The rank's lines in words that SMPI's replay reads; ``smpi_losses`` tells what that leaves out.")
+      .def(
+          "smpi_losses",
+          [](const Trace &t) {
+            std::vector<retrompi::Remark> lost;
+            size_t total = 0;
+            for (size_t r = 0; r < t.ranks.size(); ++r) t.to_smpi(r, false, lost, total);
+            return std::pair{rows(t, lost), total};
+          },
+          "What ``to_smpi`` leaves out or changes: ([(file, line, action, reason), ...] at most 1000, how many in all).")
       .def("rank_actions", &rank_actions, py::arg("rank"), py::arg("first") = 0, py::arg("count") = py::none(), py::arg("extension") = false,
            "Actions as (line, action, peer, tag, peer2, bytes, bytes2, amount); the fields are described in engine/trace.hpp. With ``extension`` a "
            "dict stands behind them: comm, req, reqs, done, flag, from, mtag, stag, rtag, win, new, group, counts, where the line has them.")

@@ -62,40 +62,86 @@ class Loop {
  public:
   using Fn = void (*)(void*, uint64_t);
   Ps now = 0;
+  bool over = false;  // the job is done
+  Ps limit = kNever;  // the last time at which anything may begin
 
   void at(Ps t, Fn fn, void* obj, uint64_t arg = 0, bool passive = false) {
-    if (t < now) t = now;
-    if (!passive) ++active_;
-    heap_.push_back({t, (seq_++ << 1) | static_cast<uint64_t>(passive), fn, obj, arg});
-    std::push_heap(heap_.begin(), heap_.end(), Later{});
+    active_ += passive ? 0 : 1;
+    if (t <= now) {
+      // Whatever the heap holds for this time was asked for before.
+      soon_.push_back({fn, obj, arg, passive});
+      return;
+    }
+    heap_.emplace_back();
+    size_t i = heap_.size() - 1;
+    const Event e{t, (seq_++ << 1) | static_cast<uint64_t>(passive), {fn, obj, arg, passive}};
+    while (i > 0) {
+      const size_t up = (i - 1) / kWays;
+      if (!sooner(e, heap_[up])) break;
+      heap_[i] = heap_[up];
+      i = up;
+    }
+    heap_[i] = e;
   }
-  [[nodiscard]] bool empty() const { return heap_.empty(); }
+  [[nodiscard]] bool empty() const { return heap_.empty() && next_ == soon_.size(); }
   [[nodiscard]] bool only_passive() const { return active_ == 0; }
-  [[nodiscard]] Ps next_time() const { return heap_.empty() ? kNever : heap_.front().t; }
+  [[nodiscard]] Ps next_time() const { return next_ < soon_.size() ? now : heap_.empty() ? kNever : heap_.front().t; }
   [[nodiscard]] uint64_t executed() const { return executed_; }
+  [[nodiscard]] bool finished() const { return over || now > limit; }
 
   void step() {
-    std::pop_heap(heap_.begin(), heap_.end(), Later{});
-    const Event e = heap_.back();
-    heap_.pop_back();
-    if ((e.order & 1) == 0) --active_;
-    now = e.t;
+    Call c;
+    if (next_ < soon_.size() && (heap_.empty() || heap_.front().t > now)) {
+      c = soon_[next_++];
+      if (next_ == soon_.size()) {
+        soon_.clear();
+        next_ = 0;
+      }
+    } else {
+      now = heap_.front().t;
+      c = heap_.front().call;
+      pop();
+    }
+    active_ -= c.passive ? 0 : 1;
     ++executed_;
-    e.fn(e.obj, e.arg);
+    c.fn(c.obj, c.arg);
   }
 
  private:
-  struct Event {
-    Ps t;
-    uint64_t order;
+  struct Call {
     Fn fn;
     void* obj;
     uint64_t arg;
+    bool passive;
   };
-  struct Later {
-    bool operator()(const Event& a, const Event& b) const { return a.t != b.t ? a.t > b.t : a.order > b.order; }
+  struct Event {
+    Ps t;
+    uint64_t order;
+    Call call;
   };
+  static constexpr size_t kWays = 4;
+  static bool sooner(const Event& a, const Event& b) { return a.t != b.t ? a.t < b.t : a.order < b.order; }
+  void pop() {
+    const Event e = heap_.back();
+    heap_.pop_back();
+    const size_t n = heap_.size();
+    if (n == 0) return;
+    size_t i = 0;
+    while (true) {
+      const size_t first = i * kWays + 1;
+      if (first >= n) break;
+      size_t least = first;
+      for (size_t k = first + 1; k < std::min(first + kWays, n); ++k)
+        if (sooner(heap_[k], heap_[least])) least = k;
+      if (!sooner(heap_[least], e)) break;
+      heap_[i] = heap_[least];
+      i = least;
+    }
+    heap_[i] = e;
+  }
   std::vector<Event> heap_;
+  std::vector<Call> soon_;  // for the present time, in order; those before `next_` have run
+  size_t next_ = 0;
   uint64_t seq_ = 0;
   uint64_t active_ = 0;
   uint64_t executed_ = 0;

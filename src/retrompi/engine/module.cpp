@@ -6,6 +6,7 @@
 
 namespace py = pybind11;
 void bind_trace(py::module_& m);
+void bind_wire(py::module_& m);
 void bind_coll(py::module_& m);
 void bind_store(py::module_& m);
 
@@ -275,6 +276,11 @@ SimConfig config(const py::dict& d) {
     l.end();
     if (!(c.link.bandwidth > 0)) throw ConfigError("link: bandwidth must be more than nothing");
   }
+  if (d.contains("wire")) {
+    const std::string wire = r.text("wire");
+    if (wire != "native" && wire != "simgrid") throw ConfigError("unknown wire '" + wire + "'; valid: native, simgrid");
+    c.simgrid = wire == "simgrid";
+  }
   c.positions = r.get("positions").cast<std::vector<size_t>>();
   c.placement = r.get("placement").cast<std::vector<size_t>>();
   c.cores = r.get("cores").cast<std::vector<int>>();
@@ -332,6 +338,15 @@ SimConfig config(const py::dict& d) {
     c.collectives.copies_leaf = b.num("copies_leaf");
     b.end();
   }
+  if (d.contains("wildcards")) {
+    const std::string wildcards = r.text("wildcards");
+    if (wildcards != "recorded" && wildcards != "free") throw ConfigError("wildcards: '" + wildcards + "'; valid: free, recorded");
+    c.free_wildcards = wildcards == "free";
+  }
+  if (d.contains("context_mask")) {
+    c.collectives.context_bytes = r.integer("context_mask");
+    c.collectives.split_gathers = true;
+  }
   if (d.contains("collectives")) collectives(c.collectives, r.get("collectives"));
   for (const auto& [k, v] : r.get("idle").cast<py::dict>()) c.idle[k.cast<std::string>()] = policy(v.cast<py::object>(), "idle");
   for (const auto& [k, v] : r.get("forward_cost").cast<py::dict>()) c.forward_cost[k.cast<std::string>()] = to_ps(v.cast<double>());
@@ -372,6 +387,11 @@ py::dict run(const py::dict& d, const Trace& trace) {
   o["bytes"] = s.count.bytes;
   o["delivered"] = s.count.delivered;
   o["delivered_bytes"] = s.count.delivered_bytes;
+  o["own_bytes"] = s.count.own_bytes;
+  py::dict done;
+  for (int op = 0; op < OP_COUNT; ++op)
+    if (s.count.done[static_cast<size_t>(op)] > 0) done[op_name(static_cast<Op>(op))] = s.count.done[static_cast<size_t>(op)];
+  o["done"] = done;
   o["packets"] = s.count.packets;
   o["frames"] = s.count.frames;
   o["retransmissions"] = s.count.retransmissions;
@@ -421,9 +441,10 @@ PYBIND11_MODULE(_engine, m) {
   m.doc() = "The discrete-event engine of retrompi (C++ on SimGrid).";
   py::register_exception<retrompi::ConfigError>(m, "ConfigError", PyExc_ValueError);
   bind_trace(m);
+  bind_wire(m);
   bind_coll(m);
   bind_store(m);
   m.def("simulate", &retrompi::run, py::arg("config"), py::arg("trace"),
-        "Runs one simulation. At most one with more than one host in the life of a process: SimGrid allows no second.");
-  m.def("simgrid_version", &retrompi::Wire::version, "Version of the SimGrid library in use.");
+        "Runs one simulation. At most one with the reference wire in the life of a process: SimGrid allows no second.");
+  m.def("simgrid_version", &retrompi::simgrid_version, "Version of the SimGrid library in use.");
 }

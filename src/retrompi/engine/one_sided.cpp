@@ -229,7 +229,10 @@ Task Rank::window(const Action& a) {
       if (a.op == Op::UnlockAll) co_await flush();
       for (int32_t r = 0; r < m.group->n; ++r) {
         Rank& target = rank(m.group->of_world(r));
-        co_await (a.op == Op::LockAll ? lock(a, target, false) : unlock(a, target, false));
+        if (a.op == Op::LockAll)
+          co_await lock(a, target, false);
+        else
+          co_await unlock(a, target, false);
       }
       break;
     }

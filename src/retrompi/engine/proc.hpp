@@ -1,5 +1,6 @@
 // Processes (ranks, proxies, daemons), the packets they pass and the channels between them.
 #pragma once
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "host.hpp"
+#include "trace.hpp"
 #include "ways.hpp"
 #include "wire.hpp"
 
@@ -144,6 +146,8 @@ struct Token {
 /// What a run adds up.
 struct Counters {
   int64_t messages = 0, bytes = 0, packets = 0, frames = 0, delivered = 0, delivered_bytes = 0, retransmissions = 0, duplicates = 0;
+  int64_t own_bytes = 0;                 // of the messages that the program itself sends, not its collectives
+  std::array<int64_t, OP_COUNT> done{};  // actions of the trace carried out, by Op
 };
 
 class Net;

@@ -80,6 +80,7 @@ Task Rank::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, 
   r.m = &m;
   ++world.count.messages;
   world.count.bytes += bytes;
+  if (ctx % 2 == 0) world.count.own_bytes += bytes;  // program_context
   ++sends;
   bytes_sent += bytes;
   ++open_sends_;

@@ -110,7 +110,7 @@ Task Rank::completion_of_listed(const Action& a) {
   }
   auto active = [](const Request& r) { return !r.persistent || r.active; };
   std::vector<int64_t> found;
-  if (a.op == Op::Waitall) {
+  if (a.op == Op::Waitall || (a.op == Op::Testall && (a.flags & FLAG_DONE) != 0)) {
     done = all;
   } else if ((a.flags & FLAG_TOLD) == 0) {
     // Nobody says how it ended: whatever is complete now.

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <set>
 
+#include "trace_actions.hpp"
+
 namespace retrompi {
 
 namespace {
@@ -19,14 +21,15 @@ class Builder {
       w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h));
       w_.hosts.back()->shares_memory = c_.memory_share > 0;
     }
-    w_.wire = std::make_unique<Wire>(w_.loop, w_.anatomy);
     // Curves need no wire, one-sided operations do at every fidelity.
     const bool wired =
         c_.rma_remote.there || std::any_of(c_.remote.begin(), c_.remote.end(), [](const HopSpec& h) { return h.medium != Medium::Curve; });
-    if (w_.hosts.size() > 1 && wired) {
-      w_.wire->build(c_.positions, c_.link);
-      w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu);
-    }
+    const bool far = w_.hosts.size() > 1 && wired;
+    if (far && c_.simgrid)
+      w_.wire = simgrid_wire(w_.loop, w_.anatomy, c_.positions, c_.link);
+    else
+      w_.wire = native_wire(w_.loop, w_.anatomy, far ? c_.positions : std::vector<size_t>{}, c_.link);
+    if (far) w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu);
     for (const auto* route : {&c_.same, &c_.remote})
       for (const HopSpec& h : *route)
         for (const std::string* role : {&h.from, &h.to})
@@ -170,6 +173,17 @@ void check(const SimConfig& c, const Trace& t) {
     for (const HopSpec& h : *route)
       if (h.packet <= 0)
         throw ConfigError("packet size " + std::to_string(h.packet) + " B on the hop " + h.from + " to " + h.to + "; it must be at least 1 B");
+  // One-sided calls that the runtime has not, before the run and not in the middle of it.
+  if (!c.rma_same.there || !c.rma_remote.there)
+    for (size_t r = 0; r < t.ranks.size(); ++r)
+      for (const Action& a : t.ranks[r]) {
+        if (a.op < Op::WinNew || a.op > Op::WinWait || a.peer == PROC_NULL) continue;
+        const bool named = a.peer >= 0 && a.op != Op::WinNew && a.op != Op::WinFree;
+        const bool same = named && c.placement[static_cast<size_t>(a.peer)] == c.placement[r];
+        if (named ? (same ? c.rma_same : c.rma_remote).there : c.rma_same.there || c.rma_remote.there) continue;
+        throw ConfigError(t.where(r, a) + ": " + action_name(a) + ": this runtime has no one-sided operations" +
+                          (named ? std::string(" between ranks of ") + (same ? "one host" : "two hosts") : ""));
+      }
   if (t.refused_total > 0) {
     const Remark& r = t.refused.front();
     throw ConfigError(t.files[static_cast<size_t>(r.rank)] + ":" + std::to_string(r.line) + ": " + r.action + ": " + r.reason);
@@ -225,6 +239,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   Job job(w, trace, c.kernels);
   job.rma_same = c.rma_same;
   job.rma_remote = c.rma_remote;
+  w.loop.over = trace.ranks.empty();
   job.collectives = c.collectives;
   job.free_wildcards = c.free_wildcards;
   Builder builder(c, w, job);
@@ -232,11 +247,10 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   const Killer killer(c, w);
 
   SimResult r;
-  const Ps limit = c.limit_s > 0 ? to_ps(c.limit_s) : kNever;
+  if (c.limit_s > 0) w.loop.limit = to_ps(c.limit_s);
   bool stuck = false;
   try {
-    stuck = w.wire->run([&] { return job.finished == static_cast<int32_t>(job.ranks.size()) || w.loop.now > limit; },
-                        [&] { return std::any_of(w.hosts.begin(), w.hosts.end(), [](const auto& h) { return h->could_act(); }); });
+    stuck = w.wire->run([&] { return std::any_of(w.hosts.begin(), w.hosts.end(), [](const auto& h) { return h->could_act(); }); });
     if (job.finished < static_cast<int32_t>(job.ranks.size())) {
       if (stuck) {
         r.outcome = "deadlock";

@@ -8,6 +8,7 @@ namespace retrompi {
 struct SimConfig {
   std::vector<HostSpec> hosts;
   LinkSpec link;
+  bool simgrid = false;  // the reference carries what crosses the wire
   int64_t frame_overhead = 0, mtu = 1500;
   std::vector<size_t> positions;      // host -> its place in the machine room (a torus has places that no rank uses)
   std::vector<size_t> placement;      // rank -> host

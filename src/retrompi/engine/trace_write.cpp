@@ -1,4 +1,6 @@
 // Writing a trace again, in the words of the reader. A trace without the extension is written as SMPI's replay reads it.
+#include "trace_write.hpp"
+
 #include <algorithm>
 #include <charconv>
 
@@ -311,26 +313,30 @@ void Writer::attributes(const Action &a, Form form) {
 
 }  // namespace
 
+void write_line(const Trace &trace, size_t rank, const Action &a, bool shared, std::string &out) {
+  const std::string prefix = std::to_string(rank);
+  if (a.op == Op::Mark) {
+    out += shared ? "# " + prefix + " mark " : "# mark ";
+    (out += trace.labels[static_cast<size_t>(a.tag)]) += '\n';
+    return;
+  }
+  const Word &word = word_of(a);
+  ((out += prefix) += ' ') += word.name;
+  Writer writer(trace, rank, out);
+  writer.arguments(a, word.form);
+  writer.attributes(a, word.form);
+  out += '\n';
+}
+
 void Trace::write_ti(size_t rank, bool shared, const std::function<void(std::string_view)> &sink) const {
   constexpr size_t kEnough = size_t{1} << 20;
-  const std::string prefix = std::to_string(rank);
   std::string out;
-  Writer writer(*this, rank, out);
   for (const Action &a : ranks[rank]) {
     if (out.size() >= kEnough) {
       sink(out);
       out.clear();
     }
-    if (a.op == Op::Mark) {
-      out += shared ? "# " + prefix + " mark " : "# mark ";
-      (out += labels[static_cast<size_t>(a.tag)]) += '\n';
-      continue;
-    }
-    const Word &word = word_of(a);
-    ((out += prefix) += ' ') += word.name;
-    writer.arguments(a, word.form);
-    writer.attributes(a, word.form);
-    out += '\n';
+    write_line(*this, rank, a, shared, out);
   }
   sink(out);
 }

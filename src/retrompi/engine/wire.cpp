@@ -1,246 +1,448 @@
+// The wire on the engine's own queue: every flow waits for the latency of its route and then gets a max-min fair share of its links.
+//
+// Where every route has the same latency, a flow takes its share as soon as it is sent and its end is told that latency later: the
+// same times with one event less. A flow that is alone on its links, as nearly all are because cards send one frame at a time, is one
+// event; nothing is done for it when its bytes have passed, later flows look for themselves whether it is gone.
 #include "wire.hpp"
-
-#include <cmath>
-#include <simgrid/kernel/Timer.hpp>
-#include <simgrid/s4u.hpp>
-
-// clang-format off: not self-contained in 3.32, it needs what s4u.hpp includes
-#include <simgrid/version.h>
-// clang-format on
 
 namespace retrompi {
 
-namespace sg = simgrid::s4u;
-using simgrid::kernel::timer::Timer;
-
 namespace {
-/// An actor that carries one flow at a time; idle ones are reused.
-struct Carrier {
-  sg::SemaphorePtr go;
-  int from = 0, to = 0;
-  int64_t bytes = 0;
+
+/// A queue of what the wire will do. Whatever changes shares goes before what is told to hosts at the same time; those hear it in the
+/// order in which the flows set out.
+class Agenda {
+ public:
+  struct Item {
+    Ps t;
+    uint64_t order;
+    uint32_t what, gen;
+    [[nodiscard]] bool tells() const { return (order >> 63) != 0; }
+  };
+  static constexpr uint64_t kTells = 1ULL << 63;
+  [[nodiscard]] bool empty() const { return heap_.empty(); }
+  [[nodiscard]] const Item& top() const { return heap_.front(); }
+  void push(const Item& i) {
+    heap_.push_back(i);
+    std::push_heap(heap_.begin(), heap_.end(), Later{});
+  }
+  Item pop() {
+    std::pop_heap(heap_.begin(), heap_.end(), Later{});
+    const Item i = heap_.back();
+    heap_.pop_back();
+    return i;
+  }
+
+ private:
+  struct Later {
+    bool operator()(const Item& a, const Item& b) const { return a.t != b.t ? a.t > b.t : a.order > b.order; }
+  };
+  std::vector<Item> heap_;
+};
+
+struct Flow {
   Loop::Fn done = nullptr;
   void* obj = nullptr;
   uint64_t arg = 0;
   Ps asked = 0;
   Cause by;
-};
-}  // namespace
-
-struct Wire::Impl {
-  std::unique_ptr<sg::Engine> engine;
-  std::vector<sg::Host*> hosts;
-  std::vector<std::unique_ptr<Carrier>> carriers;
-  std::vector<Carrier*> idle;
-  std::vector<Carrier*> pending;  // to start as soon as SimGrid's clock has caught up with ours
-  size_t in_flight = 0;
-  Timer* timer = nullptr;
-  Ps timer_at = kNever;
-  Ps clock = 0;  // SimGrid's clock, rounded once at each event
-  sg::SemaphorePtr over;
-  bool stopping = false, dead = false;
-  std::exception_ptr error;
-  const std::function<bool()>* finished = nullptr;
-  const std::function<bool()>* could_act = nullptr;
+  double bytes = 0;
+  uint64_t order = 0;  // how many set out before it
+  uint32_t gen = 0;    // agenda items of an older plan are void
+  uint32_t route = 0;
 };
 
-Wire::Wire(Loop& loop, Anatomy& anatomy) : loop_(loop), anatomy_(anatomy) {}
-Wire::~Wire() = default;
+/// Flows, the agenda and the drive; what links there are is a matter of the kinds below.
+class NativeWire : public Wire {
+ public:
+  NativeWire(Loop& loop, Anatomy& anatomy) : loop_(loop), anatomy_(anatomy) {}
 
-std::string Wire::version() {
-  int a = 0, b = 0, c = 0;
-  sg_version_get(&a, &b, &c);
-  return std::to_string(a) + "." + std::to_string(b) + (c ? "." + std::to_string(c) : "");
-}
-
-void Wire::build(const std::vector<size_t>& positions, const LinkSpec& link) {
-  const size_t n = positions.size();
-  impl_ = std::make_unique<Impl>();
-  static char name[] = "retrompi";
-  static char quiet[] = "--log=root.thres:critical";
-  static char* argv[] = {name, quiet, nullptr};
-  int argc = 2;
-  impl_->engine = std::make_unique<sg::Engine>(&argc, argv);
-  // Plain flows: the published wire rates are already net, and TCP is simulated by us, so SimGrid's own TCP corrections
-  // (fitted on another cluster) are switched off.
-  for (const char* c : {"network/model:CM02", "network/TCP-gamma:0", "network/crosstraffic:0", "network/bandwidth-factor:1",
-                        "network/latency-factor:1", "network/weight-S:0", "maxmin/precision:1e-12"})
-    sg::Engine::set_config(std::string(c));
-#if SIMGRID_VERSION >= 40000
-  sg::Engine::set_config(std::string("precision/timing:1e-12"));  // latencies here start at 240 ns
-#else
-  sg::Engine::set_config(std::string("surf/precision:1e-12"));  // its name before 4.0
-#endif
-  if (link.kind == "torus") {
-    build_torus(positions, link);
-    impl_->over = sg::Semaphore::create(0);
-    sg::Actor::create("keeper", impl_->hosts[0], [this] { impl_->over->acquire(); });
-    return;
-  }
-  auto* zone = sg::create_full_zone("room");
-  for (size_t i = 0; i < n; ++i) impl_->hosts.push_back(zone->create_host("h" + std::to_string(i), 1e9));
-  auto make = [&](const std::string& id) {
-    auto* l = zone->create_link(id, link.bandwidth)->set_latency(link.latency);
-    l->seal();
-    return l;
-  };
-  auto route = [&](size_t a, size_t b, const std::vector<sg::LinkInRoute>& over) {
-    zone->add_route(impl_->hosts[a]->get_netpoint(), impl_->hosts[b]->get_netpoint(), nullptr, nullptr, over, false);
-  };
-  if (link.kind == "hub") {
-    auto* l = make("hub");
-    for (size_t a = 0; a < n; ++a)
-      for (size_t b = 0; b < n; ++b)
-        if (a != b) route(a, b, {sg::LinkInRoute(l)});
-  } else if (link.kind == "cable" || link.kind == "switch") {
-    if (link.kind == "cable" && n != 2) throw ConfigError("a cable joins two hosts, not " + std::to_string(n));
-    std::vector<sg::Link*> up, down;
-    for (size_t a = 0; a < n; ++a) {
-      up.push_back(make("up" + std::to_string(a)));
-      down.push_back(make("down" + std::to_string(a)));
+  void send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override {
+    uint32_t slot = 0;
+    if (free_.empty()) {
+      slot = static_cast<uint32_t>(flows_.size());
+      flows_.emplace_back();
+    } else {
+      slot = free_.back();
+      free_.pop_back();
     }
-    for (size_t a = 0; a < n; ++a)
-      for (size_t b = 0; b < n; ++b) {
-        if (a == b) continue;
-        if (link.kind == "cable")
-          route(a, b, {sg::LinkInRoute(up[a])});
-        else
-          route(a, b, {sg::LinkInRoute(up[a]), sg::LinkInRoute(down[b])});
-      }
-  } else {
-    throw ConfigError("unknown kind of link '" + link.kind + "'; valid: cable, hub, switch, torus");
+    Flow& f = flows_[slot];
+    const uint32_t gen = f.gen + 1;
+    f = {done, obj, arg, loop_.now, anatomy_.current, static_cast<double>(bytes), sent_++, gen, 0};
+    ++in_flight_;
+    enter(slot, from, to);
   }
-  zone->seal();
-  impl_->over = sg::Semaphore::create(0);
-  sg::Actor::create("keeper", impl_->hosts[0], [this] { impl_->over->acquire(); });
-}
 
-void Wire::build_torus(const std::vector<size_t>& positions, const LinkSpec& link) {
-  size_t places = 1;
-  for (const unsigned long d : link.shape) places *= d;
-  if (link.shape.empty() || places <= *std::max_element(positions.begin(), positions.end()))
-    throw ConfigError("a torus of " + std::to_string(places) + " places has no room for host " +
-                      std::to_string(*std::max_element(positions.begin(), positions.end())));
-  std::vector<sg::Host*> all(places);
-  // A router's link carries one direction; both of a pair exist. Dimension-order routing is SimGrid's and the T3E's default.
-  sg::ClusterCallbacks calls([&all](sg::NetZone* zone, const std::vector<unsigned long>&, unsigned long id) {
-    all[id] = zone->create_host("h" + std::to_string(id), 1e9);
-    return std::make_pair(all[id]->get_netpoint(), static_cast<simgrid::kernel::routing::NetPoint*>(nullptr));
-  });
-  auto* zone = sg::create_torus_zone("room", nullptr, link.shape, calls, link.bandwidth, link.latency, sg::Link::SharingPolicy::SPLITDUPLEX);
-  zone->seal();
-  for (const size_t p : positions) impl_->hosts.push_back(all[p]);
-}
-
-void Wire::send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) {
-  Impl& m = *impl_;
-  Carrier* c = nullptr;
-  if (m.idle.empty()) {
-    m.carriers.push_back(std::make_unique<Carrier>());
-    c = m.carriers.back().get();
-  } else {
-    c = m.idle.back();
-    m.idle.pop_back();
-  }
-  c->from = from;
-  c->to = to;
-  c->bytes = bytes;
-  c->done = done;
-  c->obj = obj;
-  c->arg = arg;
-  c->asked = loop_.now;
-  c->by = anatomy_.current;
-  ++m.in_flight;
-  m.pending.push_back(c);
-}
-
-bool Wire::dead_end(const std::function<bool()>& could_act) const { return loop_.empty() || (loop_.only_passive() && !could_act()); }
-
-void Wire::pump() {
-  Impl& m = *impl_;
-  m.timer = nullptr;
-  m.timer_at = kNever;
-  m.clock = std::max(m.clock, static_cast<Ps>(std::llround(sg::Engine::get_clock() * kPsPerSecond)));
-  try {
-    while (!m.stopping) {
-      if (!m.pending.empty() && m.pending.front()->asked <= m.clock) {
-        for (Carrier* c : m.pending) {
-          if (c->go) {
-            c->go->release();
-            continue;
-          }
-          c->go = sg::Semaphore::create(1);
-          sg::Actor::create("carrier", m.hosts[static_cast<size_t>(c->from)], [this, c] {
-            while (true) {
-              c->go->acquire();
-              sg::Comm::sendto(impl_->hosts[static_cast<size_t>(c->from)], impl_->hosts[static_cast<size_t>(c->to)], static_cast<uint64_t>(c->bytes));
-              const Ps now = std::max(loop_.now, static_cast<Ps>(std::llround(sg::Engine::get_clock() * kPsPerSecond)));
-              if (anatomy_.on) {
-                const Cause before = anatomy_.current;
-                anatomy_.current = c->by;
-                anatomy_.current = anatomy_.of(anatomy_.record("wire", Stage::Wire, c->asked, c->asked, now));
-                loop_.now = now;
-                c->done(c->obj, c->arg);
-                anatomy_.current = before;
-              } else {
-                loop_.now = now;
-                c->done(c->obj, c->arg);
-              }
-              --impl_->in_flight;
-              impl_->idle.push_back(c);
-              if (impl_->timer) impl_->timer->remove();
-              impl_->timer = Timer::set(sg::Engine::get_clock(), [this] { pump(); });
-            }
-          })->daemonize();
-        }
-        m.pending.clear();
-      }
-      if ((*m.finished)()) break;
-      const Ps t = loop_.next_time();
-      if (m.in_flight == 0) {
-        if (dead_end(*m.could_act)) {
-          m.dead = true;
-          break;
-        }
+  bool run(const std::function<bool()>& could_act) override {
+    while (!loop_.finished()) {
+      // At one time, what happens on the hosts comes first.
+      if (!loop_.empty() && (agenda_.empty() || loop_.next_time() <= agenda_.top().t)) {
+        if (loop_.only_passive() && in_flight_ == 0 && !could_act()) return true;
         loop_.step();
-        continue;
+      } else if (agenda_.empty()) {
+        return true;
+      } else {
+        advance();
       }
-      if (t <= m.clock) {
-        loop_.step();
-        continue;
-      }
-      const Ps until = m.pending.empty() ? t : std::min(t, m.pending.front()->asked);
-      if (until == kNever) return;  // only the wire can go on
-      m.timer_at = until;
-      m.timer = Timer::set(to_s(until), [this] {
-        impl_->clock = std::max(impl_->clock, impl_->timer_at);
-        pump();
-      });
-      return;
-    }
-  } catch (...) {
-    m.error = std::current_exception();
-  }
-  if (!m.stopping) {
-    m.stopping = true;
-    m.over->release();
-  }
-}
-
-bool Wire::run(const std::function<bool()>& finished, const std::function<bool()>& could_act) {
-  if (!impl_) {
-    while (!finished()) {
-      if (dead_end(could_act)) return true;
-      loop_.step();
     }
     return false;
   }
-  impl_->finished = &finished;
-  impl_->could_act = &could_act;
-  impl_->timer = Timer::set(0.0, [this] { pump(); });
-  impl_->engine->run();
-  if (impl_->error) std::rethrow_exception(impl_->error);
-  return impl_->dead;
+
+ protected:
+  /// A flow has been sent: plan it.
+  virtual void enter(uint32_t /*slot*/, int /*from*/, int /*to*/) { throw ConfigError("nothing joins these hosts"); }
+  /// An agenda item that is not about telling; it sets the clock unless it is void.
+  virtual void change(const Agenda::Item&) {}
+  /// A flow is over and forgotten.
+  virtual void leave(uint32_t /*slot*/) {}
+
+  /// The flow's last byte has come at `t`, unless its plan changes.
+  void tell(uint32_t slot, Ps t) {
+    const Flow& f = flows_[slot];
+    agenda_.push({t, Agenda::kTells | f.order, slot, f.gen});
+  }
+
+  Loop& loop_;
+  Anatomy& anatomy_;
+  std::vector<Flow> flows_;
+  Agenda agenda_;
+
+ private:
+  void advance() {
+    const Ps t = agenda_.top().t;
+    // Everything that comes at one time comes before the hosts react to any of it.
+    while (!agenda_.empty() && agenda_.top().t == t) {
+      const Agenda::Item i = agenda_.pop();
+      if (!i.tells()) {
+        change(i);
+        continue;
+      }
+      if (i.gen != flows_[i.what].gen) continue;
+      loop_.now = t;
+      leave(i.what);
+      Flow& f = flows_[i.what];
+      const Flow g = f;
+      ++f.gen;
+      free_.push_back(i.what);
+      --in_flight_;
+      if (anatomy_.on) {
+        const Cause before = anatomy_.current;
+        anatomy_.current = g.by;
+        anatomy_.current = anatomy_.of(anatomy_.record("wire", Stage::Wire, g.asked, g.asked, t));
+        g.done(g.obj, g.arg);
+        anatomy_.current = before;
+      } else {
+        g.done(g.obj, g.arg);
+      }
+    }
+  }
+  std::vector<uint32_t> free_;
+  size_t in_flight_ = 0;
+  uint64_t sent_ = 0;
+};
+
+/// Flows over links of one bandwidth. Those that take the same route always have equal shares, so they finish in the order of the
+/// bytes that each had to send when it came plus those that one of them had got until then: one number orders a bundle for good, and
+/// only the first of it is on the agenda. When bundles meet on a link, the shares of all that hang together are found anew.
+class LinkedWire final : public NativeWire {
+ public:
+  LinkedWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link)
+      : NativeWire(loop, anatomy),
+        positions_(positions),
+        shape_(link.kind == "torus" ? link.shape : std::vector<unsigned long>{}),
+        hub_(link.kind == "hub"),
+        cable_(link.kind == "cable"),
+        rate_(link.bandwidth / kPsPerSecond),
+        hop_(link.latency * kPsPerSecond) {
+    size_t places = 1;
+    for (const unsigned long d : shape_) places *= d;
+    links_.resize(hub_ ? 1 : shape_.empty() ? 2 * positions.size() : 2 * shape_.size() * places);
+    known_.resize(hub_ ? 1 : positions.size());
+  }
+
+ private:
+  enum : uint64_t { kFinish = 0, kEnter = 1 };
+  struct Part {
+    double until;  // of the bundle's measure
+    uint64_t order;
+    uint32_t slot;
+    bool operator<(const Part& o) const { return until != o.until ? until > o.until : order > o.order; }
+  };
+  struct Bundle {
+    std::vector<uint32_t> links;
+    std::vector<Part> parts;  // a heap: the first to finish in front
+    double late = 0;          // picoseconds from the end of a flow until its host hears of it
+    double ahead = 0;         // picoseconds before a flow takes its share
+    double weight = 1;        // of one flow
+    Ps last = 0;              // when `got` was counted, and the picoseconds beside it
+    double frac = 0;
+    double got = 0;   // bytes that each flow has had since the bundle was last empty
+    double rate = 0;  // of each flow, bytes per picosecond
+    Ps end = 0;       // of the one flow, if it is told
+    bool told = false;
+    bool listed = false;  // on its links
+    bool fixed = false;   // while shares are found
+    double share = 0;
+    uint32_t gen = 0;
+    uint64_t seen = 0;
+  };
+  struct Link {
+    std::vector<uint32_t> bundles;
+    double room = 0, weight = 0;  // while shares are found
+    uint64_t seen = 0;
+  };
+  static Ps whole(double ps) { return static_cast<Ps>(ps < 0 ? ps - 0.5 : ps + 0.5); }
+
+  void enter(uint32_t slot, int from, int to) override {
+    const uint32_t id = bundle(static_cast<size_t>(hub_ ? 0 : from), static_cast<size_t>(hub_ || cable_ ? 0 : to));
+    flows_[slot].route = id;
+    if (bundles_[id].ahead > 0)
+      agenda_.push({loop_.now + whole(bundles_[id].ahead), kEnter, slot, flows_[slot].gen});
+    else
+      begin(slot, id);
+  }
+
+  /// The bundle of a route: made when it is first used, so that memory grows with the pairs that talk.
+  uint32_t bundle(size_t from, size_t to) {
+    auto& row = known_[from];
+    if (row.size() <= to) row.resize(to + 1, -1);
+    if (row[to] < 0) {
+      row[to] = static_cast<int32_t>(bundles_.size());
+      Bundle& b = bundles_.emplace_back();
+      if (hub_ || cable_) {
+        b.links = {static_cast<uint32_t>(from)};
+        b.late = hop_;
+      } else if (shape_.empty()) {
+        b.links = {static_cast<uint32_t>(from), static_cast<uint32_t>(positions_.size() + to)};
+        b.late = 2 * hop_;
+      } else {
+        walk(positions_[from], positions_[to], b.links);
+        b.ahead = hop_ * static_cast<double>(b.links.size());
+        // SimGrid's CM02 shares in inverse proportion to the latency, as TCP does.
+        if (b.ahead > 0) b.weight = 1 / b.ahead;
+      }
+    }
+    return static_cast<uint32_t>(row[to]);
+  }
+
+  /// Dimension order, the shorter way round, as SimGrid's torus (and its choice among ways of equal length).
+  void walk(size_t from, size_t to, std::vector<uint32_t>& out) const {
+    size_t at = from, product = 1;
+    for (size_t j = 0; j < shape_.size(); ++j) {
+      const size_t n = shape_[j], mine = (from / product) % n, target = (to / product) % n;
+      const bool right = (target > mine && target <= mine + n / 2) || (mine > n / 2 && (mine + n / 2) % n >= target);
+      for (size_t x = mine; x != target;) {
+        const size_t next = right ? (x + 1) % n : (x + n - 1) % n;
+        const size_t neighbour = at - x * product + next * product;
+        // A place owns the pair of links to its right neighbour in each dimension.
+        const size_t owner = right ? at : neighbour;
+        out.push_back(static_cast<uint32_t>(2 * (owner * shape_.size() + j) + (right ? 0 : 1)));
+        at = neighbour;
+        x = next;
+      }
+      product *= n;
+    }
+  }
+
+  [[nodiscard]] bool alone(const Bundle& b) const {
+    for (const uint32_t l : b.links)
+      if (links_[l].bundles.size() != 1) return false;
+    return true;
+  }
+  [[nodiscard]] bool gone(const Bundle& b) const { return b.told && b.end <= loop_.now; }
+  void list(uint32_t id) {
+    Bundle& b = bundles_[id];
+    if (b.listed) return;
+    b.listed = true;
+    for (const uint32_t l : b.links) links_[l].bundles.push_back(id);
+  }
+  void drop(uint32_t id) {
+    Bundle& b = bundles_[id];
+    b.parts.clear();
+    b.told = b.listed = false;
+    for (const uint32_t l : b.links) std::erase(links_[l].bundles, id);
+  }
+
+  void begin(uint32_t slot, uint32_t id) {
+    Bundle& b = bundles_[id];
+    const Flow& f = flows_[slot];
+    if (gone(b)) {
+      b.parts.clear();
+      b.told = false;
+    }
+    for (const uint32_t l : b.links)
+      for (size_t i = links_[l].bundles.size(); i-- > 0;) {
+        const uint32_t other = links_[l].bundles[i];
+        if (other != id && gone(bundles_[other])) drop(other);
+      }
+    list(id);
+    const bool by_itself = alone(b);
+    if (b.parts.empty()) {
+      b.last = loop_.now;
+      b.frac = b.got = b.rate = 0;
+    } else {
+      untell(b);
+      bring_up(b);
+    }
+    b.parts.push_back({b.got + f.bytes, f.order, slot});
+    if (b.parts.size() > 1) std::push_heap(b.parts.begin(), b.parts.end());
+    if (!by_itself) return share(id);
+    b.rate = rate_ / static_cast<double>(b.parts.size());
+    plan(id, true);
+  }
+  void untell(Bundle& b) {
+    if (!b.told) return;
+    ++flows_[b.parts.front().slot].gen;
+    b.told = false;
+  }
+  void bring_up(Bundle& b) const {
+    b.got += (static_cast<double>(loop_.now - b.last) - b.frac) * b.rate;
+    b.last = loop_.now;
+    b.frac = 0;
+  }
+  /// Picoseconds from `last` until the first of the flows has had its bytes.
+  static double first_end(const Bundle& b) { return b.frac + std::max(0.0, b.parts.front().until - b.got) / b.rate; }
+  void plan(uint32_t id, bool by_itself) {
+    Bundle& b = bundles_[id];
+    const double ps = first_end(b);
+    ++b.gen;
+    if (by_itself && b.parts.size() == 1) {
+      b.told = true;
+      b.end = b.last + whole(ps);
+      tell(b.parts.front().slot, b.last + whole(ps + b.late));
+    } else {
+      agenda_.push({b.last + whole(ps), kFinish, id, b.gen});
+    }
+  }
+
+  void change(const Agenda::Item& i) override {
+    if (i.order == kEnter) {
+      if (i.gen != flows_[i.what].gen) return;
+      loop_.now = i.t;
+      return begin(i.what, flows_[i.what].route);
+    }
+    Bundle& b = bundles_[i.what];
+    if (i.gen != b.gen) return;
+    loop_.now = i.t;
+    const double ps = first_end(b);
+    b.got = std::max(b.got, b.parts.front().until);
+    b.frac = ps - static_cast<double>(loop_.now - b.last);
+    b.last = loop_.now;
+    do {  // those that finish together leave together
+      std::pop_heap(b.parts.begin(), b.parts.end());
+      tell(b.parts.back().slot, b.last + whole(b.frac + b.late));
+      b.parts.pop_back();
+    } while (!b.parts.empty() && b.last + whole(first_end(b)) <= loop_.now);
+    if (b.parts.empty()) {
+      ++b.gen;
+      drop(i.what);
+      for (const uint32_t l : b.links)
+        if (!links_[l].bundles.empty()) share(links_[l].bundles.front());
+    } else if (alone(b)) {
+      b.rate = rate_ / static_cast<double>(b.parts.size());
+      plan(i.what, true);
+    } else {
+      share(i.what);
+    }
+  }
+  void leave(uint32_t slot) override {
+    Bundle& b = bundles_[flows_[slot].route];
+    if (b.told && b.parts.front().slot == slot) {  // its bytes have passed, nobody has looked since
+      b.parts.clear();
+      b.told = false;
+    }
+  }
+
+  /// Max-min shares of the bundles that hang together with `changed`: the scarcest link is divided first.
+  void share(uint32_t changed) {
+    ++stamp_;
+    group_.assign(1, changed);
+    bundles_[changed].seen = stamp_;
+    lines_.clear();
+    for (size_t i = 0; i < group_.size(); ++i) {
+      bundles_[group_[i]].fixed = bundles_[group_[i]].parts.empty();
+      for (const uint32_t l : bundles_[group_[i]].links) {
+        Link& k = links_[l];
+        if (k.seen == stamp_) continue;
+        k.seen = stamp_;
+        k.room = rate_;
+        k.weight = 0;
+        lines_.push_back(l);
+        for (const uint32_t o : k.bundles) {
+          Bundle& b = bundles_[o];
+          k.weight += b.weight * static_cast<double>(b.parts.size());
+          if (b.seen == stamp_) continue;
+          b.seen = stamp_;
+          group_.push_back(o);
+        }
+      }
+    }
+    while (true) {
+      const Link* least = nullptr;
+      double level = 0;
+      for (const uint32_t l : lines_) {
+        const Link& k = links_[l];
+        if (k.weight > 0 && (!least || k.room < level * k.weight)) level = k.room / k.weight, least = &k;
+      }
+      if (!least) break;
+      for (const uint32_t o : least->bundles) {
+        Bundle& b = bundles_[o];
+        if (b.fixed) continue;
+        b.fixed = true;
+        b.share = level * b.weight;
+        const auto n = static_cast<double>(b.parts.size());
+        for (const uint32_t l : b.links) links_[l].room = std::max(0.0, links_[l].room - n * b.share);
+      }
+      for (const uint32_t l : lines_) {  // counted anew: what is left of sums of fractions is no flow
+        Link& k = links_[l];
+        k.weight = 0;
+        for (const uint32_t o : k.bundles)
+          if (!bundles_[o].fixed) k.weight += bundles_[o].weight * static_cast<double>(bundles_[o].parts.size());
+      }
+    }
+    for (const uint32_t o : group_) {
+      Bundle& b = bundles_[o];
+      if (b.parts.empty()) continue;
+      const bool by_itself = alone(b);
+      if (o != changed && b.share == b.rate && b.told == (by_itself && b.parts.size() == 1)) continue;
+      untell(b);
+      bring_up(b);
+      b.rate = b.share;
+      plan(o, by_itself);
+    }
+  }
+
+  std::vector<size_t> positions_;
+  std::vector<unsigned long> shape_;
+  bool hub_, cable_;
+  double rate_, hop_;  // bytes per picosecond, picoseconds
+  std::vector<Link> links_;
+  std::vector<Bundle> bundles_;
+  std::vector<std::vector<int32_t>> known_;  // from, to -> bundle
+  std::vector<uint32_t> group_, lines_;
+  uint64_t stamp_ = 0;
+};
+
+}  // namespace
+
+void check_link(const std::vector<size_t>& positions, const LinkSpec& link) {
+  if (link.kind == "torus") {
+    size_t places = 1;
+    for (const unsigned long d : link.shape) places *= d;
+    const size_t last = *std::max_element(positions.begin(), positions.end());
+    if (link.shape.empty() || places <= last)
+      throw ConfigError("a torus of " + std::to_string(places) + " places has no room for host " + std::to_string(last));
+  } else if (link.kind == "cable") {
+    if (positions.size() != 2) throw ConfigError("a cable joins two hosts, not " + std::to_string(positions.size()));
+  } else if (link.kind != "hub" && link.kind != "switch") {
+    throw ConfigError("unknown kind of link '" + link.kind + "'; valid: cable, hub, switch, torus");
+  }
+}
+
+std::unique_ptr<Wire> native_wire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link) {
+  if (positions.empty()) return std::make_unique<NativeWire>(loop, anatomy);
+  check_link(positions, link);
+  return std::make_unique<LinkedWire>(loop, anatomy, positions, link);
 }
 
 }  // namespace retrompi

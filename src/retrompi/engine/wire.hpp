@@ -1,7 +1,7 @@
-// The only door to SimGrid: hosts, routes, contention and the clock of what crosses a wire.
+// What crosses a wire between hosts, and the clock that drives everything: latency, then a fair share of the links on the way.
 //
-// Events on one host run ahead of SimGrid's clock as long as nothing is on the wire, so a run in shared memory costs no
-// SimGrid event at all; while a flow is in the air the two clocks advance together.
+// Two implementations of one law (SimGrid's CM02 flows, without its corrections for TCP, which we simulate ourselves): `native` on
+// the engine's own queue, whose cost does not grow with the number of routes, and `simgrid`, the reference it is tested against.
 #pragma once
 #include <functional>
 #include <memory>
@@ -22,27 +22,21 @@ struct LinkSpec {
 
 class Wire {
  public:
-  Wire(Loop& loop, Anatomy& anatomy);
-  ~Wire();
-  Wire(const Wire&) = delete;
-  Wire& operator=(const Wire&) = delete;
-
-  /// Builds the SimGrid platform: a host for each position. Not called for a single host: then no SimGrid object exists.
-  void build(const std::vector<size_t>& positions, const LinkSpec& link);
+  virtual ~Wire() = default;
   /// Carries `bytes` from one host to another and then calls `done`.
-  void send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg);
-  /// Runs until `finished` or until nothing can happen any more. Returns true if nothing could happen (a deadlock).
-  bool run(const std::function<bool()>& finished, const std::function<bool()>& could_act);
-  [[nodiscard]] static std::string version();
-
- private:
-  struct Impl;
-  bool dead_end(const std::function<bool()>& could_act) const;
-  void pump();
-  void build_torus(const std::vector<size_t>& positions, const LinkSpec& link);
-  Loop& loop_;
-  Anatomy& anatomy_;
-  std::unique_ptr<Impl> impl_;
+  virtual void send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) = 0;
+  /// Runs until the loop is over or until nothing can happen any more. Returns true if nothing could happen (a deadlock).
+  /// `could_act` is asked when only passive events are left: whether a process has anything to do.
+  virtual bool run(const std::function<bool()>& could_act) = 0;
 };
+
+/// A wire between hosts at `positions`; none: nothing is ever sent. Throws ConfigError for a link that cannot join them.
+std::unique_ptr<Wire> native_wire(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&);
+/// The same by SimGrid; one in the life of a process.
+std::unique_ptr<Wire> simgrid_wire(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&);
+std::string simgrid_version();
+
+/// Refuses a link that cannot join hosts at `positions`.
+void check_link(const std::vector<size_t>& positions, const LinkSpec&);
 
 }  // namespace retrompi

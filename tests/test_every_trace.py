@@ -1,0 +1,89 @@
+"""Every reference trace on every model: replayed to its last action, or refused with the place and the reason; nothing is lost in silence.
+
+What a replay carried out is compared with an account of the trace's text made without the project's reader. Long traces are replayed on
+one model each here, by turns; RETROMPI_EVERY_TRACE=1 replays all on all.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+
+import pytest
+from trace_account import Account, account, texts
+
+from retrompi import registry, simulate, traces
+from retrompi.errors import InputError, UsageError
+from retrompi.paths import reference_dir
+from retrompi.traces import Trace
+
+FOLDER = reference_dir() / "traces"
+ARCHIVES = sorted(p.name for p in FOLDER.glob("*.tar.zst"))
+MODELS = [name for name in registry.model_names() if ":" not in name]
+ROOMS = {"nemesis": "abe", "craympt": "cray-t3e", "mpibip": "myrinet-piii"}
+"""Machines of the runtime's papers; the others run on the NT machines."""
+ALL = os.environ.get("RETROMPI_EVERY_TRACE") == "1"
+LONG = 100_000
+"""Actions beyond which a trace counts as long."""
+DETAILED = 12_000
+"""Actions up to which every packet is simulated; longer traces run at the rung of the sampled curves."""
+
+
+@lru_cache(maxsize=1)
+def held(archive: str) -> list[tuple[str, Trace, Account]]:
+    told = dict(texts(FOLDER / archive))
+    if len(told) > 1:
+        return [(name, trace, account(told[name])) for name, trace in traces.read_folders(FOLDER / archive)]
+    ((name, ranks),) = told.items()
+    return [(name, traces.read(FOLDER / archive), account(ranks))]
+
+
+def carried_out(model: str, name: str, trace: Trace, wanted: Account) -> str:
+    """Replays, compares; the outcome, or why it was refused."""
+    refused = trace.unsupported()
+    fidelity = "mechanism" if trace.actions <= DETAILED else "curve"
+    try:
+        result = simulate.run(model, ROOMS.get(model, "nt-cluster"), trace, mode="distributed", fidelity=fidelity)
+    except (InputError, UsageError) as error:
+        why = str(error)
+    else:
+        why = ""
+    if why:
+        assert any(file in why for file in trace.files), f"{name}: no place in '{why}'"
+        return why
+    assert not refused, f"{name} was replayed although {refused[0]} cannot be"
+    if result.outcome == "completed":
+        assert result.done == dict(wanted.calls), name
+        assert result.own_bytes == wanted.sent_bytes, name
+        assert result.messages >= wanted.sent, name
+        # A program that cancels a send, or never receives it, says so by its own lines.
+        assert result.messages - result.delivered == wanted.sent - wanted.received, name
+        assert result.bytes == result.delivered_bytes or wanted.sent > wanted.received, name
+    else:
+        assert result.detail, name
+        assert all(result.done.get(call, 0) <= n for call, n in wanted.calls.items())
+    return result.outcome
+
+
+@pytest.mark.parametrize("archive", ARCHIVES)
+def test_nothing_is_lost_in_silence(archive: str) -> None:
+    runs = held(archive)
+    long = sum(t.actions for _, t, _ in runs) > LONG and not ALL
+    models = [MODELS[ARCHIVES.index(archive) % len(MODELS)]] if long else MODELS
+    for model in models:
+        outcomes = {name: carried_out(model, name, trace, wanted) for name, trace, wanted in runs}
+        if archive.startswith(("npb", "osu", "imb", "netpipe")):
+            assert set(outcomes.values()) == {"completed"}, (model, outcomes)
+
+
+def test_what_smpis_own_tracer_loses_is_refused_or_told() -> None:
+    runs = held("ibm-suite-raw.tar.zst")
+    refused = {name for name, trace, _ in runs if trace.unsupported()}
+    warned = {name for name, trace, _ in runs if trace.warnings}
+    assert len(runs) > 100
+    assert warned
+    for name, _, wanted in runs:
+        if {"Start", "Startall"} & set(wanted.calls):
+            assert name in refused
+    lost = {n for n in refused if "size is lost" in str({m: t for m, t, _ in runs}[n].unsupported())}
+    assert lost

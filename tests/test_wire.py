@@ -1,0 +1,125 @@
+"""The engine's own wire beside SimGrid's: the same flows arrive at the same times, alone and together."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+
+import pytest
+
+from retrompi import _engine, simulate
+from retrompi.traces import generate
+
+MB, US = 1e6, 1e-6
+SHAPES: dict[str, tuple[str, list[int], int]] = {
+    "cable": ("cable", [], 2),
+    "hub": ("hub", [], 5),
+    "switch": ("switch", [], 6),
+    "ring": ("torus", [5], 5),
+    "torus-222": ("torus", [2, 2, 2], 8),
+    "torus-432": ("torus", [4, 3, 2], 24),
+}
+
+
+def carried(wire: str, shape: str, flows: list[tuple[int, int, int, int]], latency: float = 5 * US) -> list[int]:
+    """When each flow arrives (ps). SimGrid allows one simulation in the life of a process, so it gets one of its own."""
+    kind, sides, hosts = SHAPES[shape]
+    asked = (wire, kind, sides, 1.25 * MB, latency, list(range(hosts)), flows)
+    if wire == "native":
+        return _engine.carry(*asked)
+    code = "import json, sys; from retrompi import _engine; print(json.dumps(_engine.carry(*json.load(sys.stdin))))"
+    done = subprocess.run([sys.executable, "-c", code], input=json.dumps(asked), capture_output=True, text=True, check=True)
+    return list(json.loads(done.stdout))
+
+
+def crowd(seed: int, hosts: int, count: int, spread_us: int) -> list[tuple[int, int, int, int]]:
+    """Random flows (start in ps, from, to, bytes), so close that most of them meet others."""
+    draw = random.Random(seed)
+    flows = []
+    for _ in range(count):
+        source, target = draw.sample(range(hosts), 2)
+        flows.append((draw.randrange(spread_us) * 1_000_000, source, target, draw.choice((1, 64, 1460, 9000, draw.randrange(1, 200_000)))))
+    return flows
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(4))
+def test_overlapping_flows_arrive_as_in_simgrid(shape: str, seed: int) -> None:
+    flows = crowd(seed, SHAPES[shape][2], 120, (200, 20_000, 200_000, 2_000_000)[seed])
+    native, reference = carried("native", shape, flows), carried("simgrid", shape, flows)
+    assert min(reference) > 0
+    # SimGrid adds doubles and takes for simultaneous what is a picosecond apart.
+    assert max(abs(a - b) - 1e-9 * b for a, b in zip(native, reference, strict=True)) <= 4
+    assert len({*native}) > 60  # they did not all come at once
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_route_alone_takes_its_latency_and_its_bytes(shape: str) -> None:
+    hosts = SHAPES[shape][2]
+    pairs = [(a, b) for a in range(hosts) for b in range(hosts) if a != b]
+    flows = [(n * 10**12, a, b, 1000) for n, (a, b) in enumerate(pairs)]
+    native, reference = carried("native", shape, flows), carried("simgrid", shape, flows)
+    # SimGrid's clock is a double: a picosecond is lost after an hour.
+    assert all(abs(a - b) <= 1 for a, b in zip(native, reference, strict=True))
+    if shape == "switch":
+        assert native == [at + 10_000_000 + 800_000_000 for at, *_ in flows]
+
+
+def test_two_flows_share_a_hub_and_each_takes_twice_as_long() -> None:
+    flows = [(0, 0, 1, 1250), (0, 2, 3, 1250)]
+    assert carried("native", "hub", flows) == [2_000_000_000 + 5_000_000] * 2
+
+
+def test_a_later_flow_gets_what_an_earlier_one_leaves() -> None:
+    # The first has sent half of its bytes when the second comes; from then on each has half of the hub.
+    flows = [(0, 0, 1, 1250), (500_000_000, 2, 3, 1250)]
+    assert carried("native", "hub", flows) == [1_505_000_000, 2_005_000_000]
+
+
+def test_directions_of_a_cable_and_ports_of_a_switch_do_not_share() -> None:
+    assert carried("native", "cable", [(0, 0, 1, 1250), (0, 1, 0, 1250)]) == [1_005_000_000] * 2
+    assert carried("native", "switch", [(0, 0, 1, 1250), (0, 2, 3, 1250), (0, 1, 0, 1250)]) == [1_010_000_000] * 3
+
+
+def test_a_torus_shares_by_latency_where_routes_of_one_and_of_two_hops_meet() -> None:
+    flows = [(0, 0, 1, 10_000), (0, 4, 1, 10_000)]  # 4 to 1 goes over 0
+    native = carried("native", "ring", flows)
+    assert native[1] > native[0]
+    assert native == carried("simgrid", "ring", flows)
+
+
+def test_a_wire_without_latency_carries_flows() -> None:
+    assert carried("native", "switch", [(0, 0, 1, 1250)], latency=0.0) == [1_000_000_000]
+
+
+RUNTIMES = ("winmpich", "wmpi", "hpvm", "nemesis", "craympt", "mpibip")
+ROOMS = ("nt-pair", "nt-cluster", "abe", "cray-t3e", "myrinet-piii")
+
+
+@pytest.mark.parametrize("model", RUNTIMES)
+@pytest.mark.parametrize("platform", ROOMS)
+def test_every_runtime_on_every_platform_ends_as_with_simgrid(model: str, platform: str) -> None:
+    trace = generate.pingpong([0, 100, 5000, 70_000], 3)
+    native = simulate.run(model, platform, trace, idle_sets=True)
+    reference = simulate.run(model, platform, trace, idle_sets=True, wire="simgrid")
+    for what in ("outcome", "detail", "messages", "packets", "frames", "delivered", "waits", "retransmissions"):
+        assert getattr(native, what) == getattr(reference, what)
+    assert native.outcome in ("completed", "failed-start")
+    for a, b in zip((native.time_ps, *(m["time_ps"] for m in native.marks)), (reference.time_ps, *(m["time_ps"] for m in reference.marks)),
+                    strict=True):  # fmt: skip
+        assert a == pytest.approx(b, rel=1e-9)
+
+
+@pytest.mark.parametrize("model", RUNTIMES)
+@pytest.mark.parametrize("platform", ROOMS)
+def test_a_crowd_ends_as_with_simgrid(model: str, platform: str) -> None:
+    """Flows that end at one time are told in the order in which they set out, by SimGrid in that of its heap: what a host does first
+    may differ then, and an acknowledgement more or less be sent."""
+    trace = generate.halo2d(2, 2, 3000, 2, periodic=True) if platform != "nt-pair" else generate.all_at_once(2, 5000)
+    native = simulate.run(model, platform, trace, idle_sets=True)
+    reference = simulate.run(model, platform, trace, idle_sets=True, wire="simgrid")
+    for what in ("outcome", "detail", "messages", "packets", "delivered", "waits", "retransmissions"):
+        assert getattr(native, what) == getattr(reference, what)
+    assert native.time_ps == pytest.approx(reference.time_ps, rel=1e-3)
