@@ -126,13 +126,13 @@ def measure(case: Case, models: Sequence[str], rungs: Sequence[str], rounds: int
     ours: dict[tuple[str, str], list[dict[str, float]]] = {(m, r): [] for m in models for r in rungs}
     told: dict[tuple[str, str], simulate.Result] = {}
     theirs: dict[str, list[rival.Spent]] = {MODELS[m]: [] for m in models}
-    trouble = rival.there()
+    trouble = dict.fromkeys(theirs, rival.there())
     with tempfile.TemporaryDirectory() as folder, server() as at:
-        smpi = None if trouble else rival.Smpi(Path(folder), trace)
+        smpi = None if rival.there() else rival.Smpi(Path(folder), trace)
         warm = generate.pingpong([1], 1)
         for turn in range(rounds):
             for name in theirs:
-                if smpi is None or trouble or (theirs[name] and theirs[name][0].cpu_s > LONG_S):
+                if smpi is None or trouble[name] or (theirs[name] and theirs[name][0].cpu_s > LONG_S):
                     continue
                 progress(f"{case.name}, round {turn + 1} of {rounds}: SMPI on {name}")
                 try:
@@ -141,7 +141,7 @@ def measure(case: Case, models: Sequence[str], rungs: Sequence[str], rounds: int
                     spent = smpi.replay(where)
                     theirs[name].append(rival.Spent(max(spent.cpu_s - empty.cpu_s, 1e-3), spent.peak_B))
                 except RuntimeError as error:
-                    trouble = str(error)
+                    trouble[name] = str(error)
             for model, rung in ours:
                 known = ours[model, rung]
                 if known and (known[0]["cpu_s"] > LONG_S or told[model, rung].outcome != "completed"):
@@ -183,7 +183,7 @@ def measure(case: Case, models: Sequence[str], rungs: Sequence[str], rounds: int
                 "speed": smpi_cpu / cpu if smpi_cpu and done else None,
                 "wanted": WANTED[rung],
                 "rounds": len(all_spent),
-                "smpi": trouble or "replayed",
+                "smpi": trouble[MODELS[model]] or "replayed",
             }
         )
     return rows
@@ -246,8 +246,8 @@ def show_rows(rows: Sequence[dict[str, Any]]) -> None:
         speed = f"{r['speed']:8.2f}" if r["speed"] is not None else f"{'-':>8}"
         print(f"{r['model']:10}{r['platform']:18}{r['fidelity']:11}{r['cpu_s']:9.3f}{r['messages_per_cpu_s']:12,.0f}{r['peak_B'] / MB:7.0f}"
               f"{them}{speed}{r['wanted']:8g}{'' if r['outcome'] == 'completed' else '  ' + r['outcome']}", flush=True)  # fmt: skip
-    if first["smpi"] != "replayed":
-        print(f"SMPI was not measured: {first['smpi']}")
+    for told in dict.fromkeys(f"{r['smpi']} ({r['platform']})" for r in rows if r["smpi"] != "replayed"):
+        print(f"SMPI was not measured: {told}")
 
 
 def show_growth(rows: Sequence[dict[str, Any]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -44,13 +45,14 @@ def _xml(room: Platform) -> str:
     link, n = room.link, len(room.hosts)
     speeds = f'speed="1Gf" bw="{link.bandwidth:.0f}Bps" lat="{link.latency * 1e6:g}us"'
     if link.kind == "torus":
+        n = math.prod(link.shape)  # SimGrid wants a host in each place
         shape = f'topology="TORUS" topo_parameters="{",".join(map(str, link.shape))}"'
     elif link.kind == "hub":
         shape = f'bb_bw="{link.bandwidth:.0f}Bps" bb_lat="0us" bb_sharing_policy="SHARED"'
     else:
         shape = ""
     return (
-        "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n<platform version=\"4.1\">\n"
+        '<?xml version=\'1.0\'?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n'
         f'  <cluster id="room" prefix="h" suffix="" radical="0-{n - 1}" {speeds} sharing_policy="SPLITDUPLEX" {shape}/>\n</platform>\n'
     )
 
