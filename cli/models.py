@@ -188,7 +188,7 @@ def show_model(
     click.echo("")
     shown = [{**row, "range": range_of(row), "text": as_text(row["text"])} for row in rows]
     emit(shown, CARD, as_json=False, as_csv=False, keys=CARD_KEYS, empty="no parameters")
-    click.echo("\ncollectives: the first row that fits counts (docs/collectives.md; --set coll.OPERATION=ALGORITHM puts one in their place)")
+    click.echo("\ncollectives: the first row that fits counts (docs/collectives.md; --set coll.OPERATION=ALGORITHM puts another there)")
     emit(card["collectives"], COLLECTIVES, as_json=False, as_csv=False, keys=COLLECTIVE_KEYS, empty="none")
     print_rows_cited(references([{"rows": card["stands_for_rows"]}, *rows]))
     _print_fit(card)

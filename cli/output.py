@@ -104,14 +104,15 @@ def _cell(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list | dict) else value
 
 
-def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], empty: str = "nothing to show") -> None:
-    """``rows`` in aligned columns; on a terminal the last text column is cut to what fits."""
+def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], empty: str = "nothing to show", *, err: bool = False) -> None:
+    """``rows`` in aligned columns, on stderr with ``err``; on a terminal the last text column is cut to what fits."""
     if not rows:
-        click.echo(empty)
+        click.echo(empty, err=err)
         return
     texts = [[" ".join((c.show or as_text)(row.get(c.key)).split()) for c in columns] for row in rows]
     widths = [max(len(c.title), *(len(line[i]) for line in texts)) for i, c in enumerate(columns)]
-    tty, color = sys.stdout.isatty(), colored()
+    stream = sys.stderr if err else sys.stdout
+    tty, color = stream.isatty(), colored(stream)
     if tty and not columns[-1].right:
         room = shutil.get_terminal_size((120, 40)).columns - sum(widths[:-1]) - 2 * (len(columns) - 1)
         widths[-1] = max(min(widths[-1], room), len(columns[-1].title), 20)
@@ -126,9 +127,9 @@ def print_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], em
             out.append(padded)
         return "  ".join(out).rstrip()
 
-    click.echo(line([c.title for c in columns], head=True), color=color)
+    click.echo(line([c.title for c in columns], head=True), color=color, err=err)
     for cells in texts:
-        click.echo(line(cells), color=color)
+        click.echo(line(cells), color=color, err=err)
 
 
 def _painted(padded: str, cell: str) -> str:

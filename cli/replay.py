@@ -22,6 +22,7 @@ from retrompi.cli.options import (
     warn,
 )
 from retrompi.cli.output import Column, emit, note, print_json, time_column
+from retrompi.cli.timeline import Wanted, timeline_options, write_timeline
 from retrompi.errors import UsageError
 from retrompi.units import format_bytes, format_time, parse
 
@@ -77,6 +78,7 @@ COLUMNS = (
     show_default=True,
     help="A receive from any source matches what it matched when the trace was taken, or whatever comes first.",
 )
+@timeline_options
 @set_option
 @fidelity_option
 @seed_option
@@ -103,6 +105,7 @@ def command(
     startup: bool,
     kills: tuple[str, ...],
     wildcards: str,
+    timeline: Wanted | None,
     sets: tuple[str, ...],
     fidelity: str,
     seed: int,
@@ -147,13 +150,19 @@ def command(
         program=program,
         wildcards=wildcards,
         fresh=fresh,
+        timeline=timeline.request if timeline else None,
     )
     run = store_.run(found.run_id)
+    if timeline:
+        write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else why(run))
     keys = [c.key for c in COLUMNS]
     if as_json and not as_csv:
         part = {"section": run["facts"].get("section")} if section else {}
         rows = [{k: row.get(k) for k in keys} for row in found.rows]
-        print_json({**{k: run[k] for k in KEYS}, **part, "warnings": warnings, "per_rank": rows})
+        ended = {}
+        if run["outcome"] != "completed":
+            ended = {"detail": run["detail"], **{k: run["facts"].get(k) for k in ("waits", "diagnosis")}}
+        print_json({**{k: run[k] for k in KEYS}, **part, **ended, "warnings": warnings, "per_rank": rows})
     else:
         if not as_csv:
             click.echo(_headline(run))
@@ -194,9 +203,8 @@ def timed(section: dict[str, Any] | None) -> str:
 
 
 def why(run: dict[str, Any]) -> list[str]:
-    """One line for the outcome and one for every rank that waits."""
-    lines = [f"outcome {run['outcome']}: {run['detail'] or 'no detail'}"]
-    for wait in run["facts"].get("waits", []):
-        place = f"{wait.get('file')}:{wait.get('line')}" if wait.get("file") else f"line {wait.get('line')}"
-        lines.append(f"  rank {wait.get('rank')} at {place} waits in {wait.get('action')} for {wait.get('on')}")
-    return lines
+    """How a run ended and why: see `retrompi.diagnosis.lines`."""
+    from retrompi import diagnosis
+
+    facts = run["facts"]
+    return diagnosis.lines(run["outcome"], run["detail"], facts.get("waits", []), facts.get("diagnosis", {}))

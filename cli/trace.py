@@ -9,6 +9,9 @@ import click
 
 from retrompi.cli.options import csv_option, debug_option, json_option, mode_option, set_option
 from retrompi.cli.output import Column, emit, print_json
+from retrompi.cli.trace_convert import command as convert_command
+from retrompi.cli.trace_cut import command as cut_command
+from retrompi.cli.trace_merge import command as merge_command
 from retrompi.errors import UsageError
 from retrompi.units import format_bytes, format_time, parse
 
@@ -21,8 +24,17 @@ PAIRS = (
     Column("messages", "messages", right=True),
     Column("bytes", "bytes", lambda v: format_bytes(int(v)), right=True),
 )
+COMMS = (
+    Column("id", "communicator", right=True),
+    Column("kind", "kind"),
+    Column("size", "ranks", right=True),
+    Column("messages", "messages", right=True),
+    Column("collectives", "collective calls", right=True),
+    Column("made", "made by"),
+)
 FATES = (Column("model", "model"), Column("fate", "will be"), Column("lines", "lines", right=True), Column("why", "the first of them"))
 MOST_PAIRS = 20
+MOST_COMMS = 12
 
 
 @click.group()
@@ -53,7 +65,7 @@ def info(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """List ranks, actions, message sizes, who sends to whom, and per runtime whether TRACE is simulated, approximated or refused.
+    """List ranks, actions, communicators, message sizes, who sends to whom, and whether a runtime simulates, approximates or refuses TRACE.
 
     --csv prints the communication matrix. With --model a short run tells about how long a replay will take.
     """
@@ -81,7 +93,17 @@ def info(
     click.echo(f"{told['ranks']} ranks, {told['actions']} actions: {calls}")
     click.echo(f"{told['sends']} messages sent, {format_bytes(told['bytes_sent'])}, the longest {format_bytes(told['largest_B'])}; "
                f"with collectives about {told['messages']} messages")  # fmt: skip
-    click.echo(f"{told['receives']} receives, {told['wildcards']} of them from any source ({told['wildcard_share']:.1%})\n")
+    matched = f", {told['matched_share']:.1%} of these with what they matched" if told["wildcards"] else ""
+    click.echo(f"{told['receives']} receives, {told['wildcards']} of them from any source ({told['wildcard_share']:.1%}){matched}")
+    click.echo(f"{told['collectives']} collective calls, {told['nonblocking_collectives']} of them non-blocking; "
+               f"{told['one_sided']} one-sided transfers\n")  # fmt: skip
+    if len(told["communicators"]) > 1:
+        comms = sorted(told["communicators"], key=lambda c: -c["collectives"] - c["messages"])
+        rows = [{**c, "size": _size(c), "made": f"{c['made_by']} {c['file']}:{c['line']}" if c["line"] else ""} for c in comms]
+        emit(rows[:MOST_COMMS], COMMS, as_json=False, as_csv=False)
+        if len(rows) > MOST_COMMS:
+            click.echo(f"… and {len(rows) - MOST_COMMS} more communicators (--json has all)")
+        click.echo("")
     emit(sizes, SIZES, as_json=False, as_csv=False, empty="no point-to-point message")
     if pairs:
         click.echo("")
@@ -94,6 +116,10 @@ def info(
         rate = f"{cost['messages_per_s']:.3g} messages a second in a short run"
         memory = format_bytes(int(cost["memory_B"]))
         click.echo(f"\na replay on {model}: about {format_time(cost['seconds'])} ({rate}), {memory} for the trace")
+
+
+def _size(comm: dict[str, Any]) -> str:
+    return f"{comm['size']}+{comm['remote_size']}" if comm["remote_size"] else str(comm["size"])
 
 
 @command.command("scale")
@@ -147,3 +173,8 @@ def scale(
     assert factor is not None
     traces.write(read.scaled(factor), out, shared=out.suffix in (".ti", ".gz", ".zst"))
     emit([{"trace": str(out), "ranks": read.ranks, "factor": factor}], SCALED, as_json=as_json, as_csv=as_csv)
+
+
+command.add_command(convert_command)
+command.add_command(cut_command)
+command.add_command(merge_command)

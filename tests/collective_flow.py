@@ -13,13 +13,13 @@ from typing import Any
 from retrompi import _engine
 
 Cells = dict[int, frozenset[int]]
-REDUCTIONS = ("reduce", "allreduce", "reducescatter", "scan", "exscan")
-"""Operations in which every member begins with a whole vector of its own."""
+REDUCTIONS = ("reduce", "allreduce", "reducescatter", "reducescatterblock")
+"""Operations in which every member begins with a whole vector of its own and combines what comes once."""
 
 
 @dataclass
 class Case:
-    """A call of a collective by all members: vectors of ``size`` bytes, or blocks of ``counts`` bytes by rank, or ``matrix[i][j]`` from i to j."""
+    """A call by all members: vectors of ``size`` bytes, or blocks of ``counts`` bytes by rank, or ``matrix[i][j]`` bytes from i to j."""
 
     op: str
     algorithm: str
@@ -29,9 +29,10 @@ class Case:
     counts: list[int] = field(default_factory=list)
     matrix: list[list[int]] = field(default_factory=list)
     choices: dict[str, str] = field(default_factory=dict)
+    hosts: list[int] = field(default_factory=list)
 
     def steps(self, me: int) -> list[dict[str, Any]]:
-        args: dict[str, Any] = {"root": self.root, "choices": self.choices}
+        args: dict[str, Any] = {"root": self.root, "choices": self.choices, "hosts": self.hosts}
         match self.op:
             case "gather" | "scatter" | "allgather":
                 args |= {"bytes": self.counts[me], "bytes_in": self.counts[me]}
@@ -41,9 +42,11 @@ class Case:
                 args |= {"bytes_in": self.counts[me], "out": self.counts if me == self.root else []}
             case "allgatherv" | "reducescatter":
                 args |= {"in_": self.counts, "bytes": self.counts[me]}
+            case "reducescatterblock":
+                args |= {"bytes": self.counts[me], "bytes_in": self.counts[me]}
             case "alltoall":
                 args |= {"bytes": self.matrix[0][0], "bytes_in": self.matrix[0][0]}
-            case "alltoallv":
+            case "alltoallv" | "alltoallw":
                 args |= {"out": self.matrix[me], "in_": [row[me] for row in self.matrix]}
             case _:
                 args |= {"bytes": self.size}
@@ -65,7 +68,7 @@ class Case:
         match self.op:
             case "bcast":
                 return [dict.fromkeys(range(self.size), own) if me == self.root else {}, {}]
-            case "reduce" | "allreduce" | "reducescatter":
+            case "reduce" | "allreduce" | "reducescatter" | "reducescatterblock":
                 return [dict.fromkeys(range(self.total), own), {}]
             case "scan":
                 return [dict.fromkeys(range(self.size), own) for _ in range(2)]
@@ -75,10 +78,10 @@ class Case:
                 return [dict.fromkeys(self.block(me), own), {}]
             case "scatter" | "scatterv":
                 return [dict.fromkeys(range(self.total), own) if me == self.root else {}, {}]
-            case "alltoall" | "alltoallv":
+            case "alltoall" | "alltoallv" | "alltoallw":
                 return [{me * self.n + r: own for r in range(self.n)}, {}]
-            case _:
-                return [{}, {}]
+            case _:  # a barrier: a word of one byte that some tell
+                return [{0: own}, {}]
 
     def block(self, rank: int) -> range:
         return range(self.displacement(rank), self.displacement(rank + 1))
@@ -93,7 +96,7 @@ class Case:
                 return dict.fromkeys(range(self.size), everybody) if me == self.root else {}
             case "allreduce":
                 return dict.fromkeys(range(self.size), everybody)
-            case "reducescatter":
+            case "reducescatter" | "reducescatterblock":
                 return dict.fromkeys(self.block(me), everybody)
             case "scan":
                 return dict.fromkeys(range(self.size), frozenset(range(me + 1)))
@@ -105,7 +108,7 @@ class Case:
                 return self.all_blocks()
             case "scatter" | "scatterv":
                 return dict.fromkeys(self.block(me), frozenset([self.root]))
-            case "alltoall" | "alltoallv":
+            case "alltoall" | "alltoallv" | "alltoallw":
                 return {r * self.n + me: frozenset([r]) for r in range(self.n) if self.matrix[r][me]}
             case _:
                 return {}
@@ -203,7 +206,9 @@ def run(case: Case) -> Flow:
             buffers = [step["moves"]["buffers"]] if kind == "isend" else [b for b in (0, 1) if step["moves"]["buffers"] >> b & 1]
             for slot, (other, s, _, busy) in open_slots[me].items():
                 theirs = [s["moves"]["buffers"]] if other == "isend" else [b for b in (0, 1) if s["moves"]["buffers"] >> b & 1]
-                lands = kind == "irecv" and not step["moves"]["combine"] or other == "irecv" and not s["moves"]["combine"]
+                if case.op.startswith("alltoall") and cells == busy:
+                    continue  # the own block goes from the send buffer to the receive buffer, which are two
+                lands = any(k == "irecv" and not x["moves"]["combine"] for k, x in ((kind, step), (other, s)))
                 if lands and set(buffers) & set(theirs) and set(cells) & set(busy):
                     raise fail(me, f"what lands overlaps with slot {slot}")
             if kind == "isend":
@@ -254,7 +259,6 @@ def run(case: Case) -> Flow:
     left = {pair: len(q) for pair, q in wires.items() if q} | {pair: len(q) for pair, q in receives.items() if q}
     if left:
         raise WrongFlow(f"{case.op} {case.algorithm}, {n} members: messages or receives without their other end: {left}")
-    wanted_combined = to_combine
-    if case.op in ("reduce", "allreduce", "reducescatter") and flow.combined != wanted_combined:
-        raise WrongFlow(f"{case.op} {case.algorithm}, {n} members: {flow.combined} B combined where {wanted_combined} B came to be")
+    if case.op in REDUCTIONS and flow.combined != to_combine:
+        raise WrongFlow(f"{case.op} {case.algorithm}, {n} members: {flow.combined} B combined where {to_combine} B came to be")
     return flow

@@ -209,3 +209,13 @@ def test_the_special_broadcasts_work_on_a_part_too(platform: str, mode: str) -> 
 def test_a_call_on_a_foreign_communicator_is_refused_by_line() -> None:
     with pytest.raises(InputError, match=r"rank-1\.txt:3"):
         run(job("comm_split 1 0; barrier comm=1", "comm_split -1; barrier comm=1"), "wmpi", "shared")
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_mpich2_combines_a_mask_and_gathers_the_colors(ranks: int) -> None:
+    everybody = f"0-{ranks - 1}"
+    options = {"platform": "abe", "sets": ["nemesis.coll.allreduce=reduce_bcast", "nemesis.coll.allgather=ring"]}
+    dup = completed(job(*[f"comm_dup 1 {everybody}"] * ranks), "nemesis", "shared", **options)
+    assert dup.bytes == 2 * (ranks - 1) * 128
+    split = completed(job(*[f"comm_split 1 {everybody}"] * ranks), "nemesis", "shared", **options)
+    assert split.bytes - dup.bytes == 8 * ranks * (ranks - 1)

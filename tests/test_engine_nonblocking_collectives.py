@@ -191,3 +191,12 @@ def test_a_deadlock_of_a_non_blocking_collective_names_who_is_missing() -> None:
 def test_an_identity_that_is_not_in_use_is_refused_by_line() -> None:
     with pytest.raises(InputError, match=r"rank-0\.txt:3"):
         run(job("isend 1 1 8 6 req=1; wait req=2", "recv 0 1 8 6"), "wmpi", "shared")
+
+
+@pytest.mark.parametrize(("platform", "mode"), [("cray-j90", "shared"), ("cray-t3e", "distributed")])
+def test_a_broadcast_by_puts_has_a_tree_of_messages_as_its_non_blocking_form(platform: str, mode: str) -> None:
+    """Puts and shared buffers wait in the middle of a step; what an allreduce is made of follows its form."""
+    lines = "ibcast 5000 0 6 req=1; iallreduce 5000 0 6 req=2; bcast 300 0 6; waitall 2 reqs=2,1"
+    result = run(job(*[lines] * 5), "craympt:shmem", mode, platform=platform)
+    assert result.outcome == "completed"
+    assert result.messages == result.delivered

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 from conftest import Outcome
 from engine_runs import job
+from extended_traces import everything, random_trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrompi import registry, simulate, traces
+from retrompi.errors import InputError
 from retrompi.traces import generate, preflight
 
 DATA = Path(__file__).parent / "data" / "traces"
@@ -46,7 +48,7 @@ LINES = ["bcast 100 0 6", "reduce 100 0 0 6", "allreduce 100 0 6", "allgather 10
 def test_the_messages_of_collectives_are_about_those_of_a_replay(line: str) -> None:
     trace = job(*[line] * 4)
     sent = simulate.run("mpibip", "myrinet-piii", trace, mode="distributed").messages
-    assert sent / 2 <= preflight.messages(trace.info()) <= 2 * sent
+    assert sent / 2 <= preflight.messages(trace.info(), trace.communicators()) <= 2 * sent
 
 
 def test_one_sided_calls_are_refused_by_line_where_a_runtime_has_none() -> None:
@@ -63,6 +65,61 @@ def test_what_no_runtime_simulates_is_refused_and_what_is_ignored_is_approximate
         told = preflight.fate(job("comm_split 0", ""), model, "nt-cluster")
         assert told["fate"] == "approximated"
         assert "rank-0.txt:2: comm_split" in told["why"]
+
+
+def test_calls_of_mpi_3_are_approximated_on_older_runtimes() -> None:
+    trace = job("barrier; ibarrier req=1; wait req=1", "barrier; ibarrier req=1; wait req=1")
+    told = preflight.fate(trace, "wmpi", "nt-pair")
+    assert (told["fate"], told["lines"]) == ("approximated", 1)
+    assert told["why"] == "rank-0.txt:3: ibarrier: a call of MPI-3, which this runtime is older than: made of what it has"
+
+
+@pytest.mark.parametrize(("model", "platform"), [("wmpi", "nt-cluster"), ("craympt", "cray-t3e"), ("nemesis", "abe"), ("mpibip", "myrinet-piii")])
+def test_what_the_pre_flight_says_is_what_a_run_does(model: str, platform: str) -> None:
+    fates = set()
+    for seed in range(25):
+        trace = traces.parse(random_trace(seed))
+        told = preflight.fate(trace, model, platform)
+        fates.add(told["fate"])
+        if told["fate"] == "refused":
+            with pytest.raises(InputError) as caught:
+                simulate.run(model, platform, trace, mode="distributed")
+            assert told["why"] in str(caught.value)
+            continue
+        result = simulate.run(model, platform, trace, mode="distributed")
+        assert result.outcome == "completed", (seed, result.detail, result.waits)
+        assert result.messages == result.delivered
+    assert fates - {"refused"}
+
+
+def test_the_summary_of_everything_in_the_extension() -> None:
+    trace = traces.parse(everything())
+    told = preflight.summary(trace)
+    assert (told["wildcards"], told["matched"], told["matched_share"]) == (16, 12, 0.75)  # recvInit is told by its starts
+    assert (told["nonblocking_collectives"], told["one_sided"]) == (8, 12)
+    by_id = {c["id"]: c for c in told["communicators"]}
+    assert by_id[4]["calls"] == {"neighbor_allgather": 4, "neighbor_alltoall": 4, "neighbor_alltoallv": 4}
+    assert by_id[4]["neighbours"] == 12  # two of the four directions end at the edge, for each of four ranks one
+    assert by_id[3]["messages"] == 16
+    assert sum(c["collectives"] for c in told["communicators"]) == told["collectives"]
+    # Communicator 4 sends 3 x 12 messages in its three neighbourhood collectives, 5 sends 4 in each of two.
+    assert preflight.messages({"ranks": 4, "sends": 0, "calls": {}}, [by_id[4], by_id[5]]) == 3 * 12 + 2 * 4
+    first = trace.first_lines()
+    assert first["comm_create_group"] == ("trace/rank-0.txt", 7)
+    assert first["comm_split"] == ("trace/rank-0.txt", 2)
+
+
+def test_the_command_tells_communicators(retrompi: Run, tmp_path: Path) -> None:
+    traces.write(traces.parse(everything()), tmp_path / "all")
+    shown = retrompi("trace", "info", str(tmp_path / "all"))
+    assert (shown.code, shown.err) == (0, "")
+    for words in ("16 of them from any source (100.0%), 75.0% of these with what they matched", "8 of them non-blocking; 12 one-sided transfers",
+                  "intercomm_create", "2+2", "rank-0.txt:4"):  # fmt: skip
+        assert words in shown.out, words
+    told = json.loads(retrompi("trace", "info", str(tmp_path / "all"), "--json").out)
+    assert [c["kind"] for c in told["communicators"] if c["id"] in (4, 5, 10)] == ["cart", "graph", "inter"]
+    refused = {m["model"]: m["why"] for m in told["models"] if m["fate"] == "refused"}
+    assert refused["wmpi"].endswith("rank-0.txt:34: win_create: this runtime has no one-sided operations")
 
 
 def test_the_command(retrompi: Run) -> None:

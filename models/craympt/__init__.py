@@ -12,10 +12,18 @@ from typing import Any
 
 from retrompi import rows
 from retrompi.calibrated import Range
+from retrompi.collectives import MPICH1, Choice
 from retrompi.platform import Platform
 from retrompi.runtime import Param, RuntimeModel, StartStep, Values
 
 Hop = dict[str, Any]
+
+_LIKE = "assumed: as MPICH 1, on which Cray's MPI was built; MPT's own collectives are not published"
+COLLECTIVES = (
+    *(Choice(c.operation, c.algorithm, source=_LIKE) for c in MPICH1 if c.operation != "bcast"),
+    Choice("bcast", "binomial", source="assumed: on a J90; elsewhere as `broadcast` of the model says (a put tree, a shared buffer)"),
+)
+"""Of all three libraries."""
 
 
 class CrayMpt(RuntimeModel):
@@ -25,6 +33,7 @@ class CrayMpt(RuntimeModel):
     years = "1996-1998"
     summary = "shared buffers between the tasks of a J90, E-register puts between the processing elements of a T3E"
     measured_by = "craympt"
+    collectives = COLLECTIVES
     calibrated = Range(
         sizes=("1 MiB", "4 MiB"), ranks=(2, 8), platforms=("cray-j90", "cray-t3e"),
         source="assumed: only largest rates are published (HW-T1-MPI to HW-T6-SHMEM, 2 and 8 processes), so long messages, as the scenarios send",

@@ -8,11 +8,60 @@ from typing import Any
 
 from retrompi import rows
 from retrompi.calibrated import Range
+from retrompi.collectives import Choice, Making
 from retrompi.platform import Platform
 from retrompi.runtime import Param, RuntimeModel, StartStep, Values
 
 PROGRESS = ("poll", "select", "iocp")
 LOCKS = ("pthread", "critical_section", "mutex")
+
+
+_COLL = "code:MPICH2 1.3a2, src/mpi/coll"
+_EMPTY = f"{_COLL}: count == 0"
+
+
+def _mpich2() -> tuple[Choice, ...]:
+    """MPICH2's choices by size, number of ranks and nodes, as of May 2010 (thresholds: src/include/mpiimpl.h). Their reasons are in Thakur,
+    Rabenseifner, Gropp 2005. What nothing else fits stands last."""
+    without_data = ("bcast", "reduce", "allreduce", "scan", "exscan", "gather", "scatter", "allgather", "allgatherv", "alltoall", "reducescatter")
+    return (
+        *(Choice(operation, "nothing", high="1 B", source=_EMPTY) for operation in without_data),
+        Choice("barrier", "nodes", nodes=True, source=f"{_COLL}/barrier.c, USE_SMP_COLLECTIVES (configure's default)"),
+        Choice("barrier", "dissemination", source=f"{_COLL}/barrier.c"),
+        Choice("bcast", "nodes", high="12288 B", nodes=True, source=f"{_COLL}/bcast.c, MPIR_SMP_Bcast; MPIR_BCAST_SHORT_MSG"),
+        Choice("bcast", "nodes", ranks=(1, 7), nodes=True, source=f"{_COLL}/bcast.c, MPIR_SMP_Bcast; MPIR_BCAST_MIN_PROCS"),
+        Choice("bcast", "nodes_scatter", high="512 KiB", count="power", nodes=True, source=f"{_COLL}/bcast.c, MPIR_SMP_Bcast; MPIR_BCAST_LONG_MSG"),
+        Choice("bcast", "binomial", high="12288 B", source=f"{_COLL}/bcast.c; MPIR_BCAST_SHORT_MSG"),
+        Choice("bcast", "binomial", ranks=(1, 7), source=f"{_COLL}/bcast.c; MPIR_BCAST_MIN_PROCS"),
+        Choice("bcast", "scatter_doubling", high="512 KiB", count="power", source=f"{_COLL}/bcast.c; MPIR_BCAST_LONG_MSG"),
+        Choice("bcast", "scatter_ring", source=f"{_COLL}/bcast.c"),
+        Choice("reduce", "nodes", nodes=True, source=f"{_COLL}/reduce.c, USE_SMP_COLLECTIVES"),
+        Choice("reduce", "binomial", high="2049 B", source=f"{_COLL}/reduce.c; MPIR_REDUCE_SHORT_MSG"),
+        Choice("reduce", "rabenseifner", source=f"{_COLL}/reduce.c, of as many elements as ranks at least, which sizes alone do not tell"),
+        Choice("allreduce", "nodes", nodes=True, source=f"{_COLL}/allreduce.c, USE_SMP_COLLECTIVES"),
+        Choice("allreduce", "doubling", high="2049 B", source=f"{_COLL}/allreduce.c; MPIR_ALLREDUCE_SHORT_MSG"),
+        Choice("allreduce", "rabenseifner", source=f"{_COLL}/allreduce.c, of as many elements as ranks at least, which sizes alone do not tell"),
+        Choice("scan", "doubling", source=f"{_COLL}/scan.c (without its form for nodes of consecutive ranks)"),
+        Choice("exscan", "doubling", source=f"{_COLL}/exscan.c"),
+        Choice("reducescatter", "halving", high="512 KiB", source=f"{_COLL}/red_scat.c; MPIR_REDSCAT_COMMUTATIVE_LONG_MSG"),
+        Choice("reducescatter", "pairwise", source=f"{_COLL}/red_scat.c"),
+        Choice("reducescatterblock", "reduce_scatter", source=f"{_COLL}/red_scat_block.c"),
+        Choice("gather", "binomial", source=f"{_COLL}/gather.c"),
+        Choice("gatherv", "posted", source=f"{_COLL}/gatherv.c"),
+        Choice("scatter", "binomial", source=f"{_COLL}/scatter.c"),
+        Choice("scatterv", "posted", source=f"{_COLL}/scatterv.c"),
+        Choice("allgather", "doubling", high="512 KiB", count="power", source=f"{_COLL}/allgather.c; MPIR_ALLGATHER_LONG_MSG"),
+        Choice("allgather", "bruck", high="80 KiB", source=f"{_COLL}/allgather.c; MPIR_ALLGATHER_SHORT_MSG"),
+        Choice("allgather", "ring", source=f"{_COLL}/allgather.c"),
+        Choice("allgatherv", "doubling", high="512 KiB", count="power", source=f"{_COLL}/allgatherv.c; MPIR_ALLGATHER_LONG_MSG"),
+        Choice("allgatherv", "bruck", high="80 KiB", source=f"{_COLL}/allgatherv.c; MPIR_ALLGATHER_SHORT_MSG"),
+        Choice("allgatherv", "ring_pipelined", source=f"{_COLL}/allgatherv.c; MPIR_ALLGATHERV_PIPELINE_MSGSIZE"),
+        Choice("alltoall", "bruck", high="257 B", ranks=(8, None), source=f"{_COLL}/alltoall.c; MPIR_ALLTOALL_SHORT_MSG"),
+        Choice("alltoall", "throttled_4", high="32769 B", source=f"{_COLL}/alltoall.c; MPIR_ALLTOALL_MEDIUM_MSG, MPIR_ALLTOALL_THROTTLE"),
+        Choice("alltoall", "pairwise", source=f"{_COLL}/alltoall.c"),
+        Choice("alltoallv", "throttled_4", source=f"{_COLL}/alltoallv.c; MPIR_ALLTOALL_THROTTLE"),
+        Choice("alltoallw", "throttled_4", source=f"{_COLL}/alltoallw.c; MPIR_ALLTOALL_THROTTLE"),
+    )
 
 
 class Nemesis(RuntimeModel):
@@ -22,6 +71,8 @@ class Nemesis(RuntimeModel):
     years = "2009-2010"
     summary = "lock-free queues of 64 KiB cells and a pipelined copy buffer in a node; polled TCP between nodes"
     measured_by = "nemesis"
+    collectives = _mpich2()
+    communicators = Making(256, True, "code:MPICH2 1.3a2, src/mpi/comm/commutil.c (MPIR_MAX_CONTEXT_MASK) and comm_split.c")
     calibrated = Range(
         sizes=("0 B", "4 MiB"), ranks=(2, 2), platforms=("abe", "abe-windows"),
         source="paper:KB-01 to KB-20: OSU benchmarks of two processes; 4 MiB is the OSU suite's largest message",
@@ -52,6 +103,7 @@ class Nemesis(RuntimeModel):
     header = Param("40 B", "B", "packet header on a socket", source="assumed: CH3's", low="32 B", high="64 B")
     first_read = Param("1 KiB", "B", "buffer that a message's beginning is read into; the rest goes where the receive wants it", source="code:MPICH2 of 2010, newtcp_module_impl.h")
     eager = Param("128 KiB", "B", "longest message sent between nodes without a handshake", source="code:E-NEM-08")
+    context_mask = Param("128 B", "B", "free context ids, which the members of a new communicator combine", source="code:MPICH2 1.0 to 1.2, src/mpi/comm/commutil.c, MAX_CONTEXT_MASK")
     connect = Param("200 us", "s", "opening a connection, on its first message", source="assumed: three segments and the answer of the peer's progress", low="50 us", high="5 ms")
 
     def queues(self, p: Values) -> rows.Row:
@@ -106,7 +158,7 @@ class Nemesis(RuntimeModel):
             platform, placement, same=[self.queues(p)], same_bulk=self.copy_buffer(p), remote=remote,
             protocol_same=self.protocol(p, eager), protocol_remote=[rows.eager(0, p.eager + 1), rows.rendezvous(p.eager + 1)],
             send_cpu=p.library, recv_cpu=p.library, test_cpu=waits["poll_cost"], call_lock=lock, recv_wait=waits, send_wait=waits,
-            direct_call=self.direct_call(p),
+            direct_call=self.direct_call(p), context_mask=p.context_mask,
         )  # fmt: skip
 
     def protocol(self, p: Values, eager: float) -> list[tuple[float, float, str]]:

@@ -1,4 +1,4 @@
-"""Which algorithm a runtime uses for a collective operation: a model's table with a source for every row, and what a user puts in its place.
+"""Which algorithm a runtime uses for a collective operation: a model's table with a source for every row, and what a user puts there.
 
 The algorithms are the engine's, one a file in ``engine/coll/``, each with the paper and the library that it comes from; docs/collectives.md
 is the list. A table is a tuple of `Choice`, of which the first that fits counts.
@@ -7,6 +7,7 @@ is the list. A table is a tuple of `Choice`, of which the first that fits counts
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,8 @@ from retrompi.platform import SOURCE_KINDS
 if TYPE_CHECKING:
     from retrompi.runtime import Param, Values
 
-__all__ = ["COUNTS", "MPICH1", "OPERATIONS", "PREFIX", "VOLUMES", "Choice", "algorithms", "described", "doors", "engine_rows"]
+__all__ = ["COUNTS", "MPICH1", "MPICH1_MAKING", "OPERATIONS", "PREFIX", "VOLUMES", "Choice", "Making", "algorithms", "described", "doors",
+           "engine_rows"]  # fmt: skip
 
 PREFIX = "coll."
 """Parameters that begin with it put one algorithm in place of a model's table: ``coll.bcast=binomial``."""
@@ -57,7 +59,7 @@ def algorithms(operation: str) -> tuple[str, ...]:
 
 
 class Choice:
-    """One row of a table: ``algorithm`` for ``low`` <= bytes < ``high`` (`VOLUMES` says of what) and ``ranks`` (least, most; None: no limit).
+    """One row of a table: ``algorithm`` for ``low`` <= bytes < ``high`` (of what: `VOLUMES`) and ``ranks`` (least, most; None: no limit).
 
     ``count`` is one of `COUNTS`; ``nodes`` limits the row to communicators in which members share a host. ``source`` begins
     ``paper: doc: code: fit: assumed:``. Raises ValueError when the row is wrong, so a bad model fails where it is imported.
@@ -124,11 +126,21 @@ class Choice:
         return ", ".join(parts)
 
 
+@dataclass(frozen=True)
+class Making:
+    """How members agree on a new communicator: an allreduce of ``context_bytes`` on its context, and for a split everybody's color and key,
+    gathered to all (``gathers``) or reduced."""
+
+    context_bytes: int
+    gathers: bool
+    source: str
+
+
 _FNS = "code:MPICH 1.0.12 to 1.1.2, src/coll/intra_fns.c"
 _NEAR = "assumed: as its nearest relative; MPICH 1 has no such operation"
 MPICH1 = (
-    Choice("barrier", "dissemination", source="assumed: log2 p rounds as of MPICH 1.1's power_of_two, the same for two ranks; kept since results rest on it"),
-    Choice("bcast", "binomial", source="code:MPICH 1.1.1 and 1.1.2, src/coll/intra_fns.c; 1.0 and 1.1.0 have folded, the same for a power of two"),
+    Choice("barrier", "dissemination", source="assumed: for MPICH 1.1's power_of_two, the same for two ranks; results rest on it"),
+    Choice("bcast", "binomial", source="code:MPICH 1.1.1 and 1.1.2, src/coll/intra_fns.c; before them folded, the same for a power of two"),
     Choice("reduce", "binomial", source=_FNS),
     Choice("allreduce", "reduce_bcast", source=_FNS),
     Choice("scan", "linear", source=_FNS),
@@ -141,11 +153,14 @@ MPICH1 = (
     Choice("scatterv", "linear", source=_FNS),
     Choice("allgather", "ring", source=_FNS),
     Choice("allgatherv", "ring", source=_FNS),
-    Choice("alltoall", "posted", source="assumed: everything posted at once as of MPICH 1.1's in_order, each rank beginning with itself as of 1.2.5; kept since results rest on it"),
+    Choice("alltoall", "posted", source="assumed: for MPICH 1.1's in_order, from which it differs in the order; results rest on it"),
     Choice("alltoallv", "posted", source="assumed: as alltoall"),
     Choice("alltoallw", "posted", source=_NEAR),
 )  # fmt: skip
 """MPICH 1.0 and 1.1 as the engine has them: the NT runtimes, MPI-BIP and whatever says nothing."""
+
+
+MPICH1_MAKING = Making(4, False, "code:MPICH 1.0.12 to 1.1.2, src/context/context_util.c and comm_split.c")
 
 
 @cache
@@ -165,8 +180,8 @@ def doors() -> Mapping[str, Param]:
 def engine_rows(table: Sequence[Choice], values: Values, broadcast: str) -> list[tuple[Any, ...]]:
     """The engine's rows of a model's table with the user's algorithms in front.
 
-    ``broadcast`` is the algorithm of the compiled model's own broadcast: another one than ``binomial`` (a put tree, a shared buffer) stands
-    for the table's rows.
+    ``broadcast`` is the compiled model's own broadcast: another one than ``binomial`` (a put tree, a shared buffer) stands for the table's
+    rows.
     """
     rows: list[tuple[Any, ...]] = []
     for operation in OPERATIONS:
@@ -179,7 +194,7 @@ def engine_rows(table: Sequence[Choice], values: Values, broadcast: str) -> list
 
 
 def described(table: Sequence[Choice], values: Values) -> list[dict[str, Any]]:
-    """Rows operation, algorithm, when, low, high, ranks, count, nodes, source, overridden of a table for cards, as `engine_rows` has them."""
+    """Rows operation, algorithm, when, low, high, ranks, count, nodes, source, overridden, for cards, as `engine_rows` has it."""
     out: list[dict[str, Any]] = []
     for operation in OPERATIONS:
         setting = values.settings.get(PREFIX + operation)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from retrompi.program import Program
     from retrompi.scenario import Scenario
     from retrompi.store.database import Store
+    from retrompi.timeline import Request
 
 __all__ = ["Found", "benchmark", "explain", "facts_of", "pingpong", "pingpong_spec", "replay", "run_scenario"]
 
@@ -30,6 +31,8 @@ class Found:
     run_id: int
     rows: list[dict[str, Any]]
     found: bool
+    timeline: Any = None
+    """All of the timeline that was asked for; the store keeps a sample."""
 
 
 def _listed(sets: Sets) -> list[str]:
@@ -247,12 +250,14 @@ def replay(
     fidelity: str = "mechanism",
     wildcards: str = "recorded",
     scenario: Scenario | None = None,
+    timeline: Request | None = None,
 ) -> Found:
     """Replay ``trace``; the rows are the per-rank ones, everything else is in the run's row and its ``facts``.
 
     ``program`` says what the trace does not; a section's times are in ``facts``. ``limit_s`` ends the job after so much
     simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail; ``kills``
-    ends processes and ``wildcards`` chooses matches as of `simulate.run`.
+    ends processes and ``wildcards`` chooses matches as of `simulate.run`. A ``timeline`` is no part of a run's identity; asking for one
+    simulates anew.
     """
     where = _where(platform, mode)
     if trace.kernels():
@@ -277,13 +282,14 @@ def replay(
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
     )
-    known = None if fresh else store.find_run(spec.identity)
+    known = None if fresh or timeline else store.find_run(spec.identity)
     if known is not None:
         old = store.run(known)
         # A trace hashes alike wherever it lies, but who waits for whom is told by file and line.
         if old["outcome"] == "completed" or old["trace"] == label:
             return Found(known, store.ranks(known), True)
     from retrompi import simulate
+    from retrompi.timeline import STORED
 
     _prepare(store, model, platform, where, trace.ranks, sets, seed, fidelity, fresh)
     result = simulate.run(
@@ -299,9 +305,14 @@ def replay(
         kills=kills,
         program=program or simulate.NOTHING_MORE,
         wildcards=wildcards,
+        timeline=timeline,
     )
+    whole = result.timeline
+    if whole is not None:
+        whole.about["trace"] = label
+        result = replace(result, timeline=whole.thinned(STORED).row())
     run_id = store.add_run(spec, result)
-    return Found(run_id, store.ranks(run_id), False)
+    return Found(run_id, store.ranks(run_id), False, whole)
 
 
 def _start(store: Store, scenario: Scenario, fresh: bool) -> Found:

@@ -18,7 +18,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrompi import units
-from retrompi.collectives import MPICH1, PREFIX, Choice, doors
+from retrompi.collectives import MPICH1, MPICH1_MAKING, PREFIX, Choice, Making, doors
 from retrompi.errors import InputError, UsageError, nearest
 from retrompi.platform import SOURCE_KINDS, Platform
 
@@ -134,6 +134,9 @@ class RuntimeModel:
 
     collectives: ClassVar[tuple[Choice, ...]] = MPICH1
     """Which algorithm each collective operation uses; the first row that fits counts."""
+
+    communicators: ClassVar[Making] = MPICH1_MAKING
+    """What making a communicator costs in messages."""
 
     measured_by: ClassVar[str] = "pingpong"
     """The experiment (``validate/experiments/``) whose ``look(model, platform, sets)`` a calibration of this model measures with."""
@@ -347,7 +350,8 @@ def resolve(
     """Defaults, then fit, then overrides: the values in force of a model, and the platform with its overrides.
 
     Keys of ``sets``: ``<param>`` or ``<model>.<param>``, ``coll.<operation>`` or ``<model>.coll.<operation>`` for the algorithm of a
-    collective, ``platform.host.<key>`` for every host, ``platform.<host>.<key>`` for one, ``platform.link.<key>``. Raises UsageError on an unknown key or a wrong unit.
+    collective, ``platform.host.<key>`` for every host, ``platform.<host>.<key>`` for one, ``platform.link.<key>``. Raises UsageError on
+    an unknown key or a wrong unit.
     An override may leave the sourced range (that is what a what-if is for), never the unit.
     """
     from retrompi import registry  # the registry imports this module

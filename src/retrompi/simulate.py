@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from retrompi import registry, units
+from retrompi.collectives import PREFIX, engine_rows
 from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.platform import Placement
 from retrompi.program import Program, compute_scale, prepare, section_of
-from retrompi.collectives import engine_rows
 from retrompi.runtime import RuntimeModel, Values, check_read, resolve
 from retrompi.worker import ForkServer, shared_server
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.platform import Platform
+    from retrompi.timeline import Request
 
 __all__ = ["MODES", "WILDCARDS", "Result", "SimulationEnded", "compile_model", "explain", "pingpong", "place", "run", "startup"]
 
@@ -74,6 +75,12 @@ class Result:
     duplicates: int = 0
     events: int = 0
     section: dict[str, Any] | None = None
+    diagnosis: dict[str, Any] = field(default_factory=dict)
+    """Of a run that did not complete: ``summary``, ``told`` and tables (docs of `retrompi.diagnosis`)."""
+    timeline: Any = None
+    """The `retrompi.timeline.Timeline` that was asked for."""
+    collectives: list[dict[str, Any]] = field(default_factory=list)
+    """Which algorithms ran: operation, algorithm, calls (of all members)."""
 
 
 def place(platform: Platform, mode: Mode, ranks: int) -> Placement:
@@ -117,6 +124,7 @@ def _compiled(
     placement = place(room, mode, ranks)
     rows = cls().compile(values, room, placement)
     rows["collectives"] = engine_rows(cls.collectives, values, rows["bcast"]["algorithm"])
+    rows |= {"context_bytes": cls.communicators.context_bytes, "split_gathers": cls.communicators.gathers}
     cls().startup(values, room, placement, random.Random(0))  # what only starting a job reads is no idle override either
     if not idle_sets:
         check_read(values, room, placement)
@@ -142,10 +150,12 @@ def run(
     idle_sets: bool = False,
     wire: str = "native",
     wildcards: str = "recorded",
+    timeline: Request | None = None,
 ) -> Result:
     """Replay ``trace``. ``timeout_s`` is in simulated seconds, ``program`` says what the trace does not, ``fidelity`` is a rung of
     `retrompi.fidelity`; ``idle_sets`` accepts overrides that nothing reads. ``wildcards`` ``recorded`` lets a receive from any source
-    match what it matched when the trace was taken (where the trace says so), ``free`` whatever comes first.
+    match what it matched when the trace was taken (where the trace says so), ``free`` whatever comes first. ``timeline`` asks for the
+    run's timeline; no time changes by it.
 
     ``kills`` ends processes: ``"proxy on server@0.5s"``, ``"rank 3@2s"``. Hosts that the runtime cannot join in one job give the
     outcome ``failed-start``.
@@ -207,7 +217,11 @@ def run(
         "anatomy_from": anatomy_between[0],
         "anatomy_to": anatomy_between[1],
     }
+    if timeline is not None:
+        rows |= {"timeline_limit": timeline.limit, "timeline_from": timeline.from_s, "timeline_until": timeline.until_s}
     got = (server or shared_server()).simulate(rows, trace, trace.sha256)
+    if got["outcome"] == "completed" and not idle_sets:
+        _check_collectives(values, {operation for operation, _, _ in got["collectives"]})
     marks = [{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]]
     return Result(
         outcome=got["outcome"],
@@ -226,10 +240,32 @@ def run(
         anatomy=[{"stage": s, "process": p, "seconds": t * PS, "ps": t} for s, p, t in got["anatomy"]],
         anatomy_ps=got["anatomy_total_ps"],
         waits=got["waits"],
+        diagnosis=got.get("diagnosis", {}),
+        timeline=_timeline(got, trace, timeline, {"model": model, "platform": platform, "mode": _mode_name(mode)}),
         startup=steps,
         cautions=[*cls().cautions(values, room, placement), *notes],
+        collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events")},
     )
+
+
+def _mode_name(mode: Mode) -> str:
+    return mode if isinstance(mode, str) else ",".join(map(str, mode))
+
+
+def _timeline(got: Mapping[str, Any], trace: Trace, wanted: Request | None, about: Mapping[str, Any]) -> Any:
+    if wanted is None:
+        return None
+    from retrompi.timeline import Timeline
+
+    return Timeline.from_engine(got["timeline"], trace.files, got["end_ps"], wanted, {**about, "outcome": got["outcome"]})
+
+
+def _check_collectives(values: Values, used: Collection[str]) -> None:
+    """Refuses an algorithm that a user chose for an operation that nobody called."""
+    for name in values.settings:
+        if name.startswith(PREFIX) and name.removeprefix(PREFIX) not in used:
+            raise UsageError(f"--set {name} has no effect: the trace calls no {name.removeprefix(PREFIX)} nor anything made of one")
 
 
 def _kills(kills: Sequence[str], rows: Mapping[str, Any]) -> list[tuple[str, float]]:
@@ -354,7 +390,7 @@ def explain(
     return {
         "model": model,
         "platform": platform,
-        "mode": mode if isinstance(mode, str) else ",".join(map(str, mode)),
+        "mode": _mode_name(mode),
         "size_B": size,
         "total_s": sum(float(s["seconds"]) for s in stages),
         "total_ps": sum(int(s["ps"]) for s in stages),

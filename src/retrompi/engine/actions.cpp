@@ -14,8 +14,10 @@ Task Rank::main() {
   for (const Action& a : job_.trace.ranks[static_cast<size_t>(id)]) {
     now_at = &a;
     const Ps before = world.loop.now;
+    if (world.timeline) world.timeline->begin_call(id, before);
     co_await step(a);
     ++world.count.done[static_cast<size_t>(a.op)];
+    if (world.timeline) world.timeline->end_call(id, a, world.loop.now);
     const Ps used = world.loop.now - before;
     if (a.op == Op::Compute || a.op == Op::Kernel || a.op == Op::Sleep)
       compute += used;

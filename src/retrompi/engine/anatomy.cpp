@@ -1,6 +1,13 @@
 #include "anatomy.hpp"
 
+#include "timeline.hpp"
+
 namespace retrompi {
+
+void Anatomy::keep(int thread, Ps begin, Ps end, Stage s, WaitFor why) {
+  if (on) threads_[static_cast<size_t>(thread)].segs.push_back({begin, end, s});
+  if (timeline) timeline->segment(thread, begin, end, state_of(s, why));
+}
 
 std::vector<Anatomy::Row> Anatomy::split(int thread, Ps begin, Ps end) const {
   std::map<std::pair<std::string, std::string>, Ps> sum;

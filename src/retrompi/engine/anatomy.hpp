@@ -36,23 +36,35 @@ inline const char* stage_name(Stage s) {
   return names[static_cast<int>(s)];
 }
 
+/// What a process that waits is waiting for.
+enum class WaitFor : uint8_t { Work, Message, Send, Room, Lock, Count };
+inline const char* wait_name(WaitFor w) {
+  static constexpr const char* names[] = {"nothing to do", "a message", "a send", "room", "a lock"};
+  return names[static_cast<int>(w)];
+}
+
 /// Who caused something: a thread (at the time of causing) or a recorded piece of kernel, card or wire work.
 struct Cause {
   enum Kind : uint8_t { None, Thread, Record } kind = None;
   int32_t id = -1;
 };
 
+class Timeline;
+
 class Anatomy {
  public:
   bool on = false;
+  bool log = false;  // the stretches of threads are wanted: for the anatomy or for a timeline
+  Timeline* timeline = nullptr;
   Cause current;  // who is executing now
 
   int add_thread(const std::string& name) {
     threads_.push_back({name, {}, {}});
     return static_cast<int>(threads_.size()) - 1;
   }
-  void segment(int thread, Ps begin, Ps end, Stage s) {
-    if (on && end > begin) threads_[static_cast<size_t>(thread)].segs.push_back({begin, end, s});
+  [[nodiscard]] size_t threads() const { return threads_.size(); }
+  void segment(int thread, Ps begin, Ps end, Stage s, WaitFor why) {
+    if (log && end > begin) keep(thread, begin, end, s, why);
   }
   void signalled(int thread, Ps t) {
     if (on) threads_[static_cast<size_t>(thread)].signals.push_back({t, current});
@@ -78,6 +90,7 @@ class Anatomy {
   }
 
  private:
+  void keep(int thread, Ps begin, Ps end, Stage s, WaitFor why);
   struct Seg {
     Ps begin, end;
     Stage s;

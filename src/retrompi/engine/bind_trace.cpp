@@ -139,7 +139,6 @@ py::dict info(const Trace &t) {
   d["collectives"] = sum.collectives;
   d["nonblocking_collectives"] = sum.nonblocking;
   d["one_sided"] = sum.one_sided;
-  d["communicators"] = t.comms.size();
   d["largest_B"] = sum.largest;
   d["compute_flops"] = sum.compute;
   d["sleep_s"] = sum.sleep;
@@ -195,6 +194,7 @@ const char *kind_name(retrompi::Comm::Kind kind) {
 py::list communicators(const Trace &t) {
   struct Use {
     int64_t messages = 0, collectives = 0;
+    std::map<size_t, int64_t> calls;  // of its collectives, by word
     size_t rank = 0;
     uint32_t line = 0;
     int32_t how = -1;
@@ -204,7 +204,10 @@ py::list communicators(const Trace &t) {
     for (const Action &a : t.ranks[r]) {
       Use &u = use[static_cast<size_t>(a.comm)];
       u.messages += retrompi::is_send(a.op) || (a.op >= Op::SendInit && a.op <= Op::RsendInit) || retrompi::is_one_sided(a.op);
-      u.collectives += retrompi::is_collective(a.op);
+      if (retrompi::is_collective(a.op)) {
+        ++u.collectives;
+        ++u.calls[retrompi::word_index(retrompi::word_of(a))];
+      }
       if (a.op != Op::CommNew || a.peer < 0) continue;
       Use &made = use[static_cast<size_t>(a.peer)];
       if (made.line == 0) made.rank = r, made.line = a.line, made.how = a.tag;
@@ -223,10 +226,33 @@ py::list communicators(const Trace &t) {
     d["remote_size"] = c.remote.size();
     d["messages"] = use[i].messages;
     d["collectives"] = use[i].collectives;
+    py::dict calls;
+    for (const auto &[word, count] : use[i].calls) calls[py::str(std::string(retrompi::word_at(word).name))] = count;
+    d["calls"] = calls;
+    size_t neighbours = 0;
+    for (const auto &list : c.destinations)
+      neighbours += static_cast<size_t>(std::count_if(list.begin(), list.end(), [](int32_t r) { return r >= 0; }));
+    d["neighbours"] = neighbours;
     d["file"] = use[i].line == 0 ? "" : t.files[use[i].rank];
     d["line"] = use[i].line;
     out.append(d);
   }
+  return out;
+}
+
+// Where each action stands first.
+py::dict first_lines(const Trace &t) {
+  std::vector<bool> seen(retrompi::WORD_COUNT);
+  py::dict out;
+  for (size_t r = 0; r < t.ranks.size(); ++r)
+    for (const Action &a : t.ranks[r]) {
+      if (a.op == Op::Mark) continue;
+      const retrompi::Word &word = retrompi::word_of(a);
+      const size_t i = retrompi::word_index(word);
+      if (seen[i]) continue;
+      seen[i] = true;
+      out[py::str(std::string(word.name))] = py::make_tuple(t.files[r], a.line);
+    }
   return out;
 }
 
@@ -362,13 +388,14 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
            "wildcards (from any source), matched (of these, what they matched is recorded).")
       .def("communicators", &communicators,
            "Every communicator, MPI_COMM_WORLD first: id, kind (intra, inter, cart, graph), made_by, size, remote_size, messages sent and "
-           "collectives called on it by all ranks, file and line where it is made first.")
+           "collectives called on it by all ranks (calls: by name), neighbours (of all its ranks), file and line where it is made first.")
+      .def("first_lines", &first_lines, "Where each action stands first, by its name: (file, line).")
       .def("communicator", &communicator, py::arg("id"),
            "One communicator: id, kind, group and remote (ranks of the world), dims and periods (cart), sources and destinations of each of its "
            "ranks (cart, graph; -666: none). KeyError when there is none.")
       .def("info", &info,
            "Totals: ranks, actions, calls by name, sends, bytes_sent, collectives, nonblocking_collectives (of these), one_sided, "
-           "communicators, largest_B (the longest message or contribution), compute_flops, "
+           "largest_B (the longest message or contribution), compute_flops, "
            "sleep_s, refused, warnings, memory_B, "
            "files.")
       .def(

@@ -258,8 +258,9 @@ coll::Args Rank::args(const Action& a) {
 }
 
 coll::Steps Rank::steps(const Action& a, coll::Args args) {
+  args.nonblocking = (a.flags & FLAG_NONBLOCKING) != 0;
   if (args.remote > 0) return coll::between_groups(a.op, args);
-  return job_.collectives.make(a.op, args, (a.flags & FLAG_NONBLOCKING) != 0);
+  return job_.collectives.make(a.op, args);
 }
 
 Task Rank::collective(const Action& a) {

@@ -57,6 +57,7 @@ struct Args {
   std::span<const int32_t> host;     // where each member runs: a number for each host; empty: not known
   std::span<const int32_t> sources, dests;  // neighbours, ranks of the communicator or PROC_NULL
   const Table* table = nullptr;             // for algorithms made of other collectives
+  bool nonblocking = false;                 // what it is made of stands for the non-blocking form, too
   [[nodiscard]] int64_t to(int32_t r) const { return out.empty() ? bytes : out[static_cast<size_t>(r)]; }
   [[nodiscard]] int64_t from(int32_t r) const { return in.empty() ? bytes_in : in[static_cast<size_t>(r)]; }
   /// Of a rank counted from the root, and back.
@@ -112,12 +113,13 @@ class [[nodiscard]] Steps {
 /// The vector form of an operation (Gatherv, Scatterv, Allgatherv, Alltoallv, Alltoallw) has algorithms of its own.
 struct Algorithm {
   using Make = Steps (*)(Args);
-  Algorithm(Op o, const char* n, Make m) : op(o), name(n), make(m), next(first) { first = this; }
+  Algorithm(Op o, const char* n, Make m, bool only_blocking = false) : op(o), name(n), make(m), blocking(only_blocking), next(first) { first = this; }
   Algorithm(const Algorithm&) = delete;
   Algorithm& operator=(const Algorithm&) = delete;
   Op op;
   const char* name;
   Make make;
+  bool blocking;  // it waits in the middle of a step (one-sided puts, readers of a buffer): not for non-blocking forms
   const Algorithm* next;
   static inline const Algorithm* first = nullptr;
 };
@@ -134,6 +136,7 @@ struct Row {
   enum Count : uint8_t { Any, PowerOfTwo, NotPowerOfTwo } count = Any;
   bool blocking = true, nonblocking = true;  // for which forms it stands
   bool nodes = false;                        // only where members share a host
+  mutable int64_t calls = 0;                 // how often it was chosen, by all members
 };
 
 /// The bytes by which libraries choose: the vector of a broadcast, reduction or scan; one block of an alltoall; all blocks
@@ -150,8 +153,16 @@ class Table {
   [[nodiscard]] const Algorithm& choose(Op op, const Args& a, bool nonblocking = false) const;
   [[nodiscard]] Steps make(Op op, Args a, bool nonblocking = false) const {
     a.table = this;
-    return choose(op, a, nonblocking).make(a);
+    a.nonblocking |= nonblocking;
+    return choose(op, a, a.nonblocking).make(a);
   }
+  /// Operation, algorithm and how often all members have chosen it, of those that were chosen.
+  struct Used {
+    Op op;
+    const Algorithm* algorithm;
+    int64_t calls;
+  };
+  [[nodiscard]] std::vector<Used> used() const;
   double copies_root = 0, copies_leaf = 0;  // put_tree, by_reference: copies of the data before it sets out and after it has come
   // How members agree on a new communicator's context: by the largest of a number (code: MPICH 1.0 to 1.2, src/context/context_util.c) or
   // by the set of free ones, the model's to say; on who belongs to it: everybody's color and key, reduced (code: MPICH 1.0 to 1.2,

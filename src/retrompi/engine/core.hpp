@@ -11,6 +11,11 @@
 #include <string>
 #include <utility>
 #include <vector>
+#ifdef COUNT_EVENTS
+#include <dlfcn.h>
+#include <cstdio>
+#include <map>
+#endif
 
 namespace retrompi {
 
@@ -33,9 +38,13 @@ struct ConfigError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+class Chan;
+class Rank;
 /// The simulated run ended badly (pool exhausted, retries used up): a result, not a defect.
 struct Abort {
   std::string reason;
+  const Chan* full = nullptr;      // the channel that had no room
+  const Rank* overflow = nullptr;  // the rank whose memory for unexpected messages had none
 };
 
 /// SplitMix64 (Steele, Lea, Flood 2014): tiny, seedable, identical on every machine; std distributions are not.
@@ -61,6 +70,10 @@ class Rng {
 class Loop {
  public:
   using Fn = void (*)(void*, uint64_t);
+#ifdef COUNT_EVENTS
+  std::map<void*, uint64_t> counts;
+  ~Loop() { for (auto& [f, n] : counts) { Dl_info i; dladdr(f, &i); std::fprintf(stderr, "COUNT %12lu %lx heap %zu\n", n, (char*)f - (char*)i.dli_fbase, heap_.size()); } }
+#endif
   Ps now = 0;
   bool over = false;  // the job is done
   Ps limit = kNever;  // the last time at which anything may begin
@@ -72,16 +85,14 @@ class Loop {
       soon_.push_back({fn, obj, arg, passive});
       return;
     }
-    heap_.emplace_back();
-    size_t i = heap_.size() - 1;
-    const Event e{t, (seq_++ << 1) | static_cast<uint64_t>(passive), {fn, obj, arg, passive}};
-    while (i > 0) {
-      const size_t up = (i - 1) / kWays;
-      if (!sooner(e, heap_[up])) break;
-      heap_[i] = heap_[up];
-      i = up;
-    }
-    heap_[i] = e;
+    sift({t, (seq_++ << 1) | static_cast<uint64_t>(passive), {fn, obj, arg, passive}});
+  }
+  /// A place in the order of events, for one that is put into the queue later: as if it had been asked for now.
+  uint64_t ticket() { return seq_++; }
+  /// An event at `t`, not before now, in the order of its ticket.
+  void at_ticket(Ps t, uint64_t ticket, Fn fn, void* obj, uint64_t arg = 0, bool passive = false) {
+    active_ += passive ? 0 : 1;
+    sift({t, (ticket << 1) | static_cast<uint64_t>(passive), {fn, obj, arg, passive}});
   }
   [[nodiscard]] bool empty() const { return heap_.empty() && next_ == soon_.size(); }
   [[nodiscard]] bool only_passive() const { return active_ == 0; }
@@ -104,6 +115,9 @@ class Loop {
     }
     active_ -= c.passive ? 0 : 1;
     ++executed_;
+#ifdef COUNT_EVENTS
+    ++counts[reinterpret_cast<void*>(c.fn)];
+#endif
     c.fn(c.obj, c.arg);
   }
 
@@ -120,6 +134,17 @@ class Loop {
     Call call;
   };
   static constexpr size_t kWays = 4;
+  void sift(const Event& e) {
+    heap_.emplace_back();
+    size_t i = heap_.size() - 1;
+    while (i > 0) {
+      const size_t up = (i - 1) / kWays;
+      if (!sooner(e, heap_[up])) break;
+      heap_[i] = heap_[up];
+      i = up;
+    }
+    heap_[i] = e;
+  }
   static bool sooner(const Event& a, const Event& b) { return a.t != b.t ? a.t < b.t : a.order < b.order; }
   void pop() {
     const Event e = heap_.back();
@@ -152,25 +177,28 @@ class FramePool {
  public:
   static void* get(size_t n) {
     const size_t k = slot(n);
-    if (k < kSlots && !free_[k].empty()) {
-      void* p = free_[k].back();
-      free_[k].pop_back();
-      return p;
+    if (k >= kSlots) return ::operator new(n);
+    if (Free* f = free_[k]) {
+      free_[k] = f->next;
+      return f;
     }
-    return ::operator new(k < kSlots ? (k + 1) * kStep : n);
+    return ::operator new((k + 1) * kStep);
   }
   static void put(void* p, size_t n) {
     const size_t k = slot(n);
     if (k < kSlots)
-      free_[k].push_back(p);
+      free_[k] = new (p) Free{free_[k]};
     else
       ::operator delete(p);
   }
 
  private:
+  struct Free {
+    Free* next;
+  };
   static constexpr size_t kStep = 64, kSlots = 32;
   static size_t slot(size_t n) { return (n + kStep - 1) / kStep - 1; }
-  static inline std::array<std::vector<void*>, kSlots> free_;
+  static inline std::array<Free*, kSlots> free_{};
 };
 
 /// A coroutine that starts when awaited (or resumed) and hands control back to its awaiter when it ends.

@@ -9,6 +9,16 @@ class DatagramChan final : public Chan {
  public:
   DatagramChan(World& w, const HopSpec& s, Proc& a, Proc& b) : Chan(w, s, a, b) {}
 
+  [[nodiscard]] bool no_room() const override { return static_cast<int32_t>(out_.size()) >= spec.window; }
+  [[nodiscard]] std::optional<Resource> resource() const override {
+    Resource r{.name = "the datagrams on their way from " + from.thread.name() + " to " + to.thread.name(),
+               .total = spec.window,
+               .unit = "datagrams",
+               .used = {}};
+    for (const Out& o : out_) r.used.push_back({o.p.m, 1, o.armed});
+    return r;
+  }
+
   Task push(Packet p) override {
     co_await from.until([this] { return static_cast<int32_t>(out_.size()) < spec.window; }, spec.space_wait, true);
     out_.push_back({.p = p, .tries = 0, .acked = false, .timer = 0});
@@ -161,7 +171,7 @@ class DatagramChan final : public Chan {
     while (true) {
       ++expected_;
       co_await to.thread.run(h.scaled(spec.recv_cpu), Stage::Library);
-      co_await to.handle(p);
+      if (!to.take(p)) co_await to.handle(p);
       const auto it = early_.find(expected_);
       if (it == early_.end()) break;
       p = it->second;

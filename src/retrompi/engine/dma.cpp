@@ -9,12 +9,27 @@ class DmaChan final : public Chan {
  public:
   DmaChan(World& w, const HopSpec& s, Proc& a, Proc& b) : Chan(w, s, a, b), boxes_(s.slots) {}
 
+  [[nodiscard]] bool no_room() const override { return spec.slots > 0 && boxes_ <= 0; }
+  [[nodiscard]] std::optional<Resource> resource() const override {
+    if (spec.slots <= 0) return std::nullopt;
+    Resource r{.name = "the places for unasked messages from " + from.thread.name() + " in the memory of " + to.thread.name(),
+               .total = spec.slots,
+               .unit = "packets",
+               .used = {}};
+    auto add = [&r](const Packet& p) {
+      if (p.kind == Packet::Data && !p.m->rendezvous) r.used.push_back({p.m, 1, p.m->at});
+    };
+    for (const Flying& f : flying_) add(f.p);
+    for (const Packet& p : landed_) add(p);
+    return r;
+  }
+
   Task push(Packet p) override {
     Host& h = from.host;
     const bool direct = p.kind == Packet::Data && p.m->rendezvous;  // into the user's buffer, which the receiver has named
     if (!direct && p.kind == Packet::Data && spec.slots > 0) {
       // A place in the receiver's memory for what it has not asked for.
-      co_await from.until([this] { return boxes_ > 0; }, spec.space_wait, spec.progress);
+      if (!(boxes_ > 0)) co_await from.until([this] { return boxes_ > 0; }, spec.space_wait, spec.progress);
       --boxes_;
     }
     const Ps lib = h.scaled(spec.send_cpu + (p.first ? spec.message_cpu : 0));
@@ -57,7 +72,7 @@ class DmaChan final : public Chan {
         from.thread.signal();
       }
     }
-    co_await to.handle(p);
+    if (!to.take(p)) co_await to.handle(p);
   }
 
  private:

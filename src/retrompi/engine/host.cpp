@@ -7,7 +7,7 @@ namespace retrompi {
 // ---------------------------------------------------------------- Thread
 
 void Thread::enter(Stage s) {
-  host_.anatomy.segment(log_, seg_begin_, host_.loop.now, seg_);
+  host_.anatomy.segment(log_, seg_begin_, host_.loop.now, seg_, policy_.what);
   seg_ = s;
   seg_begin_ = host_.loop.now;
 }
@@ -31,6 +31,23 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
   mode_ = Mode::Work;
   host_.go(*this);
   return {*this, false};
+}
+
+bool Thread::host_log() const { return host_.anatomy.log; }
+
+void Thread::log_work(Ps begin, Ps end) {
+  if (want_ != Stage::Wait) return host_.anatomy.segment(log_, begin, end, want_, policy_.what);
+  for (Part& p : parts_) {
+    const Ps n = std::min(p.ps, end - begin);
+    host_.anatomy.segment(log_, begin, begin + n, p.s, policy_.what);
+    p.ps -= n;
+    begin += n;
+  }
+}
+
+void Thread::close_log() {
+  if (on_clock_) host_.stop_clock(*this);
+  enter(seg_);
 }
 
 Thread::Await Thread::wait(const WaitPolicy& p) {
@@ -111,9 +128,11 @@ void Thread::kill() {
   Host& h = host_;
   if (was == State::Running) h.pause(*this);
   if (was == State::Ready)
-    for (auto& q : h.ready_) std::erase(q, this);
+    for (size_t p = 0; p < h.ready_.size(); ++p) {
+      std::erase(h.ready_[p], this);
+      if (h.ready_[p].empty()) h.waiting_ &= ~(1U << p);
+    }
   ++gen_;  // whatever it had asked the clock for is stale
-  ++q_gen_;
   q_armed_ = false;
   signalled_ = false;
   mode_ = Mode::Dead;
@@ -131,6 +150,11 @@ Ps Thread::notice(bool network) const {
   if (!network || policy_.look_every <= 1) return policy_.poll_cost;
   const Ps round = policy_.look_every * policy_.poll_cost;
   return round - (host_.loop.now - wait_begin_) % round;
+}
+
+void Thread::pin(int core) {
+  pin_ = core;
+  host_.pinned_ = true;
 }
 
 bool Thread::could_act() const { return state_ == State::Ready && (mode_ != Mode::Wait || signalled_); }
@@ -164,6 +188,12 @@ double Host::misses(double working_set) const {
 
 Ps Host::copy_time(int64_t bytes, double from_set, double to_set) const {
   if (bytes <= 0) return 0;
+  Copied& c = copied_[static_cast<size_t>(bytes * 7 + static_cast<int64_t>(from_set) + 3 * static_cast<int64_t>(to_set)) % copied_.size()];
+  if (c.bytes != bytes || c.from != from_set || c.to != to_set) c = {bytes, from_set, to_set, work_out_copy(bytes, from_set, to_set)};
+  return c.ps;
+}
+
+Ps Host::work_out_copy(int64_t bytes, double from_set, double to_set) const {
   // A line is read once and written once; a line that is written in main memory is fetched first and written back later, so
   // writing is two thirds of a copy there (E-LM-01, E-LM-02 and E-LM-09 agree on this).
   auto side = [this](double ws, double mem_share) {
@@ -243,7 +273,7 @@ Stage Host::blame(const Thread& t) const {
 }
 
 void Host::reblame() {
-  if (!anatomy.on) return;
+  if (!anatomy.log) return;
   // The reason for which a ready thread waits changes while it waits: who holds the processor may begin to spin.
   for (auto& q : ready_)
     for (Thread* t : q)
@@ -309,10 +339,13 @@ void Host::stop_clock(Thread& t) {
   const bool spin = spinning(t);
   const Ps done = used - pre;
   if (!spin) t.need_ -= t.slow_ > 1 ? std::min(t.need_, static_cast<Ps>(static_cast<double>(done) / t.slow_ + 0.5)) : done;
-  if (anatomy.on) {
-    anatomy.segment(t.log_, t.seg_begin_, t.began_, t.seg_);
-    anatomy.segment(t.log_, t.began_, t.began_ + pre, Stage::Switch);
-    anatomy.segment(t.log_, t.began_ + pre, now, spin ? Stage::Wait : t.want_);
+  if (anatomy.log) {
+    anatomy.segment(t.log_, t.seg_begin_, t.began_, t.seg_, t.policy_.what);
+    anatomy.segment(t.log_, t.began_, t.began_ + pre, Stage::Switch, t.policy_.what);
+    if (spin)
+      anatomy.segment(t.log_, t.began_ + pre, now, Stage::Wait, t.policy_.what);
+    else
+      t.log_work(t.began_ + pre, now);
   }
   t.seg_begin_ = now;
   t.seg_ = spin ? Stage::Wait : Stage::Interrupt;
@@ -343,7 +376,17 @@ void Host::resume(Thread& t) {
     preempt(static_cast<size_t>(t.core_), true);
 }
 
+void Host::queue(Thread& t, bool front) {
+  auto& q = ready_[static_cast<size_t>(t.prio_)];
+  waiting_ |= 1U << static_cast<unsigned>(t.prio_);
+  if (front)
+    q.push_front(&t);
+  else
+    q.push_back(&t);
+}
+
 bool Host::others_ready(int prio, size_t core) const {
+  if (!pinned_) return (waiting_ >> static_cast<unsigned>(prio)) != 0;
   for (int p = prio; p < kPrios; ++p)
     for (const Thread* t : ready_[static_cast<size_t>(p)])
       if (t->may_use(core)) return true;
@@ -351,12 +394,15 @@ bool Host::others_ready(int prio, size_t core) const {
 }
 
 Thread* Host::pop_ready(size_t core) {
+  if (waiting_ == 0) return nullptr;
   for (int p = kPrios - 1; p >= 0; --p) {
     auto& q = ready_[static_cast<size_t>(p)];
+    if (q.empty()) continue;
     const auto it = std::find_if(q.begin(), q.end(), [core](const Thread* t) { return t->may_use(core); });
     if (it == q.end()) continue;
     Thread* t = *it;
     q.erase(it);
+    if (q.empty()) waiting_ &= ~(1U << static_cast<unsigned>(p));
     return t;
   }
   return nullptr;
@@ -391,8 +437,8 @@ void Host::arm(size_t core) {
       t->prio_ = std::max(0, t->prio_ - 1);
     }
     t->q_armed_ = true;
-    ++t->q_gen_;
-    loop.at(t->q_end_, &Host::on_quantum, t, t->q_gen_, true);
+    t->q_ticket_ = loop.ticket();
+    if (t->q_due_ > t->q_end_) set_quantum(*t);
   }
   if (t->on_clock_ && spinning(*t) && t->policy_.kind == WaitPolicy::SpinYield && others_ready(t->prio_, core)) {
     pause(*t);
@@ -400,9 +446,18 @@ void Host::arm(size_t core) {
   }
 }
 
-void Host::on_quantum(void* p, uint64_t gen) {
+void Host::set_quantum(Thread& t) {
+  t.q_due_ = t.q_end_;
+  t.host_.loop.at_ticket(t.q_end_, t.q_ticket_, &Host::on_quantum, &t, t.q_ticket_, true);
+}
+
+// Most quanta end early: the event of one stays in the queue for those that follow, and goes on to the end of the present one.
+void Host::on_quantum(void* p, uint64_t ticket) {
   Thread& t = *static_cast<Thread*>(p);
-  if (static_cast<uint32_t>(gen) != t.q_gen_ || t.state_ != Thread::State::Running || !t.q_armed_) return;
+  if (t.host_.loop.now != t.q_due_) return;  // an earlier one has been set since
+  t.q_due_ = kNever;
+  if (t.state_ != Thread::State::Running || !t.q_armed_) return;
+  if (ticket != t.q_ticket_) return set_quantum(t);
   Host& h = t.host_;
   t.q_armed_ = false;
   t.prio_ = std::max(0, t.prio_ - 1);
@@ -430,11 +485,7 @@ void Host::preempt(size_t core, bool to_front) {
   t.state_ = Thread::State::Ready;
   t.core_ = -1;
   c.running = nullptr;
-  auto& q = ready_[static_cast<size_t>(t.prio_)];
-  if (to_front)
-    q.push_front(&t);
-  else
-    q.push_back(&t);
+  queue(t, to_front);
   t.enter(spinning(t) ? Stage::Wait : Stage::Queueing);
   dispatch(core);
   if (!spinning(t) && t.state_ == Thread::State::Ready) t.enter(blame(t));
@@ -442,12 +493,8 @@ void Host::preempt(size_t core, bool to_front) {
 
 void Host::make_ready(Thread& t, bool front) {
   t.state_ = Thread::State::Ready;
-  t.enter(blame(t));
-  auto& q = ready_[static_cast<size_t>(t.prio_)];
-  if (front)
-    q.push_front(&t);
-  else
-    q.push_back(&t);
+  t.enter(anatomy.on ? blame(t) : Stage::Queueing);
+  queue(t, front);
   for (size_t c = 0; c < cores_.size(); ++c)
     if (!cores_[c].running && t.may_use(c) && !(c == 0 && cores_[c].kernel_busy)) return dispatch(c);
   size_t worst = 0;
@@ -473,7 +520,7 @@ void Host::wake(Thread& t) {
 void Host::on_wake(void* p, uint64_t gen) {
   Thread& t = *static_cast<Thread*>(p);
   if (static_cast<uint32_t>(gen) != t.gen_ || t.state_ != Thread::State::Blocked) return;
-  t.host_.anatomy.segment(t.log_, t.seg_begin_, t.host_.loop.now, t.seg_);
+  t.host_.anatomy.segment(t.log_, t.seg_begin_, t.host_.loop.now, t.seg_, t.policy_.what);
   t.seg_begin_ = t.host_.loop.now;
   // A timed wait that runs out is not a signalled object: no boost (NT boosts by the object that was waited for).
   ++t.gen_;

@@ -18,6 +18,7 @@ struct WaitPolicy {
   Ps period = 0;       // Poll: the time-out asked of the system; it ends on a clock tick
   int look_every = 1;  // Spin: polls of shared memory for one look at the network
   Ps look_cost = 0;    // a look that finds nothing, where it is not in every poll
+  WaitFor what = WaitFor::Work;
 };
 
 /// Published or assumed figures of one host; all times already in picoseconds on this host.
@@ -86,6 +87,19 @@ class Thread {
   /// Uses the processor for `ps` picoseconds (of this host; already scaled). `memory`: the share of them spent waiting for
   /// the memory bus when nobody else uses it; other processors' computations then stretch these, and these theirs.
   Await run(Ps ps, Stage s, double memory = 0);
+  /// The same for several things done one after the other in one go; what each takes is told apart in the log only.
+  struct Part {
+    Ps ps;
+    Stage s;
+  };
+  Await run_parts(Part a, Part b, Part c = {0, Stage::Wait}) {
+    const Await await = run(a.ps + b.ps + c.ps, a.s);
+    if (!await.ready && host_log()) {
+      parts_ = {a, b, c};
+      want_ = Stage::Wait;
+    }
+    return await;
+  }
   /// Gives up or burns the processor until somebody calls `signal`. The caller re-tests its condition afterwards.
   Await wait(const WaitPolicy& p);
   /// Sleeps for a given time, rounded up to the clock tick as timed waits are.
@@ -97,8 +111,10 @@ class Thread {
   void start(Task&& main);
   /// Ends the thread from outside, in the middle of whatever it does. Called from an event, never from a process.
   void kill();
+  /// Closes the log at the present moment: the run is over.
+  void close_log();
   /// The thread may run on this core only.
-  void pin(int core) { pin_ = core; }
+  void pin(int core);
 
   [[nodiscard]] Host& host() const { return host_; }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -109,6 +125,8 @@ class Thread {
   [[nodiscard]] bool could_act() const;
   void check() const { main_.check(); }
   [[nodiscard]] Ps cpu_time() const { return used_; }
+  /// Whether it waits for this.
+  [[nodiscard]] bool waits_for(WaitFor what) const { return mode_ == Mode::Wait && policy_.what == what; }
 
  private:
   friend class Host;
@@ -116,6 +134,8 @@ class Thread {
   enum class Mode : uint8_t { Work, Wait, Sleep, Dead };
 
   void enter(Stage s);  // closes the current stretch of the log
+  [[nodiscard]] bool host_log() const;
+  void log_work(Ps begin, Ps end);  // of `want_`, or of the parts it has
   [[nodiscard]] bool may_use(size_t core) const { return pin_ < 0 || static_cast<size_t>(pin_) == core; }
   [[nodiscard]] Ps notice(bool network) const;  // a spinning thread: from the signal until it has seen it
   Host& host_;
@@ -140,12 +160,14 @@ class Thread {
   bool q_armed_ = false;
   uint32_t gen_ = 0;  // invalidates events of an interrupted stretch
   Ps q_left_ = 0, q_end_ = 0;
-  uint32_t q_gen_ = 0;
+  uint64_t q_ticket_ = 0;  // of the end that counts; an event for an earlier one is in the queue (`q_due_`) or none is (kNever)
+  Ps q_due_ = kNever;
   Ps wait_begin_ = 0;
   Stage want_ = Stage::Library;  // what `need_` is spent on
   Stage seg_ = Stage::Wait;
   Ps seg_begin_ = 0;
   Ps used_ = 0;
+  std::array<Part, 3> parts_{};  // of `need_`, when a log is kept and `want_` is Wait
 };
 
 /// Kernel work: runs before any thread of its processor (interrupts, deferred procedure calls).
@@ -187,6 +209,7 @@ class Host {
   Thread& add_thread(const std::string& name);
   void kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg = 0);
 
+  [[nodiscard]] Ps work_out_copy(int64_t bytes, double from_set, double to_set) const;
   /// Time to copy `bytes` from a place with one working set (bytes) to a place with another.
   [[nodiscard]] Ps copy_time(int64_t bytes, double from_set, double to_set) const;
   /// A copy by `core` of what `other` wrote, or of what it will read.
@@ -243,10 +266,20 @@ class Host {
   static void on_wake(void* t, uint64_t gen);
   static void on_kernel(void* h, uint64_t);
 
+  void queue(Thread& t, bool front);
+  static void set_quantum(Thread& t);
   static constexpr int kPrios = 4;
   std::vector<Core> cores_;
   std::vector<Ps> bus_free_;  // by package
   std::array<std::deque<Thread*>, kPrios> ready_;
+  unsigned waiting_ = 0;  // a bit for each priority that somebody is ready at
+  bool pinned_ = false;   // a thread is: not everybody may use every core
+  struct Copied {
+    int64_t bytes = -1;
+    double from = 0, to = 0;
+    Ps ps = 0;
+  };
+  mutable std::array<Copied, 64> copied_;  // what copies of some sizes took: the same ones come again and again
   std::deque<KernelJob> kjobs_;
   std::deque<std::unique_ptr<Thread>> threads_;
 };

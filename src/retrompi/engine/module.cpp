@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "bind_results.hpp"
 #include "sim.hpp"
 
 namespace py = pybind11;
@@ -343,11 +344,13 @@ SimConfig config(const py::dict& d) {
     if (wildcards != "recorded" && wildcards != "free") throw ConfigError("wildcards: '" + wildcards + "'; valid: free, recorded");
     c.free_wildcards = wildcards == "free";
   }
-  if (d.contains("context_mask")) {
-    c.collectives.context_bytes = r.integer("context_mask");
+  if (const int64_t mask = r.integer("context_mask"); mask > 0) {
+    c.collectives.context_bytes = mask;
     c.collectives.split_gathers = true;
   }
   if (d.contains("collectives")) collectives(c.collectives, r.get("collectives"));
+  if (d.contains("context_bytes")) c.collectives.context_bytes = r.integer("context_bytes");
+  if (d.contains("split_gathers")) c.collectives.split_gathers = r.get("split_gathers").cast<bool>();
   for (const auto& [k, v] : r.get("idle").cast<py::dict>()) c.idle[k.cast<std::string>()] = policy(v.cast<py::object>(), "idle");
   for (const auto& [k, v] : r.get("forward_cost").cast<py::dict>()) c.forward_cost[k.cast<std::string>()] = to_ps(v.cast<double>());
   c.unexpected_limit = r.integer("unexpected_limit");
@@ -368,7 +371,16 @@ SimConfig config(const py::dict& d) {
   c.anatomy_from = r.text("anatomy_from");
   c.anatomy_to = r.text("anatomy_to");
   for (const auto& [name, at] : r.get("kills").cast<std::vector<std::pair<std::string, double>>>()) c.kills.emplace_back(name, to_ps(at));
+  if (d.contains("timeline_limit")) {
+    c.timeline.limit = r.integer("timeline_limit");
+    c.timeline.from = r.ps("timeline_from");
+    c.timeline.until = r.ps("timeline_until");
+  }
   r.end();
+  c.rank.recv_wait.what = WaitFor::Message;
+  c.rank.send_wait.what = WaitFor::Send;
+  for (auto* route : {&c.same, &c.same_bulk, &c.remote})
+    for (HopSpec& h : *route) h.space_wait.what = WaitFor::Room;
   return c;
 }
 
@@ -427,10 +439,16 @@ py::dict run(const py::dict& d, const Trace& trace) {
     waits.append(e);
   }
   o["waits"] = waits;
+  py::list chosen;
+  for (const auto& u : s.collectives) chosen.append(py::make_tuple(op_name(u.op), u.algorithm->name, u.calls));
+  o["collectives"] = chosen;
   py::list rows;
   for (const auto& a : s.anatomy) rows.append(py::make_tuple(a.stage, a.process, a.ps));
   o["anatomy"] = rows;
   o["anatomy_total_ps"] = s.anatomy_total;
+  if (s.outcome != "completed") o["diagnosis"] = diagnosis_dict(s.why);
+  o["end_ps"] = s.end;
+  if (s.timeline) o["timeline"] = timeline_dict(*s.timeline, trace);
   return o;
 }
 

@@ -36,6 +36,7 @@ Task Rank::origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls
   world.count.delivered_bytes += bytes;
   ++calls;
   moved += bytes;
+  if (world.timeline) world.timeline->moved(id, other, bytes);
   if (near(other)) co_await thread.run(s.latency + plain_copy(bytes), Stage::Copy);
 }
 

@@ -5,7 +5,7 @@ namespace retrompi {
 Task Proc::absorb() {
   const Token t = inbox.front();
   inbox.pop_front();
-  co_await t.chan->pull(t);
+  return t.chan->pull(t);
 }
 
 Task Proc::post(Chan& c, Packet p) {
@@ -44,6 +44,7 @@ Task Forwarder::main() {
         first = false;
         co_await post(c, q);
       } while (left > 0);
+      if (p.last && p.m->number >= 0 && p.kind == Packet::Data) world.timeline->hop_out(p.m->number, thread.log(), world.loop.now);
     } else if (!inbox.empty()) {
       co_await absorb();
     } else {
@@ -81,7 +82,12 @@ void Net::frame(size_t from, size_t to, int64_t payload, Loop::Fn done, void* ob
   Flight& f = flight();
   f = {this, from, to, payload + overhead_, done, obj, arg, w_.anatomy.current};
   ++w_.count.frames;
-  w_.loop.at(cross(tx_[from], from, f.bytes, f), &Net::on_sent, &f);
+  const Ps out = cross(tx_[from], from, f.bytes, f);
+  const Cause before = w_.anatomy.current;
+  w_.anatomy.current = f.by;
+  if (!w_.wire->send_at(out, static_cast<int>(from), static_cast<int>(to), f.bytes, &Net::on_carried, &f, 0))
+    w_.loop.at(out, &Net::on_sent, &f);
+  w_.anatomy.current = before;
 }
 
 Ps Net::burst(size_t from, size_t to, int64_t bytes, double rate, int64_t piece, Loop::Fn done, void* obj, uint64_t arg) {

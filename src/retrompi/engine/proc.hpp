@@ -4,11 +4,13 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "host.hpp"
+#include "timeline.hpp"
 #include "trace.hpp"
 #include "ways.hpp"
 #include "wire.hpp"
@@ -33,6 +35,10 @@ struct Message {
   bool ack_sent = false, acked = false;  // a synchronous send's match: told by the receiver, heard by the sender
   bool settled = false;                  // the sender has nothing more to do with it
   bool sent_all = false, delivered = false;
+  uint32_t line = 0;    // of the call that sent it, in its sender's trace
+  Ps at = 0;            // when that was
+  Ps kept_at = 0;       // when the library began to keep it for a receive
+  int64_t number = -1;  // in the timeline
   struct Held {
     Chan* chan;
     int32_t buffer;
@@ -137,6 +143,20 @@ struct RmaSpec {
   int64_t piece = 1;
 };
 
+/// What takes up room of a limited resource.
+struct Occupant {
+  const Message* m;
+  int64_t bytes;  // of the resource
+  Ps since;
+};
+/// A resource that can be full, and what fills it.
+struct Resource {
+  std::string name;   // "the shared memory pool of server"
+  int64_t total = 0;  // in `unit`
+  const char* unit = "B";
+  std::vector<Occupant> used;
+};
+
 struct Token {
   Chan* chan = nullptr;
   uint8_t kind = 0;
@@ -156,6 +176,7 @@ class Net;
 struct World {
   Loop loop;
   Anatomy anatomy;
+  Timeline* timeline = nullptr;
   Rng rng{1};
   Counters count;
   std::deque<std::unique_ptr<Host>> hosts;
@@ -186,8 +207,10 @@ class Proc {
   Task absorb();
   /// Sends a packet over a channel, after those that are already waiting for it.
   Task post(Chan& c, Packet p);
-  /// Called with a packet that has reached this process.
+  /// Called with a packet that has reached this process, unless `take` has it.
   virtual Task handle(Packet p) = 0;
+  /// A process that only puts the packet somewhere does so here and returns true.
+  virtual bool take(const Packet&) { return false; }
   /// Asked before a packet is copied out of shared memory: true leaves it there.
   virtual bool leave_in_pool(const Packet&) { return false; }
   /// The last byte of a message has left the sending process's hands.
@@ -230,6 +253,11 @@ class Chan {
   virtual Task fetch(Message&, Message::Held) { co_return; }
   /// Whether it tells by itself when a message has left the sender's hands; else that is when `push` returns.
   [[nodiscard]] bool tells_sent() const { return spec.io != SocketIo::Blocking; }
+  /// What a sender may have to wait for, if anything.
+  [[nodiscard]] virtual std::optional<Resource> resource() const { return std::nullopt; }
+  /// Whether the sender waits for room on this channel now.
+  [[nodiscard]] bool full() const { return busy && from.thread.waits_for(WaitFor::Room) && no_room(); }
+  [[nodiscard]] virtual bool no_room() const { return false; }
   /// Largest payload of a packet of a message.
   [[nodiscard]] int64_t packet_of(const Message& m) const {
     return spec.short_packet > 0 && m.bytes <= spec.short_until ? spec.short_packet : spec.packet;
@@ -268,8 +296,13 @@ class Forwarder : public Proc {
   using Proc::Proc;
   Task main();
   Task handle(Packet p) override {
-    pending_.push_back(p);
+    take(p);
     co_return;
+  }
+  bool take(const Packet& p) override {
+    pending_.push_back(p);
+    if (p.first && p.m->number >= 0 && p.kind == Packet::Data) world.timeline->hop_in(p.m->number, thread.log(), world.loop.now);
+    return true;
   }
   Ways next;    // by destination rank
   Ps cost = 0;  // routing a packet

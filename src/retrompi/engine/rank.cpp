@@ -78,6 +78,10 @@ Task Rank::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, 
   m.sync = mode == Op::Ssend || mode == Op::Issend || mode == Op::SsendInit;
   m.sreq = &r;
   r.m = &m;
+  m.line = r.line = now_at ? now_at->line : 0;
+  m.at = world.loop.now;
+  // What windows send is the library's own, as what collectives send.
+  if (world.timeline) m.number = world.timeline->sent({id, dst, tag, ctx < 0 ? collective_context(0) : ctx, bytes, m.line, m.at, -1, false, {}});
   ++world.count.messages;
   world.count.bytes += bytes;
   if (ctx % 2 == 0) world.count.own_bytes += bytes;  // program_context
@@ -192,6 +196,7 @@ Task Rank::irecv(int32_t src, int32_t tag, int32_t ctx, int64_t bytes, Request& 
   r.bytes = bytes;
   r.done = false;
   r.m = nullptr;
+  r.line = now_at ? now_at->line : 0;
   if (src == PROC_NULL) {
     r.done = true;
     co_return;
@@ -268,6 +273,7 @@ void Rank::finish_receive(Message& m) {
   m.rreq = nullptr;
   ++receives;
   bytes_received += m.bytes;
+  if (m.number >= 0) world.timeline->received(m.number, world.loop.now, m.rendezvous);
   ++world.count.delivered;
   world.count.delivered_bytes += m.bytes;
   if (m.settled) recycle(m);
@@ -309,11 +315,13 @@ Task Rank::handle(Packet p) {
       co_await thread.run(conversion(m.src, p.bytes), Stage::Library);
       m.arrived += p.bytes;
       if (!m.rreq) {
+        if (m.stashed == 0) m.kept_at = world.loop.now;
         m.stashed += p.bytes;
         unexpected_bytes_ += p.bytes;
         if (world.unexpected_limit > 0 && unexpected_bytes_ > world.unexpected_limit)
           throw Abort{"the fixed buffer of rank " + std::to_string(id) + " for unexpected messages (" + std::to_string(world.unexpected_limit) +
-                      " B) overflows with a message of " + std::to_string(m.bytes) + " B from rank " + std::to_string(m.src)};
+                          " B) overflows with a message of " + std::to_string(m.bytes) + " B from rank " + std::to_string(m.src),
+                      nullptr, this};
       } else if (m.sync && !m.ack_sent && !m.rendezvous) {
         co_await matched(m);
       } else if (m.rreq->bytes >= 0 && m.bytes > m.rreq->bytes) {

@@ -14,6 +14,7 @@ struct Request {
   int32_t peer = 0, tag = 0, ctx = 0;  // a receive's wildcards stay as asked for
   int64_t bytes = 0;
   Op mode = Op::Send;
+  uint32_t line = 0;  // of the call that began it
   bool done = false, persistent = false, active = true, detached = false;
   Message* m = nullptr;
   int32_t src = 0, dst = 0;  // the key under which a trace files it
@@ -113,6 +114,7 @@ class Rank final : public Proc {
 
  private:
   friend class Job;
+  friend class Inquest;
   // ---- point to point (rank.cpp)
   Task isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, Request& r);
   Task irecv(int32_t src, int32_t tag, int32_t ctx, int64_t bytes, Request& r);
@@ -286,6 +288,7 @@ class Job {
   void free_request(Request& r) { free_requests_.push_back(&r); }
 
  private:
+  friend class Inquest;
   const std::vector<KernelRow>& kernels_;
   std::vector<std::unique_ptr<Group>> groups_;  // as they are used
   std::deque<Message> messages_;

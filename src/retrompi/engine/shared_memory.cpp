@@ -12,23 +12,26 @@ class Pool {
   Pool(int64_t bytes, int64_t prefix) : total_(bytes), rest_(bytes), prefix_(prefix) {}
 
   /// Returns a handle or -1 when there is no room now.
-  int32_t take(int64_t bytes) {
+  int32_t take(int64_t bytes, const Message* m, Ps now) {
     const auto k = class_of(bytes);
     if (k >= kClasses.size()) {
       if (bytes + prefix_ > rest_) return -1;
       rest_ -= bytes + prefix_;
-      return put({bytes, k});
+      return put({bytes, k, m, now});
     }
     if (!free_[k].empty()) {
       const int32_t h = free_[k].back();
       free_[k].pop_back();
+      buffers_[static_cast<size_t>(h)].m = m;
+      buffers_[static_cast<size_t>(h)].since = now;
       return h;
     }
     if (kClasses[k] + prefix_ > rest_) return -1;
     rest_ -= kClasses[k] + prefix_;
-    return put({kClasses[k], k});
+    return put({kClasses[k], k, m, now});
   }
   void give(int32_t h) {
+    buffers_[static_cast<size_t>(h)].m = nullptr;
     const Buffer b = buffers_[static_cast<size_t>(h)];
     if (b.cls >= kClasses.size()) {
       rest_ += b.size + prefix_;
@@ -46,6 +49,10 @@ class Pool {
     return (k < kClasses.size() ? kClasses[k] : bytes) + prefix_ <= total_;
   }
   [[nodiscard]] int64_t total() const { return total_; }
+  void fill(std::vector<Occupant>& out) const {
+    for (const Buffer& b : buffers_)
+      if (b.m) out.push_back({b.m, b.size + prefix_, b.since});
+  }
   std::vector<Proc*> waiting;
 
  private:
@@ -53,6 +60,8 @@ class Pool {
   struct Buffer {
     int64_t size;
     size_t cls;
+    const Message* m;  // whose packet it holds; null: free
+    Ps since;
   };
   static size_t class_of(int64_t bytes) { return static_cast<size_t>(std::lower_bound(kClasses.begin(), kClasses.end(), bytes) - kClasses.begin()); }
   int32_t put(Buffer b) {
@@ -76,6 +85,8 @@ class Ring {
  public:
   explicit Ring(int32_t slots) : slots_(slots), free_(slots) {}
   [[nodiscard]] bool empty() const { return free_ == slots_; }
+  [[nodiscard]] int32_t slots() const { return slots_; }
+  std::vector<const Chan*> users;  // channels whose packets lie in these slots
   bool take() {
     if (free_ == 0) return false;
     --free_;
@@ -97,7 +108,9 @@ class Ring {
 template <class Memory>
 class SharedChan final : public Chan {
  public:
-  SharedChan(World& w, const HopSpec& s, Proc& a, Proc& b, std::shared_ptr<Memory> m) : Chan(w, s, a, b), memory_(std::move(m)) {}
+  SharedChan(World& w, const HopSpec& s, Proc& a, Proc& b, std::shared_ptr<Memory> m) : Chan(w, s, a, b), memory_(std::move(m)) {
+    if constexpr (std::is_same_v<Memory, Ring>) memory_->users.push_back(this);
+  }
 
   Task push(Packet p) override {
     const int64_t size = p.bytes + spec.header;
@@ -115,7 +128,7 @@ class SharedChan final : public Chan {
     Host& h = from.host;
     if (spec.pack > 0) co_await private_copies(from, p, spec.pack);
     const Ps lib = h.scaled(spec.send_cpu), event = h.scaled(spec.event);
-    if (spec.lock) co_await from.until([this, &h] { return h.pool_lock.take(from.thread); }, spec.space_wait, false);
+    if (spec.lock) co_await from.until([this, &h] { return h.pool_lock.take(from.thread); }, locking(), false);
     if (spec.cores) {
       co_await from.thread.run(lib, Stage::Library);
       co_await from.thread.run(spec.lines_in * h.line(h.kinship(from.core, to.core)), Stage::Line);
@@ -127,12 +140,12 @@ class SharedChan final : public Chan {
         co_await from.thread.run(copy, Stage::Copy);
         co_await from.thread.run(event, Stage::Event);
       } else {
-        co_await from.thread.run(lib + copy + event, Stage::Library);
+        co_await from.thread.run_parts({lib, Stage::Library}, {copy, Stage::Copy}, {event, Stage::Event});
       }
     }
     if (spec.lock) h.pool_lock.give();
     ++world.count.packets;
-    queue_.push_back({p, buffer});
+    queue_.push_back({p, buffer, world.loop.now});
     to.arrive({this, 0, 0}, spec.by_event);
     if (spec.until_taken) {  // the one buffer is not given up before the receiver has emptied it
       const int64_t mine = ++filled_;
@@ -150,7 +163,26 @@ class SharedChan final : public Chan {
     } else {
       co_await copy_out(e.p, e.buffer);
     }
-    co_await to.handle(e.p);
+    if (!to.take(e.p)) co_await to.handle(e.p);
+  }
+
+  [[nodiscard]] std::optional<Resource> resource() const override {
+    Resource r;
+    if constexpr (std::is_same_v<Memory, Pool>) {
+      r.name = "the shared memory pool of host " + from.host.spec.name;
+      r.total = memory_->total();
+      memory_->fill(r.used);
+    } else {
+      r.name = "the packet slots " + std::string(spec.slots_of_sender ? "of " + from.thread.name() : "towards " + to.thread.name());
+      r.total = memory_->slots();
+      r.unit = "slots";
+      for (const Chan* c : memory_->users) static_cast<const SharedChan*>(c)->queued(r.used);
+    }
+    return r;
+  }
+  [[nodiscard]] bool no_room() const override { return std::find(memory_->waiting.begin(), memory_->waiting.end(), &from) != memory_->waiting.end(); }
+  void queued(std::vector<Occupant>& out) const {
+    for (const Entry& e : queue_) out.push_back({e.p.m, 1, e.at});
   }
 
   Task fetch(Message& m, Message::Held held) override {
@@ -162,14 +194,20 @@ class SharedChan final : public Chan {
   struct Entry {
     Packet p;
     int32_t buffer;
+    Ps at;
   };
+  [[nodiscard]] WaitPolicy locking() const {
+    WaitPolicy p = spec.space_wait;
+    p.what = WaitFor::Lock;
+    return p;
+  }
   bool acquire(const Packet& p, int64_t size, int32_t& buffer) {
     if constexpr (std::is_same_v<Memory, Pool>) {
       if (!memory_->possible(size))
         throw Abort{"the shared memory pool of " + std::to_string(memory_->total()) + " B on host " + from.host.spec.name +
-                    " can never hold a packet of " + std::to_string(size) + " B (process " + from.thread.name() + ")"};
-      (void)p;
-      buffer = memory_->take(size);
+                        " can never hold a packet of " + std::to_string(size) + " B (process " + from.thread.name() + ")",
+                    this};
+      buffer = memory_->take(size, p.m, world.loop.now);
       return buffer >= 0;
     } else {
       (void)size, (void)buffer;
@@ -181,13 +219,14 @@ class SharedChan final : public Chan {
     if constexpr (std::is_same_v<Memory, Pool>)
       if (spec.exhausted_aborts && !(p.kind == Packet::Data && p.m->rendezvous))
         throw Abort{"the shared memory pool of " + std::to_string(memory_->total()) + " B on host " + from.host.spec.name +
-                    " is exhausted: no buffer for a packet of " + std::to_string(size) + " B from rank " + std::to_string(p.from) + " to rank " +
-                    std::to_string(p.to)};
+                        " is exhausted: no buffer for a packet of " + std::to_string(size) + " B from rank " + std::to_string(p.from) + " to rank " +
+                        std::to_string(p.to),
+                    this};
   }
   Task copy_out(Packet p, int32_t buffer) {
     Host& h = to.host;
     const Ps lib = h.scaled(spec.recv_cpu);
-    if (spec.lock) co_await to.until([this, &h] { return h.pool_lock.take(to.thread); }, spec.space_wait, false);
+    if (spec.lock) co_await to.until([this, &h] { return h.pool_lock.take(to.thread); }, locking(), false);
     if (spec.cores) {
       co_await to.thread.run(spec.lines_out * h.line(h.kinship(from.core, to.core)), Stage::Line);
       co_await to.thread.run(lib, Stage::Library);
@@ -198,7 +237,7 @@ class SharedChan final : public Chan {
         co_await to.thread.run(lib, Stage::Library);
         co_await to.thread.run(copy, Stage::Copy);
       } else {
-        co_await to.thread.run(lib + copy, Stage::Library);
+        co_await to.thread.run_parts({lib, Stage::Library}, {copy, Stage::Copy});
       }
     }
     if (spec.lock) h.pool_lock.give();

@@ -53,6 +53,12 @@ class Builder {
     for (Rank* r : job_.ranks) r->thread.start(r->main());
   }
 
+  [[nodiscard]] std::vector<const Chan*> channels() const {
+    std::vector<const Chan*> all;
+    for (const auto& [key, chan] : chans_) all.push_back(chan.get());
+    return all;
+  }
+
  private:
   using Key = std::tuple<const HopSpec*, const Proc*, const Proc*>;
 
@@ -228,6 +234,24 @@ class Killer {
 
 }  // namespace
 
+namespace {
+
+/// Begins to record: before anything runs, so that the times of the first calls are known.
+std::shared_ptr<Timeline> observe(const SimConfig& c, World& w, const Job& job) {
+  auto t = std::make_shared<Timeline>(c.timeline, w.anatomy.threads(), job.ranks.size());
+  for (const auto& p : w.procs) {
+    Timeline::Process& row = t->processes[static_cast<size_t>(p->thread.log())];
+    row.name = p->thread.name();
+    row.kind = row.name.substr(0, row.name.find(' '));
+    row.host = p->host.spec.name;
+  }
+  w.timeline = w.anatomy.timeline = t.get();
+  w.anatomy.log = true;
+  return t;
+}
+
+}  // namespace
+
 SimResult simulate(const SimConfig& c, const Trace& trace) {
   check(c, trace);
   World w;
@@ -235,7 +259,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   w.unexpected_limit = c.unexpected_limit;
   w.compute_scale = c.compute_scale;
   w.memory_share = c.memory_share;
-  w.anatomy.on = c.anatomy;
+  w.anatomy.on = w.anatomy.log = c.anatomy;
   Job job(w, trace, c.kernels);
   job.rma_same = c.rma_same;
   job.rma_remote = c.rma_remote;
@@ -245,6 +269,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   Builder builder(c, w, job);
   builder.build();
   const Killer killer(c, w);
+  const std::shared_ptr<Timeline> timeline = c.timeline.limit > 0 ? observe(c, w, job) : nullptr;
 
   SimResult r;
   if (c.limit_s > 0) w.loop.limit = to_ps(c.limit_s);
@@ -254,7 +279,8 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
     if (job.finished < static_cast<int32_t>(job.ranks.size())) {
       if (stuck) {
         r.outcome = "deadlock";
-        r.detail = "no process can go on";
+        r.why = diagnose(w, job, builder.channels(), nullptr);
+        r.detail = "no process can go on" + (r.why.summary.empty() ? "" : ": " + r.why.summary);
       } else {
         r.outcome = "timeout";
         r.detail = "not finished after " + std::to_string(c.limit_s) + " simulated seconds";
@@ -262,16 +288,19 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
     }
   } catch (const Abort& a) {
     r.outcome = "aborted";
-    r.detail = a.reason;
+    r.why = diagnose(w, job, builder.channels(), &a);
+    r.detail = a.reason + (r.why.summary.empty() ? "" : ": " + r.why.summary);
   }
   if (std::string told = killer.told(); !told.empty()) {
     // The analyst reads who died; the owner of the time saw what the library printed when it gave up, or nothing.
     if (r.outcome == "deadlock" || r.outcome == "timeout") told += "; the runtime said nothing to the job's owner";
     r.detail += (r.detail.empty() ? "" : "; ") + told;
   }
+  r.end = w.loop.now;
   r.count = w.count;
   r.events = w.loop.executed();
   r.marks = job.marks;
+  r.collectives = job.collectives.used();
   for (const Rank* k : job.ranks) {
     const Ps end = k->finished ? k->end : w.loop.now;
     r.time = std::max(r.time, end);
@@ -279,6 +308,14 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
         {k->id, k->host.spec.name, end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
     if (r.outcome != "completed" && !k->finished && k->now_at && !k->thread.dead())
       r.waits.push_back({k->id, k->now_at->line, trace.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), k->waits_for()});
+  }
+  if (timeline) {
+    for (const auto& h : w.hosts)
+      for (const auto& t : h->threads()) t->close_log();
+    for (const Rank* k : job.ranks)
+      if (!k->finished && k->now_at) timeline->end_call(k->id, *k->now_at, w.loop.now, true);
+    timeline->finish();
+    r.timeline = timeline;
   }
   if (c.anatomy && r.outcome == "completed") {
     Ps from = -1, to = -1;

@@ -1,6 +1,6 @@
 // One simulation: what a compiled model, a platform and a trace say, put together and run.
 #pragma once
-#include "rank.hpp"
+#include "diagnosis.hpp"
 
 namespace retrompi {
 
@@ -31,11 +31,13 @@ struct SimConfig {
   int32_t anatomy_rank = 0;
   std::string anatomy_from, anatomy_to;           // labels of marks
   std::vector<std::pair<std::string, Ps>> kills;  // process, and when somebody ends it
+  TimelineSpec timeline;
 };
 
 struct SimResult {
   std::string outcome = "completed", detail;
   Ps time = 0;
+  Ps end = 0;  // of the simulation: the last thing that happened
   Counters count;
   uint64_t events = 0;
   struct RankRow {
@@ -52,8 +54,11 @@ struct SimResult {
     std::string file, action, on;
   };
   std::vector<WaitRow> waits;
+  std::vector<coll::Table::Used> collectives;
   std::vector<Anatomy::Row> anatomy;
   Ps anatomy_total = 0;
+  Diagnosis why;  // of a run that did not complete
+  std::shared_ptr<const Timeline> timeline;
 };
 
 SimResult simulate(const SimConfig& config, const Trace& trace);

@@ -21,6 +21,17 @@ class StreamChan final : public Chan {
 
   StreamChan* reverse = nullptr;
 
+  [[nodiscard]] bool no_room() const override { return (spec.credits > 0 && credits_ <= 0) || room() <= 0; }
+  [[nodiscard]] std::optional<Resource> resource() const override {
+    Resource r;
+    const bool packets = spec.credits > 0 && credits_ <= 0;
+    r.name = (packets ? "the credits of " : "the socket buffers from ") + from.thread.name() + " to " + to.thread.name();
+    r.total = packets ? spec.credits : sndbuf_ + rcvbuf_;
+    r.unit = packets ? "packets" : "B";
+    for (const Frame& f : frames_) r.used.push_back({f.p.m, packets ? 1 : f.p.bytes + spec.header, f.p.m->at});
+    return r;
+  }
+
   Task push(Packet p) override {
     Host& h = from.host;
     if (!open_) {
@@ -33,7 +44,7 @@ class StreamChan final : public Chan {
       co_return;
     }
     if (spec.credits > 0) {
-      co_await from.until([this] { return credits_ > 0; }, spec.space_wait, spec.progress);
+      if (!(credits_ > 0)) co_await from.until([this] { return credits_ > 0; }, spec.space_wait, spec.progress);
       --credits_;
     }
     co_await from.thread.run(h.scaled(spec.send_cpu + (p.first ? spec.message_cpu : 0)), Stage::Library);
@@ -48,7 +59,7 @@ class StreamChan final : public Chan {
     ++world.count.packets;
     int64_t piece = spec.header_write && p.bytes > 0 && p.first ? spec.header : left;  // what the current write still holds
     while (left > 0) {
-      co_await from.until([this] { return room() > 0; }, spec.space_wait, spec.progress);
+      if (!(room() > 0)) co_await from.until([this] { return room() > 0; }, spec.space_wait, spec.progress);
       if (piece == 0) piece = left;
       const int64_t n = std::min(piece, room());
       piece -= n;
@@ -58,7 +69,7 @@ class StreamChan final : public Chan {
         co_await from.thread.run(call, Stage::Syscall);
         co_await from.thread.run(copy, Stage::Copy);
       } else {
-        co_await from.thread.run(call + copy, Stage::Syscall);
+        co_await from.thread.run_parts({call, Stage::Syscall}, {copy, Stage::Copy});
       }
       written_ += n;
       left -= n;
@@ -92,7 +103,7 @@ class StreamChan final : public Chan {
       co_await to.thread.run(call, Stage::Syscall);
       co_await to.thread.run(copy, Stage::Copy);
     } else {
-      co_await to.thread.run(call + copy, Stage::Syscall);
+      co_await to.thread.run_parts({call, Stage::Syscall}, {copy, Stage::Copy});
     }
     consumed_ += n;
     open_window();
@@ -115,7 +126,7 @@ class StreamChan final : public Chan {
       else
         send_frame(to, 0, &StreamChan::on_credits_frame, static_cast<uint64_t>(n_back));
     }
-    co_await to.handle(done->p);
+    if (!to.take(done->p)) co_await to.handle(done->p);
   }
 
  private:
@@ -212,7 +223,7 @@ class StreamChan final : public Chan {
     }
     for (const Packet& p : whole) {
       co_await to.thread.run(h.scaled(spec.recv_cpu + (p.first ? spec.message_cpu : 0)), Stage::Library);
-      co_await to.handle(p);
+      if (!to.take(p)) co_await to.handle(p);
     }
   }
   /// Async: the system fills the posted buffer with what has come.
@@ -290,10 +301,11 @@ class StreamChan final : public Chan {
     if (++s.unacked_ >= 2) {
       s.acknowledge();
     } else {
-      ++s.ack_gen_;
+      s.ack_held_ = true;
       s.ack_armed_ = s.world.loop.now;
       s.ack_by_ = s.world.anatomy.current;
-      s.world.loop.at(s.world.loop.now + s.to.host.spec.delayed_ack, &StreamChan::on_ack_timer, p, s.ack_gen_);
+      s.ack_ticket_ = s.world.loop.ticket();
+      if (!s.ack_timer_) s.set_ack_timer();
     }
   }
   void offer() {
@@ -301,9 +313,16 @@ class StreamChan final : public Chan {
     token_out_ = true;
     to.arrive({this, kData, 0}, true, true);
   }
-  static void on_ack_timer(void* p, uint64_t gen) {
+  void set_ack_timer() {
+    ack_timer_ = true;
+    world.loop.at_ticket(ack_armed_ + to.host.spec.delayed_ack, ack_ticket_, &StreamChan::on_ack_timer, this, ack_ticket_);
+  }
+  /// One event for all segments: it goes on to the time of the newest that was to be acknowledged late, if only to end there.
+  static void on_ack_timer(void* p, uint64_t ticket) {
     auto& s = *static_cast<StreamChan*>(p);
-    if (gen != s.ack_gen_ || s.unacked_ == 0) return;
+    if (ticket != s.ack_ticket_) return s.set_ack_timer();
+    s.ack_timer_ = false;
+    if (!s.ack_held_) return;
     if (s.world.anatomy.on) {
       // The segment that is acknowledged late armed the timer: the chain of causes goes on with it.
       s.world.anatomy.current = s.ack_by_;
@@ -318,13 +337,13 @@ class StreamChan final : public Chan {
       return;
     }
     unacked_ = 0;
-    ++ack_gen_;
+    ack_held_ = false;
     advertised_ = consumed_ + rcvbuf_;
     data.piggy_.push_back({delivered_, advertised_});
   }
   void acknowledge() {
     unacked_ = 0;
-    ++ack_gen_;
+    ack_held_ = false;
     advertised_ = consumed_ + rcvbuf_;
     acks_.push_back({delivered_, advertised_});
     Host& h = to.host;
@@ -376,8 +395,9 @@ class StreamChan final : public Chan {
   int64_t edge_;                                       // right edge of the window as the sender knows it
   int64_t delivered_ = 0, consumed_ = 0, advertised_;  // receiver
   int32_t unacked_ = 0;
-  uint64_t ack_gen_ = 0;
+  bool ack_held_ = false, ack_timer_ = false;  // an acknowledgement waits for company; an event looks after it
   Ps ack_armed_ = 0;
+  uint64_t ack_ticket_ = 0;
   Cause ack_by_;
   bool token_out_ = false, open_ = false;
   int32_t credits_, owed_ = 0;

@@ -58,6 +58,9 @@ class NativeWire : public Wire {
   NativeWire(Loop& loop, Anatomy& anatomy) : loop_(loop), anatomy_(anatomy) {}
 
   void send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override {
+    send_at(loop_.now, from, to, bytes, done, obj, arg);
+  }
+  bool send_at(Ps t, int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override {
     uint32_t slot = 0;
     if (free_.empty()) {
       slot = static_cast<uint32_t>(flows_.size());
@@ -68,9 +71,10 @@ class NativeWire : public Wire {
     }
     Flow& f = flows_[slot];
     const uint32_t gen = f.gen + 1;
-    f = {done, obj, arg, loop_.now, anatomy_.current, static_cast<double>(bytes), sent_++, gen, 0};
+    f = {done, obj, arg, t, anatomy_.current, static_cast<double>(bytes), sent_++, gen, 0};
     ++in_flight_;
     enter(slot, from, to);
+    return true;
   }
 
   bool run(const std::function<bool()>& could_act) override {
@@ -89,7 +93,7 @@ class NativeWire : public Wire {
   }
 
  protected:
-  /// A flow has been sent: plan it.
+  /// A flow sets out at the time it was asked for, which may be later than now: plan it.
   virtual void enter(uint32_t /*slot*/, int /*from*/, int /*to*/) { throw ConfigError("nothing joins these hosts"); }
   /// An agenda item that is not about telling; it sets the clock unless it is void.
   virtual void change(const Agenda::Item&) {}
@@ -168,6 +172,12 @@ class LinkedWire final : public NativeWire {
     uint32_t slot;
     bool operator<(const Part& o) const { return until != o.until ? until > o.until : order > o.order; }
   };
+  /// When a flow that is alone has its links, and the picoseconds beside `end`.
+  struct Told {
+    Ps start, end;
+    double frac;
+    uint32_t slot;
+  };
   struct Bundle {
     std::vector<uint32_t> links;
     std::vector<Part> parts;  // a heap: the first to finish in front
@@ -178,8 +188,9 @@ class LinkedWire final : public NativeWire {
     double frac = 0;
     double got = 0;   // bytes that each flow has had since the bundle was last empty
     double rate = 0;  // of each flow, bytes per picosecond
-    Ps end = 0;       // of the one flow, if it is told
-    bool told = false;
+    std::vector<Told> line;
+    bool told = false;    // it has its links to itself, `line` says when each of its flows uses them, and `parts` is empty
+    size_t coming = 0;    // flows that will set out by an item of the agenda
     bool listed = false;  // on its links
     bool fixed = false;   // while shares are found
     double share = 0;
@@ -196,10 +207,71 @@ class LinkedWire final : public NativeWire {
   void enter(uint32_t slot, int from, int to) override {
     const uint32_t id = bundle(static_cast<size_t>(hub_ ? 0 : from), static_cast<size_t>(hub_ || cable_ ? 0 : to));
     flows_[slot].route = id;
-    if (bundles_[id].ahead > 0)
-      agenda_.push({loop_.now + whole(bundles_[id].ahead), kEnter, slot, flows_[slot].gen});
+    Bundle& b = bundles_[id];
+    const Ps start = flows_[slot].asked + whole(b.ahead);
+    if (start > loop_.now)
+      reserve(slot, id, start);
     else
       begin(slot, id);
+  }
+  void later(uint32_t slot, Ps start) {
+    ++bundles_[flows_[slot].route].coming;
+    agenda_.push({start, kEnter + flows_[slot].order, slot, flows_[slot].gen});
+  }
+
+  /// A flow that will have its links to itself, as far as can be said now, is told at once; whoever comes between takes that back.
+  void reserve(uint32_t slot, uint32_t id, Ps start) {
+    Bundle& b = bundles_[id];
+    prune(b);
+    if (b.coming > 0 || !b.parts.empty() || (!b.line.empty() && b.line.back().end > start)) return later(slot, start);
+    tidy_beside(id);
+    list(id);
+    if (!alone(b)) {
+      drop(id);
+      return later(slot, start);
+    }
+    tell_alone(b, slot, start, flows_[slot].bytes / rate_);
+  }
+  void tell_alone(Bundle& b, uint32_t slot, Ps start, double ps) {
+    const Ps end = start + whole(ps);
+    b.told = true;
+    b.line.push_back({start, end, ps - static_cast<double>(end - start), slot});
+    tell(slot, start + whole(ps + b.late));
+  }
+  /// Forgets told flows whose bytes have passed.
+  void prune(Bundle& b) const {
+    size_t n = 0;
+    while (n < b.line.size() && b.line[n].end <= loop_.now) ++n;
+    if (n > 0) b.line.erase(b.line.begin(), b.line.begin() + static_cast<std::ptrdiff_t>(n));
+  }
+  /// The other bundles on the links of one, without those that are only remembered.
+  void tidy_beside(uint32_t id) {
+    for (const uint32_t l : bundles_[id].links)
+      for (size_t i = links_[l].bundles.size(); i-- > 0;) {
+        const uint32_t other = links_[l].bundles[i];
+        if (other == id || !bundles_[other].told) continue;
+        prune(bundles_[other]);
+        if (bundles_[other].line.empty()) drop(other);
+      }
+  }
+  /// Takes back what was told: a flow on its way goes on as any other, one that has yet to set out will come in its time.
+  void untell(uint32_t id) {
+    Bundle& b = bundles_[id];
+    if (!b.told) return;
+    prune(b);
+    b.told = false;
+    b.last = loop_.now;
+    b.got = b.frac = 0;
+    b.rate = rate_;
+    for (const Told& t : b.line) {
+      ++flows_[t.slot].gen;
+      if (t.start > loop_.now)
+        later(t.slot, t.start);
+      else
+        b.parts.push_back({(static_cast<double>(t.end - loop_.now) + t.frac) * rate_, flows_[t.slot].order, t.slot});
+    }
+    b.line.clear();
+    if (b.parts.empty()) drop(id);
   }
 
   /// The bundle of a route: made when it is first used, so that memory grows with the pairs that talk.
@@ -249,7 +321,6 @@ class LinkedWire final : public NativeWire {
       if (links_[l].bundles.size() != 1) return false;
     return true;
   }
-  [[nodiscard]] bool gone(const Bundle& b) const { return b.told && b.end <= loop_.now; }
   void list(uint32_t id) {
     Bundle& b = bundles_[id];
     if (b.listed) return;
@@ -258,7 +329,6 @@ class LinkedWire final : public NativeWire {
   }
   void drop(uint32_t id) {
     Bundle& b = bundles_[id];
-    b.parts.clear();
     b.told = b.listed = false;
     for (const uint32_t l : b.links) std::erase(links_[l].bundles, id);
   }
@@ -266,22 +336,16 @@ class LinkedWire final : public NativeWire {
   void begin(uint32_t slot, uint32_t id) {
     Bundle& b = bundles_[id];
     const Flow& f = flows_[slot];
-    if (gone(b)) {
-      b.parts.clear();
-      b.told = false;
-    }
+    untell(id);
+    tidy_beside(id);
     for (const uint32_t l : b.links)
-      for (size_t i = links_[l].bundles.size(); i-- > 0;) {
-        const uint32_t other = links_[l].bundles[i];
-        if (other != id && gone(bundles_[other])) drop(other);
-      }
+      for (size_t i = links_[l].bundles.size(); i-- > 0;) untell(links_[l].bundles[i]);
     list(id);
     const bool by_itself = alone(b);
     if (b.parts.empty()) {
       b.last = loop_.now;
       b.frac = b.got = b.rate = 0;
     } else {
-      untell(b);
       bring_up(b);
     }
     b.parts.push_back({b.got + f.bytes, f.order, slot});
@@ -289,11 +353,6 @@ class LinkedWire final : public NativeWire {
     if (!by_itself) return share(id);
     b.rate = rate_ / static_cast<double>(b.parts.size());
     plan(id, true);
-  }
-  void untell(Bundle& b) {
-    if (!b.told) return;
-    ++flows_[b.parts.front().slot].gen;
-    b.told = false;
   }
   void bring_up(Bundle& b) const {
     b.got += (static_cast<double>(loop_.now - b.last) - b.frac) * b.rate;
@@ -307,18 +366,18 @@ class LinkedWire final : public NativeWire {
     const double ps = first_end(b);
     ++b.gen;
     if (by_itself && b.parts.size() == 1) {
-      b.told = true;
-      b.end = b.last + whole(ps);
-      tell(b.parts.front().slot, b.last + whole(ps + b.late));
+      const uint32_t slot = b.parts.front().slot;
+      b.parts.clear();
+      tell_alone(b, slot, b.last, ps);
     } else {
       agenda_.push({b.last + whole(ps), kFinish, id, b.gen});
     }
   }
 
   void change(const Agenda::Item& i) override {
-    if (i.order == kEnter) {
-      if (i.gen != flows_[i.what].gen) return;
+    if (i.order >= kEnter) {
       loop_.now = i.t;
+      --bundles_[flows_[i.what].route].coming;
       return begin(i.what, flows_[i.what].route);
     }
     Bundle& b = bundles_[i.what];
@@ -346,11 +405,8 @@ class LinkedWire final : public NativeWire {
     }
   }
   void leave(uint32_t slot) override {
-    Bundle& b = bundles_[flows_[slot].route];
-    if (b.told && b.parts.front().slot == slot) {  // its bytes have passed, nobody has looked since
-      b.parts.clear();
-      b.told = false;
-    }
+    auto& line = bundles_[flows_[slot].route].line;
+    if (!line.empty() && line.front().slot == slot) line.erase(line.begin());  // nobody has looked since its bytes have passed
   }
 
   /// Max-min shares of the bundles that hang together with `changed`: the scarcest link is divided first.
@@ -404,8 +460,7 @@ class LinkedWire final : public NativeWire {
       Bundle& b = bundles_[o];
       if (b.parts.empty()) continue;
       const bool by_itself = alone(b);
-      if (o != changed && b.share == b.rate && b.told == (by_itself && b.parts.size() == 1)) continue;
-      untell(b);
+      if (o != changed && b.share == b.rate && !(by_itself && b.parts.size() == 1)) continue;
       bring_up(b);
       b.rate = b.share;
       plan(o, by_itself);

@@ -25,6 +25,8 @@ class Wire {
   virtual ~Wire() = default;
   /// Carries `bytes` from one host to another and then calls `done`.
   virtual void send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) = 0;
+  /// The same from `t` on, which is not before now. False: this wire does not plan ahead, send it then.
+  virtual bool send_at(Ps /*t*/, int /*from*/, int /*to*/, int64_t /*bytes*/, Loop::Fn /*done*/, void* /*obj*/, uint64_t /*arg*/) { return false; }
   /// Runs until the loop is over or until nothing can happen any more. Returns true if nothing could happen (a deadlock).
   /// `could_act` is asked when only passive events are left: whether a process has anything to do.
   virtual bool run(const std::function<bool()>& could_act) = 0;

@@ -93,9 +93,9 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
     """Everything a reviewer asks of a model, as one JSON object.
 
     Keys name, title, version, years, summary, stands_for, folder, hash, variant_of, variant_note, variants; ``parameters`` (rows of
-    `Values.describe` with ``rows``, what each source's row says); ``collectives`` (rows of `collectives.described`); ``fit`` (values, residuals against the claims' words; None
-    without); ``calibrated`` (sizes, ranks, platforms, source; None without); ``judged`` (claims with ``verdict``, ``observed`` and
-    ``finding`` out of ``verdicts``); ``failures`` (ids).
+    `Values.describe` with ``rows``, what each source's row says); ``collectives`` (rows of `described`); ``fit`` (values, residuals
+    against the claims' words; None without); ``calibrated`` (sizes, ranks, platforms, source; None without); ``judged`` (claims with
+    ``verdict``, ``observed`` and ``finding`` out of ``verdicts``); ``failures`` (ids).
     """
     cls = registry.model(model)
     latest = {str(v["id"]): v for v in verdicts}

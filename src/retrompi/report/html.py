@@ -29,6 +29,7 @@ a { color: #0059a0; }
 .figures { display: grid; gap: 1rem 1.6rem; grid-template-columns: repeat(auto-fit, minmax(min(34rem, 100%), 1fr)); }
 figure { margin: 0; min-width: 0; } figcaption { font-weight: 600; font-size: 1.08rem; }
 .figure { height: clamp(27rem, 62vh, 46rem); min-width: 0; } .figure.tall { height: clamp(38rem, 68vh, 52rem); }
+.gantt { min-width: 0; margin: .6rem 0; }
 .why { display: grid; gap: .4rem 2rem; grid-template-columns: repeat(auto-fit, minmax(min(28rem, 100%), 1fr)); }
 .mechanism { display: inline-block; background: var(--tint); border: 1px solid var(--line);
   border-radius: .3rem; padding: 0 .45rem; font-size: .92rem; }

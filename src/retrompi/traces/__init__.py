@@ -29,6 +29,7 @@ __all__ = [
     "rates",
     "read",
     "read_folders",
+    "smpi_losses",
     "unsupported",
     "write",
 ]
@@ -40,3 +41,12 @@ def unsupported(trace: Trace) -> list[tuple[str, int, str, str]]:
     A trace with any must not be run. ``trace.warnings`` has what is only doubtful, in the same form.
     """
     return trace.unsupported()
+
+
+def smpi_losses(trace: Trace) -> list[tuple[str, int, str, str]]:
+    """Lines that ``write(..., smpi=True)`` leaves out or changes, as ``(file, line, action, reason)``, at most the first 1000.
+
+    SMPI's replay (SimGrid 3.32 and 4.1) knows neither communicators nor non-blocking collectives, one-sided communication, probes and
+    persistent requests. ``trace.smpi_losses()`` tells also how many there are in all.
+    """
+    return trace.smpi_losses()[0]

@@ -142,16 +142,18 @@ def read_folders(path: str | Path) -> Iterator[tuple[str, Trace]]:
         yield folder, Trace.parse(_from_folder(_Members(archive, folder), None))
 
 
-def write(trace: Trace, path: str | Path, *, shared: bool = False) -> None:
+def write(trace: Trace, path: str | Path, *, shared: bool = False, smpi: bool = False) -> None:
     """Write a trace as a folder of ``index.txt`` and ``rank-K.txt``, or (``shared``) as one file of all ranks.
 
     Sizes are written in bytes, so that SMPI's replay reads them too. A ``.gz`` or ``.zst`` at the end of a shared file's name
-    compresses it. Reading it back gives an equal trace.
+    compresses it. Reading it back gives an equal trace. ``smpi`` writes only what SMPI's replay knows, in its words: what is lost by
+    that, `smpi_losses` lists.
     """
+    text = trace.to_smpi if smpi else trace.to_ti
     target = Path(path)
     try:
         if shared:
-            data = "".join(trace.to_ti(r, shared=True) for r in range(trace.ranks)).encode()
+            data = "".join(text(r, shared=True) for r in range(trace.ranks)).encode()
             if target.suffix == ".gz":
                 data = gzip.compress(data, mtime=0)  # the same trace, the same bytes
             elif target.suffix == ".zst":
@@ -161,7 +163,7 @@ def write(trace: Trace, path: str | Path, *, shared: bool = False) -> None:
         target.mkdir(parents=True, exist_ok=True)
         names = [f"rank-{r}.txt" for r in range(trace.ranks)]
         for r, name in enumerate(names):
-            (target / name).write_text(trace.to_ti(r), encoding="utf-8")
+            (target / name).write_text(text(r), encoding="utf-8")
         # A single line would mean one file shared by all ranks: the same thing when there is one rank.
         (target / "index.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     except OSError as e:

@@ -11,65 +11,110 @@ if TYPE_CHECKING:
 
 __all__ = ["ONE_SIDED", "estimate", "fate", "messages", "summary"]
 
-ONE_SIDED = ("Put", "Get", "Accumulate", "Win_fence", "Win_flush_all")
+ONE_SIDED = (
+    *("Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap", "Rput", "Rget", "Raccumulate", "Rget_accumulate"),
+    *("win_create", "win_free", "Win_fence", "Win_flush_all", "Win_flush", "Win_flush_local_all", "Win_flush_local"),
+    *("Win_lock", "Win_lock_all", "Win_unlock", "Win_unlock_all", "Win_post", "Win_start", "Win_complete", "Win_wait"),
+)
 """Calls that need a runtime with one-sided operations."""
+TRANSFERS = ONE_SIDED[:10]
+MPI3 = 2012
+"""The year of MPI-3 (doc: MPI: A Message-Passing Interface Standard, Version 3.0)."""
+_OF_MPI3 = (
+    *("neighbor_", "ineighbor_", "ibarrier", "ibcast", "ireduce", "iallreduce", "igather", "iscatter", "iallgather", "ialltoall"),
+    *("iscan", "iexscan", "Rput", "Rget", "Raccumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap", "comm_create_group"),
+)
 PROBE_MESSAGES = 400
 """Messages of the short run that `estimate` times."""
 
 
-def messages(info: Mapping[str, Any]) -> int:
-    """Messages that a replay sends, about: point-to-point as counted, collectives by the trees and rings that the runtimes use."""
-    n, calls = int(info["ranks"]), info["calls"]
+def messages(info: Mapping[str, Any], communicators: Sequence[Mapping[str, Any]]) -> int:
+    """Messages that a replay sends, about: point-to-point as counted, collectives by the trees and rings that the runtimes use.
+
+    ``info`` is `Trace.info`, ``communicators`` is `Trace.communicators`.
+    """
+    once = sum(int(info["calls"].get(c, 0)) for c in TRANSFERS)
+    fences = int(info["calls"].get("Win_fence", 0)) * max(int(info["ranks"]) - 1, 0).bit_length()
+    return int(info["sends"]) + once + round(fences + sum(_of_collectives(c) for c in communicators))
+
+
+def _of_collectives(comm: Mapping[str, Any]) -> float:
+    n = int(comm["size"]) + int(comm["remote_size"])
     tree, everybody, rounds = 1 - 1 / max(n, 1), max(n - 1, 0), max(n - 1, 0).bit_length()
     per_call = {
         "bcast": tree, "reduce": tree, "gather": tree, "gatherv": tree, "scatter": tree, "scatterv": tree,
         "scan": tree, "exscan": tree,
-        "allreduce": 2 * tree, "reducescatter": 2 * tree, "barrier": rounds, "Win_fence": rounds,
-        "allgather": everybody, "allgatherv": everybody, "alltoall": everybody, "alltoallv": everybody,
+        "allreduce": 2 * tree, "reducescatter": 2 * tree, "reducescatterblock": 2 * tree, "barrier": rounds,
+        "allgather": everybody, "allgatherv": everybody, "alltoall": everybody, "alltoallv": everybody, "alltoallw": everybody,
     }  # fmt: skip
-    once = sum(int(calls.get(c, 0)) for c in ("Put", "Get", "Accumulate"))
-    return int(info["sends"]) + once + round(sum(int(calls.get(c, 0)) * k for c, k in per_call.items()))
+    neighbours = int(comm["neighbours"]) / max(n, 1)
+    total = 0.0
+    for name, count in comm["calls"].items():
+        blocking = name.removeprefix("i")
+        total += count * (neighbours if blocking.startswith("neighbor_") else per_call[blocking])
+    return total
 
 
 def summary(trace: Trace) -> dict[str, Any]:
-    """What `Trace.info` and `Trace.traffic` tell, with the messages of a replay and the share of receives that name no source."""
-    info, traffic = trace.info(), trace.traffic()
-    return {**info, **traffic, "messages": messages(info), "wildcard_share": traffic["wildcards"] / max(traffic["receives"], 1)}
+    """What `Trace.info`, `Trace.traffic` and `Trace.communicators` tell, with the messages of a replay and two shares.
+
+    ``wildcard_share`` is that of the receives that name no source, ``matched_share`` that of these whose match is recorded.
+    """
+    info, traffic, comms = trace.info(), trace.traffic(), trace.communicators()
+    return {
+        **info,
+        **traffic,
+        "communicators": comms,
+        "messages": messages(info, comms),
+        "wildcard_share": traffic["wildcards"] / max(traffic["receives"], 1),
+        "matched_share": traffic["matched"] / max(traffic["wildcards"], 1),
+    }
 
 
 def fate(trace: Trace, model: str, platform: str) -> dict[str, Any]:
     """What becomes of the trace on a runtime: ``simulated``, ``approximated`` or ``refused``, and why, with file and line.
 
     Refused is what no runtime simulates (`Trace.unsupported`) and one-sided calls on a runtime without them. Approximated: lines that are
-    accepted and ignored, and collectives, which run the runtime's own algorithms on all ranks.
+    accepted and ignored, collectives that differ between ranks, and calls of MPI-3 on a runtime that is older than it, which run on what
+    the runtime has. ``lines`` counts the lines, of kinds of calls the first.
     """
     from retrompi import registry
     from retrompi.runtime import resolve
 
     why = [f"{file}:{line}: {action}: {reason}" for file, line, action, reason in trace.unsupported()]
-    calls = trace.info()["calls"]
-    one_sided = [c for c in ONE_SIDED if c in calls]
+    runtime = registry.model(model)
+    first = trace.first_lines()
+    one_sided = [c for c in ONE_SIDED if c in first]
     if one_sided:
         values, room = resolve(model, platform)
         hosts = list(range(min(2, len(room.hosts))))
-        rows = registry.model(model)().compile(values, room, [hosts[0], hosts[-1]])
+        rows = runtime().compile(values, room, [hosts[0], hosts[-1]])
         if not (rows["one_sided_same"] or rows["one_sided_remote"]):
-            where = _first(trace, one_sided)
-            why.append(f"{where}: {one_sided[0]}: this runtime has no one-sided operations")
+            name = min(one_sided, key=lambda c: _order(trace, first[c]))
+            why.append(f"{_place(first[name])}: {name}: this runtime has no one-sided operations")
     if why:
         return {"model": model, "fate": "refused", "lines": len(why), "why": why[0]}
     notes = [f"{file}:{line}: {action}: {reason}" for file, line, action, reason in trace.warnings]
+    if _ended_before(runtime.years, MPI3):
+        new = [c for c in first if c.startswith(_OF_MPI3)]
+        notes += [f"{_place(first[c])}: {c}: a call of MPI-3, which this runtime is older than: made of what it has" for c in new]
     if notes:
         return {"model": model, "fate": "approximated", "lines": len(notes), "why": notes[0]}
     return {"model": model, "fate": "simulated", "lines": 0, "why": ""}
 
 
-def _first(trace: Trace, actions: Sequence[str]) -> str:
-    for rank in range(trace.ranks):
-        for line, action, *_ in trace.rank_actions(rank):
-            if action in actions:
-                return f"{trace.files[rank]}:{line}"
-    return trace.files[0]
+def _place(at: tuple[str, int]) -> str:
+    return f"{at[0]}:{at[1]}"
+
+
+def _order(trace: Trace, at: tuple[str, int]) -> tuple[int, int]:
+    return trace.files.index(at[0]), at[1]
+
+
+def _ended_before(years: str, year: int) -> bool:
+    """Whether a runtime's years, ``1996-1998`` or ``1983-``, end before ``year``."""
+    last = years.rpartition("-")[2]
+    return last.isdigit() and int(last) < year
 
 
 def estimate(told: Mapping[str, Any], model: str, platform: str, mode: str, sets: Sequence[str] = ()) -> dict[str, float]:

@@ -19,7 +19,7 @@ Steps by_reference(Args a) {
   }
 }
 
-const Algorithm kByReference{Op::Bcast, "by_reference", &by_reference};
+const Algorithm kByReference{Op::Bcast, "by_reference", &by_reference, true};
 
 }  // namespace
 }  // namespace retrompi::coll

@@ -79,13 +79,30 @@ void Table::prefer(Op op, std::vector<Row> rows) {
   mine.insert(mine.begin(), rows.begin(), rows.end());
 }
 
+std::vector<Table::Used> Table::used() const {
+  std::vector<Used> out;
+  for (size_t op = 0; op < rows_.size(); ++op)
+    for (const Row& r : rows_[op]) {
+      if (r.calls == 0) continue;
+      const auto same = std::find_if(out.begin(), out.end(), [&r](const Used& u) { return u.algorithm == r.algorithm; });
+      if (same == out.end())
+        out.push_back({static_cast<Op>(op), r.algorithm, r.calls});
+      else
+        same->calls += r.calls;
+    }
+  return out;
+}
+
 const Algorithm& Table::choose(Op op, const Args& a, bool nonblocking) const {
   const int64_t bytes = volume(op, a);
   const bool power = std::has_single_bit(static_cast<uint32_t>(a.n));
   for (const Row& r : rows_[static_cast<size_t>(op)]) {
-    if (bytes < r.from || bytes >= r.to || a.n < r.ranks_from || a.n > r.ranks_to || !(nonblocking ? r.nonblocking : r.blocking)) continue;
+    if (bytes < r.from || bytes >= r.to || a.n < r.ranks_from || a.n > r.ranks_to ||
+        !(nonblocking ? r.nonblocking && !r.algorithm->blocking : r.blocking))
+      continue;
     if (r.nodes && !shared_hosts(a)) continue;
     if (r.count != Row::Any && power != (r.count == Row::PowerOfTwo)) continue;
+    ++r.calls;
     return *r.algorithm;
   }
   throw ConfigError(std::string("the model states no algorithm for ") + op_name(op) + " of " + std::to_string(bytes) + " B on " +

@@ -1,0 +1,130 @@
+"""``retrompi timeline``: the timeline that is kept with a run; and the options of ``retrompi replay`` that ask for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
+from retrompi.cli.output import Column, emit, time_column
+from retrompi.errors import UsageError
+from retrompi.timeline import LIMIT, PS, Request, Timeline
+from retrompi.units import parse
+
+if TYPE_CHECKING:
+    from retrompi.store.database import Store
+
+__all__ = ["Wanted", "command", "timeline_options", "write_timeline"]
+
+COLUMNS = (
+    Column("process", "process"),
+    Column("host", "host"),
+    Column("state", "state"),
+    time_column("seconds", "time"),
+    Column("share", "share", lambda v: f"{v:.1%}", right=True),
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What ``--timeline`` asked for: the files, and how much of the run."""
+
+    files: tuple[Path, ...]
+    request: Request
+
+
+def timeline_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``--timeline``, ``--timeline-window`` and ``--timeline-limit`` as one argument ``timeline``: a `Wanted` or None."""
+
+    @click.option(
+        "--timeline",
+        "files",
+        multiple=True,
+        metavar="FILE",
+        help="Write what every process did when, by the ending of FILE: .html, .otf2 (a folder), .paje, .json or .csv.",
+    )
+    @click.option("--timeline-window", metavar="FROM..TO", help="Only this stretch of simulated time, e.g. 1s..1.2s or 20ms..")
+    @click.option(
+        "--timeline-limit", type=click.IntRange(1), default=LIMIT, help=f"Keep at most so many states, calls, messages (default: {LIMIT})."
+    )
+    @wraps(function)
+    def inner(*args: Any, files: tuple[str, ...], timeline_window: str | None, timeline_limit: int, **kwargs: Any) -> Any:
+        wanted = None
+        if files:
+            from retrompi.timeline.write import check
+
+            wanted = Wanted(tuple(check(f) for f in files), Request(timeline_limit, *_window(timeline_window)))
+        elif timeline_window:
+            raise UsageError("--timeline-window says of which stretch a timeline is; give --timeline FILE as well")
+        return function(*args, timeline=wanted, **kwargs)
+
+    return inner
+
+
+def _window(text: str | None) -> tuple[float, float]:
+    if text is None:
+        return 0.0, float("inf")
+    first, dots, last = text.partition("..")
+    if not dots:
+        raise UsageError(f"--timeline-window '{text}' is not FROM..TO; example: 1s..1.2s")
+    return parse(first, "s") if first.strip() else 0.0, parse(last, "s") if last.strip() else float("inf")
+
+
+def write_timeline(timeline: Timeline | None, wanted: Wanted, told: Sequence[str] = ()) -> None:
+    """Write every file; what a format cannot say goes to stderr. ``told``: how the run ended."""
+    from retrompi.timeline.write import write
+
+    if timeline is None:
+        raise UsageError("the job was never started: there is no timeline")
+    for path in wanted.files:
+        lost = write(timeline, path, told)
+        click.echo(f"timeline written to {path}", err=True)
+        for line in lost:
+            kind = "sampled" if path.suffix == ".html" or line in timeline.notes() else "not in it"
+            click.echo(f"  {kind}: {line}", err=True)
+
+
+def stored(store: Store, run_id: int) -> Timeline:
+    """The timeline kept with a run; UsageError when there is none."""
+    row = store.run(run_id)["facts"].get("timeline")
+    if not row:
+        raise UsageError(f"run {run_id} has no timeline; replay its trace with --timeline FILE")
+    return Timeline.from_row(row)
+
+
+@click.command()
+@click.argument("run_id", type=click.IntRange(1), metavar="ID")
+@click.argument("files", nargs=-1, metavar="[FILE]...")
+@json_option
+@csv_option
+@store_option
+@debug_option
+@click.pass_context
+def command(ctx: click.Context, run_id: int, files: tuple[str, ...], as_json: bool, as_csv: bool, store: str | None) -> None:
+    """Draw the timeline kept with a run, or show how long each process was in each state.
+
+    A run that was replayed with --timeline keeps a sample of it in the store. FILE ends in .html, .otf2, .paje, .json or .csv.
+    """
+    from retrompi.timeline.write import check
+
+    paths = tuple(check(f) for f in files)
+    kept = open_for(ctx, store, write=False)
+    timeline = stored(kept, run_id)
+    if paths:
+        from retrompi.cli.replay import why
+
+        run = kept.run(run_id)
+        write_timeline(timeline, Wanted(paths, Request()), [] if run["outcome"] == "completed" else why(run))
+        return
+    whole = max(timeline.end, 1)
+    rows = [
+        {"process": p.name, "host": p.host, "state": state, "seconds": ps * PS, "share": ps / whole}
+        for p in timeline.processes
+        for state, ps in sorted(p.totals.items(), key=lambda kv: -kv[1])
+    ]
+    emit(rows, COLUMNS, as_json=as_json, as_csv=as_csv)

@@ -1,0 +1,118 @@
+"""``retrompi trace cut``: a piece of a trace that is a trace itself."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from retrompi.cli.options import csv_option, debug_option, json_option, progress
+from retrompi.cli.output import Column, emit
+from retrompi.errors import UsageError
+from retrompi.units import format_bytes
+
+__all__ = ["command"]
+
+PIECE = (
+    Column("trace", "written"),
+    Column("ranks", "ranks", right=True),
+    Column("actions", "actions", right=True),
+    Column("lines", "lines of rank 0"),
+    Column("messages", "messages", right=True),
+    Column("crossing", "left out", right=True),
+    Column("crossing_B", "their bytes", lambda v: format_bytes(int(v)), right=True),
+    Column("moved", "receives moved", right=True),
+    Column("waited", "waited for", right=True),
+)
+
+
+@click.command("cut")
+@click.argument("trace", metavar="IN")
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option(
+    "--from", "first", metavar="LINE|MARK", help="Where the piece begins: a line of rank 0's file or one of its marks (default: the start)."
+)
+@click.option("--to", "last", metavar="LINE|MARK", help="Where it ends, inclusive (default: the end).")
+@click.option("--iterations", metavar="FIRST-LAST", help="Or: these turns, counted from 1, of the loop that rank 0 runs.")
+@click.option(
+    "--ranks", metavar="RANKS", help="Keep only these ranks, e.g. 0-3,8, when they neither send to others nor call collectives with them."
+)
+@click.option("--crossing", type=click.Choice(["drop", "refuse"]), default="drop", show_default=True,
+              help="Messages with one end in the piece: left out at both ends and counted, or an error.")  # fmt: skip
+@click.option("--undefined-source", type=click.Choice(["refuse", "any", "null"]), default="refuse", help="What a receive from -333 is.")
+@json_option
+@csv_option
+@debug_option
+def command(
+    trace: str,
+    out: Path,
+    first: str | None,
+    last: str | None,
+    iterations: str | None,
+    ranks: str | None,
+    crossing: Literal["drop", "refuse"],
+    undefined_source: Literal["refuse", "any", "null"],
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Cut a piece out of trace IN and write it as a trace of its own: a folder, or one file when OUT ends in .ti, .gz or .zst.
+
+    The other ranks are cut at the same collectives and messages. Communicators, windows and persistent requests made before are made at the
+    start; receives posted before move there; requests open at the end are waited for there.
+    """
+    from retrompi import traces
+    from retrompi.traces import cut, subset
+
+    if out.exists():
+        raise UsageError(f"{out} exists; choose another name")
+    if iterations is not None and (first is not None or last is not None):
+        raise UsageError("--iterations stands in place of --from and --to")
+    if iterations is None and first is None and last is None and ranks is None:
+        raise UsageError("give --from, --to, --iterations or --ranks")
+    read = traces.read(trace, undefined_source=undefined_source)
+    if ranks is not None:
+        read = subset.keep_ranks(read, _ranks(ranks))
+    row: dict[str, Any] = {"trace": str(out), "lines": "all", "messages": None, "crossing": 0, "crossing_B": 0, "moved": 0, "waited": 0}
+    if iterations is not None or first is not None or last is not None:
+        with progress("matching") as report:
+            piece = cut.cut(
+                read, first, last, turns=_turns(iterations), refuse_crossing=crossing == "refuse",
+                progress=lambda done, total: report(done, total, "ranks"),
+            )  # fmt: skip
+        here = piece.ranges[0]
+        row |= {
+            "lines": "none" if here is None else f"{here[0]}-{here[1]}", "messages": piece.messages, "crossing": piece.crossing,
+            "crossing_B": piece.crossing_bytes, "moved": piece.moved, "waited": piece.waited,
+            "ranges": piece.ranges, "places": piece.places, "guessed": piece.guessed,
+        }  # fmt: skip
+        read = piece.trace
+        if piece.crossing:
+            size = format_bytes(piece.crossing_bytes)
+            what = f"{piece.crossing} messages ({size}) cross the cut and are left out at both ends, the first {piece.places[0]}"
+            click.echo(f"warning: {what}", err=True)
+        if piece.guessed:
+            click.echo(f"warning: {piece.guessed} receives from any source do not say what they matched: guessed by their order", err=True)
+    traces.write(read, out, shared=out.suffix in (".ti", ".gz", ".zst"))
+    row |= {"ranks": read.ranks, "actions": read.actions}
+    emit([row], PIECE, as_json=as_json, as_csv=as_csv, keys=[*(c.key for c in PIECE), "ranges", "places", "guessed"] if as_json else None)
+
+
+def _ranks(text: str) -> list[int]:
+    found: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", part.strip())
+        if match is None:
+            raise UsageError(f"--ranks {text}: expected ranks as in 0-3,8")
+        found += range(int(match[1]), int(match[2] or match[1]) + 1)
+    return found
+
+
+def _turns(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text)
+    if match is None:
+        raise UsageError(f"--iterations {text}: expected FIRST-LAST, as in 10-20")
+    return int(match[1]), int(match[2] or match[1])

@@ -1,0 +1,248 @@
+"""What an OTF2 archive says of MPI, read by the ``otf2`` library and freed from its types.
+
+`Archive` holds for each rank the MPI calls in order, each with the records within it. Python's binding reads some ten thousand records a
+second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from retrompi.errors import UsageError
+from retrompi.traces.errors import TraceError
+
+__all__ = ["Archive", "Collective", "Communicator", "MpiCall", "is_anchor", "read_archive"]
+
+MISSING = "reading OTF2 needs the library otf2: pip install 'retrompi[otf2]', or Debian's python3-otf2"
+NOBODY = 2**32 - 1
+"""OTF2's undefined 32-bit number, e.g. for a collective without a root."""
+
+
+@dataclass(frozen=True)
+class Communicator:
+    """A communicator: its number in the archive, its world ranks in order, those of the other side (an intercommunicator's), and
+    whether it is MPI_COMM_SELF."""
+
+    ref: int
+    group: tuple[int, ...]
+    remote: tuple[int, ...] | None = None
+    self_only: bool = False
+
+
+@dataclass(slots=True)
+class Collective:
+    """A rank's record of a collective: operation (OTF2's name), communicator, root in it, bytes sent and received as recorded, and the
+    request of a non-blocking one."""
+
+    op: str
+    comm: int
+    root: int
+    sent: int
+    received: int
+    request: int | None = None
+    turn: int = -1  # its place among the collectives of the communicator on this rank
+
+
+@dataclass(slots=True)
+class MpiCall:
+    """An MPI region: its name, entry and exit (s), and its records ``(kind, values)`` in order."""
+
+    name: str
+    enter: float
+    leave: float
+    records: list[tuple[str, tuple[Any, ...]]]
+
+
+@dataclass
+class Archive:
+    """The MPI calls by rank, the communicators by number, the windows (communicator) by number, the rank of every location of MPI,
+    records outside every rank, and how many of the records that the definitions promise were not read."""
+
+    calls: list[list[MpiCall]]
+    comms: dict[int, Communicator]
+    world: int | None
+    windows: dict[int, int]
+    rank_of: dict[int, int]
+    strays: dict[str, int] = field(default_factory=dict)
+    missing: int = 0
+
+
+def is_anchor(path: Path, data: bytes) -> bool:
+    """Whether a file is the anchor of an OTF2 archive: its magic stands behind two bytes; a damaged one is known by name."""
+    return data[2:6] == b"OTF2" or path.suffix == ".otf2"
+
+
+def read_archive(path: Path, progress: Callable[[int, int], None] | None = None) -> Archive:
+    """Read the archive whose anchor file is ``path``. Raises ``UsageError`` when the library is missing, ``TraceError`` when it cannot
+    read the archive."""
+    try:
+        otf2 = importlib.import_module("otf2")
+        reading = importlib.import_module("otf2.reader")
+    except ImportError:
+        raise UsageError(MISSING) from None
+    if not path.is_file():
+        raise TraceError("no such OTF2 anchor file", str(path))
+    # The library complains in its own words and over several lines; one line of ours says what matters.
+    with _muted() as said:
+        try:
+            with reading.open(str(path)) as trace:
+                return _read(trace, otf2, path, progress)
+        except TraceError:
+            raise
+        except Exception as e:  # the library raises errors of its own, and those of Python for what does not fit together
+            why = " ".join((said() or str(e) or type(e).__name__).split())
+            raise TraceError(f"the otf2 library cannot read it: {why[:200]}", str(path)) from None
+
+
+@contextlib.contextmanager
+def _muted() -> Iterator[Callable[[], str]]:
+    with tempfile.TemporaryFile() as sink:
+        kept = os.dup(2)
+        try:
+            os.dup2(sink.fileno(), 2)
+
+            def said() -> str:
+                sink.seek(0)
+                return sink.read(4000).decode("utf-8", "replace")
+
+            yield said
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def _read(trace: Any, otf2: Any, path: Path, progress: Callable[[int, int], None] | None) -> Archive:
+    definitions = trace.definitions
+    rank_of = _ranks(definitions, otf2, path)
+    comms = {c._ref: _communicator(c, rank_of, otf2, path) for c in definitions.comms}
+    everybody = tuple(range(len(rank_of)))
+    world = next((ref for ref, c in sorted(comms.items()) if c.group == everybody and c.remote is None and not c.self_only), None)
+    windows = {w._ref: w.comm._ref for w in definitions.rma_wins}
+    archive = Archive([[] for _ in rank_of], comms, world, windows, rank_of)
+    tick = 1 / trace.timer_resolution
+    kinds = _kinds(otf2)
+    ops = {value.value: name for name, value in vars(otf2.CollectiveOp).items() if name.isupper()}
+    state = [_Open() for _ in rank_of]
+    enter, leave = otf2.events.Enter, otf2.events.Leave
+    total = max(sum(location.number_of_events for location in definitions.locations), 1)
+    seen: dict[int, int] = dict.fromkeys(rank_of, 0)
+    for count, (location, event) in enumerate(trace.events):
+        if progress is not None and count % 20000 == 0:
+            progress(min(count, total), total)
+        kind = type(event)
+        rank = rank_of.get(location._ref)
+        if rank is None:
+            if kind in kinds:
+                archive.strays[kind.__name__] = archive.strays.get(kind.__name__, 0) + 1
+            continue
+        seen[location._ref] += 1
+        at = state[rank]
+        if kind is enter:
+            if at.depth or _is_mpi(event.region):
+                if at.depth == 0:
+                    at.call = MpiCall(event.region.name or "MPI", event.time * tick, 0.0, [])
+                at.depth += 1
+        elif kind is leave:
+            if at.depth:
+                at.depth -= 1
+                if at.depth == 0:
+                    at.call.leave = event.time * tick
+                    archive.calls[rank].append(at.call)
+        elif kind in kinds:
+            record = kinds[kind](event, ops)
+            if at.depth:
+                at.call.records.append(record)
+            else:  # archives without regions: a call of no length
+                archive.calls[rank].append(MpiCall("", event.time * tick, event.time * tick, [record]))
+    promised = {location._ref: location.number_of_events for location in definitions.locations}
+    archive.missing = sum(max(promised[ref] - n, 0) for ref, n in seen.items())
+    for rank, at in enumerate(state):
+        if at.depth:  # the program ended within a call
+            at.call.leave = at.call.enter
+            archive.calls[rank].append(at.call)
+    return archive
+
+
+class _Open:
+    """Where a location stands: the MPI call it is in, and how many regions deep."""
+
+    def __init__(self) -> None:
+        self.call = MpiCall("", 0.0, 0.0, [])
+        self.depth = 0
+
+
+def _is_mpi(region: Any) -> bool:
+    name = region.name or ""
+    return name.startswith(("MPI_", "PMPI_"))
+
+
+def _ranks(definitions: Any, otf2: Any, path: Path) -> dict[int, int]:
+    """Location -> rank of MPI_COMM_WORLD: the locations that MPI's communicators are made of, in their order."""
+    for group in definitions.groups:
+        if group.group_type == otf2.GroupType.COMM_LOCATIONS and group.paradigm == otf2.Paradigm.MPI:
+            return {location._ref: rank for rank, location in enumerate(group.members)}
+    raise TraceError("has no group of MPI locations: not a trace of an MPI program", str(path))
+
+
+def _communicator(c: Any, rank_of: dict[int, int], otf2: Any, path: Path) -> Communicator:
+    def ranks(group: Any) -> tuple[int, ...]:
+        try:
+            return tuple(rank_of[location._ref] for location in group.members)
+        except KeyError:
+            raise TraceError(f"communicator {c.name!r} has a member that is no MPI location", str(path)) from None
+
+    if hasattr(c, "groupA"):
+        return Communicator(c._ref, ranks(c.groupA), ranks(c.groupB))
+    if c.group.group_type == otf2.GroupType.COMM_SELF:
+        return Communicator(c._ref, (), None, True)
+    return Communicator(c._ref, ranks(c.group))
+
+
+Record = tuple[str, tuple[Any, ...]]
+
+
+def _kinds(otf2: Any) -> dict[Any, Callable[[Any, dict[int, str]], Record]]:
+    """Record types that matter -> (kind, plain values)."""
+    e = otf2.events
+
+    def op(value: Any, ops: dict[int, str]) -> str:
+        return ops.get(getattr(value, "value", value), str(value))
+
+    def coll(event: Any, ops: dict[int, str], request: int | None) -> Collective:
+        return Collective(op(event.collective_op, ops), event.communicator._ref, event.root, event.size_sent, event.size_received, request)
+
+    table: dict[Any, Callable[[Any, dict[int, str]], Record]] = {
+        e.MpiSend: lambda v, o: ("send", (v.receiver, v.communicator._ref, v.msg_tag, v.msg_length)),
+        e.MpiIsend: lambda v, o: ("isend", (v.receiver, v.communicator._ref, v.msg_tag, v.msg_length, v.request_id)),
+        e.MpiIsendComplete: lambda v, o: ("sent", (v.request_id,)),
+        e.MpiIrecvRequest: lambda v, o: ("irecv", (v.request_id,)),
+        e.MpiIrecv: lambda v, o: ("received", (v.request_id, v.sender, v.communicator._ref, v.msg_tag, v.msg_length)),
+        e.MpiRecv: lambda v, o: ("recv", (v.sender, v.communicator._ref, v.msg_tag, v.msg_length)),
+        e.MpiRequestTest: lambda v, o: ("tested", (v.request_id,)),
+        e.MpiRequestCancelled: lambda v, o: ("cancelled", (v.request_id,)),
+        e.MpiCollectiveEnd: lambda v, o: ("coll", (coll(v, o, None),)),
+        e.RmaWinCreate: lambda v, o: ("win_create", (v.win._ref,)),
+        e.RmaWinDestroy: lambda v, o: ("win_free", (v.win._ref,)),
+        e.RmaCollectiveEnd: lambda v, o: ("win_coll", (v.win._ref, op(v.collective_op, o))),
+        e.RmaGroupSync: lambda v, o: ("win_group", (v.win._ref, tuple(m._ref for m in v.group.members))),
+        e.RmaRequestLock: lambda v, o: ("win_lock", (v.win._ref, v.remote, v.lock_type == otf2.LockType.EXCLUSIVE)),
+        e.RmaReleaseLock: lambda v, o: ("win_unlock", (v.win._ref, v.remote)),
+        e.RmaPut: lambda v, o: ("put", (v.win._ref, v.remote, v.bytes)),
+        e.RmaGet: lambda v, o: ("get", (v.win._ref, v.remote, v.bytes)),
+        e.RmaAtomic: lambda v, o: ("atomic", (v.win._ref, v.remote, v.bytes_sent, v.bytes_received)),
+        e.RmaOpCompleteBlocking: lambda v, o: ("win_done", (v.win._ref,)),
+        e.RmaOpCompleteRemote: lambda v, o: ("win_done", (v.win._ref,)),
+    }
+    if hasattr(e, "NonBlockingCollectiveRequest"):  # OTF2 3
+        table[e.NonBlockingCollectiveRequest] = lambda v, o: ("icoll", (v.request_id,))
+        table[e.NonBlockingCollectiveComplete] = lambda v, o: ("coll_done", (coll(v, o, v.request_id),))
+        table[e.CommCreate] = lambda v, o: ("comm", (v.communicator._ref,))
+        table[e.CommDestroy] = lambda v, o: ("comm_free", (v.communicator._ref,))
+    return table

@@ -1,0 +1,189 @@
+"""The lines of a trace as text, for what rewrites traces: splitting, joining, renumbering ranks, communicators and windows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from retrompi._engine import Trace
+
+from .errors import TraceError
+
+__all__ = [
+    "COLLECTIVES",
+    "COMM_MAKERS",
+    "FAMILIES",
+    "PERSISTENT",
+    "RECVS",
+    "SENDS",
+    "Renumber",
+    "join",
+    "not_held",
+    "parse_group",
+    "rank_lines",
+    "show_group",
+    "split",
+    "whole",
+]
+
+SENDS = frozenset(["send", "Ssend", "ssend", "bsend", "rsend", "isend", "ISsend", "issend", "ibsend", "irsend"])
+RECVS = frozenset(["recv", "irecv"])
+PERSISTENT = frozenset(["sendInit", "ssendInit", "bsendInit", "rsendInit", "recvInit"])
+FAMILIES = frozenset(["waitall", "waitAny", "waitany", "waitsome", "testall", "testany", "testsome", "startall"])
+COMM_MAKERS = frozenset(
+    ["comm_split", "comm_dup", "comm_create", "comm_create_group", "cart_create", "graph_create", "intercomm_create", "intercomm_merge"]
+)
+_DATA = re.findall(
+    r"\w+",
+    """
+    barrier bcast reduce allreduce scan exscan reducescatter reducescatterblock alltoall alltoallv alltoallw gather gatherv allgather
+    allgatherv scatter scatterv neighbor_allgather neighbor_allgatherv neighbor_alltoall neighbor_alltoallv neighbor_alltoallw
+    """,
+)
+COLLECTIVES = frozenset(_DATA + [f"i{name}" for name in _DATA])
+ONE_SIDED = frozenset(
+    ["Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap", "Rput", "Rget", "Raccumulate", "Rget_accumulate"]
+)
+_TARGETS = frozenset(["Win_lock", "Win_unlock", "Win_flush", "Win_flush_local"])
+_KEYED = frozenset(["wait", "test", "start", "requestFree"])
+_FIRST = SENDS | RECVS | PERSISTENT | ONE_SIDED | frozenset(["probe", "iprobe"])
+
+_ATTRIBUTE = re.compile(r"[a-z]+=")
+
+
+def rank_lines(trace: Trace, rank: int) -> tuple[list[str], list[int]]:
+    """A rank's lines (sizes in bytes; marks as comments) and the number of each in the file it was read from."""
+    texts = trace.to_ti(rank).splitlines()
+    numbers = [int(action[0]) for action in trace.rank_actions(rank)]
+    if len(texts) != len(numbers):  # one line an action is what to_ti promises
+        raise AssertionError(f"{len(texts)} lines of {len(numbers)} actions")
+    return texts, numbers
+
+
+def not_held(trace: Trace) -> list[tuple[str, int, str, str]]:
+    """Lines of the trace's files that are no actions of it, for no replay knows them: ``(file, line, action, reason)``, at most 1000.
+
+    Whatever writes the trace again would lose them.
+    """
+    refused = trace.unsupported()
+    if not refused:
+        return []
+    held: dict[str, set[int]] = {}
+    for rank, file in enumerate(trace.files):
+        held.setdefault(file, set()).update(int(action[0]) for action in trace.rank_actions(rank))
+    return [row for row in refused if row[1] not in held.get(row[0], ())]
+
+
+def whole(trace: Trace) -> Trace:
+    """The trace, when all of its lines are actions of it. Raises ``TraceError`` with the first that is not."""
+    lost = not_held(trace)
+    if lost:
+        file, line, action, reason = lost[0]
+        more = f" ({len(lost)} such lines)" if len(lost) > 1 else ""
+        raise TraceError(f"{action} would be lost: {reason}{more}", file, line)
+    return trace
+
+
+def split(line: str) -> tuple[str, list[str], dict[str, str]]:
+    """Action, arguments and attributes of a line; a comment has the action ``#``."""
+    words = line.split()
+    if not words or words[0].startswith("#"):
+        return "#", words[1:], {}
+    attributes: dict[str, str] = {}
+    while len(words) > 2 and _ATTRIBUTE.match(words[-1]):
+        key, _, value = words.pop().partition("=")
+        attributes[key] = value
+    return words[1], words[2:], attributes
+
+
+def join(rank: int, action: str, arguments: Sequence[str], attributes: Mapping[str, str]) -> str:
+    """The line of what `split` gave."""
+    return " ".join([str(rank), action, *arguments, *(f"{k}={v}" for k, v in reversed(list(attributes.items())))])
+
+
+def parse_group(text: str) -> list[int]:
+    """World ranks of a group as written: ``0,4-6,10-30:10``."""
+    out: list[int] = []
+    for part in text.split(","):
+        span, _, step = part.partition(":")
+        first, dash, last = span.partition("-")
+        out += range(int(first), int(last) + 1, int(step or 1)) if dash else [int(first)]
+    return out
+
+
+def show_group(ranks: Sequence[int]) -> str:
+    """The text of a group; `parse_group` gives the same ranks in the same order."""
+    out: list[str] = []
+    i = 0
+    while i < len(ranks):
+        step = ranks[i + 1] - ranks[i] if i + 1 < len(ranks) else 0
+        j = i + 1
+        while step > 0 and j + 1 < len(ranks) and ranks[j + 1] - ranks[j] == step:
+            j += 1
+        if step > 0 and j - i >= 2:
+            out.append(f"{ranks[i]}-{ranks[j]}" + (f":{step}" if step > 1 else ""))
+            i = j + 1
+        else:
+            out.append(str(ranks[i]))
+            i += 1
+    return ",".join(out)
+
+
+class Renumber:
+    """Rewrites the numbers in lines: ``rank`` of the world, ``comm`` (0: MPI_COMM_WORLD, which may become another one) and ``win``.
+
+    ``world`` is written in place of no ``comm=`` on collectives and whatever else runs over MPI_COMM_WORLD; None leaves it out.
+    """
+
+    def __init__(self, rank: Callable[[int], int], comm: Callable[[int], int], win: Callable[[int], int], world: int | None = None) -> None:
+        self.rank = rank
+        self.comm = comm
+        self.win = win
+        self.world = world
+
+    def _r(self, text: str) -> str:
+        value = int(text)
+        return str(self.rank(value)) if value >= 0 else text
+
+    def _group(self, text: str) -> str:
+        return show_group([self.rank(r) for r in parse_group(text)])
+
+    def line(self, line: str) -> str:
+        """The line renumbered; comments stay."""
+        words = line.split(None, 2)
+        if words[0].startswith("#"):
+            return line
+        rank = self.rank(int(words[0]))
+        if words[1] in ("compute", "sleep", "kernel", "init", "finalize"):
+            return " ".join([str(rank), *words[1:]])
+        action, a, attributes = split(line)
+        self._arguments(action, a)
+        if "comm" in attributes:
+            attributes["comm"] = str(self.comm(int(attributes["comm"])))
+        elif self.world is not None and (
+            action in COLLECTIVES or (action in COMM_MAKERS and a and action != "comm_create_group") or action == "win_create"
+        ):
+            attributes = {"comm": str(self.world), **attributes}
+        if "win" in attributes:
+            attributes["win"] = str(self.win(int(attributes["win"])))
+        if "from" in attributes:
+            parts = [p.rpartition(":") for p in attributes["from"].split(",")]
+            attributes["from"] = ",".join(f"{req}{colon}{self._r(r)}" for req, colon, r in parts)
+        return join(rank, action, a, attributes)
+
+    def _arguments(self, action: str, a: list[str]) -> None:
+        if action in _FIRST or (action in _TARGETS and a):
+            a[0] = self._r(a[0])
+        elif action in _KEYED:
+            a[0], a[1] = self._r(a[0]), self._r(a[1])
+        elif action == "sendRecv":
+            a[1], a[3] = self._r(a[1]), self._r(a[3])
+        elif action in COMM_MAKERS and a:
+            for i in range(1, len(a)):
+                a[i] = self._group(a[i])
+            if int(a[0]) > 0:
+                a[0] = str(self.comm(int(a[0])))
+        elif action in ("Win_post", "Win_start") and a:
+            a[0] = self._group(a[0])
+        elif action in ("win_create", "win_free") and a:
+            a[0] = str(self.win(int(a[0])))

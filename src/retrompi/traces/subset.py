@@ -1,0 +1,64 @@
+"""Some ranks of a trace as a trace of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from retrompi._engine import Trace
+
+from .errors import TraceError
+from .files import parse
+from .lines import COMM_MAKERS, Renumber, parse_group, rank_lines, split, whole
+from .matching import Job
+
+__all__ = ["keep_ranks"]
+
+
+def keep_ranks(trace: Trace, ranks: Sequence[int]) -> Trace:
+    """The trace of ``ranks`` alone, numbered anew in the order given.
+
+    Raises ``TraceError`` with the lines when one of them exchanges a message with another rank or takes part in a collective with one:
+    what is left would not be what these ranks did.
+    """
+    wrong = next((r for r in ranks if not 0 <= r < trace.ranks), None)
+    if wrong is not None:
+        raise TraceError(f"there is no rank {wrong}: ranks are 0..{trace.ranks - 1}", trace.files[0])
+    if len(set(ranks)) != len(ranks) or not ranks:
+        raise TraceError("name every rank once", trace.files[0])
+    kept = set(ranks)
+    whole(trace)
+    rows = [rank_lines(trace, r) for r in range(trace.ranks)]
+    job = Job([texts for texts, _ in rows])
+
+    def where(rank: int, line: int) -> str:
+        return f"{trace.files[rank]}:{rows[rank][1][line]}"
+
+    crossing = [m for m in job.messages if (m.send.rank in kept) != (m.recv.rank in kept)]
+    if crossing:
+        m = crossing[0]
+        raise TraceError(
+            f"{len(crossing)} messages go between ranks that are kept and others, the first from {where(m.send.rank, m.send.post)} to "
+            f"{where(m.recv.rank, m.recv.post)}", trace.files[0])  # fmt: skip
+    for members in job.collectives.values():
+        if kept & members.keys() and members.keys() - kept:
+            inside, outside = min(kept & members.keys()), min(members.keys() - kept)
+            here, there = where(inside, members[inside]), where(outside, members[outside])
+            raise TraceError(f"a collective joins ranks that are kept ({here}) and others ({there})", trace.files[0])
+    new = {old: at for at, old in enumerate(ranks)}
+
+    def number(old: int) -> int:
+        if old not in new:
+            raise TraceError(f"rank {old} is named by a line that is kept", trace.files[0])
+        return new[old]
+
+    numbers = Renumber(number, lambda c: c, lambda w: w)
+    texts = []
+    for old in ranks:
+        lines = []
+        for at, line in enumerate(rows[old][0]):
+            action, a, _ = split(line)
+            if action in COMM_MAKERS and any(r not in new for group in a[1:] for r in parse_group(group)):
+                raise TraceError(f"a communicator has other members ({where(old, at)})", trace.files[0])
+            lines.append(numbers.line(line))
+        texts.append("".join(line + "\n" for line in lines))
+    return parse(texts, name="piece")
