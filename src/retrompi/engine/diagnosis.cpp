@@ -263,12 +263,12 @@ class Inquest {
   }
   /// The first process between two ranks that is dead or has no room.
   [[nodiscard]] const Proc* obstacle(int32_t src, int32_t dst) const {
-    const Chan* c = rank(src).out[static_cast<size_t>(dst)];
+    const Chan* c = rank(src).out.find(static_cast<size_t>(dst));
     for (int hops = 0; c && hops < 8; ++hops) {
       if (&c->to == &rank(dst)) return nullptr;
       if (c->to.thread.dead() || full_.contains(&c->to)) return &c->to;
       const auto* f = dynamic_cast<const Forwarder*>(&c->to);
-      c = f ? f->next[static_cast<size_t>(dst)] : nullptr;
+      c = f ? f->next.find(static_cast<size_t>(dst)) : nullptr;
     }
     return nullptr;
   }
