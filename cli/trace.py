@@ -12,6 +12,7 @@ from retrompi.cli.output import Column, emit, print_json
 from retrompi.cli.trace_convert import command as convert_command
 from retrompi.cli.trace_cut import command as cut_command
 from retrompi.cli.trace_merge import command as merge_command
+from retrompi.cli.trace_record import record
 from retrompi.errors import UsageError
 from retrompi.units import format_bytes, format_time, parse
 
@@ -178,3 +179,4 @@ def scale(
 command.add_command(convert_command)
 command.add_command(cut_command)
 command.add_command(merge_command)
+command.add_command(record)

@@ -11,11 +11,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-#ifdef COUNT_EVENTS
-#include <dlfcn.h>
-#include <cstdio>
-#include <map>
-#endif
 
 namespace retrompi {
 
@@ -70,13 +65,10 @@ class Rng {
 class Loop {
  public:
   using Fn = void (*)(void*, uint64_t);
-#ifdef COUNT_EVENTS
-  std::map<void*, uint64_t> counts;
-  ~Loop() { for (auto& [f, n] : counts) { Dl_info i; dladdr(f, &i); std::fprintf(stderr, "COUNT %12lu %lx heap %zu\n", n, (char*)f - (char*)i.dli_fbase, heap_.size()); } }
-#endif
   Ps now = 0;
-  bool over = false;  // the job is done
-  Ps limit = kNever;  // the last time at which anything may begin
+  bool over = false;    // the job is done
+  Ps limit = kNever;    // the last time at which anything may begin
+  Ps outside = kNever;  // when something happens that is not in this queue: on the wire
 
   void at(Ps t, Fn fn, void* obj, uint64_t arg = 0, bool passive = false) {
     active_ += passive ? 0 : 1;
@@ -98,6 +90,8 @@ class Loop {
   [[nodiscard]] bool only_passive() const { return active_ == 0; }
   [[nodiscard]] Ps next_time() const { return next_ < soon_.size() ? now : heap_.empty() ? kNever : heap_.front().t; }
   [[nodiscard]] uint64_t executed() const { return executed_; }
+  /// Whether nothing at all happens until `t`, `t` included: whoever has the word may then move the clock there himself.
+  [[nodiscard]] bool calm_until(Ps t) const { return t < outside && t < next_time() && t <= limit && !over; }
   [[nodiscard]] bool finished() const { return over || now > limit; }
 
   void step() {
@@ -115,9 +109,6 @@ class Loop {
     }
     active_ -= c.passive ? 0 : 1;
     ++executed_;
-#ifdef COUNT_EVENTS
-    ++counts[reinterpret_cast<void*>(c.fn)];
-#endif
     c.fn(c.obj, c.arg);
   }
 

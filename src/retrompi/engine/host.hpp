@@ -158,7 +158,8 @@ class Thread {
   bool acting_ = false;    // its coroutine is executing
   bool on_clock_ = false;  // `pre_`, then `need_`, is being consumed
   bool q_armed_ = false;
-  uint32_t gen_ = 0;  // invalidates events of an interrupted stretch
+  uint32_t skipped_ = 0;  // stretches in a row that needed no event
+  uint32_t gen_ = 0;      // invalidates events of an interrupted stretch
   Ps q_left_ = 0, q_end_ = 0;
   uint64_t q_ticket_ = 0;  // of the end that counts; an event for an earlier one is in the queue (`q_due_`) or none is (kNever)
   Ps q_due_ = kNever;
@@ -243,6 +244,7 @@ class Host {
   };
   void make_ready(Thread& t, bool front = false);
   void dispatch(size_t core);
+  [[nodiscard]] bool undisturbed(const Thread& t, Ps until) const;
   void go(Thread& t);     // the running thread (re)starts consuming its need
   void pause(Thread& t);  // the running thread stops consuming
   [[nodiscard]] double slowdown(const Thread& t) const;

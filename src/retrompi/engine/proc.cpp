@@ -89,8 +89,7 @@ void Net::frame(size_t from, size_t to, int64_t payload, Loop::Fn done, void* ob
   const Ps out = cross(tx_[from], from, f.bytes, f);
   const Cause before = w_.anatomy.current;
   w_.anatomy.current = f.by;
-  if (!w_.wire->send_at(out, static_cast<int>(from), static_cast<int>(to), f.bytes, &Net::on_carried, &f, 0))
-    w_.loop.at(out, &Net::on_sent, &f);
+  if (!w_.wire->send_at(out, static_cast<int>(from), static_cast<int>(to), f.bytes, &Net::on_carried, &f, 0)) w_.loop.at(out, &Net::on_sent, &f);
   w_.anatomy.current = before;
 }
 

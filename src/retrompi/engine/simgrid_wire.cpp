@@ -48,6 +48,7 @@ struct Impl {
 class SimgridWire final : public Wire {
  public:
   SimgridWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link) : loop_(loop), anatomy_(anatomy) {
+    loop_.outside = 0;  // SimGrid's clock is not ours to move
     build(positions, link);
   }
   void send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override;

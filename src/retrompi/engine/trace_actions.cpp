@@ -142,6 +142,14 @@ constexpr Word WORDS[] = {
     {"Raccumulate", Op::Accumulate, Form::OneSided, RMA, FLAG_NONBLOCKING},
     {"Rget_accumulate", Op::GetAccumulate, Form::OneSided, RMA, FLAG_NONBLOCKING},
     {"IO", Op::Init, Form::Refused, FILE_IO},
+    // What our own recorder writes at a call that the format has no words for (docs/recording.md).
+    {"spawn", Op::Init, Form::Refused, "processes that a program starts or connects to are not simulated"},
+    {"partitioned", Op::Init, Form::Refused, "partitioned communication is not simulated"},
+    {"persistentCollective", Op::Init, Form::Refused, "persistent collectives are not simulated"},
+    {"generalizedRequest", Op::Init, Form::Refused, "what completes a generalized request is lost"},
+    {"intercomm_split", Op::Init, Form::Refused, "a part of an intercommunicator is not simulated"},
+    {"foreign_comm", Op::Init, Form::Refused, "a communicator or window whose making the recorder did not see"},
+    {"threads", Op::Init, Form::Refused, "several threads called MPI at once, so the order of the calls is lost"},
 };
 
 // An open-addressed table: one look per line of the trace, so a tree or a string hash would show in the profile.

@@ -13,6 +13,7 @@ namespace {
 /// order in which the flows set out.
 class Agenda {
  public:
+  explicit Agenda(Loop& loop) : loop_(loop) {}
   struct Item {
     Ps t;
     uint64_t order;
@@ -25,15 +26,18 @@ class Agenda {
   void push(const Item& i) {
     heap_.push_back(i);
     std::push_heap(heap_.begin(), heap_.end(), Later{});
+    loop_.outside = heap_.front().t;
   }
   Item pop() {
     std::pop_heap(heap_.begin(), heap_.end(), Later{});
     const Item i = heap_.back();
     heap_.pop_back();
+    loop_.outside = heap_.empty() ? kNever : heap_.front().t;
     return i;
   }
 
  private:
+  Loop& loop_;
   struct Later {
     bool operator()(const Item& a, const Item& b) const { return a.t != b.t ? a.t > b.t : a.order > b.order; }
   };
@@ -55,11 +59,9 @@ struct Flow {
 /// Flows, the agenda and the drive; what links there are is a matter of the kinds below.
 class NativeWire : public Wire {
  public:
-  NativeWire(Loop& loop, Anatomy& anatomy) : loop_(loop), anatomy_(anatomy) {}
+  NativeWire(Loop& loop, Anatomy& anatomy) : loop_(loop), anatomy_(anatomy), agenda_(loop) {}
 
-  void send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override {
-    send_at(loop_.now, from, to, bytes, done, obj, arg);
-  }
+  void send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override { send_at(loop_.now, from, to, bytes, done, obj, arg); }
   bool send_at(Ps t, int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override {
     uint32_t slot = 0;
     if (free_.empty()) {

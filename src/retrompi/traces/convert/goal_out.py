@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -78,6 +79,8 @@ class _Writer:
         self.posted: int | None = None  # the operation begun last
         self.of_request: dict[int, list[int]] = {}  # line of the posting -> operations
         self.turn: dict[int, int] = {}
+        # By line: its place among all joint calls of its communicator, as `Job` counts them.
+        self.turns = {members[rank]: turn for (_, turn), members in job.collectives.items() if rank in members}
         self.at = 0
 
     def place(self) -> str:
@@ -183,7 +186,7 @@ class _Writer:
         comm = int(attributes.get("comm", 0))
         group = list(range(self.trace.ranks)) if comm == 0 else list(self.trace.communicator(comm).get("group", ()))
         turn = self.turn[comm] = self.turn.get(comm, -1) + 1
-        members = self.job.collectives[("comm", comm), self._turn(comm)]
+        members = self.job.collectives[("comm", comm), self.turns[self.at]]
         if (
             self.rank not in group
             or action.removeprefix("i").startswith("neighbor")
@@ -213,20 +216,11 @@ class _Writer:
                 ops.append(self.op(f"{kind} {size}b {'to' if kind == 'send' else 'from'} {group[peer]} tag {tag}", blocking=False))
             self.wait(ops)
 
-    def _turn(self, comm: int) -> int:
-        """The turn of this line among all joint calls of the communicator, as `Job` counts them."""
-        index: dict[tuple[int, int], int] = self.job.__dict__.setdefault("_turns", {})
-        if not index:
-            for (key, turn), members in self.job.collectives.items():
-                if isinstance(key, tuple) and key[0] == "comm":
-                    for rank, at in members.items():
-                        index[rank, at] = turn
-        return index[self.rank, self.at]
+
+def _post(end: End) -> int:
+    return end.post
 
 
 def _last(ends: Sequence[End], at: int) -> list[End]:
     """The ends posted at a line, of a list in order of lines."""
-    import bisect
-
-    low = bisect.bisect_left(ends, at, key=lambda e: e.post)
-    return list(ends[low : bisect.bisect_right(ends, at, key=lambda e: e.post)])
+    return list(ends[bisect_left(ends, at, key=_post) : bisect_right(ends, at, key=_post)])

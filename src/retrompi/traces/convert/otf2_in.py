@@ -103,6 +103,12 @@ class _Job:
                 self.numbers.setdefault(ref, len(self.numbers) + (archive.world is None))
         everybody = {ref: c.group + (c.remote or ()) for ref, c in archive.comms.items()}
         self.in_place = {ref for ref in self.numbers if made[ref] == len(everybody[ref]) and archive.comms[ref].remote is None}
+        # Collectives in which some member shows a communicator that it made.
+        self.makings: set[tuple[int, int]] = set()
+        for calls in archive.calls:
+            for call in calls:
+                if any(kind == "comm" and values[0] in self.in_place for kind, values in call.records):
+                    self.makings |= {(v[0].comm, v[0].turn) for kind, v in call.records if kind == "coll" and v[0].op in HANDLES}
         self.freed = {ref for ref in self.numbers if freed[ref] == len(everybody[ref])}
         self.at_start = [ref for ref in sorted(self.numbers) if ref not in self.in_place and ref != archive.world]
 
@@ -347,26 +353,13 @@ class _Rank:
                 self.out.add("comm_create_group", self.job.numbers[made], group_text(self.comm(made).group))
             return
         turn = next(v[0].turn for k, v in call.records if k == "coll" and v[0].op in HANDLES)
-        if not self.all_in_place(over, turn):
+        if (over, turn) not in self.job.makings:
             return
         name = "comm_dup" if call.name == "MPI_Comm_dup" else "comm_split"
         if made is None:
             self.out.add(name, -1, comm=self.attr(over))
         else:
             self.out.add(name, self.job.numbers[made], group_text(self.comm(made).group), comm=self.attr(over))
-
-    def all_in_place(self, over: int, turn: int) -> bool:
-        """Whether some member of the collective shows a communicator that it made."""
-        key = (over, turn)
-        cache = self.job.__dict__.setdefault("_makers", {})
-        if not cache:
-            for rank, calls in enumerate(self.job.archive.calls):
-                for call in calls:
-                    if any(k == "comm" and v[0] in self.job.in_place for k, v in call.records):
-                        for k, v in call.records:
-                            if k == "coll" and v[0].op in HANDLES:
-                                cache.setdefault((v[0].comm, v[0].turn), set()).add(rank)
-        return bool(cache.get(key))
 
     # -- one-sided
 
