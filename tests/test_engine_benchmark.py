@@ -58,4 +58,4 @@ def test_the_sanitizers_find_nothing() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "runtime error" not in done.stderr
-    assert done.stdout.count("no fault") == 11
+    assert done.stdout.count("no fault") == 14
