@@ -195,7 +195,7 @@ def test_an_access_epoch_begins_when_the_target_exposes_its_memory_and_ends_when
 
 def test_a_get_with_a_request_leaves_the_processor_free() -> None:
     n = 4 * MIB
-    text = f"win_create 1 8; Win_lock_all win=1; # mark a; {{call}}; # mark b; {{end}}Win_unlock_all win=1"
+    text = "win_create 1 8; Win_lock_all win=1; # mark a; {call}; # mark b; {end}Win_unlock_all win=1"
 
     def took(call: str, end: str = "") -> float:
         marks = run(job(text.format(call=call, end=end), "win_create 1 8"), "craympt:shmem", "cray-t3e", [0, 1]).marks
