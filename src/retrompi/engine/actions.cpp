@@ -52,7 +52,8 @@ Task Rank::step(const Action& a) {
     case Op::Kernel:
       return busy(a.amount * job_.kernel_seconds(host_index, a));
     case Op::Sleep:
-      return sleep(a.amount);
+      within_horizon(a.amount);
+      return nap(to_ps(a.amount));
     case Op::Wait:
     case Op::Waitall:
     case Op::Waitany:
@@ -116,12 +117,10 @@ Task Rank::step(const Action& a) {
     default:
       return point_to_point(a);
   }
+  return {};
 }
 
-Task Rank::sleep(double seconds) {
-  within_horizon(seconds);
-  co_await thread.sleep(to_ps(seconds));
-}
+Task Rank::nap(Ps ps) { co_await thread.sleep(ps); }
 
 Task Rank::use(double flops) { return busy(flops * world.compute_scale / host.spec.flops); }
 
@@ -148,19 +147,43 @@ Rank::Asked Rank::asked(const Action& a) const {
   return {a.peer2, static_cast<int32_t>(a.bytes2)};
 }
 
+Task Rank::blocking_send(const Action& a) {
+  Request& r = make(Request::Send);
+  co_await isend(a.peer, a.tag, program_context(a.comm), a.bytes, a.op, r);
+  co_await wait(r);
+  drop(r);
+}
+
+Task Rank::blocking_receive(const Action& a) {
+  Request& r = make(Request::Recv);
+  const Asked from = asked(a);
+  co_await irecv(from.source, from.tag, program_context(a.comm), a.bytes, r);
+  co_await wait(r);
+  drop(r);
+}
+
+Task Rank::send_and_receive(const Action& a) {
+  const int32_t ctx = program_context(a.comm);
+  Request& in = make(Request::Recv);
+  Request& out_r = make(Request::Send);
+  Asked from{a.peer2, a.aux == -1 ? 0 : a.aux};
+  if ((a.flags & FLAG_MATCHED) != 0 && !job_.free_wildcards) from = {a.req, static_cast<int32_t>(a.amount)};
+  co_await irecv(from.source, from.tag, ctx, a.bytes2, in);
+  co_await isend(a.peer, a.tag, ctx, a.bytes, Op::Isend, out_r);
+  co_await wait(out_r);
+  co_await wait(in);
+  drop(in);
+  drop(out_r);
+}
+
 Task Rank::point_to_point(const Action& a) {
   const int32_t ctx = program_context(a.comm);
   switch (a.op) {
     case Op::Send:
     case Op::Ssend:
     case Op::Bsend:
-    case Op::Rsend: {
-      Request& r = make(Request::Send);
-      co_await isend(a.peer, a.tag, ctx, a.bytes, a.op, r);
-      co_await wait(r);
-      drop(r);
-      break;
-    }
+    case Op::Rsend:
+      return blocking_send(a);
     case Op::Isend:
     case Op::Issend:
     case Op::Ibsend:
@@ -169,39 +192,20 @@ Task Rank::point_to_point(const Action& a) {
       r.peer = a.peer;
       r.tag = a.tag;
       file(r, a.req);
-      co_await isend(a.peer, a.tag, ctx, a.bytes, a.op, r);
-      break;
+      return isend(a.peer, a.tag, ctx, a.bytes, a.op, r);
     }
-    case Op::Recv: {
-      Request& r = make(Request::Recv);
-      const Asked from = asked(a);
-      co_await irecv(from.source, from.tag, ctx, a.bytes, r);
-      co_await wait(r);
-      drop(r);
-      break;
-    }
+    case Op::Recv:
+      return blocking_receive(a);
     case Op::Irecv: {
       Request& r = make(Request::Recv);
       r.peer = a.peer;
       r.tag = a.tag;
       file(r, a.req);
       const Asked from = asked(a);
-      co_await irecv(from.source, from.tag, ctx, a.bytes, r);
-      break;
+      return irecv(from.source, from.tag, ctx, a.bytes, r);
     }
-    case Op::Sendrecv: {
-      Request& in = make(Request::Recv);
-      Request& out_r = make(Request::Send);
-      Asked from{a.peer2, a.aux == -1 ? 0 : a.aux};
-      if ((a.flags & FLAG_MATCHED) != 0 && !job_.free_wildcards) from = {a.req, static_cast<int32_t>(a.amount)};
-      co_await irecv(from.source, from.tag, ctx, a.bytes2, in);
-      co_await isend(a.peer, a.tag, ctx, a.bytes, Op::Isend, out_r);
-      co_await wait(out_r);
-      co_await wait(in);
-      drop(in);
-      drop(out_r);
-      break;
-    }
+    case Op::Sendrecv:
+      return send_and_receive(a);
     case Op::SendInit:
     case Op::SsendInit:
     case Op::BsendInit:
@@ -222,6 +226,7 @@ Task Rank::point_to_point(const Action& a) {
     default:
       bad(a, "not simulated");
   }
+  return {};
 }
 
 Task Rank::probe(const Action& a) {

@@ -210,6 +210,7 @@ class Proc {
   Task absorb();
   /// Sends a packet over a channel, after those that are already waiting for it.
   Task post(Chan& c, Packet p);
+  Task write(Chan& c, Packet p);
   /// Called with a packet that has reached this process, unless `take` has it.
   virtual Task handle(Packet p) = 0;
   /// A process that only puts the packet somewhere does so here and returns true.

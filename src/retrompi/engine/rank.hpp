@@ -121,12 +121,20 @@ class Rank final : public Proc {
   Task isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, Request& r);
   Task irecv(int32_t src, int32_t tag, int32_t ctx, int64_t bytes, Request& r);
   Task wait(Request& r);
+  Task wait_open(Request& r);
+  Task isend_working(Message& m, bool buffered);  // with work of the library before the message can leave
+  Task depart(Message& m);
   Task push_data(Message& m);
+  Task push_packets(Message& m, Chan& c, int64_t packet);
   Task push_bulk(Message& m);
   Task matched(Message& m);
+  Task take_in(Message& m);  // what lies in the pool or in the library's buffer
+  Task handle_working(Packet p, bool called);
+  Task handle_now(const Packet& p);
   Task copy_directly(Message& m);
   Task to_self(Message& m);
   Task library_call(Ps cost);
+  Task locked_call(Ps cost);
   Task progress();        // takes in whatever is there, without waiting
   void meet(Message& m);  // an envelope has come: match it or queue it
   void finish_receive(Message& m);
@@ -162,6 +170,10 @@ class Rank final : public Proc {
 
   // ---- actions of a trace (actions.cpp)
   Task step(const Action& a);
+  Task nap(Ps ps);
+  Task blocking_send(const Action& a);
+  Task blocking_receive(const Action& a);
+  Task send_and_receive(const Action& a);
   [[noreturn]] void bad(const Action& a, const std::string& why) const;
   Task point_to_point(const Action& a);
   Task probe(const Action& a);
@@ -252,7 +264,6 @@ class Rank final : public Proc {
   bool driving_ = false;
   Task use(double flops);
   Task busy(double seconds);
-  Task sleep(double seconds);
   void within_horizon(double seconds) const;  // ConfigError for a duration that cannot be counted
 
   Job& job_;
