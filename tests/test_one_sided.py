@@ -148,3 +148,65 @@ def test_wrong_arguments_are_told() -> None:
         generate.generator("halfs")
     with pytest.raises(UsageError, match="no argument 'rank'"):
         generate.generator("halves").check({"rank": 3})
+
+
+def both(text: str, platform: str = "cray-t3e", mode: object = None) -> simulate.Result:
+    """``text`` on two ranks, ``{o}`` the other one, in a window over both; everything that is sent arrives."""
+    ranks = [f"win_create 1 1000; {text.replace('{o}', str(1 - r)).replace('{r}', str(r))}; win_free 1" for r in range(2)]
+    result = run(job(*ranks), "craympt:shmem", platform, mode or [0, 1])
+    assert result.outcome == "completed", (result.detail, result.waits)
+    assert (result.messages, result.bytes) == (result.delivered, result.delivered_bytes)
+    return result
+
+
+@pytest.mark.parametrize(("platform", "mode"), [("cray-t3e", [0, 1]), ("cray-j90", "shared")])
+@pytest.mark.parametrize(
+    ("text", "moved"),
+    [
+        ("Win_fence win=1; Put {o} 0 100 6 win=1; Win_fence win=1", 200),
+        ("Win_fence win=1; Get_accumulate {o} 0 100 6 win=1; Win_fence win=1", 400),
+        ("Win_fence win=1; Fetch_and_op {o} 0 8 6 win=1; Compare_and_swap {o} 0 8 6 win=1; Win_fence win=1", 64),
+        ("Win_lock_all win=1; Rput {o} 0 10 6 win=1 req=1; Rget {o} 0 20 6 win=1 req=2; waitall 2 reqs=2,1; Win_unlock_all win=1", 60 + 64),
+        ("Win_lock {o} 1 win=1; Put {o} 0 100 6 win=1; Win_flush {o} win=1; Win_unlock {o} win=1", 200 + 32),
+        ("Win_lock_all win=1; Put {o} 0 50 6 win=1; Win_flush_local_all win=1; Win_flush_all win=1; Win_unlock_all win=1", 100 + 64),
+        ("Win_post {o} win=1; Win_start {o} win=1; Put {o} 0 70 6 win=1; Win_complete win=1; Win_wait win=1", 140),
+    ],
+)
+def test_every_call_of_a_window(platform: str, mode: object, text: str, moved: int) -> None:
+    """The bytes are those of the operations, and a word of 8 B to take a lock and to give it back."""
+    assert both(text, platform, mode).bytes - both("sleep 0", platform, mode).bytes == moved
+
+
+def test_an_exclusive_lock_keeps_others_out_and_a_shared_one_does_not() -> None:
+    def took(kind: int) -> float:
+        return both(f"Win_lock 0 {kind} win=1; sleep 1; Win_unlock 0 win=1").time_s
+
+    assert took(1) >= 2
+    assert took(0) < 1.5
+
+
+def test_an_access_epoch_begins_when_the_target_exposes_its_memory_and_ends_when_the_origin_says_so() -> None:
+    origin = "win_create 1 8; Win_start 1 win=1; # mark begun; Put 1 0 8 6 win=1; sleep 1; Win_complete win=1"
+    target = "win_create 1 8; sleep 1; Win_post 0 win=1; Win_wait win=1"
+    result = run(job(origin, target), "craympt:shmem", "cray-t3e", [0, 1])
+    assert result.marks[0]["time_s"] >= 1
+    assert result.per_rank[1]["time_s"] >= 2
+
+
+def test_a_get_with_a_request_leaves_the_processor_free() -> None:
+    n = 4 * MIB
+    text = "win_create 1 8; Win_lock_all win=1; # mark a; {call}; # mark b; {end}Win_unlock_all win=1"
+
+    def took(call: str, end: str = "") -> float:
+        marks = run(job(text.format(call=call, end=end), "win_create 1 8"), "craympt:shmem", "cray-t3e", [0, 1]).marks
+        return float(marks[1]["time_s"] - marks[0]["time_s"])
+
+    assert took(f"Rget 1 0 {n} 6 win=1 req=1", "wait req=1; ") < 0.01 * took(f"Get 1 0 {n} 6 win=1")
+
+
+def test_a_deadlock_over_a_lock_names_whose_it_is() -> None:
+    """Rank 0 never gives back the lock on its own memory."""
+    ranks = ("win_create 1 8; Win_lock 0 1 win=1; barrier; recv 1 0 8 6", "win_create 1 8; barrier; Win_lock 0 1 win=1; send 0 0 8 6")
+    result = run(job(*ranks), "craympt:shmem", "cray-t3e", [0, 1])
+    assert result.outcome == "deadlock"
+    assert {w["rank"]: w["on"] for w in result.waits}[1] == "the lock on the window of rank 0"

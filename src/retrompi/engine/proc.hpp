@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "host.hpp"
+#include "matching.hpp"
 #include "timeline.hpp"
 #include "trace.hpp"
 #include "ways.hpp"
-#include "matching.hpp"
 #include "wire.hpp"
 
 namespace retrompi {
