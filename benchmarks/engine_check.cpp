@@ -271,15 +271,15 @@ HopSpec curve() {
 void others() {
   const std::string put = "Put 1 0 5000 6;Get 1 0 0 6;Accumulate 0 0 7 6;Win_flush_all;Win_fence", idle = "Win_fence";
   const std::string roots = "bcast 5000 0 6;bcast 9000 1 6;bcast 0 2 6;bcast 70000 2 6";
-  for (const auto kind : {BcastSpec::Binomial, BcastSpec::PutTree, BcastSpec::ByReference})
+  for (const std::string kind : {"binomial", "put_tree", "by_reference"})
     for (const int cores : {1, 3})
       for (const auto wait : {WaitPolicy::Block, WaitPolicy::SpinYield}) {
         SimConfig c = room(1, 3, {hop(Medium::Ring, "rank", "rank")}, wait);
         c.hosts.front().cores = cores;
         c.rma_same = {.there = true, .put_rate = 1e6, .get_rate = 1e6, .cpu = kMicrosecond, .latency = kMicrosecond, .piece = 4096};
-        c.bcast = {.kind = kind, .copies_root = 1, .copies_leaf = 1};
-        expect("broadcast " + std::to_string(static_cast<int>(kind)), c,
-               job({put + ";" + roots, idle + ";" + roots, "compute 1e5;" + idle + ";" + roots}), "completed");
+        c.collectives.prefer(Op::Bcast, {coll::Row{.algorithm = coll::find(Op::Bcast, kind)}});
+        c.collectives.copies_root = c.collectives.copies_leaf = 1;
+        expect("broadcast " + kind, c, job({put + ";" + roots, idle + ";" + roots, "compute 1e5;" + idle + ";" + roots}), "completed");
         expect("one fence", c, job({put, "compute 1", "compute 1"}), "deadlock");
         for (const Ps at : {Ps{0}, 400 * kMicrosecond, 5'000 * kMicrosecond}) {
           SimConfig killed = c;

@@ -15,7 +15,10 @@ Task Rank::main() {
     now_at = &a;
     const Ps before = world.loop.now;
     if (world.timeline) world.timeline->begin_call(id, before);
-    co_await step(a);
+    if (a.op == Op::Mark)
+      job_.marks.push_back({id, a.tag, world.loop.now});
+    else if (a.op != Op::Init && a.op != Op::CommFree)  // freeing is local: MPI lets what is under way end, and nobody has to agree
+      co_await step(a);
     ++world.count.done[static_cast<size_t>(a.op)];
     if (world.timeline) world.timeline->end_call(id, a, world.loop.now);
     const Ps used = world.loop.now - before;
@@ -39,10 +42,9 @@ Task Rank::main() {
   }
 }
 
+/// What an action does; marks and what takes no time are not for here.
 Task Rank::step(const Action& a) {
   switch (a.op) {
-    case Op::Init:
-      break;
     case Op::Finalize:
       return until([this] { return open_sends_ == 0 && running_.empty(); }, spec_.send_wait, true);
     case Op::Compute:
@@ -52,9 +54,6 @@ Task Rank::step(const Action& a) {
     case Op::Sleep:
       within_horizon(a.amount);
       return nap(to_ps(a.amount));
-    case Op::Mark:
-      job_.marks.push_back({id, a.tag, world.loop.now});
-      break;
     case Op::Wait:
     case Op::Waitall:
     case Op::Waitany:
@@ -92,8 +91,6 @@ Task Rank::step(const Action& a) {
       return collective(a);
     case Op::CommNew:
       return new_communicator(a);
-    case Op::CommFree:  // local: MPI lets what is under way end, and nobody has to agree
-      break;
     case Op::Put:
     case Op::Get:
     case Op::Accumulate:

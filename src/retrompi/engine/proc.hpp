@@ -13,6 +13,7 @@
 #include "timeline.hpp"
 #include "trace.hpp"
 #include "ways.hpp"
+#include "matching.hpp"
 #include "wire.hpp"
 
 namespace retrompi {
@@ -45,6 +46,8 @@ struct Message {
     int64_t bytes;
   };
   std::vector<Held> held;  // packets left in the shared pool because no receive is posted
+  Queued<Message> queued;  // while no receive has matched it
+  [[nodiscard]] int32_t envelope_source() const { return src; }
 };
 
 struct Packet {

@@ -212,13 +212,12 @@ Task Rank::irecv(int32_t src, int32_t tag, int32_t ctx, int64_t bytes, Request& 
     r.done = true;
     return {};
   }
-  for (size_t i = 0; i < unexpected_.size(); ++i) {
-    Message& m = *unexpected_[i];
-    if (!fits(r, m)) continue;
-    unexpected_.erase(unexpected_.begin() + static_cast<std::ptrdiff_t>(i));
-    m.rreq = &r;
-    r.m = &m;
-    return matched(m);
+  const bool exact = src != ANY_SOURCE && tag != ANY_TAG;
+  if (Message* m = unexpected_.empty() ? nullptr : unexpected_.find(ctx, src, tag, exact, [&r](const Message& each) { return fits(r, each); })) {
+    unexpected_.erase(m);
+    m->rreq = &r;
+    r.m = m;
+    return matched(*m);
   }
   posted_.push_back(&r);
   return {};
@@ -226,12 +225,10 @@ Task Rank::irecv(int32_t src, int32_t tag, int32_t ctx, int64_t bytes, Request& 
 
 void Rank::meet(Message& m) {
   m.seen = true;
-  for (size_t i = 0; i < posted_.size(); ++i) {
-    Request& r = *posted_[i];
-    if (!fits(r, m)) continue;
-    posted_.erase(posted_.begin() + static_cast<std::ptrdiff_t>(i));
-    m.rreq = &r;
-    r.m = &m;
+  if (Request* r = posted_.empty() ? nullptr : posted_.find(m.ctx, m.src, m.tag, true, [&m](const Request& each) { return fits(each, m); })) {
+    posted_.erase(r);
+    m.rreq = r;
+    r->m = &m;
     return;
   }
   unexpected_.push_back(&m);

@@ -18,6 +18,8 @@ struct Request {
   bool done = false, persistent = false, active = true, detached = false;
   Message* m = nullptr;
   int32_t src = 0, dst = 0;  // the key under which a trace files it
+  Queued<Request> queued;    // while it is posted
+  [[nodiscard]] int32_t envelope_source() const { return peer; }
 };
 
 /// Which protocol a message of a size range follows.
@@ -266,8 +268,8 @@ class Rank final : public Proc {
 
   Job& job_;
   const RankSpec& spec_;
-  std::vector<Request*> posted_;
-  std::vector<Message*> unexpected_;
+  MatchQueue<Request> posted_;
+  MatchQueue<Message> unexpected_;
   int64_t unexpected_bytes_ = 0;
   const Request* awaited_ = nullptr;  // by a blocking call
   int32_t open_sends_ = 0;            // sends that MPI_Finalize must see through
