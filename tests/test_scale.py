@@ -20,7 +20,8 @@ from retrompi.worker import ForkServer
 # --- channels on first use -------------------------------------------------------------------------------------------------
 
 # Picoseconds of a halo and of messages between all pairs, by the engine that connected every pair before it began
-# (commit 8b7f5d2 and the merges up to 2026-11-21 09:50 without lazy channels).
+# (commit 8b7f5d2 and the merges up to 2026-11-21 09:50 without lazy channels). Nemesis at curve is left out: its
+# samples contain barriers, and those have become MPICH2's since.
 GOLDEN = [
     ("winmpich", "nt-cluster", "mechanism", 218925641123, 563214365636),
     ("winmpich", "nt-cluster", "curve", 595068819177, 1308444652729),
@@ -32,7 +33,6 @@ GOLDEN = [
     ("hpvm", "nt-cluster", "curve", 230844548068, 549905244412),
     ("hpvm", "nt-cluster", "loggp", 91599912814, 182210452836),
     ("nemesis", "abe", "mechanism", 729105681, 1197976768),
-    ("nemesis", "abe", "curve", 827091551, 1199492617),
     ("nemesis", "abe", "loggp", 533406197, 683253879),
     ("craympt", "cray-t3e", "mechanism", 401056600, 1027257718),
     ("craympt", "cray-t3e", "curve", 749406210, 2096759827),
