@@ -27,7 +27,7 @@ lint: setup
 	@rm -rf build/lint && mkdir -p build/lint/retrompi && cd build/lint/retrompi && \
 	  ln -s ../../../src/retrompi/* . && for d in models platforms scenarios validate cli; do ln -s ../../../$$d $$d; done
 	cd build/lint && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p retrompi
-	@if command -v clang-format >/dev/null; then clang-format --dry-run -Werror src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp src/retrompi/engine/coll/*.cpp benchmarks/*.cpp; \
+	@if command -v clang-format >/dev/null; then clang-format --dry-run -Werror src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp src/retrompi/engine/coll/*.cpp src/retrompi/engine/coll/*.hpp benchmarks/*.cpp; \
 	  else echo "clang-format is not installed: C++ layout not checked"; fi
 
 sanitize: setup
@@ -50,7 +50,7 @@ apt:
 	  $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 	fi
 
-ENGINE := $(wildcard src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp src/retrompi/engine/coll/*.cpp)
+ENGINE := $(wildcard src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp src/retrompi/engine/coll/*.cpp src/retrompi/engine/coll/*.hpp)
 $(STAMP): pyproject.toml CMakeLists.txt $(ENGINE) | apt
 	@echo "setting up $(VENV): virtual environment, build tools, retrompi (editable)"
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)

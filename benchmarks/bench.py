@@ -1,141 +1,226 @@
 """Engine rates beside SMPI's replay of the same trace: ``make bench``.
 
-Each round replays the PingPong of the papers with every NT runtime, at every rung of the fidelity ladder, on one machine
-and between two, and with ``smpirun -replay`` where SimGrid's tools are installed, in turn, so that a busy machine slows
-all of them alike. Medians of the rounds are printed. Simulating processes only: reading the trace and starting them is left
-out on our side (the fork server is warm) and subtracted on SMPI's (an empty replay is timed in the same round). A captured
-benchmark on MPI-BIP follows, without a rival.
+Each case is a trace: LU of class A on 16 ranks as captured, a halo exchange of 64 ranks, an alltoall of 64, an allreduce of 256, and
+the PingPong of the papers. Every runtime replays it at every rung of the fidelity ladder in a room of the era with a host for
+each rank (``PLATFORM*N``), and SMPI's replay on the same shape of room, in alternated rounds, so that a busy machine slows all of
+them alike; medians are printed. What counts is processor time, user and system, of the simulating process. SMPI reads the trace while
+it replays it, so our reading of it is counted too; starting up is left out on both sides (our fork server is warm and its child does
+nothing else; of SMPI's time an empty replay with as many ranks is subtracted). Peak memory is resident memory of the largest process.
+
+Then the growth: halos of 16 to 4096 ranks and traces of 1 to 10 million actions at ``curve``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from retrompi import simulate, traces
+sys.path.insert(0, str(Path(__file__).parent))
+import rival
+
+from retrompi import registry, simulate
+from retrompi.platform import Platform
 from retrompi.traces import Trace, generate
+from retrompi.worker import ForkServer
 
-MODELS = ("winmpich", "wmpi", "hpvm")
-MODES = ("shared", "distributed")
+MODELS = {
+    "winmpich": "nt-cluster",
+    "wmpi": "nt-cluster",
+    "hpvm": "nt-cluster",
+    "nemesis": "abe",
+    "craympt": "cray-t3e",
+    "mpibip": "myrinet-piii",
+}
+"""Runtime -> the room it is measured in, enlarged to a host a rank."""
 RUNGS = ("mechanism", "curve", "loggp")
-NAS = "npb3.3.1-lu-A-4"
-"""The captured benchmark that is replayed on MPI-BIP beside the PingPong."""
-EMPTY = ["0 init\n0 finalize\n", "1 init\n1 finalize\n"]
-
-# One machine and two, with the rates of the study's computers; SMPI's default protocol parameters.
-PLATFORM = """<?xml version='1.0'?>
-<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<platform version="4.1">
-  <zone id="room" routing="Full">
-    <host id="server" speed="22Mf" core="2"/>
-    <host id="workstation" speed="10Mf"/>
-    <link id="memory" bandwidth="80MBps" latency="100us"/>
-    <link id="cable" bandwidth="12.5MBps" latency="500us"/>
-    <route src="server" dst="server"><link_ctn id="memory"/></route>
-    <route src="server" dst="workstation"><link_ctn id="cable"/></route>
-  </zone>
-</platform>
-"""
+WANTED = {"mechanism": 1.0, "curve": 5.0, "loggp": 12.0}
+"""Times SMPI's speed."""
+LONG_S = 20.0
+"""A run that takes longer is not repeated."""
+NAS = "npb3.3.1-lu-A-16"
+HALO_B, ALLTOALL_B, ALLREDUCE_B = 8192, 1024, 8
 
 
-class Smpi:
-    """SMPI's replay of a trace, in a folder of its own."""
+@dataclass(frozen=True)
+class Case:
+    """A trace to replay: its name, how it is made, and the messages SMPI makes of it (None: as many as there are sends)."""
 
-    def __init__(self, folder: Path, trace: Trace) -> None:
-        (folder / "platform.xml").write_text(PLATFORM)
-        (folder / "shared.txt").write_text("server\nserver\n")
-        (folder / "distributed.txt").write_text("server\nworkstation\n")
-        traces.write(trace, folder / "trace")
-        traces.write(traces.parse(EMPTY), folder / "empty")
-        self.folder = folder
-
-    @staticmethod
-    def there() -> bool:
-        return shutil.which("smpirun") is not None
-
-    def seconds(self, mode: str, trace: str) -> float:
-        """Wall seconds of one replay, start and end included; raises RuntimeError with its last words when it fails."""
-        files = ["-platform", "../platform.xml", "-hostfile", f"../{mode}.txt", "-replay", "index.txt"]  # it looks beside where it runs
-        command = ["smpirun", "-np", "2", *files, "--log=root.thres:error"]
-        begin = time.perf_counter()
-        done = subprocess.run(command, cwd=self.folder / trace, capture_output=True, text=True, env=os.environ | {"LC_ALL": "C"})
-        seconds = time.perf_counter() - begin
-        if done.returncode != 0:
-            raise RuntimeError((done.stderr or done.stdout).strip().splitlines()[-1])
-        return seconds
+    name: str
+    make: Callable[[], Trace]
+    smpi_messages: int | None = None
 
 
-def measure(rounds: int, scale: float) -> dict[str, Any]:
-    """Runs ``rounds`` rounds with ``scale`` of the papers' repetitions; a dict with ``rows`` and ``smpi`` (see ``main``)."""
-    trace = generate.pingpong(reps=lambda size: max(1, round(generate.default_reps(size) * scale)))
-    walls: dict[tuple[str, str, str], list[float]] = {(m, k, f): [] for m in MODELS for k in MODES for f in RUNGS}
-    smpi: dict[str, list[float]] = {k: [] for k in MODES}
-    results: dict[tuple[str, str, str], simulate.Result] = {}
-    trouble = "" if Smpi.there() else "smpirun is not installed (Debian: libsimgrid-dev)"
-    for model, mode, rung in walls:  # the server is told the trace, the models are imported, the curves are sampled
-        simulate.run(model, "nt-pair", trace, mode=mode, fidelity=rung)
-    with tempfile.TemporaryDirectory() as folder:
-        rival = None if trouble else Smpi(Path(folder), trace)
-        for _ in range(rounds):
-            for mode in MODES:
-                if rival and not trouble:
-                    try:
-                        smpi[mode].append(max(rival.seconds(mode, "trace") - rival.seconds(mode, "empty"), 1e-3))
-                    except RuntimeError as error:
-                        trouble = str(error)
-                for key in walls:
-                    model, where, rung = key
-                    if where != mode:
-                        continue
-                    result = simulate.run(model, "nt-pair", trace, mode=mode, fidelity=rung)
-                    simulate.require_completed(result, ", ".join(key))
-                    walls[key].append(result.wall_s)
-                    results[key] = result
+def cases(scale: float) -> list[Case]:
+    """The traces, with ``scale`` of their repetitions (LU as it is)."""
+
+    def times(n: int) -> int:
+        return max(1, round(n * scale))
+
+    def lu() -> Trace:
+        from retrompi.validate import nas
+
+        return nas.read(NAS)
+
+    def pingpong() -> Trace:
+        return generate.pingpong(reps=lambda size: times(generate.default_reps(size)))
+
+    return [
+        Case("pingpong", pingpong),
+        Case("halo-64", lambda: generate.halo(64, times(200), HALO_B)),
+        Case("alltoall-64", lambda: generate.alltoall(64, ALLTOALL_B, times(10)), times(10) * 64 * 63),
+        Case("allreduce-256", lambda: generate.allreduce(256, ALLREDUCE_B, times(50)), times(50) * 256 * 8),
+        Case("lu-A-16", lu),
+    ]
+
+
+class Room:
+    """Rooms by name and size; made once."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[str, int], Platform] = {}
+
+    def __call__(self, name: str, hosts: int) -> Platform:
+        if (name, hosts) not in self.known:
+            self.known[name, hosts] = registry.platform(f"{name}*{hosts}")
+        return self.known[name, hosts]
+
+
+@contextmanager
+def server() -> Iterator[ForkServer]:
+    """A server of simulations of its own."""
+    made = ForkServer()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def progress(text: str) -> None:
+    """Tells a terminal what is being done; nothing in a pipe."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def read_again(trace: Trace) -> float:
+    """Processor seconds of parsing the text of ``trace``."""
+    texts = [(trace.to_ti(r).encode(), f"rank-{r}.txt", r) for r in range(trace.ranks)]
+    begin = time.process_time()
+    Trace.parse(texts)
+    return time.process_time() - begin
+
+
+def measure(case: Case, models: Sequence[str], rungs: Sequence[str], rounds: int) -> list[dict[str, Any]]:
+    """The rows of one case; keys as `show` prints them, the outcome in words where a run did not complete."""
+    trace = case.make()
+    room = Room()
+    reading = read_again(trace)
+    ours: dict[tuple[str, str], list[dict[str, float]]] = {(m, r): [] for m in models for r in rungs}
+    told: dict[tuple[str, str], simulate.Result] = {}
+    theirs: dict[str, list[rival.Spent]] = {MODELS[m]: [] for m in models}
+    trouble = dict.fromkeys(theirs, rival.there())
+    with tempfile.TemporaryDirectory() as folder, server() as at:
+        smpi = None if rival.there() else rival.Smpi(Path(folder), trace)
+        warm = generate.pingpong([1], 1)
+        for turn in range(rounds):
+            for name in theirs:
+                if smpi is None or trouble[name] or (theirs[name] and theirs[name][0].cpu_s > LONG_S):
+                    continue
+                progress(f"{case.name}, round {turn + 1} of {rounds}: SMPI on {name}")
+                try:
+                    where = room(name, trace.ranks)
+                    empty = smpi.replay(where, "empty")
+                    spent = smpi.replay(where)
+                    theirs[name].append(rival.Spent(max(spent.cpu_s - empty.cpu_s, 1e-3), spent.peak_B))
+                except RuntimeError as error:
+                    trouble[name] = str(error)
+            for model, rung in ours:
+                known = ours[model, rung]
+                if known and (known[0]["cpu_s"] > LONG_S or told[model, rung].outcome != "completed"):
+                    continue
+                progress(f"{case.name}, round {turn + 1} of {rounds}: {model}, {rung}")
+                size = f"{MODELS[model]}*{trace.ranks}"
+                if turn == 0:  # the model is imported and the curves are sampled
+                    simulate.run(model, f"{MODELS[model]}*2", warm, fidelity=rung, server=at)
+                told[model, rung] = simulate.run(model, size, trace, fidelity=rung, server=at)
+                known.append(dict(at.spent))
+    progress("")
     rows = []
-    for (model, mode, rung), times in walls.items():
-        wall = statistics.median(times)
-        result = results[model, mode, rung]
-        reference = statistics.median(smpi[mode]) if smpi[mode] else None
+    for (model, rung), all_spent in ours.items():
+        result = told[model, rung]
+        cpu = statistics.median(s["cpu_s"] for s in all_spent) + reading
+        smpi_spent = theirs[MODELS[model]]
+        smpi_cpu = statistics.median(s.cpu_s for s in smpi_spent) if smpi_spent else None
+        smpi_messages = case.smpi_messages or result.messages
+        done = result.outcome == "completed"
         rows.append(
             {
+                "case": case.name,
+                "ranks": trace.ranks,
+                "actions": trace.actions,
                 "model": model,
-                "mode": mode,
+                "platform": f"{MODELS[model]}*{trace.ranks}",
                 "fidelity": rung,
-                "wall_s": wall,
+                "outcome": result.outcome if done else f"{result.outcome}: {result.detail}",
+                "cpu_s": cpu,
+                "reading_s": reading,
                 "messages": result.messages,
                 "packets": result.packets,
                 "events": result.events,
-                "messages_per_s": result.messages / wall,
-                "packets_per_s": result.packets / wall,
-                "smpi_wall_s": reference,
-                "smpi_messages_per_s": result.messages / reference if reference else None,
-                "ratio": wall / reference if reference else None,
+                "messages_per_cpu_s": result.messages / cpu,
+                "peak_B": max(s["peak_B"] for s in all_spent),
+                "smpi_cpu_s": smpi_cpu,
+                "smpi_messages_per_cpu_s": smpi_messages / smpi_cpu if smpi_cpu else None,
+                "smpi_peak_B": max(s.peak_B for s in smpi_spent) if smpi_spent else None,
+                "speed": smpi_cpu / cpu if smpi_cpu and done else None,
+                "wanted": WANTED[rung],
+                "rounds": len(all_spent),
+                "smpi": trouble[MODELS[model]] or "replayed",
             }
         )
-    return {"rounds": rounds, "scale": scale, "simgrid": simgrid_version(), "smpi": trouble or "replayed", "rows": rows, "nas": captured()}
+    return rows
 
 
-def captured() -> list[dict[str, Any]]:
-    """A captured benchmark on MPI-BIP at every rung, once: trace, fidelity, wall_s, messages, messages_per_s."""
-    from retrompi.validate import nas
-
-    trace = nas.read(NAS)
+def growth(model: str, ranks: Sequence[int], iterations: int, actions: Sequence[int]) -> list[dict[str, Any]]:
+    """Halos of so many ranks, then halos of 16 ranks of about so many actions, at ``curve``: rows grows, ranks, actions, ..."""
     rows = []
-    for rung in RUNGS:
-        simulate.run("mpibip", "myrinet-piii", trace, mode="distributed", fidelity=rung)
-        result = simulate.run("mpibip", "myrinet-piii", trace, mode="distributed", fidelity=rung)
-        simulate.require_completed(result, f"{NAS}, {rung}")
-        told = {"trace": NAS, "fidelity": rung, "wall_s": result.wall_s, "messages": result.messages}
-        rows.append({**told, "messages_per_s": result.messages / result.wall_s})
+    jobs = [("ranks", n, iterations) for n in ranks] + [("actions", 16, max(1, round(n / 16 / 9))) for n in actions]
+    for grows, n, steps in jobs:
+        progress(f"growth with {grows}: {n} ranks, {steps} steps")
+        begin = time.process_time()
+        trace = generate.halo(n, steps, HALO_B)
+        reading = time.process_time() - begin
+        with server() as at:
+            begin = time.process_time()
+            result = simulate.run(model, f"{MODELS[model]}*{n}", trace, fidelity="curve", server=at)
+            preparing = time.process_time() - begin
+            simulate.require_completed(result, f"halo of {n} ranks")
+            spent = at.spent
+        rows.append(
+            {
+                "grows": grows,
+                "model": model,
+                "ranks": n,
+                "actions": trace.actions,
+                "messages": result.messages,
+                "reading_s": reading,
+                "preparing_s": preparing,
+                "cpu_s": spent["cpu_s"],
+                "us_per_message": spent["cpu_s"] / result.messages * 1e6,
+                "messages_per_cpu_s": result.messages / spent["cpu_s"],
+                "peak_B": spent["peak_B"],
+                "trace_B": trace.info()["memory_B"],
+            }
+        )
+    progress("")
     return rows
 
 
@@ -145,29 +230,70 @@ def simgrid_version() -> str:
     return _engine.simgrid_version()
 
 
-def show(figures: dict[str, Any]) -> None:
-    """A table: wall seconds, rates, and our wall time over SMPI's."""
-    print(f"PingPong of the papers x {figures['scale']:g}, median of {figures['rounds']} rounds, SimGrid {figures['simgrid']}")
-    print(f"{'runtime':10}{'mode':13}{'fidelity':11}{'wall s':>9}{'messages/s':>13}{'packets/s':>13}{'SMPI s':>9}{'ours/SMPI':>11}")
-    for r in figures["rows"]:
-        rival = f"{r['smpi_wall_s']:9.3f}{r['ratio']:11.2f}" if r["ratio"] is not None else f"{'-':>9}{'-':>11}"
-        print(f"{r['model']:10}{r['mode']:13}{r['fidelity']:11}{r['wall_s']:9.3f}{r['messages_per_s']:13,.0f}{r['packets_per_s']:13,.0f}{rival}")
-    for r in figures["nas"]:
-        print(f"{r['trace']} on mpibip, {r['fidelity']}: {r['wall_s']:.3f} s, {r['messages_per_s']:,.0f} messages/s")
-    if figures["smpi"] != "replayed":
-        print(f"SMPI was not measured: {figures['smpi']}")
+MB = 1e6
+
+
+def show_rows(rows: Sequence[dict[str, Any]]) -> None:
+    """One case as a table."""
+    first = rows[0]
+    print(f"\n{first['case']}: {first['ranks']} ranks, {first['actions']:,} actions; reading takes {first['reading_s']:.3f} s")
+    print(f"{'runtime':10}{'platform':18}{'fidelity':11}{'CPU s':>9}{'messages/s':>12}{'MB':>7}{'SMPI s':>9}{'messages/s':>12}{'MB':>7}"
+          f"{'x SMPI':>8}{'wanted':>8}")  # fmt: skip
+    for r in rows:
+        them = f"{'-':>9}{'-':>12}{'-':>7}"
+        if r["smpi_cpu_s"] is not None:
+            them = f"{r['smpi_cpu_s']:9.3f}{r['smpi_messages_per_cpu_s']:12,.0f}{r['smpi_peak_B'] / MB:7.0f}"
+        speed = f"{r['speed']:8.2f}" if r["speed"] is not None else f"{'-':>8}"
+        print(f"{r['model']:10}{r['platform']:18}{r['fidelity']:11}{r['cpu_s']:9.3f}{r['messages_per_cpu_s']:12,.0f}{r['peak_B'] / MB:7.0f}"
+              f"{them}{speed}{r['wanted']:8g}{'' if r['outcome'] == 'completed' else '  ' + r['outcome']}", flush=True)  # fmt: skip
+    for told in dict.fromkeys(f"{r['smpi']} ({r['platform']})" for r in rows if r["smpi"] != "replayed"):
+        print(f"SMPI was not measured: {told}")
+
+
+def show_growth(rows: Sequence[dict[str, Any]]) -> None:
+    """The growth as two curves in numbers."""
+    for grows in ("ranks", "actions"):
+        print(f"\nhalo at curve, growing {grows}")
+        print(f"{'ranks':>7}{'actions':>12}{'messages':>11}{'reading s':>11}{'CPU s':>9}{'us/message':>12}{'peak MB':>9}{'trace MB':>10}")
+        for r in rows:
+            if r["grows"] == grows:
+                print(f"{r['ranks']:7}{r['actions']:12,}{r['messages']:11,}{r['reading_s']:11.2f}{r['cpu_s']:9.2f}{r['us_per_message']:12.2f}"
+                      f"{r['peak_B'] / MB:9.0f}{r['trace_B'] / MB:10.1f}")  # fmt: skip
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="engine rates beside SMPI's replay of the same trace")
-    parser.add_argument("--rounds", type=int, default=5, help="alternated repetitions (5)")
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the papers' repetitions (1)")
-    parser.add_argument("--json", action="store_true", help="JSON instead of a table")
+    parser.add_argument("--rounds", type=int, default=3, help="alternated repetitions (3); a run of more than 20 s is not repeated")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the repetitions in generated traces (1)")
+    parser.add_argument("--quick", action="store_true", help="one round, a tenth of the repetitions, no LU, growth to 256 ranks")
+    parser.add_argument("--case", action="append", default=[], help="only this case (pingpong, halo-64, ..., growth); may be repeated")
+    parser.add_argument("--model", action="append", default=[], choices=list(MODELS), help="only this runtime; may be repeated")
+    parser.add_argument("--rung", action="append", default=[], choices=RUNGS, help="only this fidelity; may be repeated")
+    parser.add_argument("--json", action="store_true", help="JSON instead of tables")
     chosen = parser.parse_args(arguments)
     if chosen.rounds < 1 or chosen.scale <= 0:
         parser.error("--rounds is at least 1, --scale above 0")
-    figures = measure(chosen.rounds, chosen.scale)
-    print(json.dumps(figures, indent=2)) if chosen.json else show(figures)
+    rounds, scale = (1, chosen.scale / 10) if chosen.quick else (chosen.rounds, chosen.scale)
+    wanted = [c for c in cases(scale) if (c.name in chosen.case if chosen.case else not (chosen.quick and c.name == "lu-A-16"))]
+    names = [c.name for c in cases(scale)] + ["growth"]
+    if unknown := [c for c in chosen.case if c not in names]:
+        parser.error(f"no case '{unknown[0]}'; there are {', '.join(names)}")
+    if not chosen.json:
+        print(f"Beside SMPI's replay, SimGrid {simgrid_version()}; median of {rounds} round{'s' if rounds > 1 else ''}, processor seconds")
+    rows: list[dict[str, Any]] = []
+    for case in wanted:
+        rows += (found := measure(case, chosen.model or list(MODELS), chosen.rung or RUNGS, rounds))
+        if not chosen.json:
+            show_rows(found)
+    grown: list[dict[str, Any]] = []
+    if not chosen.case or "growth" in chosen.case:
+        ranks = [16, 64, 256] if chosen.quick else [16, 64, 256, 1024, 4096]
+        actions = [round(m * 1e6 * scale) for m in (1, 3, 10)]
+        grown = growth("mpibip", ranks, max(1, round(100 * scale)), actions)
+        if not chosen.json:
+            show_growth(grown)
+    if chosen.json:
+        print(json.dumps({"rounds": rounds, "scale": scale, "simgrid": simgrid_version(), "rows": rows, "growth": grown}, indent=2))
     return 0
 
 

@@ -34,15 +34,19 @@ def _platform() -> Platform:
 @cache
 def _host(number: int) -> rows.Row:
     h = rows._host(_platform().hosts[0])
-    fast = dict.fromkeys(("copy_l1", "copy_l2", "copy_mem", "nic_rate", "bus_rate", "fsb_rate", "flops"), 1e+18)
-    still = dict.fromkeys(("dispatch", "syscall", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "nic_latency", "wait_charge", "line_shared", "line_bus", "delayed_ack", "quantum_at_tick", "quantum_carry", "boost"), 0.0)  # fmt: skip
-    return h | fast | still | {"name": f"h{number}", "speed": 1.0, "cores": 1, "quantum": 1e3, "tick": 1e-3, "big_endian": 0}
+    fast = dict.fromkeys(("copy_l1", "copy_l2", "copy_mem", "nic_rate", "bus_rate", "fsb_rate", "flops"), 1e18)
+    still = dict.fromkeys(("dispatch", "syscall", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "nic_latency", "wait_charge",
+                           "line_shared", "line_bus", "delayed_ack", "quantum_at_tick", "quantum_carry", "boost"), 0.0)  # fmt: skip
+    return h | fast | still | {"name": f"h{number}", "speed": 1.0, "cores": 64, "quantum": 1e3, "tick": 1e-12, "big_endian": 0}
 
 
-def compiled(ranks: int, *, open_network: bool = False, algorithms: Mapping[str, str] | None = None, hosts: Sequence[int] = ()) -> rows.Row:
-    """The engine's rows; ``hosts`` places the ranks (else each has its own), ``algorithms`` chooses by operation."""
+def compiled(
+    ranks: int, *, open_network: bool = False, envelope: int = 0, algorithms: Mapping[str, str] | None = None, hosts: Sequence[int] = ()
+) -> rows.Row:
+    """The engine's rows; ``hosts`` places the ranks (else each has its own), ``algorithms`` chooses by operation, a message is ``envelope``
+    bytes longer on the network."""
     where = list(hosts) or list(range(ranks))
-    ends = [(0, ALPHA), (FAR, cost(FAR))]
+    ends = [(0, cost(envelope)), (FAR, cost(FAR + envelope))]
     busy, flight = (0, 1) if open_network else (1, 0)
     points = [(size, t * busy, t * flight, 0, 0, 0, 0, 0) for size, t in ends]
     tables = {"classes": [0] * ranks, "of": [[0]], "ports": "rank", "tables": [(points, None, "")]}
@@ -64,7 +68,8 @@ def run(ranks: Sequence[str], **options: Any) -> dict[str, Any]:
     texts = []
     for rank, text in enumerate(ranks):
         lines = ["init", *(line.strip() for line in text.split(";") if line.strip()), "finalize"]
-        texts.append(("".join(f"{rank} {line}\n" for line in lines).encode(), f"rank-{rank}.txt", rank))
+        said = "".join(f"{line}\n" if line.startswith("#") else f"{rank} {line}\n" for line in lines)
+        texts.append((said.encode(), f"rank-{rank}.txt", rank))
     return replay(traces.Trace.parse(texts), **options)
 
 

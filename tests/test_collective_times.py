@@ -43,7 +43,7 @@ def anyone(p: int) -> bool:
 
 
 def scatter(p: int, b: int) -> int:
-    """A binomial scatter of p blocks until the last has its own: the root gives the part beyond the largest power of two, and both go on."""
+    """A binomial scatter of p blocks until the last has its own: the root gives away what is beyond a power of two, and both go on."""
     if p == 1:
         return 0
     half = 1 << ((p - 1).bit_length() - 1)
@@ -94,8 +94,10 @@ FORMS: dict[tuple[str, str], Form] = {
     ("reduce", "rabenseifner"): (anyone, lambda p, b: folded(p) * c(power(p) * b) + 2 * halves(power(p), b),
                                  lambda p, b: p - power(p) + power(p) * up(power(p)) + power(p) - 1,
                                  lambda p, b: (p - power(p)) * power(p) * b + power(p) * (power(p) - 1) * b + weight_scatter(power(p)) * b),
-    ("allreduce", "reduce_bcast"): (anyone, lambda p, b: (depth(p) + up(p)) * c(p * b), lambda p, b: 2 * (p - 1), lambda p, b: 2 * (p - 1) * p * b),
-    ("allreduce", "doubling"): (anyone, lambda p, b: (up(power(p)) + 2 * folded(p)) * c(p * b), lambda p, b: power(p) * up(power(p)) + 2 * (p - power(p)),
+    ("allreduce", "reduce_bcast"): (anyone, lambda p, b: (depth(p) + up(p)) * c(p * b), lambda p, b: 2 * (p - 1),
+                                  lambda p, b: 2 * (p - 1) * p * b),
+    ("allreduce", "doubling"): (anyone, lambda p, b: (up(power(p)) + 2 * folded(p)) * c(p * b),
+                                  lambda p, b: power(p) * up(power(p)) + 2 * (p - power(p)),
                                 lambda p, b: (power(p) * up(power(p)) + 2 * (p - power(p))) * p * b),
     ("allreduce", "rabenseifner"): (anyone, lambda p, b: 2 * halves(power(p), b) + 2 * folded(p) * c(power(p) * b),
                                     lambda p, b: 2 * power(p) * up(power(p)) + 2 * (p - power(p)),
@@ -105,19 +107,23 @@ FORMS: dict[tuple[str, str], Form] = {
     ("allgather", "doubling"): (is_power, lambda p, b: halves(p, b), lambda p, b: p * up(p), lambda p, b: p * (p - 1) * b),
     ("allgather", "bruck"): (anyone, lambda p, b: sum(c(min(1 << k, p - (1 << k)) * b) for k in range(up(p))), lambda p, b: p * up(p),
                              lambda p, b: p * (p - 1) * b),
-    ("allgather", "gather_bcast"): (anyone, lambda p, b: c(b) + up(p) * c(p * b), lambda p, b: 2 * (p - 1), lambda p, b: (p - 1) * (b + p * b)),
+    ("allgather", "gather_bcast"): (anyone, lambda p, b: c(b) + up(p) * c(p * b), lambda p, b: 2 * (p - 1),
+                                  lambda p, b: (p - 1) * (b + p * b)),
     ("allgatherv", "ring"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * (p - 1), lambda p, b: p * (p - 1) * b),
-    ("allgatherv", "ring_pipelined"): (anyone, lambda p, b: (p - 1) * c(b) if b else 0, lambda p, b: p * (p - 1) if b else 0, lambda p, b: p * (p - 1) * b),
+    ("allgatherv", "ring_pipelined"): (anyone, lambda p, b: (p - 1) * c(b) if b else 0, lambda p, b: p * (p - 1) if b else 0,
+                                  lambda p, b: p * (p - 1) * b),
     ("allgatherv", "doubling"): (is_power, lambda p, b: halves(p, b), lambda p, b: p * up(p), lambda p, b: p * (p - 1) * b),
     ("allgatherv", "bruck"): (anyone, lambda p, b: sum(c(min(1 << k, p - (1 << k)) * b) for k in range(up(p))), lambda p, b: p * up(p),
                               lambda p, b: p * (p - 1) * b),
-    ("allgatherv", "gather_bcast"): (anyone, lambda p, b: c(b) + up(p) * c(p * b), lambda p, b: 2 * (p - 1), lambda p, b: (p - 1) * (b + p * b)),
+    ("allgatherv", "gather_bcast"): (anyone, lambda p, b: c(b) + up(p) * c(p * b), lambda p, b: 2 * (p - 1),
+                                  lambda p, b: (p - 1) * (b + p * b)),
     ("alltoall", "posted"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * p, lambda p, b: p * p * b),
     ("alltoall", "in_order"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * p, lambda p, b: p * p * b),
     ("alltoall", "throttled_4"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * p, lambda p, b: p * p * b),
     ("alltoall", "throttled_32"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * p, lambda p, b: p * p * b),
     ("alltoall", "pairwise"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * (p - 1), lambda p, b: p * (p - 1) * b),
-    ("alltoall", "bruck"): (anyone, lambda p, b: sum(c(sum(1 for d in range(p) if d >> k & 1) * b) for k in range(up(p))), lambda p, b: p * up(p),
+    ("alltoall", "bruck"): (anyone, lambda p, b: sum(c(sum(1 for d in range(p) if d >> k & 1) * b) for k in range(up(p))),
+                                  lambda p, b: p * up(p),
                             lambda p, b: p * b * sum(d.bit_count() for d in range(p))),
     ("alltoallv", "posted"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * p, lambda p, b: p * p * b),
     ("alltoallv", "in_order"): (anyone, lambda p, b: (p - 1) * c(b), lambda p, b: p * p, lambda p, b: p * p * b),
@@ -135,8 +141,10 @@ FORMS: dict[tuple[str, str], Form] = {
     ("scatterv", "posted"): (anyone, lambda p, b: (p - 1) * c(b) if b else 0, lambda p, b: p - 1 if b else 0, lambda p, b: (p - 1) * b),
     ("reducescatter", "reduce_scatterv"): (anyone, lambda p, b: depth(p) * c(p * b) + (p - 1) * c(b), lambda p, b: 2 * (p - 1),
                                            lambda p, b: (p - 1) * (p * b + b)),
-    ("reducescatter", "halving"): (is_power, lambda p, b: halves(p, b) if b else 0, lambda p, b: p * up(p) if b else 0, lambda p, b: p * (p - 1) * b),
-    ("reducescatter", "pairwise"): (anyone, lambda p, b: (p - 1) * c(b) if b else 0, lambda p, b: p * (p - 1) if b else 0, lambda p, b: p * (p - 1) * b),
+    ("reducescatter", "halving"): (is_power, lambda p, b: halves(p, b) if b else 0, lambda p, b: p * up(p) if b else 0,
+                                  lambda p, b: p * (p - 1) * b),
+    ("reducescatter", "pairwise"): (anyone, lambda p, b: (p - 1) * c(b) if b else 0, lambda p, b: p * (p - 1) if b else 0,
+                                  lambda p, b: p * (p - 1) * b),
     ("scan", "linear"): (anyone, lambda p, b: (p - 1) * c(p * b), lambda p, b: p - 1, lambda p, b: (p - 1) * p * b),
     ("scan", "doubling"): (anyone, lambda p, b: up(p) * c(p * b), lambda p, b: exchanges(p), lambda p, b: exchanges(p) * p * b),
     ("exscan", "linear"): (anyone, lambda p, b: (p - 1) * c(p * b), lambda p, b: p - 1, lambda p, b: (p - 1) * p * b),
@@ -220,8 +228,8 @@ def test_a_pipelined_chain_takes_all_segments_and_one_more_for_each_link(p: int,
 
 
 def critical_path(case: Case) -> int:
-    """Picoseconds until the last member is through, from the steps alone: a send takes c(n) of its member, a wait for a receive lasts until the
-    send of the other end is through."""
+    """Picoseconds until the last member is through, from the steps alone: a send takes c(n) of its member, a wait for a receive lasts until
+    the send of the other end is through."""
     steps = [case.steps(me) for me in range(case.n)]
     now, at = [0] * case.n, [0] * case.n
     sent: dict[tuple[int, int], list[int]] = {}
@@ -251,8 +259,10 @@ def critical_path(case: Case) -> int:
                     pair = (step["peer"], me)
                     open_receives[me][step["slot"]] = (*pair, taken.get(pair, 0))
                     taken[pair] = taken.get(pair, 0) + 1
-                elif (step["kind"] == "wait" and not wait(me, step["slot"])) or (step["kind"] == "waitall" and not all(wait(me, s) for s in list(open_receives[me]))):
-                    break
+                elif step["kind"] in ("wait", "waitall"):
+                    slots = [step["slot"]] if step["kind"] == "wait" else list(open_receives[me])
+                    if not all(wait(me, slot) for slot in slots):
+                        break
                 at[me] += 1
                 moved = True
     assert at == [len(s) for s in steps]

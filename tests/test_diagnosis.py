@@ -12,6 +12,7 @@ from engine_runs import ANY_SOURCE, ANY_TAG, PATHS, job, run
 from retrompi import experiment, simulate
 from retrompi.cli.main import run as cli
 from retrompi.diagnosis import lines
+from retrompi.errors import RetrompiError
 from retrompi.store import open_store
 from retrompi.traces import generate
 
@@ -114,6 +115,23 @@ def test_waitany_waits_for_any_waitall_for_all() -> None:
     assert "rank 0 (rank-0.txt:4 waitall recv from 2 tag 4) -> rank 2" in result.detail
 
 
+def test_a_collective_of_a_communicator_and_a_non_blocking_one_are_edges() -> None:
+    split = "comm_split 1 1,2"
+    result = stuck("comm_split -1; recv 2 9 1 6", f"{split}; barrier comm=1; recv 0 1 1 6", f"{split}; recv 0 3 1 6; barrier comm=1")
+    assert [(r["comm"], r["rank"]) for r in result.diagnosis["collectives"]] == [(1, 2)]
+    assert "barrier with rank 2" in stuck("ibarrier req=1; barrier", "ibarrier req=1; barrier", "ibarrier req=1; recv 0 3 1 6").detail
+    result = stuck("ibarrier req=1; waitall 1 reqs=1", "recv 0 2 1 6; ibarrier req=1; waitall 1 reqs=1")
+    assert "rank 0 (rank-0.txt:3 waitall with rank 1) -> rank 1 (rank-1.txt:2 recv from 0 tag 2) -> rank 0" in result.detail
+
+
+def test_a_lock_is_waited_for_at_its_holder() -> None:
+    trace = job("win_create 1 100; Win_lock 1 1 win=1; recv 1 1 1 6", "win_create 1 100; Win_lock 1 1 win=1; Win_unlock 1 win=1")
+    result = simulate.run("craympt:shmem", "cray-t3e", trace)
+    assert result.outcome == "deadlock"
+    assert [(r["process"], r["waits_for"]) for r in result.diagnosis["cycle"]] == [("rank 0", "rank 1"), ("rank 1", "rank 0")]
+    assert "Win_lock the lock on the window of rank 1) -> rank 0" in result.detail
+
+
 # ---------------------------------------------------------------- no cycle
 
 
@@ -169,6 +187,12 @@ def test_a_finished_rank_has_not_come_to_a_collective() -> None:
     assert "which has finished" in result.detail
 
 
+def test_collectives_that_differ_are_refused_by_the_reader_with_both_lines() -> None:
+    """So no hang comes of them: a run begins only where all members of a communicator call the same collectives in the same order."""
+    with pytest.raises(RetrompiError, match=r"rank-1.txt:2: reduce: .* of rank 0 it is 'bcast' .*\(rank-0.txt:2\)"):
+        run(job("bcast 100 0 6", "reduce 100 0 0 6"))
+
+
 # ---------------------------------------------------------------- near misses
 
 
@@ -186,6 +210,14 @@ def test_a_message_with_another_tag_is_a_near_miss(model: str, mode: str) -> Non
 def test_a_message_from_another_source_is_a_near_miss() -> None:
     result = stuck("recv 2 5 10 6", "send 0 5 10 6", "recv 0 1 10 6")
     assert [(r["wants_source"], r["source"], r["differs"]) for r in result.diagnosis["near_misses"]] == [(2, 1, "source")]
+
+
+def test_a_message_on_another_communicator_is_a_near_miss() -> None:
+    split = "comm_split 1 0,1"
+    result = stuck(f"{split}; recv 1 5 10 6 comm=1", f"{split}; send 0 5 10 6", "comm_split -1")
+    (row,) = result.diagnosis["near_misses"]
+    assert (row["wants_comm"], row["comm"], row["differs"]) == (1, 0, "communicator")
+    assert "rank 0 wants tag 5 from rank 1 on communicator 1 (rank-0.txt:3), rank 1 has sent tag 5 on communicator 0" in told(result)
 
 
 def test_a_message_that_differs_in_two_ways_is_none() -> None:

@@ -213,9 +213,8 @@ def test_a_call_on_a_foreign_communicator_is_refused_by_line() -> None:
 
 @pytest.mark.parametrize("ranks", [2, 4, 8])
 def test_mpich2_combines_a_mask_and_gathers_the_colors(ranks: int) -> None:
-    everybody = f"0-{ranks - 1}"
-    options = {"platform": "abe", "sets": ["nemesis.coll.allreduce=reduce_bcast", "nemesis.coll.allgather=ring"]}
-    dup = completed(job(*[f"comm_dup 1 {everybody}"] * ranks), "nemesis", "shared", **options)
-    assert dup.bytes == 2 * (ranks - 1) * 128
-    split = completed(job(*[f"comm_split 1 {everybody}"] * ranks), "nemesis", "shared", **options)
+    everybody, tree, ring = f"0-{ranks - 1}", "nemesis.coll.allreduce=reduce_bcast", "nemesis.coll.allgather=ring"
+    dup = completed(job(*[f"comm_dup 1 {everybody}"] * ranks), "nemesis", "shared", platform="abe", sets=[tree])
+    assert dup.bytes == 2 * (ranks - 1) * 256
+    split = completed(job(*[f"comm_split 1 {everybody}"] * ranks), "nemesis", "shared", platform="abe", sets=[tree, ring])
     assert split.bytes - dup.bytes == 8 * ranks * (ranks - 1)

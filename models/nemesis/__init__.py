@@ -103,7 +103,6 @@ class Nemesis(RuntimeModel):
     header = Param("40 B", "B", "packet header on a socket", source="assumed: CH3's", low="32 B", high="64 B")
     first_read = Param("1 KiB", "B", "buffer that a message's beginning is read into; the rest goes where the receive wants it", source="code:MPICH2 of 2010, newtcp_module_impl.h")
     eager = Param("128 KiB", "B", "longest message sent between nodes without a handshake", source="code:E-NEM-08")
-    context_mask = Param("128 B", "B", "free context ids, which the members of a new communicator combine", source="code:MPICH2 1.0 to 1.2, src/mpi/comm/commutil.c, MAX_CONTEXT_MASK")
     connect = Param("200 us", "s", "opening a connection, on its first message", source="assumed: three segments and the answer of the peer's progress", low="50 us", high="5 ms")
 
     def queues(self, p: Values) -> rows.Row:
@@ -158,7 +157,7 @@ class Nemesis(RuntimeModel):
             platform, placement, same=[self.queues(p)], same_bulk=self.copy_buffer(p), remote=remote,
             protocol_same=self.protocol(p, eager), protocol_remote=[rows.eager(0, p.eager + 1), rows.rendezvous(p.eager + 1)],
             send_cpu=p.library, recv_cpu=p.library, test_cpu=waits["poll_cost"], call_lock=lock, recv_wait=waits, send_wait=waits,
-            direct_call=self.direct_call(p), context_mask=p.context_mask,
+            direct_call=self.direct_call(p),
         )  # fmt: skip
 
     def protocol(self, p: Values, eager: float) -> list[tuple[float, float, str]]:

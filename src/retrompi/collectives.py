@@ -178,7 +178,8 @@ def doors() -> Mapping[str, Param]:
 
 
 def engine_rows(table: Sequence[Choice], values: Values, broadcast: str) -> list[tuple[Any, ...]]:
-    """The engine's rows of a model's table with the user's algorithms in front.
+    """The engine's rows of a model's table with the user's algorithms in front, which count wherever they can be used: an algorithm that
+    works by hosts is made of parts within and between hosts, where the table counts.
 
     ``broadcast`` is the compiled model's own broadcast: another one than ``binomial`` (a put tree, a shared buffer) stands for the table's
     rows.
@@ -188,7 +189,7 @@ def engine_rows(table: Sequence[Choice], values: Values, broadcast: str) -> list
         name = PREFIX + operation
         if name in values.settings:
             rows.append(Choice(operation, str(values[name]), source="assumed: set by the user").engine())
-        elif operation != "bcast" or broadcast == "binomial":
+        if operation != "bcast" or broadcast == "binomial":
             rows += [c.engine() for c in table if c.operation == operation]
     return rows
 

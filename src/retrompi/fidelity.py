@@ -87,11 +87,11 @@ def _spots(placement: Placement) -> list[tuple[int, int]]:
 def _pairs(classes: Sequence[int], placement: Placement, platform: Platform) -> list[Pair]:
     """Every pair kind of a placement, once, each by the first ranks that show it."""
     ranks: dict[tuple[int, int], int] = {}  # (host, core) -> how many ranks
-    spots: dict[int, list[tuple[int, int]]] = {}  # class -> where
+    seen: dict[int, dict[tuple[int, int], None]] = {}  # class -> where
     for cls, spot in zip(classes, _spots(placement), strict=True):
         ranks[spot] = ranks.get(spot, 0) + 1
-        if spot not in spots.setdefault(cls, []):
-            spots[cls].append(spot)
+        seen.setdefault(cls, {})[spot] = None
+    spots = {cls: list(where) for cls, where in seen.items()}
     found: dict[Any, tuple[Placement, list[tuple[int, int]]]] = {}
 
     def add(a: int, b: int, x: tuple[int, int], y: tuple[int, int]) -> None:

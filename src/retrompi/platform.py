@@ -261,8 +261,8 @@ class Platform:
     def of_size(self, n: int) -> Platform:
         """The same room with ``n`` hosts, called ``NAME*n``: its own in turn, the later ones as copies ``HOST-2``, ``HOST-3``, ...
 
-        A torus becomes the most cubic one of ``n`` places. A placement that names a host which is gone goes too. For questions
-        of scale; what a switch or hub of that size would have done to its latency is nobody's claim.
+        A torus becomes the most cubic one of ``n`` places, or a few more. A placement that names a host which is gone goes too.
+        For questions of scale; what a switch or hub of that size would have done to its latency is nobody's claim.
         Raises UsageError unless 1 <= n <= 65536.
         """
         if not 1 <= n <= MAX_HOSTS:
@@ -311,11 +311,16 @@ class Platform:
 
 
 def _cubic(n: int, dimensions: int) -> tuple[int, ...]:
-    """``n`` as so many factors, as near to each other as they can be, the largest first."""
-    if dimensions <= 1:
-        return (n,)
-    least = next(d for d in range(round(n ** (1 / dimensions)), 0, -1) if n % d == 0)
-    return (*_cubic(n // least, dimensions - 1), least)
+    """Lengths of at least two with ``n`` places, near to each other; with a few places more where ``n`` has no such factors."""
+    left, shape = n, []
+    for k in range(dimensions, 1, -1):
+        side = round(left ** (1 / k))
+        shape.append(next((d for d in range(side, 1, -1) if left % d == 0 and left // d >= 2 ** (k - 1)), 1))
+        left //= shape[-1]
+    if left < 2 or 1 in shape:
+        side = next(d for d in range(2, n + 2) if d**dimensions >= n)
+        return (side,) * (dimensions - 1) + (max(2, -(-n // side ** (dimensions - 1))),)
+    return (left, *shape)
 
 
 def _kind(text: str) -> str:

@@ -148,7 +148,6 @@ def compiled(
     same_bulk: Sequence[Row] = (),
     call_lock: float = 0.0,
     direct_call: float = 0.0,
-    context_mask: float = 0.0,
 ) -> Row:
     """A runtime on a platform as the engine's plain rows. Only the hosts that run a rank are built.
 
@@ -157,7 +156,7 @@ def compiled(
     ``same_bulk`` are the hops of a rendezvous's data between ranks of one host where they are others; ``call_lock`` is what locking
     the library costs each call, ``direct_call`` the system's part of a direct copy (s).
     ``convert`` is what a change of byte order costs at either end: seconds a byte, bytes of the buffer it goes through (0: no
-    conversion), seconds a buffer. ``context_mask`` (bytes) is what agreeing on a new communicator combines in MPICH2; 0: MPICH 1's number.
+    conversion), seconds a buffer.
     """
     used = sorted(set(placement))
     remote_used = list(remote) if len(used) > 1 else []
@@ -190,5 +189,4 @@ def compiled(
         "one_sided_same": one_sided_same,
         "one_sided_remote": one_sided_remote,
         "bcast": broadcast or bcast(),
-        "context_mask": context_mask,
     }

@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
+import resource
 import signal
 import struct
 import subprocess
@@ -69,6 +70,8 @@ class ForkServer:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._known: set[str] = set()
+        self.spent: dict[str, float] = {}
+        """Of the last simulation: ``cpu_s`` (user and system) and ``peak_B`` (resident memory) of its process."""
 
     def simulate(self, config: dict[str, Any], trace: Any, key: str) -> dict[str, Any]:
         """The engine's answer for one configuration. ``key`` names the trace: it is sent once, then remembered.
@@ -102,6 +105,7 @@ class ForkServer:
                 if sent:  # the server has opened it, or never will
                     Path(sent).unlink(missing_ok=True)
         if kind == "ok":
+            self.spent = answer.pop("spent")
             return dict(answer)
         if kind == "refused":
             raise InputError(answer)
@@ -169,7 +173,10 @@ def _child(config: dict[str, Any], trace: Any, out: int) -> None:
     from retrompi import _engine
 
     try:
-        answer: tuple[str, Any] = ("ok", _engine.simulate(config, trace))
+        told = _engine.simulate(config, trace)
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        told["spent"] = {"cpu_s": used.ru_utime + used.ru_stime, "peak_B": used.ru_maxrss << 10}
+        answer: tuple[str, Any] = ("ok", told)
     except _engine.ConfigError as error:
         answer = ("refused", str(error))
     with os.fdopen(out, "wb") as pipe:

@@ -15,7 +15,10 @@ Task Rank::main() {
     now_at = &a;
     const Ps before = world.loop.now;
     if (world.timeline) world.timeline->begin_call(id, before);
-    co_await step(a);
+    if (a.op == Op::Mark)
+      job_.marks.push_back({id, a.tag, world.loop.now});
+    else if (a.op != Op::Init && a.op != Op::CommFree)  // freeing is local: MPI lets what is under way end, and nobody has to agree
+      co_await step(a);
     ++world.count.done[static_cast<size_t>(a.op)];
     if (world.timeline) world.timeline->end_call(id, a, world.loop.now);
     const Ps used = world.loop.now - before;
@@ -39,26 +42,18 @@ Task Rank::main() {
   }
 }
 
+/// What an action does; marks and what takes no time are not for here.
 Task Rank::step(const Action& a) {
   switch (a.op) {
-    case Op::Init:
-      break;
     case Op::Finalize:
-      co_await until([this] { return open_sends_ == 0 && running_.empty(); }, spec_.send_wait, true);
-      break;
+      return until([this] { return open_sends_ == 0 && running_.empty(); }, spec_.send_wait, true);
     case Op::Compute:
-      co_await use(a.amount);
-      break;
+      return use(a.amount);
     case Op::Kernel:
-      co_await busy(a.amount * job_.kernel_seconds(host_index, a));
-      break;
+      return busy(a.amount * job_.kernel_seconds(host_index, a));
     case Op::Sleep:
       within_horizon(a.amount);
-      co_await thread.sleep(to_ps(a.amount));
-      break;
-    case Op::Mark:
-      job_.marks.push_back({id, a.tag, world.loop.now});
-      break;
+      return nap(to_ps(a.amount));
     case Op::Wait:
     case Op::Waitall:
     case Op::Waitany:
@@ -70,8 +65,7 @@ Task Rank::step(const Action& a) {
     case Op::Startall:
     case Op::Start:
     case Op::RequestFree:
-      co_await completion(a);
-      break;
+      return completion(a);
     case Op::Barrier:
     case Op::Bcast:
     case Op::Reduce:
@@ -94,13 +88,9 @@ Task Rank::step(const Action& a) {
     case Op::NeighborAlltoall:
     case Op::NeighborAlltoallv:
     case Op::NeighborAlltoallw:
-      co_await collective(a);
-      break;
+      return collective(a);
     case Op::CommNew:
-      co_await new_communicator(a);
-      break;
-    case Op::CommFree:  // local: MPI lets what is under way end, and nobody has to agree
-      break;
+      return new_communicator(a);
     case Op::Put:
     case Op::Get:
     case Op::Accumulate:
@@ -120,16 +110,17 @@ Task Rank::step(const Action& a) {
     case Op::WinWait:
     case Op::WinNew:
     case Op::WinFree:
-      co_await one_sided(a);
-      break;
+      return one_sided(a);
     case Op::Probe:
     case Op::Iprobe:
-      co_await probe(a);
-      break;
+      return probe(a);
     default:
-      co_await point_to_point(a);
+      return point_to_point(a);
   }
+  return {};
 }
+
+Task Rank::nap(Ps ps) { co_await thread.sleep(ps); }
 
 Task Rank::use(double flops) { return busy(flops * world.compute_scale / host.spec.flops); }
 
@@ -156,19 +147,43 @@ Rank::Asked Rank::asked(const Action& a) const {
   return {a.peer2, static_cast<int32_t>(a.bytes2)};
 }
 
+Task Rank::blocking_send(const Action& a) {
+  Request& r = make(Request::Send);
+  co_await isend(a.peer, a.tag, program_context(a.comm), a.bytes, a.op, r);
+  co_await wait(r);
+  drop(r);
+}
+
+Task Rank::blocking_receive(const Action& a) {
+  Request& r = make(Request::Recv);
+  const Asked from = asked(a);
+  co_await irecv(from.source, from.tag, program_context(a.comm), a.bytes, r);
+  co_await wait(r);
+  drop(r);
+}
+
+Task Rank::send_and_receive(const Action& a) {
+  const int32_t ctx = program_context(a.comm);
+  Request& in = make(Request::Recv);
+  Request& out_r = make(Request::Send);
+  Asked from{a.peer2, a.aux == -1 ? 0 : a.aux};
+  if ((a.flags & FLAG_MATCHED) != 0 && !job_.free_wildcards) from = {a.req, static_cast<int32_t>(a.amount)};
+  co_await irecv(from.source, from.tag, ctx, a.bytes2, in);
+  co_await isend(a.peer, a.tag, ctx, a.bytes, Op::Isend, out_r);
+  co_await wait(out_r);
+  co_await wait(in);
+  drop(in);
+  drop(out_r);
+}
+
 Task Rank::point_to_point(const Action& a) {
   const int32_t ctx = program_context(a.comm);
   switch (a.op) {
     case Op::Send:
     case Op::Ssend:
     case Op::Bsend:
-    case Op::Rsend: {
-      Request& r = make(Request::Send);
-      co_await isend(a.peer, a.tag, ctx, a.bytes, a.op, r);
-      co_await wait(r);
-      drop(r);
-      break;
-    }
+    case Op::Rsend:
+      return blocking_send(a);
     case Op::Isend:
     case Op::Issend:
     case Op::Ibsend:
@@ -177,39 +192,20 @@ Task Rank::point_to_point(const Action& a) {
       r.peer = a.peer;
       r.tag = a.tag;
       file(r, a.req);
-      co_await isend(a.peer, a.tag, ctx, a.bytes, a.op, r);
-      break;
+      return isend(a.peer, a.tag, ctx, a.bytes, a.op, r);
     }
-    case Op::Recv: {
-      Request& r = make(Request::Recv);
-      const Asked from = asked(a);
-      co_await irecv(from.source, from.tag, ctx, a.bytes, r);
-      co_await wait(r);
-      drop(r);
-      break;
-    }
+    case Op::Recv:
+      return blocking_receive(a);
     case Op::Irecv: {
       Request& r = make(Request::Recv);
       r.peer = a.peer;
       r.tag = a.tag;
       file(r, a.req);
       const Asked from = asked(a);
-      co_await irecv(from.source, from.tag, ctx, a.bytes, r);
-      break;
+      return irecv(from.source, from.tag, ctx, a.bytes, r);
     }
-    case Op::Sendrecv: {
-      Request& in = make(Request::Recv);
-      Request& out_r = make(Request::Send);
-      Asked from{a.peer2, a.aux == -1 ? 0 : a.aux};
-      if ((a.flags & FLAG_MATCHED) != 0 && !job_.free_wildcards) from = {a.req, static_cast<int32_t>(a.amount)};
-      co_await irecv(from.source, from.tag, ctx, a.bytes2, in);
-      co_await isend(a.peer, a.tag, ctx, a.bytes, Op::Isend, out_r);
-      co_await wait(out_r);
-      co_await wait(in);
-      drop(in);
-      drop(out_r);
-      break;
-    }
+    case Op::Sendrecv:
+      return send_and_receive(a);
     case Op::SendInit:
     case Op::SsendInit:
     case Op::BsendInit:
@@ -230,6 +226,7 @@ Task Rank::point_to_point(const Action& a) {
     default:
       bad(a, "not simulated");
   }
+  return {};
 }
 
 Task Rank::probe(const Action& a) {

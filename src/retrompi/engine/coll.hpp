@@ -113,13 +113,18 @@ class [[nodiscard]] Steps {
 /// The vector form of an operation (Gatherv, Scatterv, Allgatherv, Alltoallv, Alltoallw) has algorithms of its own.
 struct Algorithm {
   using Make = Steps (*)(Args);
-  Algorithm(Op o, const char* n, Make m, bool only_blocking = false) : op(o), name(n), make(m), blocking(only_blocking), next(first) { first = this; }
+  enum Needs : uint8_t {
+    Nothing,
+    Blocking,  // it waits in the middle of a step (one-sided puts, readers of a buffer): not for non-blocking forms
+    Hosts      // it asks Args::host: not where that is not known
+  };
+  Algorithm(Op o, const char* n, Make m, Needs what = Nothing) : op(o), name(n), make(m), needs(what), next(first) { first = this; }
   Algorithm(const Algorithm&) = delete;
   Algorithm& operator=(const Algorithm&) = delete;
   Op op;
   const char* name;
   Make make;
-  bool blocking;  // it waits in the middle of a step (one-sided puts, readers of a buffer): not for non-blocking forms
+  Needs needs;
   const Algorithm* next;
   static inline const Algorithm* first = nullptr;
 };

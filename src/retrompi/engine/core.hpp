@@ -229,13 +229,14 @@ class [[nodiscard]] Task {
     if (h_) h_.destroy();
   }
 
-  bool await_ready() const noexcept { return false; }
+  /// An empty one has nothing to do: a function that need not wait returns it and makes no coroutine.
+  bool await_ready() const noexcept { return !h_; }
   std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) noexcept {
     h_.promise().next = caller;
     return h_;
   }
   void await_resume() const {
-    if (h_.promise().error) std::rethrow_exception(h_.promise().error);
+    if (h_ && h_.promise().error) std::rethrow_exception(h_.promise().error);
   }
   [[nodiscard]] Handle handle() const { return h_; }
   [[nodiscard]] bool done() const { return h_ && h_.done(); }

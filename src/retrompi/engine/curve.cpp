@@ -37,7 +37,7 @@ class CurveChan final : public Chan {
     if (p.bytes >= table_.limit)
       throw Abort{"a message of " + std::to_string(p.bytes) + " B from rank " + std::to_string(p.from) + ": the mechanism did not carry one of " +
                   std::to_string(table_.limit) + " B: " + table_.reason};
-    const CurvePoint at = table_.at(p.bytes);
+    const CurvePoint at = point(p.bytes);
     co_await from.thread.run(at.send, Stage::Library);
     const Ps now = world.loop.now;
     const Ps start = std::max({now, free_, pa_->out, pb_->in, pa_->any, pb_->any, wire_->any});
@@ -55,7 +55,7 @@ class CurveChan final : public Chan {
   Task pull(Token) override {
     const Packet p = arrived_.front();
     arrived_.pop_front();
-    if (p.kind == Packet::Data || p.kind == Packet::SyncAck) co_await to.thread.run(table_.at(p.bytes).recv, Stage::Library);
+    if (p.kind == Packet::Data || p.kind == Packet::SyncAck) co_await to.thread.run(point(p.bytes).recv, Stage::Library);
     co_await to.handle(p);
   }
 
@@ -69,6 +69,14 @@ class CurveChan final : public Chan {
     if (end == world.loop.now && flying_.empty()) return hand_over(p, by);
     flying_.push_back({p, by});
     world.loop.at(end, &CurveChan::on_arrival, this);
+  }
+  /// Messages of a pair tend to be of one size.
+  const CurvePoint& point(int64_t size) {
+    if (size != known_.size) {
+      known_ = table_.at(size);
+      known_.size = size;
+    }
+    return known_;
   }
   static void on_arrival(void* c, uint64_t) {
     auto& s = *static_cast<CurveChan*>(c);
@@ -86,6 +94,7 @@ class CurveChan final : public Chan {
   std::shared_ptr<Port> pa_, pb_, wire_;
   std::deque<Flight> flying_;
   std::deque<Packet> arrived_;
+  CurvePoint known_{.size = -1};
   Ps free_ = 0, last_ = 0;
   bool open_ = false;
 };

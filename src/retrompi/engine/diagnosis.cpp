@@ -8,9 +8,10 @@ namespace retrompi {
 
 namespace {
 
-constexpr size_t kRows = 20;        // of a table
-constexpr size_t kShown = 8;        // of a cycle on one line
-constexpr size_t kUnreceived = 50;  // messages
+constexpr size_t kRows = 20;          // of a table
+constexpr size_t kShown = 8;          // of a cycle on one line
+constexpr size_t kUnreceived = 50;    // messages
+constexpr size_t kAlternatives = 64;  // of a receive from any source that are followed
 
 /// Over all of its communicator.
 bool is_collective(const Action& a) {
@@ -37,8 +38,18 @@ class Inquest {
  public:
   Inquest(const World& w, const Job& job, const std::vector<const Chan*>& chans) : w_(w), job_(job), t_(job.trace), chans_(chans) {
     for (const Rank* r : job.ranks) rank_of_[r] = r;
+    to_.resize(job.ranks.size());
+    from_.resize(job.ranks.size());
+    for (const Message& m : job_.messages_)
+      if (!(m.delivered && m.settled) && m.line > 0) {
+        to_[static_cast<size_t>(m.dst)].emplace_back(m);
+        from_[static_cast<size_t>(m.src)].emplace_back(m);
+      }
     for (const Chan* c : chans)
-      if (c->full()) full_.emplace(&c->from, c);
+      if (c->full()) {  // of several, always the same: the table of channels has no order of its own
+        const Chan*& kept = full_[&c->from];
+        if (!kept || c->to.thread.log() < kept->to.thread.log()) kept = c;
+      }
   }
 
   Diagnosis stuck() {
@@ -135,12 +146,14 @@ class Inquest {
   }
 
  private:
+  using Messages = std::vector<std::reference_wrapper<const Message>>;
   struct Edge {
     const Proc* to;
     std::string what;
   };
   struct Wait {
     bool any = false;  // one of the edges would be enough
+    size_t of = 0;     // how many there are, where not all are kept
     std::vector<Edge> edges;
     std::string what;  // when it is the same for all edges
   };
@@ -219,35 +232,37 @@ class Inquest {
               w.edges.push_back({h, "the lock on the window of rank " + std::to_string(x.rank)});
       }
     if (w.edges.empty() && is_collective(a))
-      for (const Absent& b : absent(r))
-        if (!b.other) w.edges.push_back({b.r, "for rank " + std::to_string(b.r->id)});
+      for (const Rank* b : absent(r)) w.edges.push_back({b, "for rank " + std::to_string(b->id)});
   }
 
   void in_collective(const Rank& r, const Awaited& x, Wait& w) {
     if (x.rank < 0) return;
     const int32_t ctx = collective_context(x.comm);
     const Proc* by = nullptr;
-    for (const Message& m : live())
-      if (m.ctx == ctx && !m.seen && ((m.src == x.rank && m.dst == r.id) || (m.src == r.id && m.dst == x.rank))) by = obstacle(m.src, m.dst);
+    for (const Message& m : to(r.id))
+      if (m.ctx == ctx && !m.seen && m.src == x.rank) by = obstacle(m.src, m.dst);
+    for (const Message& m : from(r.id))
+      if (m.ctx == ctx && !m.seen && m.dst == x.rank) by = obstacle(m.src, m.dst);
     w.edges.push_back({by ? by : &rank(x.rank), "with rank " + std::to_string(x.rank)});
   }
   void taken(const Rank& r, const Awaited& x, const char* how, Wait& w) {
-    for (const Message& m : live())
-      if (m.src == r.id && m.dst == x.rank && m.tag == x.tag && m.ctx == program_context(x.comm) && !m.settled) return send(m, how, w);
+    for (const Message& m : from(r.id))
+      if (m.dst == x.rank && m.tag == x.tag && m.ctx == program_context(x.comm) && !m.settled) return send(m, how, w);
     w.edges.push_back({&rank(x.rank), how + std::to_string(x.rank) + " " + tag_name(x.tag) + " " + std::to_string(x.bytes) + " B"});
   }
   void receive(const Rank& r, int32_t peer, int32_t tag, int32_t ctx, const char* how, Wait& w) {
     const std::string about = of_library(ctx) ? "" : " " + tag_name(tag);
-    for (const Message& m : live())
-      if (!m.seen && m.dst == r.id && m.ctx == ctx && (peer == ANY_SOURCE || peer == m.src) && (tag == ANY_TAG || tag == m.tag))
-        return arriving(m, how, w);
+    for (const Message& m : to(r.id))
+      if (!m.seen && m.ctx == ctx && (peer == ANY_SOURCE || peer == m.src) && (tag == ANY_TAG || tag == m.tag)) return arriving(m, how, w);
     if (peer != ANY_SOURCE) {
       w.edges.push_back({&rank(peer), how + std::to_string(peer) + about});
       return;
     }
     w.any = true;
-    for (const int32_t m : members(comm_of(ctx)))
-      if (m != r.id) w.edges.push_back({&rank(m), std::string(how) + "any source" + about});
+    const auto all = members(comm_of(ctx));
+    w.of = all.size() - 1;
+    for (const int32_t m : all)
+      if (m != r.id && w.edges.size() < kAlternatives) w.edges.push_back({&rank(m), std::string(how) + "any source" + about});
   }
   /// A message that has been sent and is not all there: whoever holds it up on its way, else its sender.
   void arriving(const Message& m, const char* how, Wait& w) {
@@ -272,12 +287,8 @@ class Inquest {
     }
     return nullptr;
   }
-  [[nodiscard]] std::vector<std::reference_wrapper<const Message>> live() const {
-    std::vector<std::reference_wrapper<const Message>> out;
-    for (const Message& m : job_.messages_)
-      if (!(m.delivered && m.settled) && m.at + m.line > 0) out.emplace_back(m);
-    return out;
-  }
+  [[nodiscard]] const Messages& to(int32_t r) const { return to_[static_cast<size_t>(r)]; }
+  [[nodiscard]] const Messages& from(int32_t r) const { return from_[static_cast<size_t>(r)]; }
 
   // ---- cycles
 
@@ -396,9 +407,10 @@ class Inquest {
     std::string s = r ? place(*r, r->now_at->line) + " " + op_name(r->now_at->op) : "";
     const std::string& what = w.what.empty() ? e.what : w.what;
     if (!what.empty()) s += (s.empty() ? "waits for " : w.what.empty() ? " " : " waits for ") + what;
-    if (w.any && w.edges.size() > 1) s += ", any of " + std::to_string(w.edges.size());
+    if (const size_t n = alternatives(w); n > 1) s += ", any of " + std::to_string(n);
     return s;
   }
+  [[nodiscard]] static size_t alternatives(const Wait& w) { return w.any ? std::max(w.of, w.edges.size()) : 1; }
   [[nodiscard]] std::string node(const Proc& p, const Edge& e) const { return p.thread.name() + " (" + doing(p, e) + ")"; }
   [[nodiscard]] Row row(const Proc& p, const Edge& e) const {
     const Rank* r = as_rank(&p);
@@ -409,7 +421,7 @@ class Inquest {
             {"action", std::string(r ? op_name(r->now_at->op) : "")},
             {"waits_for", e.to->thread.name()},
             {"what", w.what.empty() ? e.what : w.what},
-            {"alternatives", static_cast<int64_t>(w.any ? w.edges.size() : 1)}};
+            {"alternatives", static_cast<int64_t>(alternatives(w))}};
   }
   [[nodiscard]] std::string fate(const Proc& p) const {
     const Rank* r = as_rank(&p);
@@ -421,56 +433,45 @@ class Inquest {
 
   // ---- collectives
 
-  struct Absent {
-    const Rank* r;
-    std::optional<Action> other;  // it is in this call instead, as its collective of the same number; none: it has not come
-  };
   /// Who has not come to the collective in which `r` waits.
-  [[nodiscard]] std::vector<Absent> absent(const Rank& r) const {
-    const Action& mine = *r.now_at;
-    const size_t nth = count(r, mine.comm).first;
-    std::vector<Absent> out;
-    for (const int32_t m : members(mine.comm)) {
-      if (m == r.id) continue;
-      const auto [n, at] = count(rank(m), mine.comm, nth);
-      if (n < nth)
-        out.push_back({&rank(m), std::nullopt});
-      else if (at && at->op != mine.op)
-        out.push_back({&rank(m), at});
-    }
+  [[nodiscard]] std::vector<const Rank*> absent(const Rank& r) {
+    const int32_t comm = r.now_at->comm;
+    const size_t mine = count(r, comm);
+    std::vector<const Rank*> out;
+    for (const int32_t m : members(comm))
+      if (count(rank(m), comm) < mine) out.push_back(&rank(m));
     return out;
   }
-  /// How many collectives of a communicator a rank has begun, and its `nth`.
-  [[nodiscard]] std::pair<size_t, std::optional<Action>> count(const Rank& r, int32_t comm, size_t nth = 0) const {
-    size_t n = 0;
-    std::optional<Action> found;
+  /// How many collectives of a communicator a rank has begun. A trace in which they differ in kind is refused when it is read.
+  size_t count(const Rank& r, int32_t comm) {
+    const auto [it, fresh] = begun_.try_emplace({r.id, comm});
+    if (!fresh) return it->second;
     for (const Action& a : t_.ranks[static_cast<size_t>(r.id)]) {
-      if (is_collective(a) && a.comm == comm && ++n == nth) found = a;
+      it->second += is_collective(a) && a.comm == comm;
       if (r.now_at && a.line == r.now_at->line) break;
     }
-    return {n, found};
+    return it->second;
   }
-  void collectives(Diagnosis& d) const {
+  void collectives(Diagnosis& d) {
     std::set<std::pair<int32_t, size_t>> told;  // communicator, number: all who wait in one say the same
     for (const Rank* r : job_.ranks) {
       if (gone(*r, r) || !r->now_at || !is_collective(*r->now_at)) continue;
       const Action& a = *r->now_at;
-      if (!told.emplace(a.comm, count(*r, a.comm).first).second) continue;
+      if (!told.emplace(a.comm, count(*r, a.comm)).second) continue;
       size_t missing = 0;
       std::string first;
-      for (const Absent& b : absent(*r)) {
-        const std::string where =
-            b.other ? "is in " + std::string(op_name(b.other->op)) + " at " + place(*b.r, b.other->line) + " instead" : fate(*b.r);
-        if (++missing <= 3) first += (first.empty() ? "" : "; ") + b.r->thread.name() + " " + where;
-        const uint32_t line = b.other ? b.other->line : b.r->now_at ? b.r->now_at->line : 0;
+      for (const Rank* b : absent(*r)) {
+        const std::string where = fate(*b);
+        if (++missing <= 3) first += (first.empty() ? "" : "; ") + b->thread.name() + " " + where;
+        const uint32_t line = b->now_at ? b->now_at->line : 0;
         if (d.collectives.size() < kUnreceived)
           d.collectives.push_back({{"collective", std::string(op_name(a.op))},
                                    {"comm", comm_id(program_context(a.comm))},
                                    {"file", t_.files[static_cast<size_t>(r->id)]},
                                    {"line", int64_t{a.line}},
-                                   {"rank", int64_t{b.r->id}},
+                                   {"rank", int64_t{b->id}},
                                    {"instead", where},
-                                   {"instead_file", line ? t_.files[static_cast<size_t>(b.r->id)] : std::string()},
+                                   {"instead_file", line ? t_.files[static_cast<size_t>(b->id)] : std::string()},
                                    {"instead_line", int64_t{line}}});
       }
       if (missing > 0)
@@ -491,8 +492,8 @@ class Inquest {
         probe.peer = r->now_at->peer, probe.tag = r->now_at->tag, probe.ctx = program_context(r->now_at->comm), probe.line = r->now_at->line;
         open.push_back(&probe);
       }
-      for (const Message& m : live()) {
-        if (m.dst != r->id || m.rreq) continue;
+      for (const Message& m : to(r->id)) {
+        if (m.rreq) continue;
         for (const Request* q : open) {
           if (of_library(q->ctx) || of_library(m.ctx)) continue;
           const bool source = q->peer == ANY_SOURCE || q->peer == m.src, tag = q->tag == ANY_TAG || q->tag == m.tag, comm = q->ctx == m.ctx;
@@ -526,8 +527,10 @@ class Inquest {
     }
   }
   void unreceived(Diagnosis& d) const {
-    auto all = live();
-    std::erase_if(all, [](const Message& m) { return m.delivered || m.rreq; });
+    Messages all;
+    for (const auto& mine : to_)
+      for (const Message& m : mine)
+        if (!m.delivered && !m.rreq) all.emplace_back(m);
     std::stable_sort(all.begin(), all.end(), [](const Message& a, const Message& b) { return std::pair(a.at, a.src) < std::pair(b.at, b.src); });
     d.unreceived_total = static_cast<int64_t>(all.size());
     for (const Message& m : all) {
@@ -553,6 +556,8 @@ class Inquest {
   std::map<const Proc*, const Rank*> rank_of_;
   std::map<const Proc*, const Chan*> full_;  // who waits for room, and where
   std::map<const Proc*, Wait> waits_;
+  std::vector<Messages> to_, from_;                      // by rank: neither delivered nor forgotten by the sender
+  std::map<std::pair<int32_t, int32_t>, size_t> begun_;  // rank, communicator -> collectives
 };
 
 Diagnosis diagnose(const World& world, const Job& job, const std::vector<const Chan*>& chans, const Abort* end) {

@@ -32,10 +32,11 @@ Thread::Await Thread::run(Ps ps, Stage s, double memory) {
     Ps& now = host_.loop.now;
     used_ += ps;
     if (host_.anatomy.log) {
+      want_ = s;
       host_.anatomy.segment(log_, seg_begin_, now, seg_, policy_.what);
-      host_.anatomy.segment(log_, now, now + ps, s, policy_.what);
-      if (host_.anatomy.on) host_.anatomy.current = {Cause::Thread, log_};
+      log_work(now, now + ps);
     }
+    if (host_.anatomy.on) host_.anatomy.current = {Cause::Thread, log_};
     now += ps;
     seg_begin_ = now;
     seg_ = Stage::Library;
@@ -522,7 +523,7 @@ void Host::preempt(size_t core, bool to_front) {
 
 void Host::make_ready(Thread& t, bool front) {
   t.state_ = Thread::State::Ready;
-  t.enter(anatomy.on ? blame(t) : Stage::Queueing);
+  t.enter(anatomy.log ? blame(t) : Stage::Queueing);
   queue(t, front);
   for (size_t c = 0; c < cores_.size(); ++c)
     if (!cores_[c].running && t.may_use(c) && !(c == 0 && cores_[c].kernel_busy)) return dispatch(c);

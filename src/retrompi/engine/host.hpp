@@ -93,12 +93,9 @@ class Thread {
     Stage s;
   };
   Await run_parts(Part a, Part b, Part c = {0, Stage::Wait}) {
-    const Await await = run(a.ps + b.ps + c.ps, a.s);
-    if (!await.ready && host_log()) {
-      parts_ = {a, b, c};
-      want_ = Stage::Wait;
-    }
-    return await;
+    if (!host_log()) return run(a.ps + b.ps + c.ps, a.s);
+    parts_ = {a, b, c};
+    return run(a.ps + b.ps + c.ps, Stage::Wait);
   }
   /// Gives up or burns the processor until somebody calls `signal`. The caller re-tests its condition afterwards.
   Await wait(const WaitPolicy& p);

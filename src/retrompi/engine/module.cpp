@@ -344,10 +344,6 @@ SimConfig config(const py::dict& d) {
     if (wildcards != "recorded" && wildcards != "free") throw ConfigError("wildcards: '" + wildcards + "'; valid: free, recorded");
     c.free_wildcards = wildcards == "free";
   }
-  if (const int64_t mask = r.integer("context_mask"); mask > 0) {
-    c.collectives.context_bytes = mask;
-    c.collectives.split_gathers = true;
-  }
   if (d.contains("collectives")) collectives(c.collectives, r.get("collectives"));
   if (d.contains("context_bytes")) c.collectives.context_bytes = r.integer("context_bytes");
   if (d.contains("split_gathers")) c.collectives.split_gathers = r.get("split_gathers").cast<bool>();

@@ -11,8 +11,12 @@ Task Proc::absorb() {
 Task Proc::post(Chan& c, Packet p) {
   if (c.busy) {  // asked for while half a packet is written: goes out right after it
     c.deferred.push_back(p);
-    co_return;
+    return {};
   }
+  return write(c, p);
+}
+
+Task Proc::write(Chan& c, Packet p) {
   c.busy = true;
   co_await c.push(p);
   if (p.last && p.kind == Packet::Data && !c.tells_sent()) sent(*p.m);

@@ -13,6 +13,7 @@
 #include "timeline.hpp"
 #include "trace.hpp"
 #include "ways.hpp"
+#include "matching.hpp"
 #include "wire.hpp"
 
 namespace retrompi {
@@ -45,6 +46,8 @@ struct Message {
     int64_t bytes;
   };
   std::vector<Held> held;  // packets left in the shared pool because no receive is posted
+  Queued<Message> queued;  // while no receive has matched it
+  [[nodiscard]] int32_t envelope_source() const { return src; }
 };
 
 struct Packet {
@@ -207,6 +210,7 @@ class Proc {
   Task absorb();
   /// Sends a packet over a channel, after those that are already waiting for it.
   Task post(Chan& c, Packet p);
+  Task write(Chan& c, Packet p);
   /// Called with a packet that has reached this process, unless `take` has it.
   virtual Task handle(Packet p) = 0;
   /// A process that only puts the packet somewhere does so here and returns true.

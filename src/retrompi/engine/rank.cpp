@@ -67,7 +67,7 @@ Task Rank::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, 
   r.m = nullptr;
   if (dst == PROC_NULL) {
     r.done = true;
-    co_return;
+    return {};
   }
   Message& m = job_.new_message();
   m.src = id;
@@ -88,33 +88,44 @@ Task Rank::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, 
   ++sends;
   bytes_sent += bytes;
   ++open_sends_;
+  const bool buffered = mode == Op::Bsend || mode == Op::Ibsend || mode == Op::BsendInit;
+  if (buffered || dst == id || spec_.lock > 0 || spec_.send_cpu > 0) return isend_working(m, buffered);
+  return depart(m);
+}
+
+Task Rank::isend_working(Message& m, bool buffered) {
   co_await library_call(spec_.send_cpu);
-  if (mode == Op::Bsend || mode == Op::Ibsend || mode == Op::BsendInit) {
+  if (buffered) {
     // MPI 1.1, 3.4: a buffered send is complete once the user's data is in the attached buffer.
-    co_await thread.run(plain_copy(bytes), Stage::Copy);
-    r.done = true;
+    co_await thread.run(plain_copy(m.bytes), Stage::Copy);
+    m.sreq->done = true;
+    m.sreq->m = nullptr;
     m.sreq = nullptr;
-    r.m = nullptr;
   }
-  if (dst == id) {
+  if (m.dst == id)
     co_await to_self(m);
-    co_return;
-  }
-  const auto kind = protocol(dst, bytes);
+  else
+    co_await depart(m);
+}
+
+Task Rank::depart(Message& m) {
+  const auto kind = protocol(m.dst, m.bytes);
   m.rendezvous = kind != ProtocolRow::Eager;
   m.direct = kind == ProtocolRow::Direct;
-  if (m.rendezvous) {
-    Packet p{.m = &m, .from = id, .to = dst, .kind = Packet::Rts, .first = true, .last = true};
-    co_await post(*out[static_cast<size_t>(dst)], p);
-  } else {
-    co_await push_data(m);
-  }
+  if (!m.rendezvous) return push_data(m);
+  return post(*out[static_cast<size_t>(m.dst)], {.m = &m, .from = id, .to = m.dst, .kind = Packet::Rts, .first = true, .last = true});
 }
 
 Task Rank::push_data(Message& m) {
   const auto to = static_cast<size_t>(m.dst);
   Chan& c = m.rendezvous && bulk[to] ? *bulk[to] : *out[to];
   const int64_t packet = c.packet_of(m);
+  if (m.bytes <= packet && conversion(m.dst, m.bytes) == 0)
+    return post(c, {.m = &m, .bytes = m.bytes, .from = id, .to = m.dst, .kind = Packet::Data, .first = true, .last = true});
+  return push_packets(m, c, packet);
+}
+
+Task Rank::push_packets(Message& m, Chan& c, int64_t packet) {
   int64_t left = m.bytes;
   bool first = true;
   do {
@@ -199,28 +210,25 @@ Task Rank::irecv(int32_t src, int32_t tag, int32_t ctx, int64_t bytes, Request& 
   r.line = now_at ? now_at->line : 0;
   if (src == PROC_NULL) {
     r.done = true;
-    co_return;
+    return {};
   }
-  for (size_t i = 0; i < unexpected_.size(); ++i) {
-    Message& m = *unexpected_[i];
-    if (!fits(r, m)) continue;
-    unexpected_.erase(unexpected_.begin() + static_cast<std::ptrdiff_t>(i));
-    m.rreq = &r;
-    r.m = &m;
-    co_await matched(m);
-    co_return;
+  const bool exact = src != ANY_SOURCE && tag != ANY_TAG;
+  if (Message* m = unexpected_.empty() ? nullptr : unexpected_.find(ctx, src, tag, exact, [&r](const Message& each) { return fits(r, each); })) {
+    unexpected_.erase(m);
+    m->rreq = &r;
+    r.m = m;
+    return matched(*m);
   }
   posted_.push_back(&r);
+  return {};
 }
 
 void Rank::meet(Message& m) {
   m.seen = true;
-  for (size_t i = 0; i < posted_.size(); ++i) {
-    Request& r = *posted_[i];
-    if (!fits(r, m)) continue;
-    posted_.erase(posted_.begin() + static_cast<std::ptrdiff_t>(i));
-    m.rreq = &r;
-    r.m = &m;
+  if (Request* r = posted_.empty() ? nullptr : posted_.find(m.ctx, m.src, m.tag, true, [&m](const Request& each) { return fits(each, m); })) {
+    posted_.erase(r);
+    m.rreq = r;
+    r->m = &m;
     return;
   }
   unexpected_.push_back(&m);
@@ -230,15 +238,15 @@ Task Rank::matched(Message& m) {
   if (m.rreq->bytes >= 0 && m.bytes > m.rreq->bytes)
     throw Abort{"message of " + std::to_string(m.bytes) + " B from rank " + std::to_string(m.src) + " to rank " + std::to_string(m.dst) + " (tag " +
                 std::to_string(m.tag) + ") is longer than the receive buffer of " + std::to_string(m.rreq->bytes) + " B (MPI_ERR_TRUNCATE)"};
-  if (m.direct) {
-    co_await copy_directly(m);
-    co_return;
-  }
-  if (m.rendezvous) {
-    Packet p{.m = &m, .from = id, .to = m.src, .kind = Packet::Cts, .first = true, .last = true};
-    co_await post(*out[static_cast<size_t>(m.src)], p);
-    co_return;
-  }
+  if (m.direct) return copy_directly(m);
+  if (m.rendezvous)
+    return post(*out[static_cast<size_t>(m.src)], {.m = &m, .from = id, .to = m.src, .kind = Packet::Cts, .first = true, .last = true});
+  if (!m.held.empty() || m.stashed > 0 || (m.sync && !m.ack_sent)) return take_in(m);
+  if (m.arrived == m.bytes && !m.delivered) finish_receive(m);
+  return {};
+}
+
+Task Rank::take_in(Message& m) {
   while (!m.held.empty()) {
     const Message::Held h = m.held.front();
     m.held.erase(m.held.begin());
@@ -286,21 +294,31 @@ bool Rank::leave_in_pool(const Packet& p) {
 }
 
 Task Rank::handle(Packet p) {
-  Message& m = *p.m;
   // Matching and completion are paid when the message shows up, not when its receive is posted: in a PingPong the posting
   // overlaps the wait.
-  if (p.first && (p.kind == Packet::Rts || (p.kind == Packet::Data && !m.rendezvous))) co_await library_call(spec_.recv_cpu);
+  const bool called = p.first && (p.kind == Packet::Rts || (p.kind == Packet::Data && !p.m->rendezvous)) && (spec_.lock > 0 || spec_.recv_cpu > 0);
+  if (called || (p.kind == Packet::Data && !p.held && conversion(p.m->src, p.bytes) > 0)) return handle_working(p, called);
+  return handle_now(p);
+}
+
+Task Rank::handle_working(Packet p, bool called) {
+  if (called) co_await library_call(spec_.recv_cpu);
+  if (p.kind == Packet::Data && !p.held) {
+    if (!p.m->seen) meet(*p.m);
+    co_await thread.run(conversion(p.m->src, p.bytes), Stage::Library);
+  }
+  co_await handle_now(p);
+}
+
+Task Rank::handle_now(const Packet& p) {
+  Message& m = *p.m;
   switch (p.kind) {
     case Packet::Rts:
       meet(m);
-      if (m.rreq) co_await matched(m);
+      if (m.rreq) return matched(m);
       break;
     case Packet::Cts:
-      if (bulk[static_cast<size_t>(m.dst)])
-        co_await push_bulk(m);
-      else
-        co_await push_data(m);
-      break;
+      return bulk[static_cast<size_t>(m.dst)] ? push_bulk(m) : push_data(m);
     case Packet::Done:
       sent(m);
       break;
@@ -308,11 +326,9 @@ Task Rank::handle(Packet p) {
       m.acked = true;
       settle_send(m);
       break;
-    case Packet::Data: {
-      const bool fresh = !m.seen;
-      if (fresh) meet(m);
+    case Packet::Data:
+      if (!m.seen) meet(m);
       if (p.held) break;
-      co_await thread.run(conversion(m.src, p.bytes), Stage::Library);
       m.arrived += p.bytes;
       if (!m.rreq) {
         if (m.stashed == 0) m.kept_at = world.loop.now;
@@ -323,18 +339,23 @@ Task Rank::handle(Packet p) {
                           " B) overflows with a message of " + std::to_string(m.bytes) + " B from rank " + std::to_string(m.src),
                       nullptr, this};
       } else if (m.sync && !m.ack_sent && !m.rendezvous) {
-        co_await matched(m);
+        return matched(m);
       } else if (m.rreq->bytes >= 0 && m.bytes > m.rreq->bytes) {
-        co_await matched(m);  // reports the truncation
+        return matched(m);  // reports the truncation
       } else if (m.arrived == m.bytes) {
         finish_receive(m);
       }
       break;
-    }
   }
+  return {};
 }
 
 Task Rank::library_call(Ps cost) {
+  if (spec_.lock <= 0 && cost <= 0) return {};
+  return locked_call(cost);
+}
+
+Task Rank::locked_call(Ps cost) {
   co_await thread.run(host.scaled(spec_.lock), Stage::Lock);
   co_await thread.run(host.scaled(cost), Stage::Library);
 }
@@ -359,9 +380,20 @@ Task Rank::progress() {
 }
 
 Task Rank::wait(Request& r) {
-  if (r.done) co_return;
+  if (r.done) return {};
+  return wait_open(r);
+}
+
+Task Rank::wait_open(Request& r) {
   awaited_ = &r;
-  co_await until([&r] { return r.done; }, r.kind == Request::Send ? spec_.send_wait : spec_.recv_wait, true);
+  const WaitPolicy& policy = r.kind == Request::Send ? spec_.send_wait : spec_.recv_wait;
+  if (!running_.empty()) co_await until([&r] { return r.done; }, policy, true);
+  while (!r.done) {
+    if (inbox.empty())
+      co_await thread.wait(policy);
+    else
+      co_await absorb();
+  }
   awaited_ = nullptr;
 }
 

@@ -18,6 +18,8 @@ struct Request {
   bool done = false, persistent = false, active = true, detached = false;
   Message* m = nullptr;
   int32_t src = 0, dst = 0;  // the key under which a trace files it
+  Queued<Request> queued;    // while it is posted
+  [[nodiscard]] int32_t envelope_source() const { return peer; }
 };
 
 /// Which protocol a message of a size range follows.
@@ -119,12 +121,20 @@ class Rank final : public Proc {
   Task isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, Request& r);
   Task irecv(int32_t src, int32_t tag, int32_t ctx, int64_t bytes, Request& r);
   Task wait(Request& r);
+  Task wait_open(Request& r);
+  Task isend_working(Message& m, bool buffered);  // with work of the library before the message can leave
+  Task depart(Message& m);
   Task push_data(Message& m);
+  Task push_packets(Message& m, Chan& c, int64_t packet);
   Task push_bulk(Message& m);
   Task matched(Message& m);
+  Task take_in(Message& m);  // what lies in the pool or in the library's buffer
+  Task handle_working(Packet p, bool called);
+  Task handle_now(const Packet& p);
   Task copy_directly(Message& m);
   Task to_self(Message& m);
   Task library_call(Ps cost);
+  Task locked_call(Ps cost);
   Task progress();        // takes in whatever is there, without waiting
   void meet(Message& m);  // an envelope has come: match it or queue it
   void finish_receive(Message& m);
@@ -160,6 +170,10 @@ class Rank final : public Proc {
 
   // ---- actions of a trace (actions.cpp)
   Task step(const Action& a);
+  Task nap(Ps ps);
+  Task blocking_send(const Action& a);
+  Task blocking_receive(const Action& a);
+  Task send_and_receive(const Action& a);
   [[noreturn]] void bad(const Action& a, const std::string& why) const;
   Task point_to_point(const Action& a);
   Task probe(const Action& a);
@@ -254,8 +268,8 @@ class Rank final : public Proc {
 
   Job& job_;
   const RankSpec& spec_;
-  std::vector<Request*> posted_;
-  std::vector<Message*> unexpected_;
+  MatchQueue<Request> posted_;
+  MatchQueue<Message> unexpected_;
   int64_t unexpected_bytes_ = 0;
   const Request* awaited_ = nullptr;  // by a blocking call
   int32_t open_sends_ = 0;            // sends that MPI_Finalize must see through

@@ -71,7 +71,7 @@ def assemble(part: Path, out: Path, exit_code: int | None, *, check: bool = True
         if rank in states:
             _finish(source, states[rank], recording.partial)
         else:
-            source.write_text(f"# retrompi record 1: rank {rank} of {ranks} left nothing\n")
+            source.write_text(f"# retrompi record 1: rank {rank} of {ranks} left nothing\n{rank} init\n")
         source.rename(folder / source.name)
     (folder / "index.txt").write_text("".join(f"rank-{r}.txt\n" for r in range(ranks)))
     recording.notes = _notes(recording)

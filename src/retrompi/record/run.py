@@ -118,9 +118,10 @@ def _with_environment(launcher: _Launcher | None, command: list[str], variables:
         return [launcher.path, *(w for name, value in variables.items() for w in ("-genv", name, value)), *command[1:]], dict(os.environ)
     if launcher is not None and launcher.kind == "openmpi":
         plain = {name: value for name, value in variables.items() if name != "LD_PRELOAD"}
-        exported = [w for name in plain for w in ("-x", name)]
-        preload = ["-x", f"LD_PRELOAD={variables['LD_PRELOAD']}"]
-        return [launcher.path, *exported, *preload, *command[1:]], {**os.environ, **plain}
+        export = [*(w for name in plain for w in ("-x", name)), "-x", f"LD_PRELOAD={variables['LD_PRELOAD']}"]
+        # Each program of several has its own environment.
+        rest = [w for word in command[1:] for w in ([word, *export] if word == ":" else [word])]
+        return [launcher.path, *export, *rest], {**os.environ, **plain}
     return command, {**os.environ, **variables}
 
 

@@ -179,7 +179,7 @@ def arrows(t: Timeline, rows: Mapping[int, int], unit: float) -> list[Arrow]:
 
 
 def gantt(t: Timeline) -> go.Figure:
-    """The chart. A bar is a state, the thin one under it the MPI call, a line a message."""
+    """The chart. A bar is a state, the thin one under it the MPI call, a line a message; time from left to right."""
     scale, unit = _unit(t)
     rows = {place: row for row, place in enumerate(order(t))}
     figure = go.Figure()
@@ -197,9 +197,10 @@ def gantt(t: Timeline) -> go.Figure:
     calls, names = strips(t, rows, scale)
     if calls.row:
         few = len(names) <= 400
-        written = {"text": names, "textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "constraintext": "inside"}
+        written = {"text": names, "textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "constraintext": "inside",
+                   "textfont": {"size": 10}}  # fmt: skip
         figure.add_trace(go.Bar(
-            orientation="h", y=calls.row, x=calls.length, base=calls.base, width=0.24, name="MPI calls",
+            orientation="h", y=calls.row, x=calls.length, base=calls.base, width=0.3 if len(rows) <= 8 else 0.22, name="MPI calls",
             hovertext=calls.text, hoverinfo="text",
             marker={"color": "#ffffff", "line": {"width": 1 if few else 0.5, "color": "#333333" if few else "#999999"}},
             **(written if few else {}),
@@ -243,13 +244,14 @@ def _layout(figure: go.Figure, t: Timeline, rows: Mapping[int, int], unit: str) 
     step = 1 if n <= 80 else -(-n // 80)
     shown = [(row, t.processes[p].name) for p, row in rows.items() if row % step == 0]
     figure.update_layout(
-        barmode="overlay", bargap=0, hovermode="closest", dragmode="pan", margin={"l": 10, "r": 10, "t": 34, "b": 150},
+        barmode="overlay", bargap=0, uniformtext={"minsize": 9, "mode": "hide"}, hovermode="closest", dragmode="pan",
+        margin={"l": 10, "r": 10, "t": 34, "b": 150},
         height=plot + 184,
-        legend={"orientation": "h", "y": -56 / plot, "yanchor": "top", "x": 0, "xanchor": "left", "font": {"size": 13},
+        legend={"orientation": "h", "y": -38 / plot, "yanchor": "top", "x": 0, "xanchor": "left", "font": {"size": 13},
                 "traceorder": "normal"},
     )  # fmt: skip
     figure.update_xaxes(
-        title={"text": f"simulated time, {unit}"}, range=[first * PS / scale, last * PS / scale], gridcolor="#e3e3e3", showline=True,
+        ticksuffix=f" {unit}", range=[first * PS / scale, last * PS / scale], gridcolor="#e3e3e3", showline=True,
         linecolor="#666", ticks="outside", zeroline=False, automargin=True, exponentformat="none", separatethousands=True,
     )  # fmt: skip
     figure.update_yaxes(

@@ -7,16 +7,17 @@ benchmark's sections begin and end.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from retrompi._engine import Trace
 from retrompi.errors import UsageError, nearest
 from retrompi.traces import osu
 
-__all__ = ["DEFAULT_SIZES", "GENERATORS", "Generator", "all_at_once", "broadcast", "default_reps", "generator", "half_to_half",
-           "halo2d", "late_receive", "pingping", "pingpong", "rinf1", "ring"]  # fmt: skip
+__all__ = ["DEFAULT_SIZES", "GENERATORS", "Generator", "all_at_once", "allreduce", "alltoall", "broadcast", "default_reps", "generator",
+           "half_to_half", "halo", "halo2d", "late_receive", "pingping", "pingpong", "rinf1", "ring"]  # fmt: skip
 
 KIB = 1024
 
@@ -43,10 +44,11 @@ def pingpong(sizes: Iterable[int] | None = None, reps: Reps = None) -> Trace:
     ``reps`` is a number, a mapping or a function of the size, or None for ``default_reps``. Rank 0 carries the mark
     ``size S reps R`` before each size's loop and ``end`` after the last. The published time is half that of an exchange.
     """
-    a, b = ["0 init\n"], ["1 init\n"]
+    a: list[str | _Again] = ["0 init\n"]
+    b: list[str | _Again] = ["1 init\n"]
     for size, n in _plan(sizes, reps):
-        a.append(f"# mark size {size} reps {n}\n" + f"0 send 1 0 {size} 6\n0 recv 1 0 {size} 6\n" * n)
-        b.append(f"1 recv 0 0 {size} 6\n1 send 0 0 {size} 6\n" * n)
+        a += [f"# mark size {size} reps {n}\n", _Again(f"0 send 1 0 {size} 6\n0 recv 1 0 {size} 6\n", n)]
+        b.append(_Again(f"1 recv 0 0 {size} 6\n1 send 0 0 {size} 6\n", n))
     a.append("# mark end\n0 finalize\n")
     b.append("1 finalize\n")
     return _trace("pingpong", [a, b])
@@ -75,7 +77,7 @@ def ring(ranks: int, size: int, reps: int = 1) -> Trace:
     for me in range(ranks):
         send = f"{me} send {(me + 1) % ranks} 0 {size} 6\n"
         receive = f"{me} recv {(me - 1) % ranks} 0 {size} 6\n"
-        lines.append(_timed(me, size, reps, (send + receive if me == 0 else receive + send) * reps))
+        lines.append(_timed(me, size, reps, _Again(send + receive if me == 0 else receive + send, reps)))
     return _trace("ring", lines)
 
 
@@ -106,8 +108,58 @@ def halo2d(rows: int, columns: int, size: int, reps: int = 1, *, flops: float = 
                 sends += f"{me} isend {to} {tag} {size} 6\n"
         requests = receives.count("\n") + sends.count("\n")
         step = receives + sends + (f"{me} waitall {requests}\n" if requests else "") + (f"{me} compute {flops!r}\n" if flops else "")
-        lines.append(_timed(me, size, reps, step * reps))
+        lines.append(_timed(me, size, reps, _Again(step, reps)))
     return _trace("halo2d", lines)
+
+
+def halo(ranks: int, reps: int, size: int, dims: Sequence[int] = ()) -> Trace:
+    """Halo exchange on a periodic grid of any number of dimensions (``dims``; two, as square as can be, when it is empty).
+
+    In each of ``reps`` steps a rank posts a receive from and a send of ``size`` bytes to each of its neighbours and waits for all.
+    Nothing of the trace but its packed actions is ever in memory, however long it is.
+    """
+    _check_ranks(ranks, 1)
+    _check_size(size)
+    _check_reps(reps)
+    shape = list(dims)
+    if not shape:
+        side = next(d for d in range(math.isqrt(ranks), 0, -1) if ranks % d == 0)
+        shape = [ranks // side, side]
+    if min(shape) < 1 or math.prod(shape) != ranks:
+        raise UsageError(f"a grid of {'x'.join(map(str, shape))} has {math.prod(shape)} places, not {ranks}")
+
+    def rank(me: int) -> list[str | _Again]:
+        receives, sends = "", ""
+        stride = 1
+        for dimension, length in enumerate(shape):
+            at = me // stride % length
+            for tag, step in ((2 * dimension, 1), (2 * dimension + 1, -1)):  # the direction of travel
+                to, source = (me + ((at + way) % length - at) * stride for way in (step, -step))
+                if to != me:
+                    receives += f"{me} irecv {source} {tag} {size} 6\n"
+                    sends += f"{me} isend {to} {tag} {size} 6\n"
+            stride *= length
+        requests = receives.count("\n") + sends.count("\n")
+        return _timed(me, size, reps, _Again(receives + sends + f"{me} waitall {requests}\n", reps))
+
+    return _trace("halo", map(rank, range(ranks)))
+
+
+def allreduce(ranks: int, size: int, reps: int = 1) -> Trace:
+    """``reps`` reductions of ``size`` bytes to all ranks (MPI_Allreduce)."""
+    return _collective("allreduce", ranks, reps, size, f"{size} 0 6")
+
+
+def alltoall(ranks: int, size: int, reps: int = 1) -> Trace:
+    """``reps`` times every rank sends ``size`` bytes to every other (MPI_Alltoall)."""
+    return _collective("alltoall", ranks, reps, size, f"{size} {size} 6 6")
+
+
+def _collective(name: str, ranks: int, reps: int, size: int, arguments: str) -> Trace:
+    _check_ranks(ranks, 1)
+    _check_size(size)
+    _check_reps(reps)
+    return _trace(name, (_timed(me, size, reps, _Again(f"{me} {name} {arguments}\n", reps)) for me in range(ranks)))
 
 
 def broadcast(ranks: int, size: int, reps: int = 1, *, root: int = 0) -> Trace:
@@ -117,7 +169,7 @@ def broadcast(ranks: int, size: int, reps: int = 1, *, root: int = 0) -> Trace:
     _check_reps(reps)
     if not 0 <= root < ranks:
         raise UsageError(f"root {root} is out of range 0..{ranks - 1}")
-    return _trace("broadcast", [_timed(me, size, reps, f"{me} bcast {size} {root} 6\n" * reps) for me in range(ranks)])
+    return _trace("broadcast", [_timed(me, size, reps, _Again(f"{me} bcast {size} {root} 6\n", reps)) for me in range(ranks)])
 
 
 def half_to_half(ranks: int, size: int, reps: int = 1, *, both: bool = False) -> Trace:
@@ -139,7 +191,7 @@ def half_to_half(ranks: int, size: int, reps: int = 1, *, both: bool = False) ->
             step = f"{me} sendRecv {size} {other} {size} {other} 6 6\n"
         else:
             step = f"{me} {'send' if me < half else 'recv'} {other} 0 {size} 6\n"
-        lines.append(_timed(me, size, reps, step * reps))
+        lines.append(_timed(me, size, reps, _Again(step, reps)))
     return _trace("half-to-half", lines)
 
 
@@ -234,6 +286,9 @@ GENERATORS: dict[str, Generator] = {
     ),
     "ring": Generator(ring, counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks it passes"),
     "halo2d": Generator(halo2d),
+    "halo": Generator(halo),
+    "allreduce": Generator(allreduce),
+    "alltoall": Generator(alltoall),
     "broadcast": Generator(
         broadcast, counted=lambda size, a: size * int(a["ranks"]), rule="the bytes of one message times the ranks in the broadcast"
     ),
@@ -259,11 +314,39 @@ def generator(name: str) -> Generator:
 # --- parts -----------------------------------------------------------------------------------------------------------------
 
 
-def _trace(name: str, ranks: list[list[str]]) -> Trace:
-    return Trace.parse([("".join(lines).encode(), f"{name}/rank-{r}.txt", r) for r, lines in enumerate(ranks)])
+class _Again(NamedTuple):
+    """A text so many times, without having it so many times."""
+
+    text: str
+    times: int
 
 
-def _timed(me: int, size: int, reps: int, body: str) -> list[str]:
+class _Lines:
+    """The lines of a rank, in pieces whenever they are asked for."""
+
+    def __init__(self, parts: Iterable[str | _Again]) -> None:
+        self.parts = [p if isinstance(p, _Again) else _Again(p, 1) for p in parts]
+
+    def __iter__(self) -> Iterator[bytes]:
+        for text, times in self.parts:
+            step = text.encode()
+            if not step:
+                continue
+            some = max(1, min(times, _PIECE // len(step)))
+            piece = step * some
+            for _ in range(times // some):
+                yield piece
+            yield step * (times % some)
+
+
+_PIECE = 1 << 16  # bytes
+
+
+def _trace(name: str, ranks: Iterable[Iterable[str | _Again]]) -> Trace:
+    return Trace.parse([(_Lines(parts), f"{name}/rank-{r}.txt", r) for r, parts in enumerate(ranks)])
+
+
+def _timed(me: int, size: int, reps: int, body: str | _Again) -> list[str | _Again]:
     if me:
         return [f"{me} init\n", body, f"{me} finalize\n"]
     return ["0 init\n", f"# mark size {size} reps {reps}\n", body, "# mark end\n", "0 finalize\n"]

@@ -13,7 +13,7 @@ Steps nodes(Args a) {
   for (Steps s = among(a, where.mine, where.in_mine, 0, Op::Bcast); s.next();) co_yield s.step();
 }
 
-const Algorithm kNodes{Op::Barrier, "nodes", &nodes};
+const Algorithm kNodes{Op::Barrier, "nodes", &nodes, Algorithm::Hosts};
 
 }  // namespace
 }  // namespace retrompi::coll

@@ -19,7 +19,7 @@ Steps by_reference(Args a) {
   }
 }
 
-const Algorithm kByReference{Op::Bcast, "by_reference", &by_reference, true};
+const Algorithm kByReference{Op::Bcast, "by_reference", &by_reference, Algorithm::Blocking};
 
 }  // namespace
 }  // namespace retrompi::coll

@@ -35,8 +35,8 @@ Steps nodes_scatter(Args a) {
     for (Steps s = among(a, where.mine, where.in_mine, 0, Op::Bcast, tree); s.next();) co_yield s.step();
 }
 
-const Algorithm kNodes{Op::Bcast, "nodes", &nodes};
-const Algorithm kNodesScatter{Op::Bcast, "nodes_scatter", &nodes_scatter};
+const Algorithm kNodes{Op::Bcast, "nodes", &nodes, Algorithm::Hosts};
+const Algorithm kNodesScatter{Op::Bcast, "nodes_scatter", &nodes_scatter, Algorithm::Hosts};
 
 }  // namespace
 }  // namespace retrompi::coll

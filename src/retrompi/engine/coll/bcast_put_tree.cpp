@@ -26,7 +26,7 @@ Steps put_tree(Args a) {
   if (me != 0) co_yield copy(a.bytes, a.table->copies_leaf);
 }
 
-const Algorithm kPutTree{Op::Bcast, "put_tree", &put_tree, true};
+const Algorithm kPutTree{Op::Bcast, "put_tree", &put_tree, Algorithm::Blocking};
 
 }  // namespace
 }  // namespace retrompi::coll

@@ -12,6 +12,7 @@ bool shared_hosts(const Args& a) {
 }
 
 Nodes::Nodes(const Args& a) {
+  if (a.host.empty()) throw ConfigError("an algorithm that asks for the members' hosts is not told them");
   auto on = [&a](int32_t r) { return a.host[static_cast<size_t>(r)]; };
   for (int32_t r = 0; r < a.n; ++r) {
     if (on(r) == on(a.me)) {

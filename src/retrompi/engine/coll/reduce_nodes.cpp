@@ -23,8 +23,8 @@ Steps allreduce(Args a) {
   for (Steps s = among(a, where.mine, where.in_mine, 0, Op::Bcast); s.next();) co_yield s.step();
 }
 
-const Algorithm kReduce{Op::Reduce, "nodes", &reduce};
-const Algorithm kAllreduce{Op::Allreduce, "nodes", &allreduce};
+const Algorithm kReduce{Op::Reduce, "nodes", &reduce, Algorithm::Hosts};
+const Algorithm kAllreduce{Op::Allreduce, "nodes", &allreduce, Algorithm::Hosts};
 
 }  // namespace
 }  // namespace retrompi::coll

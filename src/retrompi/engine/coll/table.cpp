@@ -97,9 +97,9 @@ const Algorithm& Table::choose(Op op, const Args& a, bool nonblocking) const {
   const int64_t bytes = volume(op, a);
   const bool power = std::has_single_bit(static_cast<uint32_t>(a.n));
   for (const Row& r : rows_[static_cast<size_t>(op)]) {
-    if (bytes < r.from || bytes >= r.to || a.n < r.ranks_from || a.n > r.ranks_to ||
-        !(nonblocking ? r.nonblocking && !r.algorithm->blocking : r.blocking))
-      continue;
+    if (bytes < r.from || bytes >= r.to || a.n < r.ranks_from || a.n > r.ranks_to || !(nonblocking ? r.nonblocking : r.blocking)) continue;
+    if (nonblocking && r.algorithm->needs == Algorithm::Blocking) continue;
+    if (r.algorithm->needs == Algorithm::Hosts && a.host.empty()) continue;
     if (r.nodes && !shared_hosts(a)) continue;
     if (r.count != Row::Any && power != (r.count == Row::PowerOfTwo)) continue;
     ++r.calls;

@@ -298,34 +298,37 @@ static void cpu_model(char *out, size_t size) {
 // What the clock shows between the end of one call and the beginning of the next when the program does nothing: the recorder's
 // own share, taken off every burst. And what a recorded call costs in all, for the header.
 static void calibrate(Rank *r) {
-  enum { TIMES = 512 };
+  enum { BATCHES = 8, TIMES = 64 };
   char *const at = r->at;
   const State before = *r->state;
-  int64_t least = INT64_MAX;
+  int64_t least = INT64_MAX, call = INT64_MAX;
   r->on = true;
   r->gap = 0;
-  struct timespec t0, t1;
-  clock_gettime(CLOCK_MONOTONIC, &t0);
-  for (int i = 0; i < TIMES; i++) {
-    r->pending = 0;
-    Rank *const me = enter();
-    if (me == NULL) break;
-    if (i > 0 && me->pending < least) least = me->pending;
-    me->pending = threshold;
-    char *p = line(me, "isend", 0);
-    p = num(num(num(num(p, i), 17), 123456), 6);
-    end_line(me, ATTR(p, "req", i));
-    leave(me, 0);
-    if ((size_t)(r->end - r->at) < ROOM) break;  // cannot be: the window is larger than this
+  for (int batch = 0; batch < BATCHES; batch++) {  // the quickest: others had the processor taken from them
+    struct timespec t0, t1;
+    clock_gettime(CLOCK_MONOTONIC, &t0);
+    for (int i = 0; i < TIMES; i++) {
+      r->pending = 0;
+      Rank *const me = enter();
+      if (me == NULL) break;
+      if (batch + i > 0 && me->pending < least) least = me->pending;
+      me->pending = threshold;
+      char *p = line(me, "isend", 0);
+      p = num(num(num(num(p, i), 17), 123456), 6);
+      end_line(me, ATTR(p, "req", i));
+      leave(me, 0);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &t1);
+    const int64_t ns = ((t1.tv_sec - t0.tv_sec) * 1000000000LL + (t1.tv_nsec - t0.tv_nsec)) / TIMES;
+    if (ns < call) call = ns;
   }
-  clock_gettime(CLOCK_MONOTONIC, &t1);
   *r->state = before;
   memset(at, 0, (size_t)(r->at - at));
   r->at = at;
   r->pending = 0;
   r->gap = least == INT64_MAX ? 0 : least;
   r->state->gap_ns = (uint64_t)r->gap;
-  r->state->overhead_ns = (uint64_t)(((t1.tv_sec - t0.tv_sec) * 1000000000LL + (t1.tv_nsec - t0.tv_nsec)) / TIMES);
+  r->state->overhead_ns = (uint64_t)call;
 }
 
 static int create(const char *folder, const char *name, int rank) {

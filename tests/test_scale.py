@@ -1,0 +1,222 @@
+"""Size: traces in pieces and out of memory, channels on first use, rooms of any size. What a replay says does not depend on any of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from retrompi import _engine, registry, simulate
+from retrompi.errors import UsageError
+from retrompi.traces import Trace, TraceError, generate
+from retrompi.worker import ForkServer
+
+# --- channels on first use -------------------------------------------------------------------------------------------------
+
+# Picoseconds of a halo and of messages between all pairs, by the engine that connected every pair before it began
+# (commit 8b7f5d2 and the merges up to 2026-11-21 09:50 without lazy channels).
+GOLDEN = [
+    ("winmpich", "nt-cluster", "mechanism", 218925641123, 563214365636),
+    ("winmpich", "nt-cluster", "curve", 595068819177, 1308444652729),
+    ("winmpich", "nt-cluster", "loggp", 437032742202, 971456485017),
+    ("wmpi", "nt-cluster", "mechanism", 82202213973, 330559158217),
+    ("wmpi", "nt-cluster", "curve", 240756860527, 519250380410),
+    ("wmpi", "nt-cluster", "loggp", 145879280635, 202096433694),
+    ("hpvm", "nt-cluster", "mechanism", 226003089398, 588146736036),
+    ("hpvm", "nt-cluster", "curve", 230844548068, 549905244412),
+    ("hpvm", "nt-cluster", "loggp", 91599912814, 182210452836),
+    ("nemesis", "abe", "mechanism", 729105681, 1197976768),
+    ("nemesis", "abe", "curve", 827091551, 1199492617),
+    ("nemesis", "abe", "loggp", 533406197, 683253879),
+    ("craympt", "cray-t3e", "mechanism", 401056600, 1027257718),
+    ("craympt", "cray-t3e", "curve", 749406210, 2096759827),
+    ("craympt", "cray-t3e", "loggp", 406390053, 1077109557),
+    ("mpibip", "myrinet-piii", "mechanism", 367544886, 646674445),
+    ("mpibip", "myrinet-piii", "curve", 603141297, 1180239401),
+    ("mpibip", "myrinet-piii", "loggp", 644027290, 585998330),
+    ("sockets", "nt-cluster", "mechanism", 195027203256, 527641249743),
+    ("sockets", "nt-cluster", "curve", 192699409207, 514707522678),
+    ("sockets", "nt-cluster", "loggp", 60231520192, 146585240239),
+]
+
+
+@pytest.mark.parametrize(("model", "platform", "rung", "halo", "everybody"), GOLDEN, ids=lambda v: str(v) if isinstance(v, str) else "")
+def test_channels_made_on_first_use_change_no_time(model: str, platform: str, rung: str, halo: int, everybody: int) -> None:
+    ranks = 4 if platform == "abe" else 6
+    first = simulate.run(model, platform, generate.halo2d(ranks // 2, 2, 3000, 3, periodic=True), fidelity=rung)
+    second = simulate.run(model, platform, generate.all_at_once(ranks, 20000), fidelity=rung)
+    assert abs(first.time_ps - halo) <= 2  # SimGrid carried frames then, and rounded its seconds to picoseconds
+    assert abs(second.time_ps - everybody) <= 2
+
+
+def test_many_ranks_that_know_few_others() -> None:
+    trace = generate.halo(512, 2, 100)
+    with_server = ForkServer()
+    try:
+        result = simulate.run("mpibip", "myrinet-piii*512", trace, fidelity="curve", server=with_server)
+    finally:
+        with_server.close()
+    assert result.outcome == "completed"
+    assert result.messages == 512 * 2 * 4
+    assert with_server.spent["peak_B"] < 400 << 20  # channels for all 261632 pairs would not fit
+
+
+# --- rooms of any size -----------------------------------------------------------------------------------------------------
+
+
+def test_a_larger_room_is_the_same_where_it_was_there() -> None:
+    small, large = registry.platform("nt-pair"), registry.platform("nt-pair*5")
+    assert [h.name for h in large.hosts] == ["server", "workstation", "server-2", "workstation-2", "server-3"]
+    assert large.hosts[:2] == small.hosts
+    assert large.quantities["server-3.quantum"] == small.quantities["server.quantum"]
+    assert large.name == "nt-pair*5"
+    trace = generate.pingpong([100], 3)
+    assert simulate.run("wmpi", "nt-pair*5", trace).time_ps == simulate.run("wmpi", "nt-pair", trace).time_ps
+
+
+@pytest.mark.parametrize(("hosts", "shape"), [(64, (4, 4, 4)), (8, (2, 2, 2)), (2, (2, 2, 2)), (100, (5, 5, 4)), (17, (3, 3, 2))])
+def test_a_torus_stays_one(hosts: int, shape: tuple[int, ...]) -> None:
+    room = registry.platform(f"cray-t3e*{hosts}")
+    assert len(room.hosts) == hosts
+    assert room.link.shape == shape
+
+
+def test_a_placement_goes_with_its_hosts() -> None:
+    assert registry.platform("abe*4").placements
+    assert "two-nodes" not in registry.platform("abe*1").placements
+
+
+def test_a_room_of_no_size_is_refused() -> None:
+    with pytest.raises(UsageError, match="can have 1 to 65536 hosts, not 0"):
+        registry.platform("nt-pair*0")
+
+
+# --- traces in pieces ------------------------------------------------------------------------------------------------------
+
+
+class Pieces:
+    """A text cut at some places."""
+
+    def __init__(self, text: bytes, cuts: list[int]) -> None:
+        edges = [0, *sorted(c % (len(text) + 1) for c in cuts), len(text)]
+        self.pieces = [text[a:b] for a, b in pairwise(edges)]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.pieces)
+
+
+TEXTS = [
+    b"0 init\n# mark a b\n0 send 1 0 10 6\n1 init\n1 recv 0 0 10 6\n0 finalize\n1 finalize\n",
+    b"0 init\r\n\r\n0 compute 1e6\r\n0 finalize",
+    b"0 init\n0 send 7 0 10 6\n",
+    b"0 init\n0 nonsense\n",
+    b"0 init\n0 comp",
+    b"",
+    b"# nothing",
+    b"5 init\n",
+]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(TEXTS), st.lists(st.integers(0, 200), max_size=6))
+def test_where_a_text_is_cut_does_not_matter(text: bytes, cuts: list[int]) -> None:
+    def read(source: object) -> object:
+        try:
+            return Trace.parse([(source, "t", -1)])  # type: ignore[list-item]
+        except TraceError as error:
+            return str(error)
+
+    assert read(Pieces(text, cuts)) == read(text)
+
+
+def test_what_an_iterator_raises_is_raised() -> None:
+    def broken() -> Iterator[bytes]:
+        yield b"0 init\n"
+        raise TraceError("the disk is gone", "t")
+
+    with pytest.raises(TraceError, match="the disk is gone"):
+        Trace.parse([(broken(), "t", 0)])
+    with pytest.raises(TypeError, match="pieces of bytes"):
+        Trace.parse([([1], "t", 0)])  # type: ignore[list-item]
+
+
+def test_a_generated_halo_of_two_dimensions_is_the_known_one() -> None:
+    trace, known = generate.halo(12, 3, 100, (4, 3)), generate.halo2d(3, 4, 100, 3, periodic=True)
+    assert trace.info()["calls"] == known.info()["calls"]
+    pairs = [sorted((a, b, n, size) for a, b, n, size in t.traffic()["pairs"]) for t in (trace, known)]
+    assert pairs[0] == pairs[1]
+    with pytest.raises(UsageError, match="a grid of 2x2 has 4 places, not 8"):
+        generate.halo(8, 1, 1, (2, 2))
+
+
+# --- flat memory -----------------------------------------------------------------------------------------------------------
+
+LIMIT = 200_000
+MEASURE = """
+import sys
+from retrompi import _engine, simulate
+from retrompi.traces import generate
+from retrompi.worker import ForkServer
+trace = generate.halo(16, int(sys.argv[1]), 1024)
+server = ForkServer()
+result = simulate.run("mpibip", "myrinet-piii*16", trace, fidelity="loggp", server=server)
+memory = _engine.trace_memory()
+print(result.outcome, trace.actions, memory["held_B"], memory["spilled_B"], int(server.spent["peak_B"]), trace.info()["memory_B"])
+server.close()
+"""
+
+
+def measured(steps: int, folder: Path) -> list[int]:
+    env = {"RETROMPI_TRACE_MEMORY": str(LIMIT), "TMPDIR": str(folder), "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", MEASURE, str(steps)], capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    outcome, *numbers = done.stdout.split()
+    assert outcome == "completed"
+    return [int(n) for n in numbers]
+
+
+def test_a_long_trace_takes_no_more_memory_than_a_short_one(tmp_path: Path) -> None:
+    few, _, _, small_B, _ = measured(700, tmp_path)
+    many, held_B, spilled_B, large_B, index_B = measured(7000, tmp_path)
+    assert many > 9 * few > 9 * 100_000
+    assert held_B <= LIMIT
+    assert spilled_B > held_B
+    assert large_B - small_B < 10 << 20 < 56 * (many - few) // 4  # 56 B an action as the engine sees it
+    assert index_B < many  # a byte
+    assert not list(tmp_path.iterdir())  # what was written is unlinked
+
+
+def test_the_same_result_from_memory_and_from_the_file() -> None:
+    before = _engine.trace_memory()["limit_B"]
+    results = []
+    try:
+        for limit in (1 << 30, 0):
+            _engine.trace_memory(limit)
+            trace = generate.halo(8, 200, 700)
+            assert simulate.run("wmpi", "nt-cluster*8", trace, fidelity="loggp").outcome == "completed"
+            results.append((trace.sha256, simulate.run("mpibip", "myrinet-piii", trace).time_ps))
+    finally:
+        _engine.trace_memory(before)
+    assert results[0] == results[1]
+
+
+def test_a_saved_trace_is_the_trace(tmp_path: Path) -> None:
+    trace = generate.halo(4, 300, 100)
+    file = tmp_path / "t"
+    trace.save(str(file))
+    again = Trace.open(str(file))
+    file.unlink()
+    assert again == trace
+    assert again.sha256 == trace.sha256
+    for image in (b"", b"12345678", b"x" * 100):
+        file.write_bytes(image)
+        with pytest.raises(TraceError):
+            Trace.open(str(file))
+    with pytest.raises(TraceError, match="No such file"):
+        Trace.open(str(tmp_path / "none"))
