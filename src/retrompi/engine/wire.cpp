@@ -198,7 +198,9 @@ class LinkedWire final : public NativeWire {
     bool fresh = false;   // its flows are others than when its end was planned
     bool fixed = false;   // while shares are found
     double share = 0;
-    uint32_t gen = 0;
+    uint32_t gen = 0;     // of the item of the agenda that counts
+    Ps planned = kNever;  // when the first of its flows finishes
+    Ps item = kNever;     // when the agenda will look, which is not later
     uint64_t seen = 0;
   };
   struct Link {
@@ -379,14 +381,23 @@ class LinkedWire final : public NativeWire {
   void plan(uint32_t id, bool by_itself) {
     Bundle& b = bundles_[id];
     const double ps = first_end(b);
-    ++b.gen;
     if (by_itself && b.parts.size() == 1) {
+      forget(b);
       const uint32_t slot = b.parts.front().slot;
       b.parts.clear();
       tell_alone(b, slot, b.last, ps);
     } else {
-      agenda_.push({b.last + whole(ps), kFinish, id, b.gen});
+      b.planned = b.last + whole(ps);
+      if (b.item <= b.planned) return;  // looked at then, and put off
+      b.item = b.planned;
+      agenda_.push({b.item, kFinish, id, ++b.gen});
     }
+  }
+  static void forget(Bundle& b) {
+    b.planned = kNever;
+    if (b.item == kNever) return;
+    b.item = kNever;
+    ++b.gen;
   }
 
   void change(const Agenda::Item& i) override {
@@ -398,6 +409,12 @@ class LinkedWire final : public NativeWire {
     }
     Bundle& b = bundles_[i.what];
     if (i.gen != b.gen) return;
+    if (b.planned > i.t) {
+      b.item = b.planned;
+      if (b.item != kNever) agenda_.push({b.item, kFinish, i.what, b.gen});
+      return;
+    }
+    b.item = b.planned = kNever;
     loop_.now = i.t;
     const double ps = first_end(b);
     b.got = std::max(b.got, b.parts.front().until);
@@ -409,7 +426,6 @@ class LinkedWire final : public NativeWire {
       b.parts.pop_back();
     } while (!b.parts.empty() && b.last + whole(first_end(b)) <= loop_.now);
     if (b.parts.empty()) {
-      ++b.gen;
       drop(i.what);
       touch(b);
     } else if (alone(b)) {
