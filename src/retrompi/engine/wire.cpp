@@ -24,24 +24,19 @@ class Agenda {
   [[nodiscard]] bool empty() const { return heap_.empty(); }
   [[nodiscard]] const Item& top() const { return heap_.front(); }
   void push(const Item& i) {
-    heap_.push_back(i);
-    std::push_heap(heap_.begin(), heap_.end(), Later{});
+    heap_.push(i);
     loop_.outside = heap_.front().t;
   }
   Item pop() {
-    std::pop_heap(heap_.begin(), heap_.end(), Later{});
-    const Item i = heap_.back();
-    heap_.pop_back();
+    const Item i = heap_.front();
+    heap_.pop();
     loop_.outside = heap_.empty() ? kNever : heap_.front().t;
     return i;
   }
 
  private:
   Loop& loop_;
-  struct Later {
-    bool operator()(const Item& a, const Item& b) const { return a.t != b.t ? a.t > b.t : a.order > b.order; }
-  };
-  std::vector<Item> heap_;
+  Coming<Item> heap_;
 };
 
 struct Flow {
