@@ -58,6 +58,60 @@ class Rng {
   uint64_t s_;
 };
 
+/// What is to come, by time and among equal times by order. Four to a node; which of them is next is found without branches, and the hole
+/// goes down to a leaf before the last one is put into it, where it belongs as a rule: nothing there can be foretold by a processor.
+template <class E>
+class Coming {
+ public:
+  [[nodiscard]] bool empty() const { return v_.empty(); }
+  [[nodiscard]] const E& front() const { return v_.front(); }
+  void push(const E& e) {
+    v_.emplace_back();
+    rise(v_.size() - 1, e);
+  }
+  void pop() {
+    const E e = v_.back();
+    v_.pop_back();
+    const size_t n = v_.size();
+    if (n == 0) return;
+    size_t i = 0;
+    while (true) {
+      const size_t first = i * 4 + 1;
+      if (first + 4 <= n) {
+        const size_t a = first + sooner(v_[first + 1], v_[first]), b = first + 2 + sooner(v_[first + 3], v_[first + 2]);
+        const size_t least = a + (b - a) * sooner(v_[b], v_[a]);
+        v_[i] = v_[least];
+        i = least;
+        continue;
+      }
+      if (first < n) {
+        size_t least = first;
+        for (size_t k = first + 1; k < n; ++k) least += (k - least) * sooner(v_[k], v_[least]);
+        v_[i] = v_[least];
+        i = least;
+      }
+      break;
+    }
+    rise(i, e);
+  }
+
+ private:
+  /// 1 or 0.
+  static size_t sooner(const E& a, const E& b) {
+    return static_cast<size_t>(a.t < b.t) | (static_cast<size_t>(a.t == b.t) & static_cast<size_t>(a.order < b.order));
+  }
+  void rise(size_t i, const E& e) {
+    while (i > 0) {
+      const size_t up = (i - 1) / 4;
+      if (!sooner(e, v_[up])) break;
+      v_[i] = v_[up];
+      i = up;
+    }
+    v_[i] = e;
+  }
+  std::vector<E> v_;
+};
+
 /// The queue of local events. Events at one time run in the order in which they were asked for.
 ///
 /// An event is *passive* when it only passes time (a quantum ends, a poll finds nothing): a simulation in which only
@@ -77,14 +131,14 @@ class Loop {
       soon_.push_back({fn, obj, arg, passive});
       return;
     }
-    sift({t, (seq_++ << 1) | static_cast<uint64_t>(passive), {fn, obj, arg, passive}});
+    heap_.push({t, (seq_++ << 1) | static_cast<uint64_t>(passive), {fn, obj, arg, passive}});
   }
   /// A place in the order of events, for one that is put into the queue later: as if it had been asked for now.
   uint64_t ticket() { return seq_++; }
   /// An event at `t`, not before now, in the order of its ticket.
   void at_ticket(Ps t, uint64_t ticket, Fn fn, void* obj, uint64_t arg = 0, bool passive = false) {
     active_ += passive ? 0 : 1;
-    sift({t, (ticket << 1) | static_cast<uint64_t>(passive), {fn, obj, arg, passive}});
+    heap_.push({t, (ticket << 1) | static_cast<uint64_t>(passive), {fn, obj, arg, passive}});
   }
   [[nodiscard]] bool empty() const { return heap_.empty() && next_ == soon_.size(); }
   [[nodiscard]] bool only_passive() const { return active_ == 0; }
@@ -105,7 +159,7 @@ class Loop {
     } else {
       now = heap_.front().t;
       c = heap_.front().call;
-      pop();
+      heap_.pop();
     }
     active_ -= c.passive ? 0 : 1;
     ++executed_;
@@ -124,38 +178,7 @@ class Loop {
     uint64_t order;
     Call call;
   };
-  static constexpr size_t kWays = 4;
-  void sift(const Event& e) {
-    heap_.emplace_back();
-    size_t i = heap_.size() - 1;
-    while (i > 0) {
-      const size_t up = (i - 1) / kWays;
-      if (!sooner(e, heap_[up])) break;
-      heap_[i] = heap_[up];
-      i = up;
-    }
-    heap_[i] = e;
-  }
-  static bool sooner(const Event& a, const Event& b) { return a.t != b.t ? a.t < b.t : a.order < b.order; }
-  void pop() {
-    const Event e = heap_.back();
-    heap_.pop_back();
-    const size_t n = heap_.size();
-    if (n == 0) return;
-    size_t i = 0;
-    while (true) {
-      const size_t first = i * kWays + 1;
-      if (first >= n) break;
-      size_t least = first;
-      for (size_t k = first + 1; k < std::min(first + kWays, n); ++k)
-        if (sooner(heap_[k], heap_[least])) least = k;
-      if (!sooner(heap_[least], e)) break;
-      heap_[i] = heap_[least];
-      i = least;
-    }
-    heap_[i] = e;
-  }
-  std::vector<Event> heap_;
+  Coming<Event> heap_;
   std::vector<Call> soon_;  // for the present time, in order; those before `next_` have run
   size_t next_ = 0;
   uint64_t seq_ = 0;

@@ -24,24 +24,19 @@ class Agenda {
   [[nodiscard]] bool empty() const { return heap_.empty(); }
   [[nodiscard]] const Item& top() const { return heap_.front(); }
   void push(const Item& i) {
-    heap_.push_back(i);
-    std::push_heap(heap_.begin(), heap_.end(), Later{});
+    heap_.push(i);
     loop_.outside = heap_.front().t;
   }
   Item pop() {
-    std::pop_heap(heap_.begin(), heap_.end(), Later{});
-    const Item i = heap_.back();
-    heap_.pop_back();
+    const Item i = heap_.front();
+    heap_.pop();
     loop_.outside = heap_.empty() ? kNever : heap_.front().t;
     return i;
   }
 
  private:
   Loop& loop_;
-  struct Later {
-    bool operator()(const Item& a, const Item& b) const { return a.t != b.t ? a.t > b.t : a.order > b.order; }
-  };
-  std::vector<Item> heap_;
+  Coming<Item> heap_;
 };
 
 struct Flow {
@@ -149,7 +144,8 @@ class NativeWire : public Wire {
 
 /// Flows over links of one bandwidth. Those that take the same route always have equal shares, so they finish in the order of the
 /// bytes that each had to send when it came plus those that one of them had got until then: one number orders a bundle for good, and
-/// only the first of it is on the agenda. When bundles meet on a link, the shares of all that hang together are found anew.
+/// only the first of it is on the agenda. When bundles meet on a link, the shares of all that hang together are found anew, once for
+/// all that changes at one time.
 class LinkedWire final : public NativeWire {
  public:
   LinkedWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link)
@@ -167,7 +163,7 @@ class LinkedWire final : public NativeWire {
   }
 
  private:
-  enum : uint64_t { kFinish = 0, kEnter = 1 };
+  enum : uint64_t { kFinish = 0, kEnter = 1, kShare = Agenda::kTells - 1 };
   struct Part {
     double until;  // of the bundle's measure
     uint64_t order;
@@ -194,15 +190,26 @@ class LinkedWire final : public NativeWire {
     bool told = false;    // it has its links to itself, `line` says when each of its flows uses them, and `parts` is empty
     size_t coming = 0;    // flows that will set out by an item of the agenda
     bool listed = false;  // on its links
+    bool fresh = false;   // its flows are others than when its end was planned
     bool fixed = false;   // while shares are found
     double share = 0;
-    uint32_t gen = 0;
+    uint32_t gen = 0;     // of the item of the agenda that counts
+    Ps planned = kNever;  // when the first of its flows finishes
+    Ps item = kNever;     // when the agenda will look, which is not later
     uint64_t seen = 0;
   };
   struct Link {
     std::vector<uint32_t> bundles;
+    bool changed = false;         // since shares were found
     double room = 0, weight = 0;  // while shares are found
+    bool stale = false;           // `weight` counts bundles that are fixed by now
     uint64_t seen = 0;
+  };
+  /// A link that is still to be divided, and what a flow of weight 1 could have had of it when it was last looked at.
+  struct Scarce {
+    double level;
+    uint32_t line;
+    bool operator<(const Scarce& o) const { return level != o.level ? level > o.level : line > o.line; }
   };
   static Ps whole(double ps) { return static_cast<Ps>(ps < 0 ? ps - 0.5 : ps + 0.5); }
 
@@ -273,7 +280,10 @@ class LinkedWire final : public NativeWire {
         b.parts.push_back({(static_cast<double>(t.end - loop_.now) + t.frac) * rate_, flows_[t.slot].order, t.slot});
     }
     b.line.clear();
-    if (b.parts.empty()) drop(id);
+    if (b.parts.empty())
+      drop(id);
+    else
+      touch(b);
   }
 
   /// The bundle of a route: made when it is first used, so that memory grows with the pairs that talk.
@@ -352,7 +362,7 @@ class LinkedWire final : public NativeWire {
     }
     b.parts.push_back({b.got + f.bytes, f.order, slot});
     if (b.parts.size() > 1) std::push_heap(b.parts.begin(), b.parts.end());
-    if (!by_itself) return share(id);
+    if (!by_itself) return touch(b);
     b.rate = rate_ / static_cast<double>(b.parts.size());
     plan(id, true);
   }
@@ -366,17 +376,27 @@ class LinkedWire final : public NativeWire {
   void plan(uint32_t id, bool by_itself) {
     Bundle& b = bundles_[id];
     const double ps = first_end(b);
-    ++b.gen;
     if (by_itself && b.parts.size() == 1) {
+      forget(b);
       const uint32_t slot = b.parts.front().slot;
       b.parts.clear();
       tell_alone(b, slot, b.last, ps);
     } else {
-      agenda_.push({b.last + whole(ps), kFinish, id, b.gen});
+      b.planned = b.last + whole(ps);
+      if (b.item <= b.planned) return;  // looked at then, and put off
+      b.item = b.planned;
+      agenda_.push({b.item, kFinish, id, ++b.gen});
     }
+  }
+  static void forget(Bundle& b) {
+    b.planned = kNever;
+    if (b.item == kNever) return;
+    b.item = kNever;
+    ++b.gen;
   }
 
   void change(const Agenda::Item& i) override {
+    if (i.order == kShare) return share_all();
     if (i.order >= kEnter) {
       loop_.now = i.t;
       --bundles_[flows_[i.what].route].coming;
@@ -384,6 +404,12 @@ class LinkedWire final : public NativeWire {
     }
     Bundle& b = bundles_[i.what];
     if (i.gen != b.gen) return;
+    if (b.planned > i.t) {
+      b.item = b.planned;
+      if (b.item != kNever) agenda_.push({b.item, kFinish, i.what, b.gen});
+      return;
+    }
+    b.item = b.planned = kNever;
     loop_.now = i.t;
     const double ps = first_end(b);
     b.got = std::max(b.got, b.parts.front().until);
@@ -395,15 +421,13 @@ class LinkedWire final : public NativeWire {
       b.parts.pop_back();
     } while (!b.parts.empty() && b.last + whole(first_end(b)) <= loop_.now);
     if (b.parts.empty()) {
-      ++b.gen;
       drop(i.what);
-      for (const uint32_t l : b.links)
-        if (!links_[l].bundles.empty()) share(links_[l].bundles.front());
+      touch(b);
     } else if (alone(b)) {
       b.rate = rate_ / static_cast<double>(b.parts.size());
       plan(i.what, true);
     } else {
-      share(i.what);
+      touch(b);
     }
   }
   void leave(uint32_t slot) override {
@@ -411,58 +435,90 @@ class LinkedWire final : public NativeWire {
     if (!line.empty() && line.front().slot == slot) line.erase(line.begin());  // nobody has looked since its bytes have passed
   }
 
-  /// Max-min shares of the bundles that hang together with `changed`: the scarcest link is divided first.
-  void share(uint32_t changed) {
-    ++stamp_;
-    group_.assign(1, changed);
-    bundles_[changed].seen = stamp_;
-    lines_.clear();
-    for (size_t i = 0; i < group_.size(); ++i) {
-      bundles_[group_[i]].fixed = bundles_[group_[i]].parts.empty();
-      for (const uint32_t l : bundles_[group_[i]].links) {
-        Link& k = links_[l];
-        if (k.seen == stamp_) continue;
-        k.seen = stamp_;
-        k.room = rate_;
-        k.weight = 0;
-        lines_.push_back(l);
-        for (const uint32_t o : k.bundles) {
-          Bundle& b = bundles_[o];
-          k.weight += b.weight * static_cast<double>(b.parts.size());
-          if (b.seen == stamp_) continue;
-          b.seen = stamp_;
-          group_.push_back(o);
-        }
-      }
+  /// The flows of a bundle are others now: shares are found before the clock moves, when all that happens at this time has.
+  void touch(Bundle& b) {
+    b.fresh = !b.parts.empty();
+    if (changed_.empty()) agenda_.push({loop_.now, kShare, 0, 0});
+    for (const uint32_t l : b.links) {
+      if (links_[l].changed) continue;
+      links_[l].changed = true;
+      changed_.push_back(l);
     }
-    while (true) {
-      const Link* least = nullptr;
-      double level = 0;
-      for (const uint32_t l : lines_) {
-        const Link& k = links_[l];
-        if (k.weight > 0 && (!least || k.room < level * k.weight)) level = k.room / k.weight, least = &k;
+  }
+  void share_all() {
+    ++stamp_;
+    for (const uint32_t l : changed_)
+      if (links_[l].seen != stamp_ && !links_[l].bundles.empty()) share(l);
+    for (const uint32_t l : changed_) links_[l].changed = false;
+    changed_.clear();
+  }
+  void reach(uint32_t l) {
+    Link& k = links_[l];
+    if (k.seen == stamp_) return;
+    k.seen = stamp_;
+    k.room = rate_;
+    k.weight = 0;
+    k.stale = false;
+    lines_.push_back(l);
+    for (const uint32_t o : k.bundles) {
+      Bundle& b = bundles_[o];
+      k.weight += b.weight * static_cast<double>(b.parts.size());
+      if (b.seen == stamp_) continue;
+      b.seen = stamp_;
+      b.fixed = b.parts.empty();
+      group_.push_back(o);
+    }
+  }
+  /// Max-min shares of the bundles that hang together with a link: the scarcest link is divided first. What a flow could get of a link
+  /// only grows as others are divided, so a link waits in the heap with an older level until its turn comes.
+  void share(uint32_t from) {
+    group_.clear();
+    lines_.clear();
+    reach(from);
+    for (size_t i = 0; i < group_.size(); ++i)
+      for (const uint32_t l : bundles_[group_[i]].links) reach(l);
+    scarce_.clear();
+    for (uint32_t i = 0; i < lines_.size(); ++i)
+      if (const Link& k = links_[lines_[i]]; k.weight > 0) scarce_.push_back({k.room / k.weight, i});
+    std::make_heap(scarce_.begin(), scarce_.end());
+    while (!scarce_.empty()) {
+      Scarce& top = scarce_.front();
+      Link& k = links_[lines_[top.line]];
+      const bool stale = k.stale;
+      if (stale) {
+        k.stale = false;
+        k.weight = 0;  // counted anew: what is left of sums of fractions is no flow
+        for (const uint32_t o : k.bundles)
+          if (const Bundle& b = bundles_[o]; !b.fixed) k.weight += b.weight * static_cast<double>(b.parts.size());
       }
-      if (!least) break;
-      for (const uint32_t o : least->bundles) {
+      const Scarce now{k.weight > 0 ? k.room / k.weight : 0, top.line};
+      std::pop_heap(scarce_.begin(), scarce_.end());
+      scarce_.pop_back();
+      if (!(k.weight > 0)) continue;
+      if (stale && !scarce_.empty() && now < scarce_.front()) {
+        scarce_.push_back(now);
+        std::push_heap(scarce_.begin(), scarce_.end());
+        continue;
+      }
+      for (const uint32_t o : k.bundles) {
         Bundle& b = bundles_[o];
         if (b.fixed) continue;
         b.fixed = true;
-        b.share = level * b.weight;
-        const auto n = static_cast<double>(b.parts.size());
-        for (const uint32_t l : b.links) links_[l].room = std::max(0.0, links_[l].room - n * b.share);
-      }
-      for (const uint32_t l : lines_) {  // counted anew: what is left of sums of fractions is no flow
-        Link& k = links_[l];
-        k.weight = 0;
-        for (const uint32_t o : k.bundles)
-          if (!bundles_[o].fixed) k.weight += bundles_[o].weight * static_cast<double>(bundles_[o].parts.size());
+        b.share = now.level * b.weight;
+        const double taken = static_cast<double>(b.parts.size()) * b.share;
+        for (const uint32_t l : b.links) {
+          links_[l].room = std::max(0.0, links_[l].room - taken);
+          links_[l].stale = true;
+        }
       }
     }
     for (const uint32_t o : group_) {
       Bundle& b = bundles_[o];
+      const bool fresh = b.fresh;
+      b.fresh = false;
       if (b.parts.empty()) continue;
       const bool by_itself = alone(b);
-      if (o != changed && b.share == b.rate && !(by_itself && b.parts.size() == 1)) continue;
+      if (!fresh && b.share == b.rate && !(by_itself && b.parts.size() == 1)) continue;
       bring_up(b);
       b.rate = b.share;
       plan(o, by_itself);
@@ -476,7 +532,8 @@ class LinkedWire final : public NativeWire {
   std::vector<Link> links_;
   std::vector<Bundle> bundles_;
   std::vector<std::vector<int32_t>> known_;  // from, to -> bundle
-  std::vector<uint32_t> group_, lines_;
+  std::vector<uint32_t> changed_, group_, lines_;
+  std::vector<Scarce> scarce_;
   uint64_t stamp_ = 0;
 };
 
