@@ -40,11 +40,15 @@ class CurveChan final : public Chan {
     const CurvePoint at = point(p.bytes);
     co_await from.thread.run(at.send, Stage::Library);
     const Ps now = world.loop.now;
-    const Ps start = std::max({now, free_, pa_->out, pb_->in, pa_->any, pb_->any, wire_->any});
+    // What a message does not occupy it neither waits for nor keeps from others: it may itself begin late, for want of a port.
+    Ps start = std::max(now, free_);
+    if (at.port > 0) start = std::max({start, pa_->out, pb_->in});
+    if (at.both > 0) start = std::max({start, pa_->any, pb_->any});
+    if (at.wire > 0) start = std::max(start, wire_->any);
     free_ = start + at.gap;
-    pa_->out = pb_->in = start + at.port;
-    pa_->any = pb_->any = start + at.both;
-    wire_->any = start + at.wire;
+    if (at.port > 0) pa_->out = pb_->in = start + at.port;
+    if (at.both > 0) pa_->any = pb_->any = start + at.both;
+    if (at.wire > 0) wire_->any = start + at.wire;
     ++world.count.packets;
     const Ps end = std::max(start + at.transit, last_);  // messages of a pair do not overtake
     Cause by = world.anatomy.current;

@@ -315,8 +315,8 @@ class Forwarder : public Proc {
 };
 
 std::unique_ptr<Chan> make_pool_chan(World&, const HopSpec&, Proc&, Proc&, std::map<size_t, std::shared_ptr<void>>& pools);
-/// Whose slots a ring hands out: those of a hop, of a process, of a pair of them.
-using RingKey = std::tuple<const HopSpec*, const Proc*, const Proc*>;
+/// Whose slots a ring hands out: those of a hop, of a process, of a pair of them; and to which role.
+using RingKey = std::tuple<const HopSpec*, const Proc*, const Proc*, std::string>;
 std::unique_ptr<Chan> make_ring_chan(World&, const HopSpec&, Proc&, Proc&, std::map<RingKey, std::shared_ptr<void>>& rings);
 std::unique_ptr<Chan> make_stream_chan(World&, const HopSpec&, Proc&, Proc&);
 void join_streams(Chan& a, Chan& b);  // the two directions of one connection

@@ -269,8 +269,8 @@ std::unique_ptr<Chan> make_pool_chan(World& w, const HopSpec& s, Proc& a, Proc& 
 }
 
 std::unique_ptr<Chan> make_ring_chan(World& w, const HopSpec& s, Proc& a, Proc& b, std::map<RingKey, std::shared_ptr<void>>& rings) {
-  // A message that must be alone is alone in the ring of its pair.
-  auto& slot = rings[{s.one_message || s.slots_of_sender ? &s : nullptr, s.slots_of_sender ? &a : &b, s.one_message ? &a : nullptr}];
+  // A message that must be alone is alone in the ring of its pair. The region of a proxy is not that of the ranks.
+  auto& slot = rings[{s.one_message || s.slots_of_sender ? &s : nullptr, s.slots_of_sender ? &a : &b, s.one_message ? &a : nullptr, s.from}];
   if (!slot) slot = std::make_shared<Ring>(s.slots);
   return std::make_unique<SharedChan<Ring>>(w, s, a, b, std::static_pointer_cast<Ring>(slot));
 }
