@@ -5,14 +5,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo atlas test validate bench lint sanitize clean setup apt
+.PHONY: demo atlas test validate bench lint sanitize clean setup apt apt-mpi
 demo: setup
 	$(BIN)/retrompi reproduce baker-fox --out out/baker-fox
 
 atlas: setup
 	$(BIN)/retrompi reproduce all --out out/atlas
 
-test: setup
+test: setup apt-mpi
 	$(BIN)/python -m pytest
 
 validate: setup
@@ -48,6 +48,18 @@ apt:
 	  echo "installing$$missing"; \
 	  if [ -z "$(SUDO)" ] && [ "$$(id -u)" != 0 ]; then echo "not root and no sudo: install$$missing by hand" >&2; exit 1; fi; \
 	  $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	fi
+
+# Recording real programs is tested with an MPI; without one those tests are skipped and say so, so that failing to install it is no error.
+apt-mpi:
+	@missing=""; \
+	command -v mpicc >/dev/null || missing="mpich libmpich-dev"; \
+	command -v gfortran >/dev/null || missing="$$missing gfortran"; \
+	if [ -n "$$missing" ]; then \
+	  echo "installing $$missing (for the tests of trace record)"; \
+	  { [ "$$(id -u)" = 0 ] || [ -n "$(SUDO)" ]; } && $(SUDO) apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >/dev/null || \
+	  echo "could not be installed: the tests of trace record will be skipped"; \
 	fi
 
 ENGINE := $(wildcard src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp src/retrompi/engine/coll/*.cpp src/retrompi/engine/coll/*.hpp)

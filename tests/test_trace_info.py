@@ -74,9 +74,10 @@ def test_calls_of_mpi_3_are_approximated_on_older_runtimes() -> None:
     assert told["why"] == "rank-0.txt:3: ibarrier: a call of MPI-3, which this runtime is older than: made of what it has"
 
 
-@pytest.mark.parametrize(
-    ("model", "platform"), [("wmpi", "nt-cluster"), ("craympt", "cray-t3e"), ("nemesis", "abe"), ("mpibip", "myrinet-piii")]
-)
+HOMES = [("wmpi", "nt-cluster"), ("craympt", "cray-t3e"), ("nemesis", "abe"), ("mpibip", "myrinet-piii")]
+
+
+@pytest.mark.parametrize(("model", "platform"), HOMES)
 def test_what_the_pre_flight_says_is_what_a_run_does(model: str, platform: str) -> None:
     fates = set()
     for seed in range(25):
@@ -115,8 +116,8 @@ def test_the_command_tells_communicators(retrompi: Run, tmp_path: Path) -> None:
     traces.write(traces.parse(everything()), tmp_path / "all")
     shown = retrompi("trace", "info", str(tmp_path / "all"))
     assert (shown.code, shown.err) == (0, "")
-    wildcards = "16 of them from any source (100.0%), 75.0% of these with what they matched"
-    for words in (wildcards, "8 of them non-blocking; 12 one-sided transfers", "intercomm_create", "2+2", "rank-0.txt:4"):
+    matched = "16 of them from any source (100.0%), 75.0% of these with what they matched"
+    for words in (matched, "8 of them non-blocking; 12 one-sided transfers", "intercomm_create", "2+2", "rank-0.txt:4"):
         assert words in shown.out, words
     told = json.loads(retrompi("trace", "info", str(tmp_path / "all"), "--json").out)
     assert [c["kind"] for c in told["communicators"] if c["id"] in (4, 5, 10)] == ["cart", "graph", "inter"]
