@@ -20,7 +20,7 @@ COMMANDS = {
     "pingpong": "Simulate a PingPong curve: one-way time and bandwidth against message size.",
     "replay": "Replay a time-independent trace on a runtime and a platform.",
     "timeline": "Draw the timeline kept with a run, or show how long each process was in each state.",
-    "trace": "Show what is in a trace, and what each runtime will do with it.",
+    "trace": "Record a program's trace, look at one, and convert, cut, merge or scale it.",
     "nas": "Replay the captured NAS benchmarks (IS and LU, classes A and B) on MPI-BIP and show their times beside the published ones.",
     "replicate": "Simulate copying the disk of the study to many machines, chunk by chunk, beside the closed form.",
     "explain": "Show where the time of one message goes, stage by stage.",

@@ -1,4 +1,4 @@
-"""``retrompi trace``: what is in a trace, before it is replayed."""
+"""``retrompi trace``: what is done with a trace before it is replayed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MOST_COMMS = 12
 @click.group()
 @debug_option
 def command() -> None:
-    """Show what is in a trace, and what each runtime will do with it."""
+    """Record a program's trace, look at one, and convert, cut, merge or scale it."""
 
 
 @command.command("info")

@@ -54,7 +54,7 @@ def record(
     as_csv: bool,
     command: tuple[str, ...],
 ) -> None:
-    """Run COMMAND, e.g. -- mpiexec -n 4 ./app, and leave the trace of what it asks of MPI.
+    """Record the trace of what COMMAND asks of MPI: -- mpiexec -n 4 ./app, for instance.
 
     MPICH and Open MPI, C, C++, Fortran and mpi4py; nothing is compiled again. A program that is killed leaves the trace up to then.
     Exit code 1: the program failed, or a rank did not reach MPI_Finalize; the trace is kept.
