@@ -11,7 +11,9 @@ double Job::kernel_seconds(size_t host, const Action& a) const {
 }
 
 Task Rank::main() {
-  for (const Action& a : job_.trace.ranks[static_cast<size_t>(id)]) {
+  const ActionList& mine = job_.trace.ranks[static_cast<size_t>(id)];
+  for (place_ = mine.begin(); place_ != mine.end(); ++place_) {
+    const Action& a = *place_;
     now_at = &a;
     const Ps before = world.loop.now;
     if (world.timeline) world.timeline->begin_call(id, before);

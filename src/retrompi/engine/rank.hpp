@@ -109,12 +109,13 @@ class Rank final : public Proc {
   Ways bulk;  // the same for the data of a rendezvous; null: as everything else
   Ps end = 0, mpi = 0, compute = 0;
   int64_t sends = 0, receives = 0, bytes_sent = 0, bytes_received = 0;
-  const Action* now_at = nullptr;  // the action being executed
+  const Action* now_at = nullptr;  // the action being executed; stands where `place_` is, also when an error has ended the coroutine
   bool finished = false;
   [[nodiscard]] std::vector<Awaited> awaits() const;  // empty: nothing that another rank could give
   [[nodiscard]] std::string waits_for() const;        // the same in words
 
  private:
+  ActionList::const_iterator place_;
   friend class Job;
   friend class Inquest;
   // ---- point to point (rank.cpp)
