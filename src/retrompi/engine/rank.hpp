@@ -115,7 +115,6 @@ class Rank final : public Proc {
   [[nodiscard]] std::string waits_for() const;        // the same in words
 
  private:
-  ActionList::const_iterator place_;
   friend class Job;
   friend class Inquest;
   // ---- point to point (rank.cpp)
@@ -203,6 +202,7 @@ class Rank final : public Proc {
   [[nodiscard]] size_t listed(const Action& a, int64_t req, size_t hint = 0) const;
   [[nodiscard]] Request* filed(const Action& a, bool& marker);
   void settle(size_t i);  // a filed request is complete: take it out, or make it inactive
+  void settle_complete(bool one);
   std::vector<Filed> store_;
 
   // ---- one-sided operations (one_sided.cpp)
@@ -267,6 +267,7 @@ class Rank final : public Proc {
   Task busy(double seconds);
   void within_horizon(double seconds) const;  // ConfigError for a duration that cannot be counted
 
+  ActionList::const_iterator place_;  // in its trace
   Job& job_;
   const RankSpec& spec_;
   MatchQueue<Request> posted_;

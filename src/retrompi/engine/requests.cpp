@@ -54,6 +54,21 @@ void Rank::settle(size_t i) {
   store_.erase(store_.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
+/// Settles the requests that are complete, or the first of them only.
+void Rank::settle_complete(bool one) {
+  for (size_t i = 0; i < store_.size();) {
+    const Request* r = store_[i].r;
+    if (!r || !r->active || !r->done) {
+      ++i;
+      continue;
+    }
+    const bool stays = r->persistent;
+    settle(i);
+    if (one) return;
+    if (stays) ++i;
+  }
+}
+
 /// A persistent request; what is filed keeps the wildcards that a recorded match replaces.
 Task Rank::start(size_t i, std::optional<Asked> matched) {
   const Filed& f = store_[i];
@@ -166,17 +181,7 @@ Task Rank::completion_of_all(const Action& a) {
       const bool any = std::any_of(store_.begin(), store_.end(), [](const Filed& f) { return f.r && f.r->active; });
       if (!any) break;  // MPI 1.1, 3.7.5: no active request, returns at once
       co_await until(ready, spec_.recv_wait, true);
-      for (size_t i = 0; i < store_.size();) {
-        Request* r = store_[i].r;
-        if (!r || !r->active || !r->done) {
-          ++i;
-          continue;
-        }
-        const bool stays = r->persistent;
-        settle(i);
-        if (a.op == Op::Waitany) break;
-        if (stays) ++i;
-      }
+      settle_complete(a.op == Op::Waitany);
       break;
     }
     default: {  // Testall, Testany, Testsome
@@ -190,17 +195,7 @@ Task Rank::completion_of_all(const Action& a) {
       }
       auto open = [](const Filed& f) { return f.r && f.r->active && !f.r->done; };
       if (a.op == Op::Testall && std::any_of(store_.begin(), store_.end(), open)) break;
-      for (size_t i = 0; i < store_.size();) {
-        Request* r = store_[i].r;
-        if (!r || !r->active || !r->done) {
-          ++i;
-          continue;
-        }
-        const bool stays = r->persistent;
-        settle(i);
-        if (a.op == Op::Testany) break;
-        if (stays) ++i;
-      }
+      settle_complete(a.op == Op::Testany);
     }
   }
 }

@@ -78,6 +78,9 @@ class Writer {
     return c.kind == Comm::Inter && std::find(c.group.begin(), c.group.end(), rank_) == c.group.end();
   }
   void some(const Action &a);
+  void in_communicator(const Action &a) {
+    if (a.comm != 0) key(out_, "comm", t_.comms[static_cast<size_t>(a.comm)].id);
+  }
 
   const Trace &t_;
   int32_t rank_;
@@ -100,11 +103,6 @@ void Writer::arguments(const Action &a, Form form) {
       break;
     case Form::Send:
     case Form::Recv:
-      put(out, a.peer);
-      put(out, a.tag);
-      put(out, a.bytes);
-      out += " 6";
-      break;
     case Form::OneSided:
       put(out, a.peer);
       put(out, a.tag);
@@ -178,6 +176,7 @@ void Writer::arguments(const Action &a, Form form) {
       out += " 6 6";
       break;
     case Form::Allgatherv:
+    case Form::NeighborAllgatherv:
       put(out, a.bytes);
       put_all(out, counts, n);
       out += " 6 6";
@@ -186,11 +185,6 @@ void Writer::arguments(const Action &a, Form form) {
       put_all(out, counts, n);
       put(out, a.bytes2);
       put(out, a.peer2);
-      out += " 6 6";
-      break;
-    case Form::NeighborAllgatherv:
-      put(out, a.bytes);
-      put_all(out, counts, n);
       out += " 6 6";
       break;
     case Form::NeighborAlltoallv:
@@ -278,7 +272,7 @@ void Writer::attributes(const Action &a, Form form) {
         key(out_, "flag", (a.flags & FLAG_DONE) != 0);
       return;
     case Form::Sendrecv:
-      if (a.comm != 0) key(out_, "comm", t_.comms[static_cast<size_t>(a.comm)].id);
+      in_communicator(a);
       if (matched) {
         key(out_, "from", a.req);
         key(out_, "mtag", static_cast<int64_t>(a.amount));
@@ -287,7 +281,7 @@ void Writer::attributes(const Action &a, Form form) {
       if (a.aux != -1) key(out_, "rtag", a.aux);
       return;
     case Form::CommNew:
-      if (a.comm != 0) key(out_, "comm", t_.comms[static_cast<size_t>(a.comm)].id);
+      in_communicator(a);
       if (a.peer >= 0) {
         const Comm &c = t_.comms[static_cast<size_t>(a.peer)];
         if (a.tag == static_cast<int32_t>(CommHow::Cart)) {
@@ -301,7 +295,7 @@ void Writer::attributes(const Action &a, Form form) {
       }
       return;
     default:
-      if (a.comm != 0) key(out_, "comm", t_.comms[static_cast<size_t>(a.comm)].id);
+      in_communicator(a);
       if (a.req != 0) key(out_, "req", a.req);
       if ((a.flags & FLAG_TOLD) != 0) key(out_, "flag", (a.flags & FLAG_DONE) != 0);
       if (matched) {
