@@ -14,17 +14,28 @@ export UBSAN_OPTIONS="print_stacktrace=1"
 simgrid=""
 if [ -n "${SIMGRID_ROOT:-}" ]; then simgrid="-I$SIMGRID_ROOT/include -L$SIMGRID_ROOT/lib -Wl,-rpath,$SIMGRID_ROOT/lib"; fi
 
-build() { # TARGET SOURCE...: rebuilt when a source or header is newer
+build() { # TARGET SOURCE...: what is older than its source or a header is compiled again, a file at a time on every core
   target=$out/$1
   shift
-  for f in "$@" "$engine"/*.hpp; do
-    if [ ! -e "$target" ] || [ "$f" -nt "$target" ]; then
-      echo "building $(basename "$target")"
-      # shellcheck disable=SC2086
-      ${CXX:-c++} $flags $simgrid "$@" -o "$target" $libs
-      return
-    fi
+  objects=""
+  stale=""
+  for f in "$@"; do
+    o=$out/$(echo "${f#"$root"/}" | tr / _).o
+    objects="$objects $o"
+    for h in "$f" "$engine"/*.hpp "$engine"/coll/*.hpp; do
+      if [ ! -e "$o" ] || [ "$h" -nt "$o" ]; then
+        stale="$stale $f $o"
+        break
+      fi
+    done
   done
+  if [ -n "$stale" ] || [ ! -e "$target" ]; then
+    echo "building $(basename "$target")"
+    # shellcheck disable=SC2086
+    [ -z "$stale" ] || printf '%s\n' $stale | xargs -n 2 -P "$(nproc)" sh -c '"$0" $1 -c "$2" -o "$3"' "${CXX:-c++}" "$flags $simgrid"
+    # shellcheck disable=SC2086
+    ${CXX:-c++} $flags $simgrid $objects -o "$target" $libs
+  fi
 }
 
 libs=""
