@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -209,8 +209,10 @@ def _call(c: Any, total: float) -> Mapping[str, Any]:
 
 
 def _headline(done: Any, whole: Mapping[str, Any] | None) -> str:
-    where: Callable[[], str] = lambda: f"{done.mpi}, {done.mode}, {done.machine.cpu} ({done.machine.cores} cores)"  # noqa: E731
-    place = where() if done.machine is not None else f"{done.model} on {done.platform}, {done.mode}, {done.fidelity}"
+    words = [done.mpi, f"{done.model} on {done.platform}" if done.model else "", done.mode, done.fidelity]
+    if done.machine is not None:
+        words.append(f"{done.machine.cpu}, {done.machine.cores} cores")
+    place = ", ".join(w for w in words if w)
     text = f"{done.program}, {done.ranks} ranks, {done.backend} ({place}): {done.outcome}"
     if whole is None:
         return text

@@ -92,9 +92,7 @@ def recorded(request: Request) -> Recorded:
         if ended.timed_out:
             failed = f"not finished after {limit:g} s: " + ", ".join(f"rank {s.rank} {s.ended()}" for s in done.states if s.inside)
         elif done.failed or done.partial:
-            said = next((line.strip() for line in reversed(ended.errors.splitlines()) if line.strip(" =|-*")), "")
-            failed = done.failed or "not every rank reached MPI_Finalize"
-            failed += f": {said[:200]}" if said else ""
+            failed = job.ending(ended)[1] or "not every rank reached MPI_Finalize"
         about = {"output": ended.output, "exit_code": ended.code, "failed": failed, "family": built.family}
         (work / "about.json").write_text(json.dumps(about), encoding="utf-8")
         if failed:
@@ -103,8 +101,8 @@ def recorded(request: Request) -> Recorded:
             shutil.rmtree(folder)
         work.rename(folder)
     except RecordError as error:
-        said = next((line.strip() for line in reversed(ends[0].errors.splitlines()) if line.strip(" =|-*")), "") if ends else ""
-        raise BackendError(str(error) + (f" ({said[:200]})" if said else "")) from error
+        why = job.ending(ends[0])[1] if ends else ""
+        raise BackendError(str(error) + (f" ({why})" if why else "")) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
     kept = _kept(folder)

@@ -527,6 +527,11 @@ API int PMPI_Pcontrol(const int level, ...) {
   return leave(r, MPI_SUCCESS);
 }
 
+#ifdef RECORD_SMPI
+// Fortran's has no error argument (MPI-3.1, 14.2.1); SMPI 3.32 writes to one all the same, wherever that points.
+API void mpi_pcontrol_(const int *level) { PMPI_Pcontrol(*level); }
+#endif
+
 // --- sleeping is not computing ----------------------------------------------------------------------------------------------
 
 static bool sleeping(Rank **r) {
