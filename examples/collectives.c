@@ -8,7 +8,7 @@
  * --max BYTES     largest size (default 1048576; sizes are powers of two from 8 B, one double)
  * --scale FACTOR  multiplies the repetitions, at least one of each size is made (default 1)
  *
- * MPI_Pcontrol(size) and MPI_Pcontrol(-1) enclose what is timed.
+ * MPI_Pcontrol(size) and MPI_Pcontrol(-repetitions) enclose what is timed and say that it is so many equal parts.
  */
 #include <errno.h>
 #include <math.h>
@@ -90,7 +90,7 @@ static double timed(int which, Call* c, long size, int reps) {
     operations[which].call(c);
   }
   const double took = MPI_Wtime() - start;
-  MPI_Pcontrol(-1);
+  MPI_Pcontrol(-reps);
   return took;
 }
 
