@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
 NAMES = {"native": "native", "smpi": "SMPI", "model": "model"}
 MOST_CALLS = 12
+_TOLD = ("mpi", "model", "platform", "mode", "fidelity", "outcome", "detail", "machine", "noise", "notes", "trace", "run_id", "found")
 
 
 def _split(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -152,8 +152,7 @@ def as_object(c: Comparison, verdict: Verdict | None) -> dict[str, Any]:
     told = []
     for backend, e in c.executions.items():
         row = e.row()
-        keys = ("mpi", "model", "platform", "mode", "fidelity", "outcome", "detail", "machine", "noise", "notes", "trace", "run_id", "found")
-        told.append({"backend": backend, **{k: row[k] for k in keys}, "repetitions": len(e.samples_s)})
+        told.append({"backend": backend, **{k: row[k] for k in _TOLD}, "repetitions": len(e.samples_s)})
     return {
         "program": c.program, "arguments": list(c.arguments), "ranks": c.ranks, "executions": told, "whole": c.whole.row(c.pairs),
         "sections": [r.row(c.pairs) for r in c.sections], "calls": [r.row(c.pairs) for r in c.calls],
@@ -181,7 +180,8 @@ def print_comparison(c: Comparison, verdict: Verdict | None) -> None:
         row = r.row(c.pairs)
         row["section"] = r.label if r.size_B is None else format_bytes(r.size_B)
         held = r.bands.get("native")
-        row["band"] = f"{_percent(held.low / held.median - 1)} … {_percent(held.high / held.median - 1)}" if held and held.median > 0 else ""
+        ends = [_percent(v / held.median - 1) for v in (held.low, held.high)] if held and held.median > 0 else []
+        row["band"] = " … ".join(ends)
         rows.append(row)
     columns = [Column("section", "section", right=True)]
     columns += [Column(f"{b}_s", NAMES[b], _seconds, right=True) for b in c.executions]
@@ -192,15 +192,16 @@ def print_comparison(c: Comparison, verdict: Verdict | None) -> None:
     click.echo()
     shown = [{**d, "pair": f"{NAMES[d['backend']]} / {NAMES[d['reference']]}"} for d in c.distributions()]
     size = Column("median", "median |error|", lambda v: f"{100 * v:.2f} %", right=True)
-    spread = [size, Column("p95", "95th", size.show, right=True), Column("worst", "worst", _percent, right=True), Column("where", "at", right=True),
-              Column("bias", "bias", _percent, right=True),
+    spread = [size, Column("p95", "95th", size.show, right=True), Column("worst", "worst", _percent, right=True),
+              Column("where", "at", right=True), Column("bias", "bias", _percent, right=True),
               Column("inside", "in the noise", lambda v: "" if v is None else f"{v:.0%}", right=True)]  # fmt: skip
     print_table(shown, [Column("pair", "pair"), Column("use", "rows"), Column("n", "n", right=True), *spread])
     for s in c.splits:
         if s.reference_total:
             top = ", ".join(f"{name} {_percent(d / s.reference_total)}" for name, d in s.calls[:3])
-            click.echo(f"{NAMES[s.backend]} / {NAMES[s.reference]}: {_percent(s.total / s.reference_total)} of the time of all ranks: computation "
-                       f"{_percent(s.computation / s.reference_total)}, in MPI {_percent(s.communication / s.reference_total)} ({top})")  # fmt: skip
+            whole, computed, inside = (_percent(v / s.reference_total) for v in (s.total, s.computation, s.communication))
+            pair = f"{NAMES[s.backend]} / {NAMES[s.reference]}"
+            click.echo(f"{pair}: {whole} of the time of all ranks: computation {computed}, in MPI {inside} ({top})")
     if c.calls:
         click.echo()
         _print_calls(c)

@@ -15,6 +15,6 @@ from retrompi.compare.seen import Seen, seen_by
 from retrompi.compare.verdict import Verdict, judge, parse_within
 
 __all__ = [
-    "BACKENDS", "Band", "CallRow", "Comparison", "Distribution", "Row", "Seen", "Split", "Verdict", "band", "build", "chosen", "compare", "distribution",
-    "from_store", "hashes_of", "judge", "parse_within", "relative", "seen_by",
+    "BACKENDS", "Band", "CallRow", "Comparison", "Distribution", "Row", "Seen", "Split", "Verdict", "band", "build", "chosen", "compare",
+    "distribution", "from_store", "hashes_of", "judge", "parse_within", "relative", "seen_by",
 ]  # fmt: skip

@@ -50,7 +50,8 @@ class Row:
         out: dict[str, Any] = {"section": self.label, "size_B": self.size_B, "parts": self.parts, "use": self.use}
         out |= {f"{b}_s": self.times.get(b) for b in BACKENDS}
         held = self.bands.get("native")
-        out |= {"band_low_s": held.low if held else None, "band_high_s": held.high if held else None, "repetitions": held.n if held else None}
+        low, high, n = (held.low, held.high, held.n) if held else (None, None, None)
+        out |= {"band_low_s": low, "band_high_s": high, "repetitions": n}
         for backend, reference in pairs:
             out[f"{backend}_to_{reference}"] = self.error(backend, reference)
             if reference == "native":

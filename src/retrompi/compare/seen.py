@@ -29,7 +29,7 @@ class Seen:
     def apart(self, native: Execution) -> list[str]:
         """Sentences on how the machine of a native run differs from the one that the model describes."""
         if not self.fitted:
-            return [f"{self.model or 'the model'} was not fitted to this machine: its distance from the native times is no error of the model"]
+            return [f"{self.model or 'the model'} was not fitted to this machine: its distance from native times is no error of the model"]
         if not self.machine:
             return []
         here = native.machine

@@ -18,7 +18,7 @@ STATISTICS = ("median", "p95", "worst", "whole")
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether every bound holds for every pair with the reference; ``line`` says so, ``found`` has (pair, statistic) -> size of the error."""
+    """Whether every bound holds for every pair with the reference, in a ``line``; ``found``: (pair, statistic) -> size of the error."""
 
     passed: bool
     line: str

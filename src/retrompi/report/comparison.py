@@ -33,6 +33,9 @@ LOOKS = {
 }
 """Colour (Okabe and Ito), symbol and dash of a backend: three signs, so that no reader depends on colour alone."""
 _PAIRS = {("model", "native"): LOOKS["model"], ("smpi", "native"): LOOKS["smpi"], ("model", "smpi"): ("#009E73", "triangle-up", "dashdot")}
+_HATCH = {("model", "native"): "", ("smpi", "native"): "/", ("model", "smpi"): "x"}
+_OWN_LOOK = (("model", "native"), ("smpi", "native"))
+"""Errors that look like the curve that they are of."""
 LEAST_CURVE = 4
 """So many sizes make a curve; fewer sections are drawn side by side by their names."""
 _MOST_BARS = 8
@@ -90,14 +93,15 @@ def _curves(figure: go.Figure, c: Comparison) -> None:
     for backend in c.executions:
         colour, symbol, dash = LOOKS[backend]
         mine = [(x, r) for x, r in zip(at, c.rows, strict=True) if backend in r.times]
+        unit = 1e6 if is_curve(c.rows) else 1.0
         error_y: dict[str, Any] = {}
         if backend == "native" and not is_curve(c.rows):
             bands = [r.bands.get("native") for _, r in mine]
             error_y = {"type": "data", "symmetric": False, "color": colour, "thickness": 2, "width": 8,
-                       "array": [1e6 * (b.high - b.median) if b else 0 for b in bands],
-                       "arrayminus": [1e6 * (b.median - b.low) if b else 0 for b in bands]}  # fmt: skip
+                       "array": [b.high - b.median if b else 0 for b in bands],
+                       "arrayminus": [b.median - b.low if b else 0 for b in bands]}  # fmt: skip
         figure.add_trace(go.Scatter(
-            x=[x for x, _ in mine], y=[r.times[backend] * 1e6 for _, r in mine], name=_titled(c, backend), legendgroup=backend,
+            x=[x for x, _ in mine], y=[r.times[backend] * unit for _, r in mine], name=_titled(c, backend), legendgroup=backend,
             mode="lines+markers" if is_curve(c.rows) else "markers", line={"color": colour, "width": 2.3, "dash": dash}, error_y=error_y,
             marker={"symbol": _symbols([r for _, r in mine], symbol), "size": 8 if is_curve(c.rows) else 13},
             customdata=[[_said(r), format_time(r.times[backend])] for _, r in mine],
@@ -122,6 +126,7 @@ def _errors(figure: go.Figure, c: Comparison) -> None:
         figure.add_trace(go.Scatter(
             x=[x for x, _, _ in mine], y=[100 * e for _, _, e in mine], name=f"error of {pair_name(*pair)}",
             mode="lines+markers" if is_curve(c.rows) else "markers", line={"color": colour, "width": 1.6, "dash": dash},
+            showlegend=pair not in _OWN_LOOK, legendgroup=pair[0] if pair in _OWN_LOOK else None,
             marker={"symbol": _symbols([r for _, r, _ in mine], symbol), "size": 8 if is_curve(c.rows) else 13},
             customdata=[[_said(r), _band_said(r, pair)] for _, r, _ in mine],
             hovertemplate=f"{pair_name(*pair)} %{{customdata[0]}}: %{{y:+.2f}} %%{{customdata[1]}}<extra></extra>",
@@ -153,7 +158,10 @@ def _curve_figure(c: Comparison) -> go.Figure:
         sizes = [float(r.size_B or 0) for r in c.rows]
         figure.update_xaxes(**size_axis(sizes, 0))
         figure.update_xaxes(title={"text": ""}, row=1, col=1)
-    figure.update_yaxes(**{**value_axis("time"), "title": {"text": "time"}}, row=1, col=1)
+        figure.update_yaxes(**{**value_axis("time"), "title": {"text": "time"}}, row=1, col=1)
+    else:
+        figure.update_yaxes(title={"text": "time"}, exponentformat="SI", ticksuffix="s", gridcolor="#e3e3e3", linecolor="#666", showline=True,
+                            ticks="outside", zeroline=False, automargin=True, row=1, col=1)  # fmt: skip
     figure.update_yaxes(title={"text": "error, %"}, gridcolor="#e3e3e3", linecolor="#666", showline=True, ticks="outside",
                         zeroline=True, zerolinecolor="#444", zerolinewidth=1.5, automargin=True, row=2, col=1)  # fmt: skip
     figure.update_layout(legend={"y": -0.13})
@@ -193,8 +201,8 @@ def _split_figure(c: Comparison) -> go.Figure | None:
         bars = bars_of(split)
         figure.add_trace(go.Bar(
             orientation="h", y=[w for w, _ in bars], x=[v for _, v in bars], name=pair_name(*pair),
-            marker={"color": _PAIRS[pair][0], "pattern": {"shape": {"model": "", "smpi": "/"}[split.backend] if pair[1] == "native" else "x",
-                                                          "fillmode": "overlay", "fgcolor": "white", "size": 7, "solidity": 0.3}},
+            marker={"color": _PAIRS[pair][0],
+                    "pattern": {"shape": _HATCH[pair], "fillmode": "overlay", "fgcolor": "white", "size": 7, "solidity": 0.3}},
             hovertemplate="%{y}: %{x:+.2f} % of the reference's time<extra></extra>",
         ))  # fmt: skip
     if not figure.data:
@@ -222,7 +230,7 @@ def _counts(c: Comparison) -> str:
         if found is None:
             continue
         what = {"held out": "held-out sections", "": "sections"}.get(use or "", "sections") if c.sections else "the whole program"
-        told = f"median of {found.n} {what}; 95th percentile {100 * found.p95:.1f} %, worst {percent(100 * found.worst)} at {escape(found.where)}"
+        told = f"median of {found.n} {what}; 95th percentile {100 * found.p95:.1f} %, worst {_share(found.worst)} at {escape(found.where)}"
         if not c.sections:
             told = what
         inside = [i for r in judged if (i := r.inside(backend, reference)) is not None]
@@ -283,9 +291,11 @@ def _distribution_table(c: Comparison) -> str:
     lines = []
     for d in c.distributions():
         inside = "" if d["inside"] is None else f"{d['inside']:.0%}"
-        values = (escape(pair_name(d["backend"], d["reference"])), escape(d["use"]), str(d["n"]), f"{100 * d['median']:.2f} %",
-                  f"{100 * d['p95']:.2f} %", f"{percent(100 * d['worst'])} at {escape(d['where'])}", percent(100 * d["bias"]), inside)  # fmt: skip
-        lines.append("<tr>" + "".join(cell(h, v, "n" if i > 1 else "") for i, (h, v) in enumerate(zip(head, values, strict=True))) + "</tr>")
+        words = (escape(pair_name(d["backend"], d["reference"])), escape(d["use"]))
+        numbers = (str(d["n"]), f"{100 * d['median']:.2f} %", f"{100 * d['p95']:.2f} %",
+                   f"{_share(d['worst'])} at {escape(d['where'])}", _share(d["bias"]), inside)  # fmt: skip
+        cells = [cell(h, v) for h, v in zip(head, words, strict=False)] + [cell(h, v, "n") for h, v in zip(head[2:], numbers, strict=True)]
+        lines.append(f"<tr>{''.join(cells)}</tr>")
     return table(head, lines)
 
 
@@ -314,11 +324,9 @@ def _origin(c: Comparison) -> str:
     for s in c.splits:
         top = ", ".join(f"{escape(n)} {percent(100 * d / s.reference_total)}" for n, d in s.calls[:3]) if s.reference_total else ""
         if s.reference_total:
-            lines.append(
-                f"<p>{escape(pair_name(s.backend, s.reference).capitalize())}: {percent(100 * s.total / s.reference_total)} of its time, of "
-                f"which {percent(100 * s.computation / s.reference_total)} is computation and "
-                f"{percent(100 * s.communication / s.reference_total)} inside MPI ({top}).</p>"
-            )
+            whole, computed, inside = (_share(v / s.reference_total) for v in (s.total, s.computation, s.communication))
+            pair = escape(f"{NAMES[s.backend]} against {NAMES[s.reference]}")
+            lines.append(f"<p>{pair}: {whole} of the time of all ranks, of which {computed} is computation and {inside} inside MPI ({top}).</p>")
     return "".join(lines)
 
 
@@ -328,7 +336,12 @@ def page(c: Comparison, verdict: Verdict | None = None, hashes: Mapping[str, str
     command = " ".join([c.program, *c.arguments])
     ranks = f"{c.ranks} rank{'s' if c.ranks != 1 else ''}"
     shown = " ".join(f'<p class="defect">{escape(w[0].upper() + w[1:])}.</p>' for w in c.warnings)
-    judged = f'<p><span class="{"pass" if verdict.passed else "fail"}">{"✓" if verdict.passed else "✗"} {escape(verdict.line)}</span></p>' if verdict else ""
+    judged = ""
+    if verdict is not None:
+        sign, css = ("✓", "pass") if verdict.passed else ("✗", "fail")
+        judged = f'<p><span class="{css}">{sign}</span> {escape(verdict.line)}</p>'
+    title = f"{Path(c.program).name}: {', '.join(NAMES[b] for b in c.executions)}"
+    links = " ".join(f'<a href="#{n}">{n.capitalize()}</a>' for n in ("curves", "sections", "calls", "provenance"))
     noise = c.noise()
     floor = "" if noise is None else f" Half of the native band is {100 * noise:.1f} % of its median: differences below that say nothing."
     fitted = f" The fit of {escape(c.seen.model)} saw {len(c.seen.sizes)} sizes of PingPong; they are marked." if c.seen.fitted else ""
@@ -336,10 +349,10 @@ def page(c: Comparison, verdict: Verdict | None = None, hashes: Mapping[str, str
     told = " · ".join(t for t in (footer, "drawn from runs " + ", ".join(str(e.run_id) for e in c.executions.values())
                                   if all(e.run_id is not None for e in c.executions.values()) else "") if t)  # fmt: skip
     return document(
-        f"{Path(c.program).name}: {' and '.join(NAMES[b] for b in c.executions)}",
-        f"""<header><p class="soft">retrompi compares</p><h1>{escape(Path(c.program).name)}: {escape(", ".join(NAMES[b] for b in c.executions))}</h1>
+        title,
+        f"""<header><p class="soft">retrompi compares</p><h1>{escape(title)}</h1>
 <p>{escape(command)} on {ranks}.{floor}{fitted}</p>
-<nav><a href="#curves">Curves</a> <a href="#sections">Sections</a> <a href="#calls">Calls</a> <a href="#provenance">Provenance</a></nav></header>
+<nav>{links}</nav></header>
 {shown}{judged}{_counts(c)}
 <h2 id="curves">Curves and errors</h2>{figure_html(drawn["curves"], "curves").replace('class="figure', 'class="figure tall', 1)}
 <div class="figures">{other}</div>{_origin(c)}
