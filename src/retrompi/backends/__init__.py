@@ -21,7 +21,7 @@ from retrompi.errors import RetrompiError, UsageError, nearest
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["BACKENDS", "KINDS", "BackendError", "Call", "Execution", "Machine", "Noise", "Request", "run"]
+__all__ = ["BACKENDS", "KINDS", "BackendError", "Call", "Execution", "Machine", "Noise", "Request", "load", "run"]
 
 BACKENDS = ("native", "smpi", "model")
 KINDS = {"native": "native", "smpi": "smpi", "model": "program"}
@@ -108,6 +108,8 @@ class Execution:
     parts: dict[str, int] = field(default_factory=dict)
     """Parts of a section, as the program said at its end (the last occurrence's)."""
     calls: list[Call] = field(default_factory=list)
+    profile_s: float | None = None
+    """Time of the MPI part (largest rank) of the run that ``calls`` are of: natively another run than those in ``samples_s``."""
     noise: Noise | None = None
     notes: list[str] = field(default_factory=list)
     """What a reader has to know about the times: one line each."""
@@ -155,6 +157,8 @@ class Request:
     profile: bool = True
     wait_quiet_s: float = 0.0
     """How long to wait for a loaded machine to come to rest before measuring."""
+    trace: str | None = None
+    """Folder of a trace: the model replays this one instead of recording the program's. SMPI leaves its own in `Execution.trace`."""
     fresh: bool = False
     report: Callable[[int, int, str], None] = _quiet
 
@@ -183,3 +187,10 @@ def run(
     else:
         from retrompi.backends import smpi as chosen  # type: ignore[no-redef]
     return chosen.execute(store, request)
+
+
+def load(store: Store, run_id: int) -> Execution:
+    """An execution from the store. Raises UsageError for a run that is none."""
+    from retrompi.backends import stored
+
+    return stored.load(store, run_id)
