@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from retrompi import compare
 from retrompi.backends import Call, Execution, Machine, Noise
+from retrompi.backends.stats import quantile
 from retrompi.compare import comparison, errors
 from retrompi.errors import UsageError
 from retrompi.report import comparison as drawn
@@ -55,18 +56,18 @@ def test_without_a_reference_there_is_no_error(value: float | None, reference: f
 
 @given(SAMPLES, st.floats(0, 1))
 def test_quantiles_lie_among_the_values(values: list[float], q: float) -> None:
-    assert min(values) <= errors.quantile(values, q) <= max(values)
+    assert min(values) <= quantile(values, q) <= max(values)
     found = errors.rank_quantile(values, q)
     assert found in values
     assert sum(v <= found for v in values) >= q * len(values) - 1e-6
-    assert errors.quantile(values, 0) == min(values)
-    assert errors.quantile(values, 1) == max(values)
+    assert quantile(values, 0) == min(values)
+    assert quantile(values, 1) == max(values)
 
 
 @given(SAMPLES, st.floats(0, 1), st.floats(0, 1))
 def test_quantiles_grow(values: list[float], a: float, b: float) -> None:
     low, high = sorted((a, b))
-    assert errors.quantile(values, low) <= errors.quantile(values, high)
+    assert quantile(values, low) <= quantile(values, high)
     assert errors.rank_quantile(values, low) <= errors.rank_quantile(values, high)
 
 
@@ -117,8 +118,8 @@ def test_unknown_errors_are_no_errors() -> None:
 
 LABELS = st.lists(st.sampled_from(["1", "8", "9", "64", "512", "4096"]), unique=True)
 CALLS = st.tuples(
-    st.sampled_from(["MPI_Send", "MPI_Recv", "MPI_Bcast"]), st.sampled_from([0, 8, 64]), st.sampled_from(["", "8", "64"]), st.integers(1, 9),
-    st.floats(0, 10),
+    st.sampled_from(["MPI_Send", "MPI_Recv", "MPI_Bcast"]), st.sampled_from([0, 8, 64]), st.sampled_from(["", "8", "64"]),
+    st.integers(1, 9), st.floats(0, 10),
 )  # fmt: skip
 
 

@@ -222,8 +222,7 @@ def split_of(backend: str, reference: str, executions: Mapping[str, Execution], 
     totals: dict[str, tuple[float, float]] = {}
     for name in (backend, reference):
         e = executions[name]
-        profiled: float | None = getattr(e, "profile_s", None)
-        time = profiled if profiled is not None else _point(e.samples_s)
+        time = e.profile_s if e.profile_s is not None else _point(e.samples_s)
         if time is None or not e.calls:
             return None
         totals[name] = (e.ranks * time, _inside(e.calls))

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["BAND", "Band", "Distribution", "band", "distribution", "quantile", "rank_quantile", "relative"]
+from retrompi.backends.stats import quantile
+
+__all__ = ["BAND", "Band", "Distribution", "band", "distribution", "rank_quantile", "relative"]
 
 BAND = (0.05, 0.95)
 """The quantiles of repeated measurements between which a difference counts as noise."""
@@ -18,16 +20,6 @@ def relative(value: float | None, reference: float | None) -> float | None:
     if value is None or reference is None or not reference > 0 or not math.isfinite(value) or not math.isfinite(reference):
         return None
     return value / reference - 1
-
-
-def quantile(values: Sequence[float], q: float) -> float:
-    """The ``q`` quantile (0..1) of at least one value, straight lines between the order statistics."""
-    ordered = sorted(values)
-    at = q * (len(ordered) - 1)
-    low = math.floor(at)
-    high = min(low + 1, len(ordered) - 1)
-    # Weighted so that equal neighbours give themselves and no rounding leaves their range.
-    return min(max(ordered[low] + (at - low) * (ordered[high] - ordered[low]), ordered[low]), ordered[high])
 
 
 def rank_quantile(values: Sequence[float], q: float) -> float:

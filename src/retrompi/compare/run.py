@@ -68,8 +68,6 @@ def compare(
     for i, backend in enumerate(wanted):
         report(i, len(wanted), backend)
         given = dict(native) if backend == "native" else dict(simulated)
-        if backend == "smpi" and source == "smpi" and "model" in wanted:
-            given["record"] = True
         if backend == "model":
             given |= {"mpi": options.get("mpi")}
             if source == "smpi":

@@ -160,8 +160,8 @@ def _curve_figure(c: Comparison) -> go.Figure:
         figure.update_xaxes(title={"text": ""}, row=1, col=1)
         figure.update_yaxes(**{**value_axis("time"), "title": {"text": "time"}}, row=1, col=1)
     else:
-        figure.update_yaxes(title={"text": "time"}, exponentformat="SI", ticksuffix="s", gridcolor="#e3e3e3", linecolor="#666", showline=True,
-                            ticks="outside", zeroline=False, automargin=True, row=1, col=1)  # fmt: skip
+        figure.update_yaxes(title={"text": "time"}, exponentformat="SI", ticksuffix="s", gridcolor="#e3e3e3", linecolor="#666",
+                            showline=True, ticks="outside", zeroline=False, automargin=True, row=1, col=1)  # fmt: skip
     figure.update_yaxes(title={"text": "error, %"}, gridcolor="#e3e3e3", linecolor="#666", showline=True, ticks="outside",
                         zeroline=True, zerolinecolor="#444", zerolinewidth=1.5, automargin=True, row=2, col=1)  # fmt: skip
     figure.update_layout(legend={"y": -0.13})
@@ -326,7 +326,8 @@ def _origin(c: Comparison) -> str:
         if s.reference_total:
             whole, computed, inside = (_share(v / s.reference_total) for v in (s.total, s.computation, s.communication))
             pair = escape(f"{NAMES[s.backend]} against {NAMES[s.reference]}")
-            lines.append(f"<p>{pair}: {whole} of the time of all ranks, of which {computed} is computation and {inside} inside MPI ({top}).</p>")
+            told = f"{whole} of the time of all ranks, of which {computed} is computation and {inside} inside MPI ({top})"
+            lines.append(f"<p>{pair}: {told}.</p>")
     return "".join(lines)
 
 
