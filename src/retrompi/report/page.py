@@ -15,6 +15,7 @@ from retrompi.report.exhibits import missing_curves
 from retrompi.report.figures import name_of
 from retrompi.report.html import CONFIG, SIGN, USES, bounds, cell, document, number, ranges, table
 from retrompi.report.ladder import ladder_rows, ladder_table
+from retrompi.report.measured import Measured, row_of
 from retrompi.report.tables import is_narrow, table_html
 from retrompi.units import format_bytes
 from retrompi.validate.exhibits import CurveFigure
@@ -23,7 +24,7 @@ from retrompi.validate.study import Study, Why
 from retrompi.validate.systems import SYSTEMS, anchor, system_of
 from retrompi.validate.verdicts import Verdict, summary
 
-__all__ = ["drawing", "figure_html", "page", "why_paragraph"]
+__all__ = ["drawing", "figure_html", "measured_table", "page", "why_paragraph"]
 
 
 def _verdict_row(v: Verdict) -> str:
@@ -247,6 +248,16 @@ def _exhibits(study: Study, figures: Mapping[str, go.Figure]) -> str:
     return "".join(out)
 
 
+def measured_table(found: Sequence[Measured]) -> str:
+    """The measured curves of a page and where they come from; "" without any."""
+    if not found:
+        return ""
+    names = {"run": "run", "curve": "curve", "points": "points", "sizes": "sizes", "from": "from"}
+    rows = ["<tr>" + "".join(cell(names[k], escape(str(v))) for k, v in row_of(m).items()) + "</tr>" for m in found]
+    note = "<p>Drawn in black and grey. They were measured elsewhere than the paper's and the simulated ones, and judge neither.</p>"
+    return note + table(tuple(names.values()), rows)
+
+
 def _index(study: Study) -> str:
     """The study's claims by system and kind: what the cells of the verdict matrix link to."""
     words = {v.id: v.verdict for v in study.verdicts}
@@ -296,6 +307,7 @@ def page(
     )
     sections = (
         ("curves", "Figures", f'{hint}<div class="figures">{drawn}</div>' if drawn else ""),
+        ("measured", "Measured curves", measured_table(study.measured)),
         ("tables", "Tables: published and simulated", _exhibits(study, figures)),
         ("why", "Why", f'<div class="why">{whys}</div>' if whys else ""),
         ("anatomy", "Where the time of one message goes", f'<div class="figures">{stacks}</div>' if stacks else ""),
@@ -332,6 +344,7 @@ def page(
 
 
 _SHORT = {
+    "measured": "Measured",
     "tables": "Tables",
     "anatomy": "Anatomy",
     "verdicts": "Verdicts",
