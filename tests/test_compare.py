@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrompi import compare
-from retrompi.backends import Call, Execution, Machine, Noise
+from retrompi import compare, report
+from retrompi.backends import Call, Execution, Machine, Noise, stored
 from retrompi.backends.stats import quantile
 from retrompi.compare import comparison, errors
 from retrompi.errors import UsageError
 from retrompi.report import comparison as drawn
+from retrompi.report import measured as overlaid
+from retrompi.report import pingpong as single
+from retrompi.store import open_store
+from retrompi.store.database import Store
+from retrompi.validate import study
 
 TIMES = st.floats(1e-9, 1e3)
 SAMPLES = st.lists(TIMES, min_size=1, max_size=40)
@@ -285,3 +292,108 @@ def test_the_page_says_what_was_compared_and_escapes_it() -> None:
     assert "MPICH 4.0.2" in text
     assert "held out" in text
     assert "http" not in text.replace(drawn.get_plotlyjs(), "")
+
+
+# --- measured curves on the pages ---
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Store:
+    return open_store(tmp_path / "runs.db")
+
+
+def native_run(store: Store, **changes: Any) -> int:
+    done = replace(NATIVE, run_id=None, **changes)
+    found = stored.save(store, stored.measured_spec(done, "digest"), done).run_id
+    assert found is not None
+    return found
+
+
+def test_a_native_run_is_a_measured_curve_with_its_noise(kept: Store) -> None:
+    run = native_run(kept)
+    found = overlaid.from_store(kept, str(run))
+    assert [p["size_B"] for p in found.points] == list(SIZES)
+    assert [p["time_us"] for p in found.points] == pytest.approx([1e6 * NATIVE.sections[str(n)][1] for n in SIZES])
+    low, high = found.bands[64]
+    assert 1e6 * min(NATIVE.sections["64"]) <= low < high <= 1e6 * max(NATIVE.sections["64"])
+    assert found.legend == "pingpong.c --max 1MiB, measured here"
+    assert "MPICH 4.0.2" in found.about
+    assert overlaid.from_store(kept, f"{run}@shared-time").figure == "shared-time"
+
+
+def test_what_is_no_curve_is_named(kept: Store) -> None:
+    bare = native_run(kept, sections={})
+    for name, told in (("99", "no run 99"), ("osu", "no measured curve 'osu'"), (str(bare), "no points")):
+        with pytest.raises(UsageError, match=told):
+            overlaid.from_store(kept, name)
+
+
+def test_measured_curves_stand_beside_simulated_and_published_ones(kept: Store) -> None:
+    found = overlaid.from_store(kept, str(native_run(kept)))
+    rows = tuple({"size_B": n, "time_us": 200.0 + n, "bandwidth_MBps": n / (200.0 + n), "repetitions": 3} for n in SIZES)
+    curve = single.Simulated("wmpi", "nt-pair", "shared", rows, 7)
+    for what, column in (("time", "time_us"), ("bandwidth", "bandwidth_MBps")):
+        figure = single.figures(curve, [found])[what]
+        (drawn_here,) = [t for t in figure.data if t.name == found.legend]
+        assert list(drawn_here.y) == [p[column] for p in found.points]
+        assert any(t.name == "WMPI" for t in figure.data)
+        assert any(t.marker.symbol == "star" for t in figure.data)  # a published number of Baker and Fox
+        alone = single.figures(curve)[what]
+        assert len(alone.data) == len(figure.data) - 1
+    assert not single.published(replace(curve, platform="abe"))
+    assert "MPICH 4.0.2" in single.page(curve, [found])
+
+
+def test_a_study_shows_measured_curves_only_when_asked(kept: Store) -> None:
+    plan = study.setup("baker-fox")
+    points = [{"model": "wmpi", "platform": "nt-pair", "mode": "shared", "size_B": n, "time_us": 9.0, "bandwidth_MBps": n / 9, "repetitions": 1,
+               "run_id": 1} for n in SIZES]  # fmt: skip
+    bare = study.Study(plan, (), points)
+    found = overlaid.from_store(kept, f"{native_run(kept)}@shared-time")
+    (shown,) = report.with_measured([bare], [found])
+    before, after = report.study_figures(bare), report.study_figures(shown)
+    assert {n for n in after if len(after[n].data) > len(before[n].data)} == {"shared-time"}
+    assert "measured" not in report.csv_tables(bare)
+    assert len(report.csv_tables(shown)["measured"]) == len(SIZES)
+    with pytest.raises(UsageError, match="no figure of curves 'shared-tyme'; did you mean 'shared-time'"):
+        report.with_measured([bare], [replace(found, figure="shared-tyme")])
+
+
+# --- the command ---
+
+
+def test_runs_of_the_store_are_compared_again(kept: Store, tmp_path: Path, retrompi: Any) -> None:
+    one = native_run(kept)
+    other = replace(MODEL, run_id=None)
+    spec = replace(stored.measured_spec(other, "digest"), model="wmpi", platform="nt-pair")
+    two = stored.save(kept, spec, other).run_id
+    page = tmp_path / "page.html"
+    done = retrompi("--store", kept.label, "compare", "--runs", f"{two},{one}", "-o", str(page), "--json")
+    assert done.code == 0, done.err
+    told = json.loads(done.out)
+    assert [e["backend"] for e in told["executions"]] == ["native", "model"]
+    assert len(told["sections"]) == len(SIZES)
+    assert "wmpi was not fitted to this machine" in done.err
+    assert "MPICH 4.0.2" in page.read_text()
+    judged = retrompi("--store", kept.label, "compare", "--runs", f"{two},{one}", "--within", "median=0.1%")
+    assert judged.code == 1
+    assert "not within the bound" in judged.out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "give one of"),
+        (("--runs", "1,x"), "the numbers of runs"),
+        (("a.c", "--suite"), "give one of"),
+        (("a.c",), "needs --model"),
+        (("a.c", "-m", "wmpi", "--backends", "model"), "no comparison"),
+        (("a.c", "-m", "wmpi", "--within", "3"), "no percentage"),
+    ],
+)
+def test_wrong_usage_is_one_line(words: tuple[str, ...], told: str, tmp_path: Path, retrompi: Any) -> None:
+    done = retrompi("--store", str(tmp_path / "x.db"), "compare", *words)
+    assert done.code == 2
+    assert told in done.err
+    assert done.err.count("\n") == 1
+    assert not (tmp_path / "x.db").exists()
