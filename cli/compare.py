@@ -59,6 +59,7 @@ def _ids(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple
 @click.option("--trace-from", type=click.Choice(["native", "smpi"]), help="Whose recording the model replays (default: native, else smpi).")
 @click.option("--runs", metavar="ID,ID[,ID]", callback=_ids, help="Compare runs of the store again instead of running a program.")
 @click.option("--suite", is_flag=True, help="Compare the collectives and the example programs: one table of hold-outs.")
+@click.option("--only", metavar="NAME", multiple=True, help="With --suite: only this program or group (may be repeated).")
 @click.option("--within", metavar="BOUND", help="Exit code 1 unless the errors are within it: 10% (median) or median=5%,p95=15%.")
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html", help="Write a page with the figures.")
 @set_option
@@ -84,6 +85,7 @@ def command(
     trace_from: str | None,
     runs: tuple[int, ...],
     suite: bool,
+    only: tuple[str, ...],
     within: str | None,
     out: Path | None,
     sets: tuple[str, ...],
@@ -104,6 +106,8 @@ def command(
 
     if sum((program is not None, bool(runs), suite)) != 1:
         raise UsageError("give one of: a PROGRAM, --runs ID,ID, --suite")
+    if only and not suite:
+        raise UsageError("--only chooses programs of --suite")
     if as_json and as_csv:
         raise UsageError("--json and --csv exclude each other")
     bounds = compare.parse_within(within) if within is not None else {}
@@ -116,7 +120,7 @@ def command(
     if suite:
         from retrompi.cli.compare_suite import run_suite
 
-        run_suite(ctx, ranks, bounds, out, options, as_json=as_json, as_csv=as_csv, store=store)
+        run_suite(ctx, ranks, only, bounds, out, options, as_json=as_json, as_csv=as_csv, store=store)
         return
     if runs:
         kept = open_for(ctx, store, write=False)

@@ -179,6 +179,16 @@ def test_nothing_is_marked_for_a_model_that_no_curve_was_fitted_to() -> None:
     assert compare.seen_by("wmpi") == compare.Seen("wmpi")
 
 
+def test_a_section_is_a_size_only_where_a_call_says_so() -> None:
+    calls = [Call("MPI_Sendrecv", 3200, "50", 9, 0.1, 9), Call("MPI_Wait", 0, "0", 9, 0.1, 0)]
+    sweeps = replace(NATIVE, sections={"0": [1.0], "50": [1.0]}, calls=calls)
+    rows = comparison.sections_of({"native": sweeps, "model": replace(MODEL, sections={}, calls=[])})
+    assert [(r.label, r.size_B) for r in rows] == [("0", None), ("50", None)]
+    empty = replace(sweeps, calls=[*sweeps.calls, Call("MPI_Send", 50, "50", 9, 0.1, 450)])
+    assert [r.size_B for r in comparison.sections_of({"native": empty})] == [0, 50]
+    assert [r.size_B for r in comparison.sections_of({"native": replace(sweeps, calls=[])})] == [0, 50]
+
+
 # --- bounds and warnings ---
 
 
@@ -346,8 +356,8 @@ def test_measured_curves_stand_beside_simulated_and_published_ones(kept: Store) 
 
 def test_a_study_shows_measured_curves_only_when_asked(kept: Store) -> None:
     plan = study.setup("baker-fox")
-    points = [{"model": "wmpi", "platform": "nt-pair", "mode": "shared", "size_B": n, "time_us": 9.0, "bandwidth_MBps": n / 9, "repetitions": 1,
-               "run_id": 1} for n in SIZES]  # fmt: skip
+    place = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "repetitions": 1, "run_id": 1}
+    points = [{**place, "size_B": n, "time_us": 9.0, "bandwidth_MBps": n / 9} for n in SIZES]
     bare = study.Study(plan, (), points)
     found = overlaid.from_store(kept, f"{native_run(kept)}@shared-time")
     (shown,) = report.with_measured([bare], [found])

@@ -183,13 +183,27 @@ def _row(label: str, size: int | None, parts: int, samples: Mapping[str, Sequenc
     return Row(label, size, parts, times, bands, use)
 
 
+def sizes_of(executions: Mapping[str, Execution], labels: Iterable[str]) -> frozenset[str]:
+    """The labels that are message sizes: some call in the section has that size. All of them where no call is known.
+
+    A section 0 is one of empty messages when every other section is one of its size; else it counts something of the program's own.
+    """
+    known = {(c.section, c.size_B) for e in executions.values() for c in e.calls}
+    numbers = [label for label in labels if label.isdecimal()]
+    if not known:
+        return frozenset(numbers)
+    found = {label for label in numbers if (label, int(label)) in known}
+    return frozenset(found if found.issuperset(numbers) else found - {"0"})
+
+
 def sections_of(executions: Mapping[str, Execution], seen: Seen = NOTHING_SEEN) -> tuple[Row, ...]:
-    """The sections of all backends by label: sizes in order, then what is no number as it came. A backend may lack some."""
+    """The sections of all backends by label: numbers in order, then what is none as it came. A backend may lack some."""
     labels = list(dict.fromkeys(label for e in executions.values() for label in e.sections))
     labels.sort(key=lambda s: (0, int(s)) if s.isdecimal() else (1, 0))
+    sizes = sizes_of(executions, labels)
     out = []
     for label in labels:
-        size = int(label) if label.isdecimal() else None
+        size = int(label) if label in sizes else None
         parts = next((e.parts[label] for e in executions.values() if label in e.parts), 1)
         use = ""
         if seen.fitted:
