@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,11 +138,13 @@ def record(
     clock: Clock | None = None,
     whole_command: bool = False,
     check: bool = True,
+    runner: Callable[[list[str], dict[str, str]], int] | None = None,
 ) -> Recording:
     """Run ``command`` (a launcher and a program, or a program) and leave the trace of it in ``out``: a folder, or NAME.tar.zst.
 
     With ``use_smpi`` the program (a source file, a binary of smpicc, or a whole smpirun command) runs on ``ranks`` simulated hosts.
-    ``whole_command``: the trace's header has absolute paths in full. ``check``: read the trace back. Raises RecordError.
+    ``whole_command``: the trace's header has absolute paths in full. ``check``: read the trace back. ``runner``: runs the words with the
+    environment and returns the exit code; by default in the foreground. Raises RecordError.
     """
     clock = clock or Clock()
     words = list(command)
@@ -184,7 +186,7 @@ def record(
         except OSError as e:
             raise RecordError(f"{part} cannot be made: {e.strerror or e}") from e
         try:
-            code = _run(words, environment)
+            code = (runner or _run)(words, environment)
         except OSError as e:
             part.rmdir()
             raise RecordError(f"{words[0]} cannot be run: {e.strerror or e}") from e
