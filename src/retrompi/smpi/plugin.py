@@ -69,7 +69,7 @@ def plugin(given: str | None = None, report: Callable[[int, int, str], None] = _
         raise RecordError(f"{folder} cannot be written: {e.strerror or e}") from e
     with tempfile.TemporaryDirectory(prefix="retrompi-", dir=folder) as name:
         made = _make(Path(name), c, cxx, report)
-        made.chmod(0o755)
+        made.chmod(0o644)  # smpirun takes it for no program
         made.rename(target)  # two programs may begin at once
     return target
 
