@@ -199,17 +199,21 @@ static char *amount(char *p, int64_t ticks) {
   return rate == 1e9 ? digits(p, ticks) : decimal(p, (double)ticks * (rate * 1e-9));
 }
 
+// The computation since the last call as a line.
+static char *burst(Rank *r, char *p) {
+  p = text(digits(p, r->world), " compute ");
+  p = amount(p, r->pending);
+  *p++ = '\n';
+  r->pending = 0;
+  r->state->lines++;
+  return p;
+}
+
 // The text of a line that no longer fits anywhere is lost with it: `room` says how long a line may become.
 char *line(Rank *r, const char *action, size_t room) {
   char *p = r->silent ? NULL : reserve(r, room + ROOM);
   if (UNLIKELY(p == NULL)) return room + ROOM <= sizeof drop ? drop : scratch(r, 3, room + ROOM);
-  if (r->pending >= threshold && r->pending > 0) {
-    p = text(digits(p, r->world), " compute ");
-    p = amount(p, r->pending);
-    *p++ = '\n';
-    r->pending = 0;
-    r->state->lines++;
-  }
+  if (r->pending >= threshold && r->pending > 0) p = burst(r, p);
   p = digits(p, r->world);
   *p++ = ' ';
   return text(p, action);
@@ -520,6 +524,13 @@ API int PMPI_Pcontrol(const int level, ...) {
   if (r == NULL) return MPI_SUCCESS;
   char row[48];
   snprintf(row, sizeof row, "mark pcontrol %d", level);
+  // However short it was: what is computed in a section is not to be found in the next one.
+  char *p = r->silent || r->pending <= 0 ? NULL : reserve(r, ROOM);
+  if (p != NULL) {
+    p = burst(r, p);
+    r->at = p;
+    r->state->written = r->base + (uint64_t)(p - r->map);
+  }
   comment(r, row);
   if (r->profile != NULL) profile_section(r->profile, level, r->began);
   r->call = NULL;
