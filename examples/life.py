@@ -7,8 +7,8 @@ The board begins with one glider in every 8 x 8 cells. A glider is itself again 
 so the board is known after any multiple of 4; the number of generations is therefore rounded up to one, and every cell of the result is
 compared with what it must be: exit code 1 when one differs.
 
-Sections of MPI_Pcontrol: K (0, every, 2 every, ...) are the generations from number K on until the next count of the living; their parts are
-generations.
+Sections of MPI_Pcontrol: K (0, every, 2 every, ...) are the generations from number K on until the next count of the living; their parts
+are generations.
 """
 
 from __future__ import annotations
