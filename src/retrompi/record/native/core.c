@@ -527,12 +527,6 @@ API int PMPI_Pcontrol(const int level, ...) {
   return leave(r, MPI_SUCCESS);
 }
 
-#ifdef RECORD_SMPI
-// SMPI's own takes an IERROR, which the standard's does not have, and writes to wherever that would be.
-API void mpi_pcontrol_(const int *level);
-API void mpi_pcontrol_(const int *level) { PMPI_Pcontrol(*level); }
-#endif
-
 // --- sleeping is not computing ----------------------------------------------------------------------------------------------
 
 static bool sleeping(Rank **r) {
