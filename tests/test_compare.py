@@ -413,7 +413,7 @@ def test_wrong_usage_is_one_line(words: tuple[str, ...], told: str, tmp_path: Pa
 # --- real programs ---
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-needs_mpich = pytest.mark.skipif(shutil.which("mpicc.mpich") is None or shutil.which("mpiexec.mpich") is None, reason="MPICH is not installed")
+needs_mpich = pytest.mark.skipif(None in map(shutil.which, ("mpicc.mpich", "mpiexec.mpich")), reason="MPICH is not installed")
 
 
 @needs_mpich
@@ -421,8 +421,8 @@ def test_a_real_program_is_compared_with_a_model(retrompi: Any, tmp_path: Path) 
     page = tmp_path / "page.html"
     given_sizes = ("--sizes", "8,4096")
     done = retrompi(
-        "--store", str(tmp_path / "x.db"), "compare", str(EXAMPLES / "collectives.c"), "-n", "2", "-m", "nemesis", "-p", "abe", "--mode", "shared",
-        "--mpi", "mpich", "--backends", "native,model", "-r", "2", "--json", "-o", str(page),
+        "--store", str(tmp_path / "x.db"), "compare", str(EXAMPLES / "collectives.c"), "-n", "2", "-m", "nemesis", "-p", "abe",
+        "--mode", "shared", "--mpi", "mpich", "--backends", "native,model", "-r", "2", "--json", "-o", str(page),
         "--", "--operation", "bcast", "--scale", "0.01", *given_sizes,
     )  # fmt: skip
     assert done.code == 0, done.err

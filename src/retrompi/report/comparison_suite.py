@@ -10,7 +10,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from retrompi.compare.suite import Judged, row_of, totals
+from retrompi.compare.suite import Judged, row_of, totals, warnings_of
 from retrompi.errors import InputError
 from retrompi.report.comparison import LOOKS, NAMES, pair_name
 from retrompi.report.figures import layout
@@ -95,8 +95,7 @@ def page(done: Sequence[Judged], bounds: Mapping[str, float], footer: str = "") 
     first = done[0].comparison
     models = ", ".join(dict.fromkeys(e.model for e in first.executions.values() if e.model))
     machine = next((e.machine.cpu for e in first.executions.values() if e.machine), "")
-    told = dict.fromkeys(f"{j.case.name}: {w}" for j in done for w in j.comparison.warnings)
-    warned = "".join(f'<p class="defect">{escape(w)}.</p>' for w in told)
+    warned = "".join(f'<p class="defect">{escape(w[0].upper() + w[1:])}.</p>' for w in warnings_of(done))
     title = f"Hold-outs: {models}"
     where = f" {escape(machine)}." if machine else ""
     return document(
