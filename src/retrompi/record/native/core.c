@@ -204,7 +204,7 @@ static char *burst(Rank *r, char *p) {
   p = text(digits(p, r->world), " compute ");
   p = amount(p, r->pending);
   *p++ = '\n';
-  r->pending = 0;
+  r->pending = r->told = 0;
   r->state->lines++;
   return p;
 }
@@ -245,7 +245,25 @@ void unsupported(Rank *r, const char *action) {
 
 // --- a call -----------------------------------------------------------------------------------------------------------------
 
-Rank *enter(void) {
+#ifdef RECORD_SMPI
+// Online at a runtime's costs (retrompi/smpi) the computation that the trace will say is the one that is simulated, at the same place.
+static void tell_computation(Rank *r, int64_t least) {
+  static void (*simulate)(double);
+  static bool looked;
+  if (UNLIKELY(!looked)) {
+    looked = true;
+    *(void **)&simulate = dlsym(RTLD_DEFAULT, "retrompi_smpi_compute");
+  }
+  if (simulate == NULL) return;
+  const bool due = r->pending >= least && r->pending > r->told;
+  // Nothing is due most of the time, but from the first call on nobody else measures.
+  simulate(!due ? 0.0 : (double)(r->pending - r->told) * (clock_kind >= CLOCK_INSTRUCTIONS ? rate : rate * 1e-9));
+  if (due) r->told = r->pending;
+}
+#endif
+
+// `least`: ticks of computation that are told before the call, not with a later one.
+static Rank *enter_after(int64_t least) {
   Rank *r = self();
   if (UNLIKELY(r == NULL || !r->on)) return NULL;
   if (UNLIKELY(IN_CALL(r))) {
@@ -265,6 +283,11 @@ Rank *enter(void) {
   }
   const int64_t busy = t - LAST(r) - r->gap;
   if (busy > 0) r->pending += busy;
+#ifdef RECORD_SMPI
+  tell_computation(r, least);
+#else
+  (void)least;
+#endif
   if (UNLIKELY(r->profile != NULL)) {
 #ifdef RECORD_SMPI
     smpi_bench_end();    // the simulated clock is to be that of the call, with what was computed before it,
@@ -276,6 +299,8 @@ Rank *enter(void) {
   }
   return r;
 }
+
+Rank *enter(void) { return enter_after(threshold); }
 
 int leave(Rank *r, int rc) {
   if (UNLIKELY(r->profile != NULL) && r->call != NULL) profile_call(r->profile, r->call, r->size, profile_clock() - r->began);
@@ -519,12 +544,10 @@ DEFINE(Abort, (MPI_Comm comm, int code)) {
 
 API int MPI_Pcontrol(const int level, ...) __attribute__((alias("PMPI_Pcontrol")));
 API int PMPI_Pcontrol(const int level, ...) {
-  Rank *r;
-  ENTER(r, "MPI_Pcontrol");
+  Rank *const r = enter_after(1);  // however short it was: what is computed in a section is not to be found in the next one
   if (r == NULL) return MPI_SUCCESS;
   char row[48];
   snprintf(row, sizeof row, "mark pcontrol %d", level);
-  // However short it was: what is computed in a section is not to be found in the next one.
   char *p = r->silent || r->pending <= 0 ? NULL : reserve(r, ROOM);
   if (p != NULL) {
     p = burst(r, p);
@@ -533,7 +556,6 @@ API int PMPI_Pcontrol(const int level, ...) {
   }
   comment(r, row);
   if (r->profile != NULL) profile_section(r->profile, level, r->began);
-  r->call = NULL;
   // What a library makes of it is a profiler's affair, and this is the profiler.
   return leave(r, MPI_SUCCESS);
 }
