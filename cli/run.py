@@ -114,7 +114,8 @@ def command(
     """Run a program on a runtime model, online on SimGrid's SMPI, or natively, and show its times and calls.
 
     PROGRAM is a source file (.c, .cpp, .f90, …; compiled with the MPI's own compiler and kept), a binary, or an mpi4py script; its own
-    ARGUMENTS come after --. Sections are what it marks with MPI_Pcontrol(N) … MPI_Pcontrol(-PARTS). Exit code 1: it failed, hung or deadlocked.
+    ARGUMENTS come after --. Sections are what it marks with MPI_Pcontrol(N) … MPI_Pcontrol(-PARTS). Exit code 1: it failed, hung or
+    deadlocked.
     """
     from retrompi import backends
 
@@ -146,11 +147,13 @@ def command(
 
 
 # option of the command -> the backends that it means something to
+_SIMULATED = ("model", "smpi")
 _ONLY = {
-    "model": ("model", "smpi"), "platform": ("model", "smpi"), "mode": ("model", "smpi"), "sets": ("model", "smpi"),
-    "seed": ("model", "smpi"), "fidelity": ("model", "smpi"), "mpi": ("native", "model"), "repetitions": ("native",), "warmup": ("native",), "wait_quiet": ("native",),
+    **dict.fromkeys(("model", "platform", "mode", "sets", "seed", "fidelity"), _SIMULATED),
+    **dict.fromkeys(("repetitions", "warmup", "wait_quiet"), ("native",)),
+    "mpi": ("native", "model"),
     "trace": ("model",),
-}  # fmt: skip
+}
 
 
 def _check(ctx: click.Context, backend: str) -> None:
