@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from retrompi.measured import Measured
 
 
-def _interval(low: float, high: float, show: Any) -> str:
-    return f"{show(low)} .. {'no limit' if math.isinf(high) else show(high)}"
+def _interval(show: Callable[[float], str]) -> Callable[[Sequence[float]], str]:
+    return lambda v: f"{show(v[0])} .. {'no limit' if math.isinf(v[1]) else show(v[1])}"
 
 
 SEGMENTS = (
@@ -28,9 +28,9 @@ SEGMENTS = (
     Column("low_B", "from", lambda v: format_bytes(v), right=True),
     Column("high_B", "below", lambda v: "" if v is None else format_bytes(v), right=True),
     Column("latency_s", "latency", lambda v: format_time(v), right=True),
-    Column("latency_interval_s", "interval", lambda v: _interval(*v, format_time)),
+    Column("latency_interval_s", "interval", _interval(format_time)),
     Column("rate_Bps", "rate", lambda v: "any" if math.isinf(v) else format_rate(v), right=True),
-    Column("rate_interval_Bps", "interval", lambda v: _interval(*v, format_rate)),
+    Column("rate_interval_Bps", "interval", _interval(format_rate)),
     Column("points", "sizes", right=True),
 )
 THRESHOLDS = (

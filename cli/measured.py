@@ -115,7 +115,7 @@ def import_file(
     """Import FILE: output of NetPIPE, OSU or Intel MPI Benchmarks, mpptest, mpi4py.bench, or a table.
 
     Each table of the file becomes a run of kind "measured", with the file's name and SHA-256, tool and version, units, host and date.
-    Drawn beside simulated curves by 'retrompi pingpong --overlay' and 'retrompi reproduce --overlay'.
+    Drawn beside simulated curves by 'retrompi pingpong --measured' and 'retrompi reproduce --measured'.
     """
     from retrompi.measured import read_all
     from retrompi.measured.stored import default_label, save, stored
@@ -180,26 +180,19 @@ def show_measured(
 
     from retrompi.cli.output import print_json
     from retrompi.measured import read_all
-    from retrompi.measured.stored import default_label, overlays
+    from retrompi.measured.stored import default_label, series_of
 
     if Path(which).is_file():
-        series = [
-            {
-                "label": default_label(m),
-                "what": m.what,
-                "ranks": m.ranks,
-                "provenance": asdict(m.provenance),
-                "points": [p.row() for p in m.points],
-            }
-            for m in read_all(which, format_, unit=unit, way=way, columns=columns_of(columns))
-        ]
+        found = read_all(which, format_, unit=unit, way=way, columns=columns_of(columns))
+        labels = [default_label(m) for m in found]
     else:
         kept = open_for(ctx, store, write=False)
-        found = overlays(kept, [which])[0]
-        facts = kept.run(found.run_id)["facts"] if found.run_id else {}
-        points = facts.get("columns") or [dict(r) for r in found.rows]
-        series = [{"label": found.label, "what": found.what, "ranks": kept.run(found.run_id)["ranks"] if found.run_id else None,
-                   "provenance": facts.get("provenance", {"origin": found.origin}), "points": points}]  # fmt: skip
+        found = [series_of(kept, which)]
+        labels = [which if not which.isdigit() else str(kept.run(int(which))["facts"]["label"])]
+    series: list[dict[str, Any]] = [
+        {"label": label, "what": m.what, "ranks": m.ranks, "provenance": asdict(m.provenance), "points": [p.row() for p in m.points]}
+        for label, m in zip(labels, found, strict=True)
+    ]
     if as_json and not as_csv:
         print_json(series)
         return

@@ -39,7 +39,11 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
         about.date or _fact(lines, "Date"), (*about.said, *said), about.by,
     )  # fmt: skip
     found: list[Measured] = []
-    what, ranks, pairs, columns, points, begun = "", None, None, [], [], 0
+    what, begun = "", 0
+    ranks: int | None = None
+    pairs: int | None = None
+    columns: list[str] = []
+    points: list[Point] = []
 
     def end() -> None:
         if what and columns and points:

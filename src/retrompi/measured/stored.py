@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from retrompi.errors import UsageError, nearest
@@ -14,22 +12,7 @@ from retrompi.store.identity import RunSpec, code_version, sha256_json
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["KINDS", "Overlay", "default_label", "overlays", "save", "series_of", "stored"]
-
-KINDS = ("measured", "native", "smpi", "program")
-"""Kinds of runs whose points can be drawn beside a simulated curve."""
-
-
-@dataclass(frozen=True)
-class Overlay:
-    """A curve to be drawn beside others: rows size_B, time_us, bandwidth_MBps, repetitions; ``origin`` says where it is from."""
-
-    label: str
-    what: str
-    rows: tuple[Mapping[str, Any], ...]
-    origin: str
-    run_id: int | None = None
-
+__all__ = ["default_label", "save", "series_of", "stored"]
 
 def default_label(series: Measured) -> str:
     """Tool, version and benchmark."""
@@ -106,21 +89,6 @@ def stored(store: Store) -> list[dict[str, Any]]:
     return out
 
 
-def _of_run(store: Store, run: Mapping[str, Any]) -> Overlay:
-    facts = run["facts"]
-    rows = tuple(store.points(run["id"]))
-    if not rows:
-        raise UsageError(f"run {run['id']} has no points to draw")
-    p = facts.get("provenance", {})
-    if run["kind"] == "measured":
-        told = (p.get("tool"), p.get("version"), f"of {p['host']}" if p.get("host") else "", p.get("date"), f"in {p.get('file', '?')}")
-        origin = " ".join(str(t) for t in told if t)
-    else:
-        origin = f"{run['kind']} run of {run['created'][:10]} on {run['host']}"
-    label = facts.get("label") or " ".join(x for x in (run["kind"], run["model"], run["platform"], run["mode"]) if x)
-    return Overlay(str(label), str(facts.get("what", "pingpong")), rows, origin, int(run["id"]))
-
-
 def series_of(store: Store, which: str) -> Measured:
     """A stored measured curve as it was read: by run id or label. Raises UsageError when there is none."""
     from retrompi.measured.series import Point, Provenance
@@ -141,26 +109,3 @@ def series_of(store: Store, which: str) -> Measured:
         facts["what"], points, Provenance(**{**p, "said": tuple(p.get("said", ()))}), run["ranks"], facts.get("pairs"), facts.get("window")
     )
 
-
-def overlays(store: Store, wanted: Sequence[str]) -> list[Overlay]:
-    """The curves that a user names: run ids, labels of imported curves, or files that state everything themselves.
-
-    Raises UsageError for a name that is none of them, what `read` raises for a file.
-    """
-    from retrompi.measured import read
-
-    out = []
-    for name in wanted:
-        if name.isdigit() and not Path(name).exists():
-            out.append(_of_run(store, store.run(int(name))))
-            continue
-        known = {row["label"]: row["id"] for row in stored(store)}
-        if name in known:
-            out.append(_of_run(store, store.run(known[name])))
-        elif Path(name).is_file():
-            series = read(name)
-            rows = tuple({k: getattr(p, k) for k in ("size_B", "time_us", "bandwidth_MBps", "repetitions")} for p in series.points)
-            out.append(Overlay(default_label(series), series.what, rows, f"file {series.provenance.file}"))
-        else:
-            raise UsageError(f"no measured curve '{name}': neither a run, nor a file, nor a label{nearest(name, known)}")
-    return out

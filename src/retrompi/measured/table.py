@@ -211,8 +211,8 @@ def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> li
     points = [
         _point(n, _split(text, delimiter), len(head), columns, main, stated, WAYS.get(crossings or "one way", 1), path) for n, text in rows
     ]
-    points = sorted((p for p in points if p is not None), key=lambda p: p.size_B)
-    if not points:
+    known = sorted((p for p in points if p is not None), key=lambda p: p.size_B)
+    if not known:
         raise InputError("no row holds a size and a time", path)
     what = said.what or told.get("what", "pingpong")
     named = tuple(f"{k}: {v}" for k, v in told.items() if k in ("source", "figure", "paper", "library"))
@@ -221,7 +221,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> li
         about.host or told.get("host", ""), about.date or told.get("date", ""), (*about.said, *named), about.by or told.get("by", ""),
     )  # fmt: skip
     ranks = int(told["ranks"]) if told.get("ranks", "").isdigit() else 2 if what in MEANINGS else None
-    return [Measured(what, tuple(points), provenance, ranks)]
+    return [Measured(what, tuple(known), provenance, ranks)]
 
 
 def _told(lines: Sequence[Line]) -> tuple[dict[str, str], list[Line]]:
