@@ -67,7 +67,7 @@ def _about(run: Mapping[str, Any]) -> str:
     source = facts.get("provenance") or facts.get("source") or {}
     parts = [str(facts.get("mpi") or ""), str(machine.get("cpu") or ""), str(run["model"]) if run["kind"] in ("smpi", "program") else ""]
     if isinstance(source, Mapping):
-        parts += [str(source[k]) for k in ("tool", "file", "sha256") if source.get(k)]
+        parts += [str(source[k]) for k in ("tool", "version", "units", "host", "date", "by", "file", "sha256") if source.get(k)]
     return ", ".join(p for p in parts if p)
 
 
@@ -80,7 +80,10 @@ def from_store(store: Store, name: str) -> Measured:
     if text.isdecimal():
         run = store.run(int(text))
     else:
-        known = {str(r["trace"]): r for r in store.runs(kind="measured")}
+        stored = store.runs(kind="measured")
+        # A file of several tables is known by its PingPong; each of them has a label of its own.
+        first = sorted(stored, key=lambda r: r["facts"].get("what") == "pingpong")
+        known = {str(r["trace"]): r for r in first} | {str(r["facts"]["label"]): r for r in stored if r["facts"].get("label")}
         if text not in known:
             raise UsageError(f"no measured curve '{text}' in the store{nearest(text, known)} (a run is named by its number)")
         run = known[text]
@@ -90,7 +93,7 @@ def from_store(store: Store, name: str) -> Measured:
     if not points:
         raise UsageError(f"run {run['id']} ({run['trace']}) has no points to draw: no section of it was named by a message size")
     args = " ".join(run["facts"].get("arguments", []))
-    label = " ".join(t for t in (str(run["trace"]).rpartition("/")[2], args) if t)
+    label = run["facts"].get("label") or " ".join(t for t in (str(run["trace"]).rpartition("/")[2], args) if t)
     return Measured(run["id"], run["kind"], label, points, figure, _about(run), _bands(run["facts"]))
 
 
