@@ -66,7 +66,8 @@ def _about(run: Mapping[str, Any]) -> str:
     machine = facts.get("machine") or {}
     source = facts.get("provenance") or {}
     parts = [str(facts.get("mpi") or ""), str(machine.get("cpu") or ""), str(run["model"]) if run["kind"] in ("smpi", "program") else ""]
-    parts += [" ".join(str(source[k]) for k in ("tool", "version") if source.get(k)), *(str(source.get(k) or "") for k in ("host", "date"))]
+    parts += [" ".join(str(source[k]) for k in ("tool", "version") if source.get(k))]
+    parts += [str(source.get(k) or "") for k in ("units", "host", "date", "by")]
     if source.get("file"):
         parts.append(f"{source['file']} (SHA-256 {str(source.get('sha256', ''))[:12]})")
     return ", ".join(p for p in parts if p)
@@ -88,7 +89,10 @@ def from_store(store: Store, name: str) -> Measured:
     if text.isdecimal():
         run = store.run(int(text))
     else:
-        known = {_label(r): r for r in store.runs(kind="measured")}
+        stored = store.runs(kind="measured")
+        # A file of several tables is known by its PingPong; each of them has a label of its own.
+        first = sorted(stored, key=lambda r: r["facts"].get("what") == "pingpong")
+        known = {str(r["trace"]): r for r in first} | {str(r["facts"]["label"]): r for r in stored if r["facts"].get("label")}
         if text not in known:
             raise UsageError(f"no measured curve '{text}' in the store{nearest(text, known)} (a run is named by its number)")
         run = known[text]
