@@ -17,9 +17,10 @@ LIST = (
     Column("version", "version"),
     Column("years", "years"),
     Column("variant_of", "variant of"),
+    Column("origin", "from"),
     Column("title", "title"),
 )
-LIST_KEYS = ("name", "title", "version", "years", "summary", "variant_of", "variant_note", "parameters", "folder")
+LIST_KEYS = ("name", "title", "version", "years", "summary", "variant_of", "variant_note", "parameters", "folder", "origin")
 CARD = (
     Column("name", "parameter"),
     Column("text", "value", right=True),
@@ -63,10 +64,20 @@ def list_models(as_json: bool, as_csv: bool) -> None:
             "variant_note": cls.variant_note,
             "parameters": len(cls.params()),
             "folder": str(cls.folder()),
+            "origin": registry.origin(cls.folder()),
         }
         for name, cls in registry.models().items()
     ]
+    warn_of_broken()
     emit(rows, LIST, as_json=as_json, as_csv=as_csv, keys=LIST_KEYS, empty="no models")
+
+
+def warn_of_broken() -> None:
+    """A line on stderr for each of the user's own models and platforms that cannot be used; the others can."""
+    from retrompi import registry
+
+    for name, error in registry.broken().items():
+        click.echo(f"warning: '{name}' is left out: {error}", err=True)
 
 
 def range_of(row: dict[str, Any]) -> str:
@@ -110,8 +121,9 @@ def _print_fit(card: dict[str, Any]) -> None:
     if fit is None:
         click.echo("\nfit: none; every number above is as its source says")
         return
-    click.echo(f"\nfit of {fit['of']}: {fit.get('date', '?')}, code {fit.get('version', '?')}, seed {fit.get('seed', '?')}, "
-               f"{fit.get('evaluations', '?')} evaluations; {fit.get('note', '')}")  # fmt: skip
+    searched = f", seed {fit['seed']}, {fit['evaluations']} evaluations" if "seed" in fit else ""
+    by = f" by {fit['by']}" if "by" in fit else ""
+    click.echo(f"\nfit of {fit['of']}{by}: {fit.get('date', '?')}, code {fit.get('version', '?')}{searched}; {fit.get('note', '')}")
     for v in fit["values"]:
         between = f" in {v['range'][0]}..{v['range'][1]}" if v["range"] else ""
         click.echo(f"  {v['name']} = {v['value']}{between}: {v['identifiability']}")
@@ -178,7 +190,8 @@ def show_model(
     if as_csv:
         emit(rows, CARD, as_json=as_json, as_csv=as_csv, keys=CARD_KEYS, empty="no parameters")
         return
-    click.echo(f"{card['name']}: {card['title']}\n{card['summary']}\nversion {card['version']}, {card['years']}, in {card['folder']}")
+    click.echo(f"{card['name']}: {card['title']}\n{card['summary']}\nversion {card['version']}, {card['years']}, in {card['folder']}"
+               + (" (your own)" if card["origin"] == "user" else ""))  # fmt: skip
     if card["variant_of"]:
         click.echo(f"variant of {card['variant_of']}: {card['variant_note']}")
     for v in card["variants"]:

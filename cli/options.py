@@ -44,7 +44,8 @@ def _names(kind: str, incomplete: str) -> list[CompletionItem]:
 
     try:
         if kind == "model":
-            names = [p.name for p in sorted(paths.models_dir().iterdir()) if (p / "__init__.py").is_file()]
+            folders = [d for d in (paths.models_dir(), paths.user_models_dir()) if d.is_dir()]
+            names = sorted({p.name for d in folders for p in d.iterdir() if (p / "__init__.py").is_file()})
         else:
             names = registry.platform_names() if kind == "platform" else registry.scenario_names()
     except (RetrompiError, OSError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from retrompi.cli.models import print_rows_cited, range_of
+from retrompi.cli.models import print_rows_cited, range_of, warn_of_broken
 from retrompi.cli.options import complete_platform, csv_option, debug_option, json_option
 from retrompi.cli.output import Column, emit, print_json
 
@@ -13,9 +13,10 @@ LIST = (
     Column("years", "years"),
     Column("hosts", "hosts", right=True),
     Column("link", "link"),
+    Column("origin", "from"),
     Column("title", "title"),
 )
-LIST_KEYS = ("name", "title", "years", "summary", "hosts", "link", "path")
+LIST_KEYS = ("name", "title", "years", "summary", "hosts", "link", "path", "origin")
 CARD = (
     Column("path", "quantity"),
     Column("text", "value", right=True),
@@ -49,9 +50,11 @@ def list_platforms(as_json: bool, as_csv: bool) -> None:
             "hosts": len(p.hosts),
             "link": p.link.kind,
             "path": str(p.path),
+            "origin": registry.origin(p.path),
         }
         for p in registry.platforms().values()
     ]
+    warn_of_broken()
     emit(rows, LIST, as_json=as_json, as_csv=as_csv, keys=LIST_KEYS, empty="no platforms")
 
 

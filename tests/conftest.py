@@ -18,6 +18,9 @@ import pytest
 
 from retrompi import paths
 
+# Tests are collected before a fixture is set up, and the registry finds a user's own models: not here.
+os.environ["XDG_DATA_HOME"] = os.fspath(Path(__file__).resolve().parent / "no-such-folder")
+
 
 @pytest.fixture(autouse=True)
 def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

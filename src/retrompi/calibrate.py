@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import least_squares, minimize
 
 import retrompi
-from retrompi import registry
+from retrompi import registry, toml_text
 from retrompi.errors import InputError, UsageError
 from retrompi.runtime import RuntimeModel
 from retrompi.validate.claims import Claim, for_fit
@@ -107,43 +107,16 @@ class Fit:
             },
         }
         try:
-            file.write_text(_toml(tables), encoding="utf-8")
+            file.write_text(toml_text.tables("retrompi calibrate", tables), encoding="utf-8")
             theirs = [v for v in self.values if v["parameter"].startswith("platform.")]
             if theirs and self.platform_file is not None:
                 meta = {k: tables[self.model]["meta"][k] for k in ("date", "version", "seed", "claims")}
                 values = {v["parameter"].removeprefix("platform."): v["value"] for v in theirs}
                 by = {"values": values, "meta": {"by": self.model, **meta}}
-                self.platform_file.write_text(_toml({"fit": by}), encoding="utf-8")
+                self.platform_file.write_text(toml_text.tables("retrompi calibrate", {"fit": by}), encoding="utf-8")
         except OSError as error:
             raise InputError(f"cannot write the fit: {error.strerror}", file) from None
         return file
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _toml_value(v: Any) -> str:
-    if isinstance(v, dict):
-        return "{ " + ", ".join(f"{_quoted(k)} = {_toml_value(x)}" for k, x in v.items()) + " }"
-    if isinstance(v, list | tuple):
-        return "[" + ", ".join(_toml_value(x) for x in v) + "]"
-    if isinstance(v, bool):
-        return "true" if v else "false"
-    if isinstance(v, int):
-        return str(v)
-    if isinstance(v, float):
-        return f"{v:.8g}"
-    return _quoted(str(v))
-
-
-def _toml(tables: dict[str, Any]) -> str:
-    out = ["# Written by `retrompi calibrate`; not by hand."]
-    for name in sorted(tables):
-        for part, rows in tables[name].items():
-            out.append(f"\n[{_quoted(name)}.{part}]")
-            out += [f"{_quoted(k)} = {_toml_value(v)}" for k, v in rows.items()]
-    return "\n".join(out) + "\n"
 
 
 def _free_parameters(cls: type[RuntimeModel], platform: str) -> list[_Free]:

@@ -11,7 +11,7 @@ MPI's semantics are the same at every rung: matching, order, rendezvous, progres
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -129,8 +129,14 @@ _GUARD = threading.Lock()
 def _sample(
     model: str, platform: str, room: Platform, pair: Pair, sets: Sets, seed: int, store: Store | None = None, fresh: bool = False
 ) -> Sample:
-    """The sample of a pair kind: from this process, from the store, or measured now."""
+    """The sample of a pair kind: the model's own if it is one, else from this process, from the store, or measured now."""
+    from retrompi import registry
+    from retrompi.fitted.model import FittedModel
     from retrompi.store.identity import run_spec, sha256_json
+
+    cls = registry.model(model)
+    if issubclass(cls, FittedModel):
+        return cls.sample(room, pair.hosts)
 
     spec = run_spec(
         "sample", model, platform, mode=pair.hosts, sets=sets, seed=seed, trace="sample of a pair", trace_hash=sha256_json(pair.hosts.cores)
@@ -335,6 +341,13 @@ def lowered(
     for name, _ in compiled["kills"]:
         if not name.startswith("rank "):
             raise UsageError(f"at fidelity {fidelity} there is no '{name}' to end, only ranks; leave out --fidelity")
+    return curved(compiled, fidelity, room, placement, lambda pair: _sample(model, platform, room, pair, sets, seed))
+
+
+def curved(
+    compiled: Row, fidelity: str, room: Platform, placement: Placement, sample_of: Callable[[Pair], Sample]
+) -> tuple[Row, list[str]]:
+    """`lowered` with the samples that ``sample_of`` gives: also what a model that is nothing but curves compiles to (`retrompi.fitted`)."""
     classes = _classes(placement, room)
     count = max(classes, default=0) + 1
     of = {same: [[-1] * count for _ in range(count)] for same in (True, False)}
@@ -342,7 +355,7 @@ def lowered(
     notes: list[str] = []
     connect = {True: 0, False: 0}
     for pair in _pairs(classes, placement, room):
-        sample = _sample(model, platform, room, pair, sets, seed)
+        sample = sample_of(pair)
         connect[pair.same] = max(connect[pair.same], sample.connect)
         asks = _asks_from(compiled["protocol_same" if pair.same else "protocol_remote"])
         for points, joined in ((sample.back, [(b, a) for a, b in pair.classes]), (sample.there, pair.classes)):

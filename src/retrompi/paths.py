@@ -8,7 +8,8 @@ from pathlib import Path
 
 from retrompi.errors import RetrompiError
 
-__all__ = ["data_dir", "models_dir", "platforms_dir", "reference_dir", "scenarios_dir", "source_root"]
+__all__ = ["data_dir", "models_dir", "platforms_dir", "reference_dir", "scenarios_dir", "source_root", "user_models_dir",
+           "user_platforms_dir"]  # fmt: skip
 
 
 def source_root() -> Path | None:
@@ -56,3 +57,13 @@ def data_dir() -> Path:
     """Where a user's own data goes: ``$XDG_DATA_HOME/retrompi``, by default ``~/.local/share/retrompi``."""
     base = os.environ.get("XDG_DATA_HOME")
     return (Path(base) if base and Path(base).is_absolute() else Path.home() / ".local" / "share") / "retrompi"
+
+
+def user_models_dir() -> Path:
+    """Where the user's own models are found by name (``retrompi fit`` puts them there); it need not exist."""
+    return data_dir() / "models"
+
+
+def user_platforms_dir() -> Path:
+    """Where the user's own platforms are found by name; it need not exist."""
+    return data_dir() / "platforms"

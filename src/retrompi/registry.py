@@ -1,6 +1,7 @@
 """Models, platforms and scenarios by name or by path: found by scanning their folders, never by a list.
 
-A wrong name is answered with the nearest and the valid ones.
+Models and platforms are looked for in the package and then in the user's own folders (``paths.user_models_dir()``,
+``user_platforms_dir()``); a name that both have is the package's. A wrong name is answered with the nearest and the valid ones.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import importlib
 import importlib.util
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -23,25 +25,41 @@ from retrompi.runtime import RuntimeModel
 if TYPE_CHECKING:
     from retrompi.scenario import Scenario
 
-__all__ = ["model", "model_names", "models", "platform", "platform_names", "platforms", "scenario", "scenario_names",
-           "scenarios"]  # fmt: skip
+__all__ = ["broken", "forget", "model", "model_names", "models", "origin", "platform", "platform_names", "platforms", "scenario",
+           "scenario_names", "scenarios"]  # fmt: skip
 
 _LOADING = threading.Lock()
 
 
-def _model_folders() -> list[Path]:
-    return sorted(
-        entry
-        for entry in paths.models_dir().iterdir()
-        if entry.is_dir() and not entry.name.startswith(("_", ".")) and (entry / "__init__.py").is_file()
-    )
+def _folders_in(place: Path) -> dict[str, Path]:
+    """Name -> folder of the models in ``place``; {} where there is no such folder."""
+    entries = sorted(place.iterdir()) if place.is_dir() else []
+    return {e.name: e for e in entries if e.is_dir() and not e.name.startswith(("_", ".")) and (e / "__init__.py").is_file()}
+
+
+def _users_models() -> dict[str, Path]:
+    """Name -> folder of the user's own models, without those whose name the package has."""
+    ours = _folders_in(paths.models_dir())
+    return {name: folder for name, folder in _folders_in(paths.user_models_dir()).items() if name not in ours}
+
+
+def _ours(folder: Path) -> bool:
+    return folder.parent.resolve() == paths.models_dir().resolve()
+
+
+def _user_module_name(folder: Path) -> str:
+    return f"retrompi_user_model_{folder.name}_{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]}"
+
+
+def forget(folder: Path) -> None:
+    """Have a model outside of the package imported anew at its next use: its files have been written again."""
+    sys.modules.pop(_user_module_name(folder), None)
 
 
 def _module(folder: Path) -> ModuleType:
     """Import a model folder: one of ours as ``retrompi.models.X``, any other under a name made from its path."""
-    ours = folder.parent.resolve() == paths.models_dir().resolve()
-    tag = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]
-    name = f"retrompi.models.{folder.name}" if ours else f"retrompi_user_model_{folder.name}_{tag}"
+    ours = _ours(folder)
+    name = f"retrompi.models.{folder.name}" if ours else _user_module_name(folder)
     try:
         if ours:
             return importlib.import_module(name)
@@ -106,8 +124,37 @@ def _classes(folder: Path) -> dict[str, type[RuntimeModel]]:
 
 
 def models() -> dict[str, type[RuntimeModel]]:
-    """Every model and variant by name; raises InputError when a folder holds a broken one."""
-    return {name: cls for folder in _model_folders() for name, cls in _classes(folder).items()}
+    """Every model and variant by name, the package's first; raises InputError when a folder of the package holds a broken one.
+
+    A broken model of the user's own is left out (`broken` says why): the others stay usable beside it.
+    """
+    found = {name: cls for folder in _folders_in(paths.models_dir()).values() for name, cls in _classes(folder).items()}
+    for folder in _users_models().values():
+        with suppress(RetrompiError):
+            found |= _classes(folder)
+    return found
+
+
+def broken() -> dict[str, RetrompiError]:
+    """The user's own models that cannot be loaded, and a user's platforms that cannot be read: name -> why."""
+    found: dict[str, RetrompiError] = {}
+    tries = [*((n, f, _classes) for n, f in _users_models().items()), *((n, f, _platform.load) for n, f in _users_platforms().items())]
+    for name, place, load in tries:
+        try:
+            load(place)
+        except RetrompiError as error:
+            found[name] = error
+    return found
+
+
+def origin(where: Path | None) -> str:
+    """Whose a model's folder or a platform's file is: ``retrompi`` (the package's), ``user`` (found by name) or its folder's path."""
+    if where is None:
+        return ""
+    parent = where.parent.resolve()
+    if parent in (paths.models_dir().resolve(), paths.platforms_dir().resolve()):
+        return "retrompi"
+    return "user" if parent in (paths.user_models_dir().resolve(), paths.user_platforms_dir().resolve()) else str(parent)
 
 
 def model_names() -> list[str]:
@@ -135,7 +182,7 @@ def model(name_or_path: str) -> type[RuntimeModel]:
         found = _classes(folder)
         wanted = f"{folder.name}:{variant}" if variant else folder.name
     else:
-        folder = paths.models_dir() / base
+        folder = {**_users_models(), **_folders_in(paths.models_dir())}.get(base, Path())
         # One good model must stay usable beside a broken neighbour, so only the folder asked for is imported.
         found = _classes(folder) if base and (folder / "__init__.py").is_file() else models()
         wanted = name_or_path
@@ -148,8 +195,18 @@ def _toml_files(folder: Path) -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("*.toml")) if not file.name.endswith(".fit.toml")}
 
 
-def _toml(kind: str, folder: Path, name_or_path: str) -> Path:
-    files = _toml_files(folder)
+def _users_platforms() -> dict[str, Path]:
+    """Name -> file of the user's own platforms, without those whose name the package has."""
+    ours = _toml_files(paths.platforms_dir())
+    place = paths.user_platforms_dir()
+    return {n: f for n, f in _toml_files(place).items() if n not in ours} if place.is_dir() else {}
+
+
+def _platform_files() -> dict[str, Path]:
+    return {**_toml_files(paths.platforms_dir()), **_users_platforms()}
+
+
+def _toml(kind: str, files: dict[str, Path], name_or_path: str) -> Path:
     if name_or_path in files:
         return files[name_or_path]
     if _is_path(name_or_path):
@@ -162,12 +219,16 @@ def _toml(kind: str, folder: Path, name_or_path: str) -> Path:
 
 def platform_names() -> list[str]:
     """The names of `platforms`, without reading the files."""
-    return list(_toml_files(paths.platforms_dir()))
+    return list(_platform_files())
 
 
 def platforms() -> dict[str, Platform]:
-    """Every platform by name."""
-    return {name: _platform.load(file) for name, file in _toml_files(paths.platforms_dir()).items()}
+    """Every platform by name, the package's first; one of the user's own that cannot be read is left out (`broken`)."""
+    found = {name: _platform.load(file) for name, file in _toml_files(paths.platforms_dir()).items()}
+    for name, file in _users_platforms().items():
+        with suppress(RetrompiError):
+            found[name] = _platform.load(file)
+    return found
 
 
 def platform(name_or_path: str) -> Platform:
@@ -175,7 +236,7 @@ def platform(name_or_path: str) -> Platform:
     base, star, size = name_or_path.rpartition("*")
     if star and base and size.isdecimal() and len(size) < 9:
         return platform(base).of_size(int(size))
-    return _platform.load(_toml("platform", paths.platforms_dir(), name_or_path))
+    return _platform.load(_toml("platform", _platform_files(), name_or_path))
 
 
 def scenario_names() -> list[str]:
@@ -194,4 +255,4 @@ def scenario(name_or_path: str) -> Scenario:
     """A scenario by name or by the path of a TOML file."""
     from retrompi import scenario as _scenario
 
-    return _scenario.load(_toml("scenario", paths.scenarios_dir(), name_or_path))
+    return _scenario.load(_toml("scenario", _toml_files(paths.scenarios_dir()), name_or_path))

@@ -241,7 +241,7 @@ def fit(platform: str, host: str, *, seed: int = 1) -> Fit:
 def write(platform: str, fits: Sequence[Fit]) -> Path:
     """Writes ``platforms/kernels/NAME.fit.toml`` and returns its path."""
     import retrompi
-    from retrompi.calibrate import _toml
+    from retrompi import toml_text
 
     room = registry.platform(platform)
     file = (room.path or Path("x.toml")).parent / "kernels" / f"{room.name}.fit.toml"
@@ -262,7 +262,7 @@ def write(platform: str, fits: Sequence[Fit]) -> Path:
         for f in fits
     }
     try:
-        file.write_text(_toml(tables).replace("retrompi calibrate", "retrompi rinf1 --fit"), encoding="utf-8")
+        file.write_text(toml_text.tables("retrompi rinf1 --fit", tables), encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write the fit: {error.strerror}", file) from None
     return file

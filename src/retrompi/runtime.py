@@ -174,7 +174,7 @@ class RuntimeModel:
         """SHA-256 of the model's name and its folder's files; a fit counts since it changes results."""
         digest = hashlib.sha256(cls.name.encode())
         for file in sorted(cls.folder().rglob("*")):
-            if file.is_file() and file.suffix in (".py", ".toml") and "__pycache__" not in file.parts:
+            if file.is_file() and file.suffix in (".py", ".toml", ".csv") and "__pycache__" not in file.parts:
                 digest.update(b"\0" + file.relative_to(cls.folder()).as_posix().encode() + b"\0" + file.read_bytes())
         return digest.hexdigest()
 

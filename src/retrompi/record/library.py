@@ -14,10 +14,12 @@ from pathlib import Path
 
 from retrompi.record.errors import RecordError
 
-__all__ = ["SONAME", "Compiler", "cache_dir", "family_of_program", "find_compiler", "library"]
+__all__ = ["SONAME", "TIMER_SONAME", "Compiler", "cache_dir", "family_of_program", "find_compiler", "library"]
 
 SONAME = "libretrompirec.so"  # no longer than "libsimgrid.so.3.32": smpi.relink writes it over that name
+TIMER_SONAME = "libretrompitime.so"
 _NATIVE = Path(__file__).with_name("native")
+_TIMER = ("timer/timer.c", "profile.c", "profile.h")
 _FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread")
 # Functions that not every mpi.h declares; the source has them under HAVE_<name>.
 _OPTIONAL = ("Isendrecv", "Bcast_init", "Psend_init", "Send_c", "Comm_idup_with_info")
@@ -113,17 +115,20 @@ def find_compiler(wanted: str | None, launcher: str | None = None, given: str | 
     raise RecordError(f"no compiler for {what} was found{looked}: install it, or name the mpicc with --mpicc")
 
 
-def _sources() -> list[Path]:
-    return sorted(_NATIVE.glob("*.[ch]"))
+def _sources(timer: bool) -> list[Path]:
+    return [_NATIVE / name for name in _TIMER] if timer else sorted(_NATIVE.glob("*.[ch]"))
 
 
-def library(compiler: Compiler) -> Path:
-    """The compiled library for ``compiler``, from the cache or made now. Raises RecordError with the compiler's first error."""
+def library(compiler: Compiler, *, timer: bool = False) -> Path:
+    """The compiled library for ``compiler``, from the cache or made now: the recorder, or the ``timer``, which has only what begins and
+    ends a program and its sections. Raises RecordError with the compiler's first error.
+    """
     digest = hashlib.sha256(" ".join([*compiler.command(), *_FLAGS, compiler.header]).encode())
-    for source in _sources():
+    for source in _sources(timer):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    soname = TIMER_SONAME if timer else SONAME
     folder = cache_dir() / f"{compiler.family}-{digest.hexdigest()[:20]}"
-    target = folder / SONAME
+    target = folder / soname
     if target.is_file():
         return target
     try:
@@ -133,8 +138,8 @@ def library(compiler: Compiler) -> Path:
         os.close(handle)
     except OSError as e:
         raise RecordError(f"{folder} cannot be written: {e.strerror or e}") from e
-    files = [str(p) for p in _sources() if p.suffix == ".c"]
-    command = [*compiler.command(), *_FLAGS, f"-Wl,-soname,{SONAME}", "-o", made, *files, "-ldl"]
+    files = [str(p) for p in _sources(timer) if p.suffix == ".c"]
+    command = [*compiler.command(), *_FLAGS, f"-Wl,-soname,{soname}", "-o", made, *files, "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True, env=compiler.environment())
     if done.returncode != 0:
         Path(made).unlink(missing_ok=True)

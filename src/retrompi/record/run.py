@@ -19,7 +19,7 @@ from retrompi.record.assemble import Recording, assemble
 from retrompi.record.errors import RecordError
 from retrompi.record.library import family_of_program, find_compiler, library
 
-__all__ = ["Clock", "record"]
+__all__ = ["Clock", "Launcher", "find_launcher", "record", "with_environment"]
 
 _COUNTERS = {"instructions": 1, "cycles": 0}  # linux/perf_event.h: PERF_COUNT_HW_*
 _PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319}  # the system call's number
@@ -39,19 +39,22 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class _Launcher:
+class Launcher:
+    """What starts the ranks: its path and ``kind`` (``hydra``, ``openmpi``, ``smpirun`` or ``other``)."""
+
     path: str
-    kind: str  # hydra, openmpi, smpirun or other
+    kind: str
 
     @property
     def family(self) -> str | None:
+        """Whose programs it starts, as far as known."""
         return {"hydra": "mpich", "openmpi": "openmpi", "smpirun": "smpi"}.get(self.kind)
 
 
 _LAUNCHERS = re.compile(r"(?:mpiexec|mpirun|orterun|prterun|prun|srun|aprun|jsrun|ibrun|smpirun)(?:[._-].*)?")
 
 
-def _launcher(word: str) -> _Launcher | None:
+def find_launcher(word: str) -> Launcher | None:
     """What kind of launcher the first word of the command is; None when it is no launcher but the program."""
     if not _LAUNCHERS.fullmatch(Path(word).name):
         return None
@@ -61,17 +64,17 @@ def _launcher(word: str) -> _Launcher | None:
             f"{word}: no such launcher; Debian and Ubuntu: apt-get install mpich or openmpi-bin (smpirun: libsimgrid-dev)"
         )
     if Path(path).name.startswith("smpirun"):
-        return _Launcher(path, "smpirun")
+        return Launcher(path, "smpirun")
     try:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
         said = done.stdout + done.stderr
     except (OSError, subprocess.TimeoutExpired):
         said = ""
     if re.search(r"hydra|intel\(r\) mpi", said, re.IGNORECASE):
-        return _Launcher(path, "hydra")
+        return Launcher(path, "hydra")
     if re.search(r"open ?mpi|openrte|prrte", said, re.IGNORECASE):
-        return _Launcher(path, "openmpi")
-    return _Launcher(path, "other")
+        return Launcher(path, "openmpi")
+    return Launcher(path, "other")
 
 
 def _program(words: Sequence[str]) -> tuple[int, Path] | None:
@@ -112,7 +115,7 @@ def _check_clock(clock: Clock) -> None:
     )
 
 
-def _with_environment(launcher: _Launcher | None, command: list[str], variables: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+def with_environment(launcher: Launcher | None, command: list[str], variables: dict[str, str]) -> tuple[list[str], dict[str, str]]:
     """The command and its environment such that the ranks have ``variables`` and, where that is possible, the launcher has not."""
     if launcher is not None and launcher.kind == "hydra":
         return [launcher.path, *(w for name, value in variables.items() for w in ("-genv", name, value)), *command[1:]], dict(os.environ)
@@ -152,7 +155,7 @@ def record(
     part = target.with_name(target.name + ".part")
     if part.exists():
         raise RecordError(f"{part} exists: another recording, or what an interrupted one left (--finish {part} makes a trace of it)")
-    launcher = _launcher(words[0])
+    launcher = find_launcher(words[0])
     use_smpi = use_smpi or (launcher is not None and launcher.kind == "smpirun")
     shown = " ".join(words) if whole_command else _shown(words)
     with tempfile.TemporaryDirectory(prefix="retrompi-") as name:
@@ -175,7 +178,7 @@ def record(
         else:
             before = os.environ.get("LD_PRELOAD")
             variables["LD_PRELOAD"] = str(recorder) + (f":{before}" if before else "")
-            words, environment = _with_environment(launcher, words, variables)
+            words, environment = with_environment(launcher, words, variables)
         try:
             part.mkdir(parents=True)
         except OSError as e:
@@ -188,7 +191,7 @@ def record(
     return assemble(part, target, code, check=check)
 
 
-def _prepare(words: list[str], launcher: _Launcher | None, mpicc: str | None) -> Path:
+def _prepare(words: list[str], launcher: Launcher | None, mpicc: str | None) -> Path:
     """The library for a native run."""
     found = _program(words[1:] if launcher is not None else words)
     if found is None:
@@ -204,7 +207,7 @@ def _prepare(words: list[str], launcher: _Launcher | None, mpicc: str | None) ->
 
 
 def _prepare_smpi(
-    words: list[str], launcher: _Launcher | None, ranks: int | None, mpicc: str | None, work: Path
+    words: list[str], launcher: Launcher | None, ranks: int | None, mpicc: str | None, work: Path
 ) -> tuple[list[str], Path]:
     """The command and the library for a run on SMPI."""
     if launcher is not None and launcher.kind != "smpirun":

@@ -119,6 +119,7 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
         "stands_for": " ".join((inspect.getdoc(module) or "").split()),
         "stands_for_rows": [c.row() for c in cited(inspect.getdoc(module) or "")],
         "folder": str(cls.folder()),
+        "origin": registry.origin(cls.folder()),
         "hash": cls.hash(),
         "variant_of": cls.variant_of,
         "variant_note": cls.variant_note,

@@ -32,7 +32,7 @@ def code_version() -> str:
     from retrompi import __version__
 
     here = Path(__file__).resolve().parents[1]
-    files = [*sorted(here.glob("*.py")), *sorted((here / "traces").glob("*.py"))]
+    files = [*sorted(here.glob("*.py")), *sorted((here / "traces").glob("*.py")), here / "fitted" / "model.py"]
     try:
         spec = importlib.util.find_spec("retrompi._engine")
     except (ImportError, ValueError):

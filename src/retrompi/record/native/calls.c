@@ -15,6 +15,7 @@ static void posted(Rank *r, const char *action, Comm *c, ReqKind kind, int peer_
     q->persistent = true;
     q->active = false;
   }
+  SIZE(r, bytes_of(count, type), 0);
   char *p = point(line(r, action, 0), peer_rank, tag, count, type);
   end_line(r, ATTR(of_comm(p, c), "req", q->id));
 }
@@ -23,6 +24,7 @@ static void posted(Rank *r, const char *action, Comm *c, ReqKind kind, int peer_
 static char *fields_of(char *p, Data out, Data in, int root) { return num(num(num(num(num(p, out.count), in.count), root), out.code), in.code); }
 
 static void file_line(Rank *r, const char *name, int64_t count, MPI_Datatype type) {
+  SIZE(r, bytes_of(count, type), 0);
   char *p = text(line(r, "IO - ", 0), name + strlen("File_"));
   r->state->unsupported++;
   end_line(r, num(p, bytes_of(count, type)));
@@ -34,24 +36,38 @@ static int beyond(Rank *r, const char *action, MPI_Request *request) {
   return leave(r, MPI_SUCCESS);
 }
 
-#define VECTOR(name, type)                                                             \
-  static char *name(char *p, const type *counts, int n, int64_t each, bool with_sum) { \
-    int64_t sum = 0;                                                                   \
-    for (int i = 0; i < n; i++) sum += (int64_t)counts[i];                             \
-    if (with_sum) p = num(p, sum * each);                                              \
-    for (int i = 0; i < n; i++) p = num(p, (int64_t)counts[i] * each);                 \
-    return p;                                                                          \
+#define VECTOR(name, type)                                                              \
+  static char *name(char *p, const type *counts, int n, int64_t each, bool with_sum) {  \
+    int64_t sum = 0;                                                                    \
+    for (int i = 0; i < n; i++) sum += (int64_t)counts[i];                              \
+    if (with_sum) p = num(p, sum * each);                                               \
+    for (int i = 0; i < n; i++) p = num(p, (int64_t)counts[i] * each);                  \
+    return p;                                                                           \
+  }                                                                                     \
+  static int64_t name##_bytes(const type *counts, int n, MPI_Datatype all) {            \
+    int64_t sum = 0;                                                                    \
+    for (int i = 0; i < n; i++) sum += (int64_t)counts[i];                              \
+    return bytes_of(sum, all);                                                          \
+  }                                                                                     \
+  static int64_t name##_each_bytes(const type *counts, int n, const MPI_Datatype *of) { \
+    int64_t sum = 0;                                                                    \
+    for (int i = 0; i < n; i++) sum += bytes_of((int64_t)counts[i], of[i]);             \
+    return sum;                                                                         \
   }
 VECTOR(int_vector, int)
 #define X(name) name
 #define COUNT int
 #define DISP int
 #define vector int_vector
+#define vector_bytes int_vector_bytes
+#define each_bytes int_vector_each_bytes
 #include "counted.h"
 #undef X
 #undef COUNT
 #undef DISP
 #undef vector
+#undef vector_bytes
+#undef each_bytes
 
 #ifdef HAVE_Send_c
 VECTOR(long_vector, MPI_Count)
@@ -59,11 +75,15 @@ VECTOR(long_vector, MPI_Count)
 #define COUNT MPI_Count
 #define DISP MPI_Aint
 #define vector long_vector
+#define vector_bytes long_vector_bytes
+#define each_bytes long_vector_each_bytes
 #include "counted.h"
 #undef X
 #undef COUNT
 #undef DISP
 #undef vector
+#undef vector_bytes
+#undef each_bytes
 #endif
 
 DEFINE(Barrier, (MPI_Comm comm)) {
@@ -225,6 +245,7 @@ DEFINE(Win_test, (MPI_Win win, int *flag)) {
 
 DEFINE(Fetch_and_op, (const void *buf, void *result, MPI_Datatype type, int to, MPI_Aint at, MPI_Op op, MPI_Win win)) {
   CALL(Fetch_and_op, (buf, result, type, to, at, op, win));
+  SIZE(r, bytes_of(1, type), 0);
   const Win *const w = window_of(r, win);
   end_line(r, ATTR(point(line(r, "Fetch_and_op", 0), peer(w->comm, to), 0, 1, type), "win", w->id));
   return leave(r, rc);
@@ -237,6 +258,7 @@ DEFINE(Fetch_and_op, (const void *buf, void *result, MPI_Datatype type, int to, 
 #endif
 DEFINE(Compare_and_swap, (const void *buf, CONST void *with, void *result, MPI_Datatype type, int to, MPI_Aint at, MPI_Win win)) {
   CALL(Compare_and_swap, (buf, with, result, type, to, at, win));
+  SIZE(r, bytes_of(1, type), 0);
   const Win *const w = window_of(r, win);
   end_line(r, ATTR(point(line(r, "Compare_and_swap", 0), peer(w->comm, to), 0, 1, type), "win", w->id));
   return leave(r, rc);

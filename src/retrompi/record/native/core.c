@@ -16,6 +16,10 @@
 #endif
 #ifdef RECORD_SMPI
 #include <simgrid/actor.h>
+
+// SMPI's measuring of the program's own computation, which ends where a call begins.
+void smpi_bench_begin(void);
+void smpi_bench_end(void);
 #endif
 
 #define WINDOW ((size_t)1 << 20)
@@ -197,7 +201,7 @@ static char *amount(char *p, int64_t ticks) {
 
 // The text of a line that no longer fits anywhere is lost with it: `room` says how long a line may become.
 char *line(Rank *r, const char *action, size_t room) {
-  char *p = reserve(r, room + ROOM);
+  char *p = r->silent ? NULL : reserve(r, room + ROOM);
   if (UNLIKELY(p == NULL)) return room + ROOM <= sizeof drop ? drop : scratch(r, 3, room + ROOM);
   if (r->pending >= threshold && r->pending > 0) {
     p = text(digits(p, r->world), " compute ");
@@ -213,13 +217,14 @@ char *line(Rank *r, const char *action, size_t room) {
 
 void end_line(Rank *r, char *p) {
   *p++ = '\n';
-  if (UNLIKELY(!r->on)) return;
+  if (UNLIKELY(!r->on || r->silent)) return;
   r->at = p;
   r->state->lines++;
   r->state->written = r->base + (uint64_t)(p - r->map);
 }
 
 void comment(Rank *r, const char *what) {
+  if (r->silent) return;
   char *p = reserve(r, strlen(what) + 8);
   if (p == NULL) return;
   p = text(text(p, "# "), what);
@@ -248,7 +253,7 @@ Rank *enter(void) {
     return NULL;
   }
   IN_CALL(r) = true;
-  const int64_t t = now();
+  const int64_t t = r->silent ? 1 : now();
   if (UNLIKELY(!pthread_equal(r->owner, pthread_self()))) {
     if (r->state->threads == 0) r->state->threads = 1;
     r->owner = pthread_self();
@@ -256,10 +261,20 @@ Rank *enter(void) {
   }
   const int64_t busy = t - LAST(r) - r->gap;
   if (busy > 0) r->pending += busy;
+  if (UNLIKELY(r->profile != NULL)) {
+#ifdef RECORD_SMPI
+    smpi_bench_end();    // the simulated clock is to be that of the call, with what was computed before it,
+    smpi_bench_begin();  // and what is done here is not the program's
+#endif
+    r->call = NULL;
+    r->size = 0;
+    r->began = profile_clock();
+  }
   return r;
 }
 
 int leave(Rank *r, int rc) {
+  if (UNLIKELY(r->profile != NULL) && r->call != NULL) profile_call(r->profile, r->call, r->size, profile_clock() - r->began);
   if (UNLIKELY(r->state->threads == 2)) {
     unsupported(r, "threads");
     r->state->threads = 3;
@@ -268,7 +283,10 @@ int leave(Rank *r, int rc) {
   r->state->inside[0] = 0;
   IN_CALL(r) = false;
   __atomic_store_n(&r->inside, 0, __ATOMIC_RELEASE);
-  LAST(r) = now();
+  LAST(r) = r->silent ? 1 : now();
+#ifdef RECORD_SMPI
+  if (UNLIKELY(r->profile != NULL)) smpi_bench_begin();
+#endif
   return rc;
 }
 
@@ -407,9 +425,10 @@ void setup(const char *how) {
   PMPI_Comm_rank(MPI_COMM_WORLD, &r->world);
   PMPI_Comm_size(MPI_COMM_WORLD, &r->ranks);
   const int state = create(folder, "state", r->world);
-  r->fd = create(folder, "txt", r->world);
-  if (state < 0 || r->fd < 0 || posix_fallocate(state, 0, (off_t)PAGE) != 0 ||
-      (r->state = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, state, 0)) == MAP_FAILED || !map_window(r, 0)) {
+  r->silent = getenv("RETROMPI_RECORD_LINES") != NULL && strcmp(getenv("RETROMPI_RECORD_LINES"), "0") == 0;
+  r->fd = r->silent ? -1 : create(folder, "txt", r->world);
+  if (state < 0 || (r->fd < 0 && !r->silent) || posix_fallocate(state, 0, (off_t)PAGE) != 0 ||
+      (r->state = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, state, 0)) == MAP_FAILED || (!r->silent && !map_window(r, 0))) {
     fprintf(stderr, "retrompi record: rank %d cannot write to %s (%s): not recorded\n", r->world, folder, strerror(errno));
     return;
   }
@@ -419,16 +438,27 @@ void setup(const char *how) {
   r->state->phase = 1;
   r->owner = pthread_self();
   LAST(r) = now();
-  calibrate(r);
-  header(r, how);
+  r->on = true;
+  if (!r->silent) {
+    calibrate(r);
+    header(r, how);
+  }
   memcpy(r->state->magic, "RETROREC", 8);
   register_comms(r);
   end_line(r, line(r, "init", 0));
   stop_inheriting();
-  LAST(r) = now();
+  r->profile = profile_begin(r->world, r->ranks);
+  LAST(r) = r->silent ? 1 : now();
+#ifdef RECORD_SMPI
+  if (r->profile != NULL) smpi_bench_begin();
+#endif
 }
 
 void finish(Rank *r, int phase) {
+  if (r->profile != NULL) {
+    profile_end(r->profile, r->began, phase == 2 ? "finalized" : "aborted");
+    r->profile = NULL;
+  }
   if (r->map != NULL) {
     const uint64_t length = r->state->written;
     munmap(r->map, r->mapped);
@@ -491,6 +521,8 @@ API int PMPI_Pcontrol(const int level, ...) {
   char row[48];
   snprintf(row, sizeof row, "mark pcontrol %d", level);
   comment(r, row);
+  if (r->profile != NULL) profile_section(r->profile, level, r->began);
+  r->call = NULL;
   // What a library makes of it is a profiler's affair, and this is the profiler.
   return leave(r, MPI_SUCCESS);
 }

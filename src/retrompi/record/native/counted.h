@@ -6,6 +6,7 @@
 #define SEND(name, action)                                                                         \
   DEFINE(X(name), (const void *buf, COUNT n, MPI_Datatype type, int to, int tag, MPI_Comm comm)) { \
     CALL(X(name), (buf, n, type, to, tag, comm));                                                  \
+    SIZE(r, bytes_of(n, type), 0);                                                                 \
     Comm *const c = comm_of(r, comm);                                                              \
     end_line(r, of_comm(point(line(r, action, 0), peer(c, to), tag, n, type), c));                 \
     return leave(r, rc);                                                                           \
@@ -49,6 +50,7 @@ DEFINE(X(Recv), (void *buf, COUNT n, MPI_Datatype type, int from, int tag, MPI_C
   const bool wild = from == MPI_ANY_SOURCE || tag == MPI_ANY_TAG;
   if (wild && status == MPI_STATUS_IGNORE) status = &own;
   CALL(X(Recv), (buf, n, type, from, tag, comm, status));
+  SIZE(r, 0, bytes_of(n, type));
   Comm *const c = comm_of(r, comm);
   char *p = point(line(r, "recv", 0), peer(c, from), tag_of(tag), n, type);
   if (wild) p = matched(p, c, status);
@@ -71,6 +73,7 @@ DEFINE(X(Sendrecv), (const void *sbuf, COUNT sn, MPI_Datatype st, int to, int st
   MPI_Status own;
   if (status == MPI_STATUS_IGNORE) status = &own;
   CALL(X(Sendrecv), (sbuf, sn, st, to, stag, rbuf, rn, rt, from, rtag, comm, status));
+  SIZE(r, bytes_of(sn, st), bytes_of(rn, rt));
   end_line(r, X(exchange)(line(r, "sendRecv", 0), comm_of(r, comm), to, stag, sn, st, from, rtag, rn, rt, status));
   return leave(r, rc);
 }
@@ -79,6 +82,7 @@ DEFINE(X(Sendrecv_replace), (void *buf, COUNT n, MPI_Datatype type, int to, int 
   MPI_Status own;
   if (status == MPI_STATUS_IGNORE) status = &own;
   CALL(X(Sendrecv_replace), (buf, n, type, to, stag, from, rtag, comm, status));
+  SIZE(r, bytes_of(n, type), 0);
   end_line(r, X(exchange)(line(r, "sendRecv", 0), comm_of(r, comm), to, stag, n, type, from, rtag, n, type, status));
   return leave(r, rc);
 }
@@ -86,6 +90,7 @@ DEFINE(X(Sendrecv_replace), (void *buf, COUNT n, MPI_Datatype type, int to, int 
 DEFINE(X(Mrecv), (void *buf, COUNT n, MPI_Datatype type, MPI_Message *message, MPI_Status *status)) {
   const MPI_Message handle = *message;
   CALL(X(Mrecv), (buf, n, type, message, status));
+  SIZE(r, 0, bytes_of(n, type));
   const Message *const m = map_get(&r->messages, KEY(handle));
   if (m != NULL) end_line(r, of_comm(point(line(r, "recv", 0), m->source, m->tag, n, type), m->comm));
   return leave(r, rc);
@@ -129,18 +134,21 @@ DEFINE(X(Imrecv), (void *buf, COUNT n, MPI_Datatype type, MPI_Message *message, 
 
 BOTH(Bcast, Ibcast, "bcast", (void *buf, COUNT cnt, MPI_Datatype type, int root), (buf, cnt, type, root), 0, {
   const Data d = data_of(c->inter && root == MPI_PROC_NULL ? 0 : cnt, type);
+  SIZE(r, bytes_of(cnt, type), 0);
   p = num(num(num(p, d.count), root_of(c, root)), d.code);
 })
 
 BOTH(Reduce, Ireduce, "reduce", (const void *sbuf, void *rbuf, COUNT cnt, MPI_Datatype type, MPI_Op op, int root), (sbuf, rbuf, cnt, type, op, root),
      0, {
        const Data d = data_of(c->inter && root == MPI_PROC_NULL ? 0 : cnt, type);
+       SIZE(r, bytes_of(cnt, type), 0);
        p = num(num(num(num(p, d.count), 0), root_of(c, root)), d.code);
      })
 
 #define REDUCTION(name, iname, action)                                                                                                 \
   BOTH(name, iname, action, (const void *sbuf, void *rbuf, COUNT cnt, MPI_Datatype type, MPI_Op op), (sbuf, rbuf, cnt, type, op), 0, { \
     const Data d = data_of(cnt, type);                                                                                                 \
+    SIZE(r, bytes_of(cnt, type), 0);                                                                                                   \
     p = num(num(num(p, d.count), 0), d.code);                                                                                          \
   })
 REDUCTION(Allreduce, Iallreduce, "allreduce")
@@ -153,6 +161,7 @@ REDUCTION(Reduce_scatter_block, Ireduce_scatter_block, "reducescatterblock")
 BOTH(Reduce_scatter, Ireduce_scatter, "reducescatter", (const void *sbuf, void *rbuf, const COUNT cnts[], MPI_Datatype type, MPI_Op op),
      (sbuf, rbuf, cnts, type, op), c->size, {
        const Data one = data_of(1, type);
+       SIZE(r, vector_bytes(cnts, c->size, type), 0);
        for (int i = 0; i < c->size; i++) p = num(p, one.count * (int64_t)cnts[i]);
        p = num(num(p, 0), one.code);
      })
@@ -163,6 +172,7 @@ BOTH(Gather, Igather, "gather", (const void *sbuf, COUNT sn, MPI_Datatype st, vo
        const bool root_here = at_root(c, root);
        const bool absent = c->inter && root == MPI_PROC_NULL;
        const Data mine = root_here && (c->inter || sbuf == MPI_IN_PLACE) ? data_of(rn, rt) : data_of(absent ? 0 : sn, absent ? MPI_BYTE : st);
+       SIZE(r, root_here && (c->inter || sbuf == MPI_IN_PLACE) ? bytes_of(rn, rt) : absent ? 0 : bytes_of(sn, st), 0);
        p = fields_of(p, mine, root_here ? data_of(rn, rt) : mine, root_of(c, root));
      })
 
@@ -171,6 +181,7 @@ BOTH(Scatter, Iscatter, "scatter", (const void *sbuf, COUNT sn, MPI_Datatype st,
        const bool root_here = at_root(c, root);
        const bool absent = c->inter && root == MPI_PROC_NULL;
        const Data mine = root_here && (c->inter || rbuf == MPI_IN_PLACE) ? data_of(sn, st) : data_of(absent ? 0 : rn, absent ? MPI_BYTE : rt);
+       SIZE(r, root_here ? bytes_of(sn, st) : absent ? 0 : bytes_of(rn, rt), 0);
        p = fields_of(p, root_here ? data_of(sn, st) : mine, mine, root_of(c, root));
      })
 
@@ -178,6 +189,7 @@ BOTH(Scatter, Iscatter, "scatter", (const void *sbuf, COUNT sn, MPI_Datatype st,
   BOTH(name, iname, action, (const void *sbuf, COUNT sn, MPI_Datatype st, void *rbuf, COUNT rn, MPI_Datatype rt), (sbuf, sn, st, rbuf, rn, rt), 0, { \
     const Data out = sbuf == MPI_IN_PLACE ? data_of(rn, rt) : data_of(sn, st);                                                                       \
     const Data in = data_of(rn, rt);                                                                                                                 \
+    SIZE(r, sbuf == MPI_IN_PLACE ? bytes_of(rn, rt) : bytes_of(sn, st), bytes_of(rn, rt));                                                           \
     p = num(num(num(num(p, out.count), in.count), out.code), in.code);                                                                               \
   })
 EVERYBODY(Allgather, Iallgather, "allgather")
@@ -193,6 +205,11 @@ BOTH(Gatherv, Igatherv, "gatherv",
        const bool absent = c->inter && (root_here || root == MPI_PROC_NULL);
        const Data mine = root_here && !c->inter && sbuf == MPI_IN_PLACE ? data_of(rn[c->me], rt) : data_of(absent ? 0 : sn, absent ? MPI_BYTE : st);
        const Data each = root_here ? data_of(1, rt) : (Data){0, T_BYTE};
+       SIZE(r,
+            root_here && !c->inter && sbuf == MPI_IN_PLACE ? bytes_of(rn[c->me], rt)
+            : absent                                       ? 0
+                                                           : bytes_of(sn, st),
+            root_here ? vector_bytes(rn, n, rt) : 0);
        p = num(p, mine.count);
        for (int i = 0; i < n; i++) p = num(p, root_here ? each.count * (int64_t)rn[i] : 0);
        p = num(num(num(p, root_of(c, root)), mine.code), each.code);
@@ -205,6 +222,7 @@ BOTH(Scatterv, Iscatterv, "scatterv",
        const bool absent = c->inter && (root_here || root == MPI_PROC_NULL);
        const Data mine = root_here && !c->inter && rbuf == MPI_IN_PLACE ? data_of(sn[c->me], st) : data_of(absent ? 0 : rn, absent ? MPI_BYTE : rt);
        const Data each = root_here ? data_of(1, st) : (Data){0, T_BYTE};
+       SIZE(r, root_here ? vector_bytes(sn, n, st) : 0, absent ? 0 : bytes_of(rn, rt));
        for (int i = 0; i < n; i++) p = num(p, root_here ? each.count * (int64_t)sn[i] : 0);
        p = num(num(num(num(p, mine.count), root_of(c, root)), each.code), mine.code);
      })
@@ -214,6 +232,7 @@ BOTH(Scatterv, Iscatterv, "scatterv",
        (sbuf, sn, st, rbuf, rn, at, rt), sources, {                                                                                        \
          const Data in = data_of(1, rt);                                                                                                   \
          const Data out = sbuf == MPI_IN_PLACE ? data_of(rn[c->me], rt) : data_of(sn, st);                                                 \
+         SIZE(r, sbuf == MPI_IN_PLACE ? bytes_of(rn[c->me], rt) : bytes_of(sn, st), vector_bytes(rn, sources, rt));                        \
          p = num(p, out.count);                                                                                                            \
          for (int i = 0; i < (sources); i++) p = num(p, in.count * (int64_t)rn[i]);                                                        \
          p = num(num(p, out.code), in.code);                                                                                               \
@@ -229,6 +248,7 @@ BOTH(Alltoallv, Ialltoallv, "alltoallv",
        const Data out = data_of(1, in_place ? rt : st);
        const Data in = data_of(1, rt);
        const COUNT *const counts = in_place ? rn : sn;
+       SIZE(r, vector_bytes(counts, n, in_place ? rt : st), vector_bytes(rn, n, rt));
        p = vector(p, counts, n, out.count, true);
        p = vector(p, rn, n, in.count, true);
        p = num(num(p, out.code), in.code);
@@ -239,6 +259,7 @@ BOTH(Neighbor_alltoallv, Ineighbor_alltoallv, "neighbor_alltoallv",
      (sbuf, sn, sat, st, rbuf, rn, rat, rt), c->in + c->out, {
        const Data out = data_of(1, st);
        const Data in = data_of(1, rt);
+       SIZE(r, vector_bytes(sn, c->out, st), vector_bytes(rn, c->in, rt));
        p = vector(p, sn, c->out, out.count, false);
        p = vector(p, rn, c->in, in.count, false);
        p = num(num(p, out.code), in.code);
@@ -249,6 +270,7 @@ BOTH(Alltoallw, Ialltoallw, "alltoallw",
       const MPI_Datatype rt[]),
      (sbuf, sn, sat, st, rbuf, rn, rat, rt), 2 * n, {
        const bool in_place = sbuf == MPI_IN_PLACE;
+       SIZE(r, each_bytes(in_place ? rn : sn, n, in_place ? rt : st), each_bytes(rn, n, rt));
        for (int i = 0; i < n; i++) p = num(p, in_place ? bytes_of((int64_t)rn[i], rt[i]) : bytes_of((int64_t)sn[i], st[i]));
        for (int i = 0; i < n; i++) p = num(p, bytes_of((int64_t)rn[i], rt[i]));
      })
@@ -257,6 +279,7 @@ BOTH(Neighbor_alltoallw, Ineighbor_alltoallw, "neighbor_alltoallw",
      (const void *sbuf, const COUNT sn[], const MPI_Aint sat[], const MPI_Datatype st[], void *rbuf, const COUNT rn[], const MPI_Aint rat[],
       const MPI_Datatype rt[]),
      (sbuf, sn, sat, st, rbuf, rn, rat, rt), c->in + c->out, {
+       SIZE(r, each_bytes(sn, c->out, st), each_bytes(rn, c->in, rt));
        for (int i = 0; i < c->out; i++) p = num(p, bytes_of((int64_t)sn[i], st[i]));
        for (int i = 0; i < c->in; i++) p = num(p, bytes_of((int64_t)rn[i], rt[i]));
      })
@@ -266,12 +289,14 @@ BOTH(Neighbor_alltoallw, Ineighbor_alltoallw, "neighbor_alltoallw",
 #define ONE_SIDED(name, rname, params, args, cnt, typ)                                          \
   DEFINE(X(name), (UNPACK params, MPI_Win handle)) {                                            \
     CALL(X(name), (UNPACK args, handle));                                                       \
+    SIZE(r, bytes_of(cnt, typ), 0);                                                             \
     const Win *const w = window_of(r, handle);                                                  \
     end_line(r, ATTR(point(line(r, #name, 0), peer(w->comm, to), 0, cnt, typ), "win", w->id));  \
     return leave(r, rc);                                                                        \
   }                                                                                             \
   DEFINE(X(rname), (UNPACK params, MPI_Win handle, MPI_Request * request)) {                    \
     CALL(X(rname), (UNPACK args, handle, request));                                             \
+    SIZE(r, bytes_of(cnt, typ), 0);                                                             \
     const Win *const w = window_of(r, handle);                                                  \
     char *p = ATTR(point(line(r, #rname, 0), peer(w->comm, to), 0, cnt, typ), "win", w->id);    \
     end_line(r, ATTR(p, "req", add_request(r, request, REQ_OTHER, (Comm *)w->comm, 0, 0)->id)); \

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile.h"
+
 // Values of the trace format.
 enum { T_ANY_SOURCE = -555, T_ANY_TAG = -444, T_PROC_NULL = -666, T_ROOT = -777, T_BYTE = 6 };
 
@@ -74,6 +76,10 @@ typedef struct {
 
 typedef struct {
   bool on;
+  bool silent;       // no lines are wanted: a profile only
+  Profile *profile;  // NULL: none is wanted
+  const char *call;  // the profile's: the call, how many bytes it moves, and when it began
+  int64_t size, began;
   int world, ranks;
   int inside;    // a thread is in a call
   bool in_call;  // SMPI: this rank is
@@ -126,13 +132,24 @@ void *next_function(const char *name);
   if (UNLIKELY(rc != MPI_SUCCESS)) return failed(r, rc)
 
 Rank *enter(void);
-#define ENTER(r, what)                                                 \
-  do {                                                                 \
-    _Static_assert(sizeof(what) <= 64, "fits State::inside");          \
-    (r) = enter();                                                     \
-    if ((r) != NULL) memcpy((r)->state->inside, (what), sizeof(what)); \
+#define ENTER(r, what)                                        \
+  do {                                                        \
+    _Static_assert(sizeof(what) <= 64, "fits State::inside"); \
+    (r) = enter();                                            \
+    if ((r) != NULL) {                                        \
+      (r)->call = (what);                                     \
+      memcpy((r)->state->inside, (what), sizeof(what));       \
+    }                                                         \
   } while (0)
 int leave(Rank *r, int rc);
+// How many bytes a call moves, for the profile: what it sends, or takes where it has nothing to send (Action::bytes of the engine).
+#define SIZE(r, out, in)                        \
+  do {                                          \
+    if (UNLIKELY((r)->profile != NULL)) {       \
+      const int64_t sent_ = (out), got_ = (in); \
+      (r)->size = sent_ > 0 ? sent_ : got_;     \
+    }                                           \
+  } while (0)
 int failed(Rank *r, int rc);
 Rank *self(void);
 void setup(const char *how);  // after MPI_Init

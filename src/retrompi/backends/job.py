@@ -1,0 +1,143 @@
+"""Starting a program's ranks, waiting for them, and leaving nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from retrompi.backends import BackendError
+
+__all__ = ["MOST_OUTPUT", "Ended", "cores", "run", "told_signal"]
+
+MOST_OUTPUT = 1 << 20
+"""So many bytes of a program's output are kept."""
+_MARK = "RETROMPI_JOB"  # every process of a job has it in its environment, whoever became its parent
+_GRACE = 2.0  # seconds for a launcher to end its ranks itself
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a job ended: its launcher's exit code (below 0: the signal that killed it), what it wrote, and how long it took."""
+
+    code: int
+    output: str
+    errors: str
+    wall_s: float
+    timed_out: bool
+
+
+def cores() -> list[int]:
+    """The cores that this process may use."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+
+
+def _die_with_parent() -> None:
+    """In the child: SIGTERM when we are killed, which makes a launcher end its ranks (linux: prctl PR_SET_PDEATHSIG)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def _terminated_is_interrupted() -> Iterator[None]:
+    """SIGTERM becomes KeyboardInterrupt, so that what was started is ended first."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def run(words: Sequence[str], environment: Mapping[str, str], timeout_s: float | None = None, cwd: str | None = None) -> Ended:
+    """Run a command to its end, or to ``timeout_s`` seconds of wall time. Whatever happens, none of its processes is left.
+
+    What it writes goes to files: a reader of pipes would take time from what is measured. Raises BackendError when it cannot be started.
+    """
+    mark = uuid.uuid4().hex
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, _terminated_is_interrupted():
+        began = time.perf_counter()
+        try:
+            process = subprocess.Popen(
+                list(words), env={**environment, _MARK: mark}, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd,
+                start_new_session=True, preexec_fn=_die_with_parent,  # noqa: PLW1509 - nothing of ours runs in threads here
+            )  # fmt: skip
+        except OSError as e:
+            raise BackendError(f"{words[0]} cannot be run: {e.strerror or e}") from e
+        timed_out = False
+        try:
+            process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+        finally:
+            wall = time.perf_counter() - began
+            _end(process, mark)
+        return Ended(process.returncode, _text(out), _text(err), wall, timed_out)
+
+
+def _text(file: object) -> str:
+    file.seek(0)  # type: ignore[attr-defined]
+    data: bytes = file.read(MOST_OUTPUT + 1)  # type: ignore[attr-defined]
+    text = data[:MOST_OUTPUT].decode("utf-8", "replace")
+    return text + "\n… (more was written)\n" if len(data) > MOST_OUTPUT else text
+
+
+def _end(process: subprocess.Popen[bytes], mark: str) -> None:
+    """End what is left of a job: the launcher is asked first, since it knows its ranks on other machines too."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    for _ in range(50):  # a rank may be starting another while we look
+        left = _marked(mark)
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _marked(mark: str) -> list[int]:
+    """Living processes with our mark in their environment."""
+    needle = f"{_MARK}={mark}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            # A zombie has no environment any more.
+            if needle in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def told_signal(ended: Ended) -> int | None:
+    """The signal that ended a rank, from the exit code or the launcher's words; None when none did."""
+    if found := re.search(r"\(signal (\d+)\)|exited on signal (\d+)", ended.errors + ended.output[-4000:]):
+        return int(found[1] or found[2])
+    if ended.code < 0:
+        return -ended.code
+    return ended.code - 128 if 128 < ended.code <= 128 + 64 else None
