@@ -29,12 +29,17 @@ void say(const char* what, long size, int round, const double* values, int count
 /* The sizes of a round in an order of its own, the same on all ranks. */
 void shuffle(long* sizes, int count, uint64_t seed);
 
+/* How far apart the two cores are: "state 0 WHEN ns", a cache line from one to the other; WHEN is 0 before and 1 after a measurement. A
+ * hypervisor that moves a virtual processor shows here and nowhere else. Nothing for ranks of two hosts. */
+void say_state(const Plan* p, int when);
+
 void measure_pingpong(Plan* p);
 void measure_rotating(Plan* p);
 void measure_marked(Plan* p);
 void measure_late(Plan* p);
 void measure_stream(Plan* p);
 void measure_exchange(Plan* p);
+void measure_requests(Plan* p);
 void measure_eager(Plan* p);
 void measure_room(Plan* p);
 void measure_costs(Plan* p);

@@ -205,24 +205,48 @@ void measure_stream(Plan* p)
 }
 
 /* Both ranks send to each other at the same time; time of one exchange. */
-void measure_exchange(Plan* p)
+static void exchanges(Plan* p, const char* what, void (*once)(const Plan*, int))
 {
   double times[BATCHES];
   for (int r = 0; r < p->rounds; r++) {
     shuffle(p->sizes, p->count, (uint64_t)r);
     for (int i = 0; i < p->count; i++) {
-      const long size = p->sizes[i];
+      const int size = (int)p->sizes[i];
       const int n = repetitions(p, size);
       for (int b = -1; b < BATCHES; b++) {
+        exchange_tagged(p, p->out, p->in, 0, SYNC);
         const double begun = now_ns();
         for (int k = 0; k < n; k++)
-          MPI_Sendrecv(p->out, (int)size, MPI_BYTE, p->peer, TAG, p->in, (int)size, MPI_BYTE, p->peer, TAG, MPI_COMM_WORLD,
-                       MPI_STATUS_IGNORE);
+          once(p, size);
         if (b >= 0)
           times[b] = (now_ns() - begun) / n;
       }
       if (p->rank == 0)
-        say("exchange", size, r, times, BATCHES);
+        say(what, size, r, times, BATCHES);
     }
   }
+}
+
+static void by_sendrecv(const Plan* p, int size)
+{
+  MPI_Sendrecv(p->out, size, MPI_BYTE, p->peer, TAG, p->in, size, MPI_BYTE, p->peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void by_requests(const Plan* p, int size)
+{
+  MPI_Request both[2];
+  MPI_Status statuses[2];
+  MPI_Irecv(p->in, size, MPI_BYTE, p->peer, TAG, MPI_COMM_WORLD, &both[0]);
+  MPI_Isend(p->out, size, MPI_BYTE, p->peer, TAG, MPI_COMM_WORLD, &both[1]);
+  MPI_Waitall(2, both, statuses);
+}
+
+void measure_exchange(Plan* p)
+{
+  exchanges(p, "exchange", by_sendrecv);
+}
+
+void measure_requests(Plan* p)
+{
+  exchanges(p, "requests", by_requests);
 }
