@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 from retrompi.errors import RetrompiError
 
 if TYPE_CHECKING:
+    from retrompi.report.measured import Measured
     from retrompi.store import Store
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
     "fresh_option",
     "jobs_option",
     "json_option",
+    "measured_curves",
+    "measured_option",
     "mode_option",
     "model_option",
     "open_for",
@@ -115,6 +118,12 @@ fidelity_option = click.option(
 )
 fresh_option = click.option("--fresh", is_flag=True, help="Simulate even when an identical run is stored.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+measured_option = click.option(
+    "--measured",
+    multiple=True,
+    metavar="ID|NAME[@FIGURE]",
+    help="Lay a measured curve of the store over the figures (or one of them): a native run, an import, a program's run.",
+)
 csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 store_option = click.option("--store", metavar="PATH|URL", help="Where runs are kept (default: $RETROMPI_STORE, then your data folder).")
 
@@ -146,6 +155,16 @@ def open_for(ctx: click.Context, store: str | None, *, write: bool = True) -> St
 
     chosen = store if store is not None else (ctx.find_root().obj or {}).get("store")
     return open_store(chosen, write=write)
+
+
+def measured_curves(ctx: click.Context, store: str | None, names: Sequence[str]) -> list[Measured]:
+    """The curves that ``--measured`` names; UsageError for one that is not there."""
+    if not names:
+        return []
+    from retrompi.report.measured import from_store
+
+    kept = open_for(ctx, store, write=False)
+    return [from_store(kept, name) for name in names]
 
 
 def warn(lines: Sequence[str], model: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +14,8 @@ from retrompi.cli.options import (
     fidelity_option,
     fresh_option,
     json_option,
+    measured_curves,
+    measured_option,
     mode_option,
     model_option,
     open_for,
@@ -23,6 +26,7 @@ from retrompi.cli.options import (
     warn,
 )
 from retrompi.cli.output import Column, emit, note
+from retrompi.errors import UsageError
 from retrompi.units import format_bytes, format_time, parse_sizes
 
 COLUMNS = (
@@ -46,6 +50,8 @@ def emit_curve(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], as_js
 @mode_option("shared")
 @click.option("--sizes", metavar="LIST", help="Sizes, e.g. 0,1KiB,4KiB..4MiB:x2 (default: powers of two to 4 MiB).")
 @click.option("--reps", type=click.IntRange(1), help="Repetitions at every size (default: as in the papers).")
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html", help="Write a page with the curve.")
+@measured_option
 @set_option
 @fidelity_option
 @seed_option
@@ -62,6 +68,8 @@ def command(
     mode: str,
     sizes: str | None,
     reps: int | None,
+    out: Path | None,
+    measured: tuple[str, ...],
     sets: tuple[str, ...],
     fidelity: str,
     seed: int,
@@ -74,11 +82,19 @@ def command(
     from retrompi import experiment, registry
     from retrompi.calibrated import outside
 
+    if measured and out is None:
+        raise UsageError("--measured lays a curve over the page's figures: give -o PAGE.html as well")
     registry.model(model), registry.platform(platform).placement(mode)  # wrong names first, before any store is made
+    overlaid = measured_curves(ctx, store, measured)
     wanted = None if sizes is None else parse_sizes(sizes)
     found = experiment.pingpong(
         open_for(ctx, store), model, platform, mode, wanted, sets=sets, seed=seed, reps=reps, fresh=fresh, fidelity=fidelity
     )
     beyond = outside(model, platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=sets)
     emit_curve(found.rows, warn(beyond, model), as_json, as_csv)
+    if out is not None:
+        from retrompi.report import pingpong as page
+
+        page.write(out, page.Simulated(model, platform, mode, tuple(found.rows), found.run_id), overlaid)
+        click.echo(f"page: {out}", err=True)
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))

@@ -16,6 +16,8 @@ from retrompi.cli.options import (
     fresh_option,
     jobs_option,
     json_option,
+    measured_curves,
+    measured_option,
     open_for,
     store_option,
     warn,
@@ -46,6 +48,7 @@ _SUMMARY = (
     help="Folder the report is written to.",
 )
 @click.option("--image", "images", type=click.Choice(["png", "svg"]), multiple=True, help="Also write every figure so.")
+@measured_option
 @fidelity_option
 @jobs_option
 @fresh_option
@@ -59,6 +62,7 @@ def command(
     paper: str,
     out: Path,
     images: tuple[str, ...],
+    measured: tuple[str, ...],
     fidelity: str,
     jobs: int | None,
     fresh: bool,
@@ -81,9 +85,11 @@ def command(
 
     if paper != ALL and paper_key(paper) not in setups():
         raise UsageError(f"no paper '{paper}'{nearest(paper, [*setups(), ALL])}")
+    overlaid = measured_curves(ctx, store, measured)
     began = time.perf_counter()
     found = studies(ctx, None if paper == ALL else paper, store, fresh, jobs, fidelity)
     spent = time.perf_counter() - began
+    found = report.with_measured(found, overlaid)
     for model, lines in {m: told for s in found for m, told in outside_of_points(s.points).items()}.items():
         warn(lines, model)
     written: report.Written | report.Atlas

@@ -58,6 +58,7 @@ LIST_KEYS = (
     "simgrid_version",
     "host",
 )
+KINDS = ("pingpong", "replay", "explain", "startup", "sample", "benchmark", "native", "smpi", "program")
 PARTS = ("run", "points", "ranks", "anatomy")
 
 
@@ -84,7 +85,7 @@ def command() -> None:
 @click.option("-m", "--model", shell_complete=complete_model, help="Only this model.")
 @click.option("-p", "--platform", shell_complete=complete_platform, help="Only this platform.")
 @click.option("--mode", help="Only this mode.")
-@click.option("--kind", type=click.Choice(["pingpong", "replay", "explain", "startup", "sample"]), help="Only this kind.")
+@click.option("--kind", type=click.Choice(KINDS), help="Only this kind.")
 @click.option("--outcome", help="Only this outcome.")
 @click.option("--limit", type=click.IntRange(1), default=30, show_default=True, help="The newest so many.")
 @json_option

@@ -15,7 +15,7 @@
 
 enum { TAG = 0 };
 
-static int repetitions(long size, double scale) { return scaled(size <= 16L * KIB ? 100 : size <= 128L * KIB ? 20 : 5, scale); }
+static int repetitions(long size, double scale) { return scaled(size < 16L * KIB ? 100 : size <= 128L * KIB ? 10 : 5, scale); }
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);

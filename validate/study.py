@@ -20,6 +20,7 @@ from retrompi.validate.experiments import Done, Job, jobs, merge
 from retrompi.validate.verdicts import Verdict, judge
 
 if TYPE_CHECKING:
+    from retrompi.report.measured import Measured
     from retrompi.store.database import Store
 
 __all__ = ["WORKERS", "Progress", "Setup", "Study", "run_paper", "run_papers", "setup", "setups"]
@@ -102,6 +103,8 @@ class Study:
     verdicts: list[Verdict] = field(default_factory=list)
     runs: tuple[int, ...] = ()
     simulated: int = 0
+    measured: tuple[Measured, ...] = ()
+    """Measured curves of the store that the page shows beside the published and simulated ones."""
 
 
 def _size(text: str) -> int:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.program import Program
     from retrompi.scenario import Scenario
+    from retrompi.simulate import Result
     from retrompi.store.database import Store
     from retrompi.timeline import Request
 
@@ -251,13 +252,16 @@ def replay(
     wildcards: str = "recorded",
     scenario: Scenario | None = None,
     timeline: Request | None = None,
+    kind: str = "replay",
+    about: Callable[[Result], tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]] | None = None,
 ) -> Found:
     """Replay ``trace``; the rows are the per-rank ones, everything else is in the run's row and its ``facts``.
 
     ``program`` says what the trace does not; a section's times are in ``facts``. ``limit_s`` ends the job after so much
     simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail; ``kills``
     ends processes and ``wildcards`` chooses matches as of `simulate.run`. A ``timeline`` is no part of a run's identity; asking for one
-    simulates anew.
+    simulates anew. ``about`` turns the result, with the profile of its calls, into the facts and points to store with a run of another
+    ``kind``.
     """
     where = _where(platform, mode)
     if trace.kernels():
@@ -267,7 +271,7 @@ def replay(
     else:
         loops = None
     spec = run_spec(
-        "replay",
+        kind,
         model,
         platform,
         mode=where,
@@ -306,12 +310,14 @@ def replay(
         program=program or simulate.NOTHING_MORE,
         wildcards=wildcards,
         timeline=timeline,
+        profile=about is not None,
     )
     whole = result.timeline
     if whole is not None:
         whole.about["trace"] = label
         result = replace(result, timeline=whole.thinned(STORED).row())
-    run_id = store.add_run(spec, result)
+    facts, points = about(result) if about else ({}, ())
+    run_id = store.add_run(spec, {**asdict(result), **facts}, points=points)
     return Found(run_id, store.ranks(run_id), False, whole)
 
 

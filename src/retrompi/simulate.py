@@ -79,6 +79,9 @@ class Result:
     """Of a run that did not complete: ``summary``, ``told`` and tables (docs of `retrompi.diagnosis`)."""
     timeline: Any = None
     """The `retrompi.timeline.Timeline` that was asked for."""
+    profile: dict[str, Any] = field(default_factory=dict)
+    """If asked for: ``calls`` (action, bytes, section of MPI_Pcontrol or -1, count, ps) summed over the ranks, ``finalized_ps`` by rank
+    (-1: never)."""
     collectives: list[dict[str, Any]] = field(default_factory=list)
     """Which algorithms ran: operation, algorithm, calls (of all members)."""
 
@@ -151,11 +154,12 @@ def run(
     wire: str = "native",
     wildcards: str = "recorded",
     timeline: Request | None = None,
+    profile: bool = False,
 ) -> Result:
     """Replay ``trace``. ``timeout_s`` is in simulated seconds, ``program`` says what the trace does not, ``fidelity`` is a rung of
     `retrompi.fidelity`; ``idle_sets`` accepts overrides that nothing reads. ``wildcards`` ``recorded`` lets a receive from any source
     match what it matched when the trace was taken (where the trace says so), ``free`` whatever comes first. ``timeline`` asks for the
-    run's timeline; no time changes by it.
+    run's timeline and ``profile`` for its calls summed up; no time changes by them.
 
     ``kills`` ends processes: ``"proxy on server@0.5s"``, ``"rank 3@2s"``. Hosts that the runtime cannot join in one job give the
     outcome ``failed-start``.
@@ -219,6 +223,8 @@ def run(
     }
     if timeline is not None:
         rows |= {"timeline_limit": timeline.limit, "timeline_from": timeline.from_s, "timeline_until": timeline.until_s}
+    if profile:
+        rows["profile"] = 1
     got = (server or shared_server()).simulate(rows, trace, trace.sha256)
     if got["outcome"] == "completed" and not idle_sets:
         _check_collectives(values, {operation for operation, _, _ in got["collectives"]})
@@ -242,6 +248,7 @@ def run(
         waits=got["waits"],
         diagnosis=got.get("diagnosis", {}),
         timeline=_timeline(got, trace, timeline, {"model": model, "platform": platform, "mode": _mode_name(mode)}),
+        profile=got.get("profile", {}),
         startup=steps,
         cautions=[*cls().cautions(values, room, placement), *notes],
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],

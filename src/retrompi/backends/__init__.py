@@ -169,7 +169,7 @@ def run(
 ) -> Execution:
     """Run ``program`` (a source file, a binary or an mpi4py script) with ``arguments`` on ``ranks`` ranks of ``backend`` and store it.
 
-    ``options`` are the fields of `Request`. ``model`` and ``smpi`` need ``model``; ``platform`` is the model's default when not given.
+    ``options`` are the fields of `Request`. ``model`` and ``smpi`` need ``model``; ``platform`` is nt-pair when not given.
     Raises UsageError for what cannot be asked, BackendError for what cannot be built or started. How the program ended is data: see
     `Execution.outcome`.
     """

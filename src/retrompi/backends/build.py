@@ -20,7 +20,7 @@ from retrompi.record import RecordError
 from retrompi.record.library import Compiler, cache_dir, family_of_program, find_compiler
 from retrompi.record.run import Launcher, find_launcher
 
-__all__ = ["FAMILIES", "LANGUAGES", "Built", "build", "find_mpiexec", "is_source"]
+__all__ = ["FAMILIES", "LANGUAGES", "TITLES", "Built", "build", "default_family", "find_mpiexec", "is_source"]
 
 FAMILIES = ("mpich", "openmpi")
 """What ``--mpi`` may name."""
@@ -37,7 +37,7 @@ _WRAPPERS = {
 _COMPILERS = {"C": "gcc", "C++": "g++", "Fortran 77": "gfortran", "Fortran": "gfortran"}
 _FLAGS = ("-O2",)
 _PACKAGES = {"mpich": ("mpich", "libmpich-dev"), "openmpi": ("openmpi-bin", "libopenmpi-dev"), "smpi": ("libsimgrid-dev", "libsimgrid-dev")}
-_TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "smpi": "SimGrid's SMPI"}
+TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "smpi": "SimGrid's SMPI"}
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,21 @@ def is_source(program: str | Path) -> bool:
     return Path(program).suffix.lower() in LANGUAGES
 
 
+@functools.cache
+def default_family() -> str | None:
+    """The MPI of a source file when nobody names one: MPICH, else Open MPI, where compiler and launcher are there; None: neither."""
+    for family in FAMILIES:
+        try:
+            find_compiler(family)
+            find_mpiexec(family)
+            return family
+        except (RecordError, BackendError):
+            continue
+    return None
+
+
 def build(program: str, family: str | None = None) -> Built:
-    """Make ``program`` ready for ``family`` (``mpich``, ``openmpi``, ``smpi``; None: what a binary links, else the ``mpicc`` that is there).
+    """Make ``program`` ready for ``family`` (``mpich``, ``openmpi``, ``smpi``; None: what a binary links, else `default_family`).
 
     Raises UsageError for a wrong name, BackendError for a missing compiler (with the package to install), the compiler's first error in
     one line, and a binary of another MPI.
@@ -69,7 +82,7 @@ def build(program: str, family: str | None = None) -> Built:
     if is_source(path):
         if not path.is_file():
             raise UsageError(f"{program}: no such source file")
-        return _compiled(path, family)
+        return _compiled(path, family or default_family())
     if path.suffix.lower() == ".py":
         if not path.is_file():
             raise UsageError(f"{program}: no such file")
@@ -86,8 +99,8 @@ def _binary(path: Path, family: str | None) -> Built:
     if linked is None:
         raise BackendError(f"{path.name} links no MPI library that is known here (MPICH, Open MPI, SMPI): is it an MPI program, linked dynamically?")
     if family is not None and family != linked:
-        hint = "give its source, or build it with smpicc, smpicxx or smpif90" if family == "smpi" else f"build it with the mpicc of {_TITLES[family]}"
-        raise BackendError(f"{path.name} is linked with {_TITLES[linked]}, not with {_TITLES[family]}: {hint}")
+        hint = "give its source, or build it with smpicc, smpicxx or smpif90" if family == "smpi" else f"build it with the mpicc of {TITLES[family]}"
+        raise BackendError(f"{path.name} is linked with {TITLES[linked]}, not with {TITLES[family]}: {hint}")
     return Built(path, (str(path),), linked, "binary", _sha256(path))
 
 
@@ -134,9 +147,9 @@ def _python(path: Path, family: str | None) -> Built:
         for linked in [family] if family is not None else list(having):
             if linked in having:
                 return Built(path, (interpreter, str(path.resolve())), linked, "Python", _sha256(path))
-        tried += [f"{interpreter} has it for {_TITLES.get(k, k)}" for k in having]
+        tried += [f"{interpreter} has it for {TITLES.get(k, k)}" for k in having]
     if tried:
-        raise BackendError(f"{path.name}: no mpi4py for {_TITLES.get(family or '', family)} ({'; '.join(tried)})")
+        raise BackendError(f"{path.name}: no mpi4py for {TITLES.get(family or '', family)} ({'; '.join(tried)})")
     raise BackendError(f"{path.name}: no Python with mpi4py was found (Debian and Ubuntu: apt-get install python3-mpi4py, or pip install mpi4py)")
 
 
@@ -205,7 +218,7 @@ def _compile(source: Path, language: str, wrapper: str, folder: Path, target: Pa
         except OSError as e:
             raise BackendError(f"{wrapper} cannot be run: {e.strerror or e}") from e
         if done.returncode != 0 or not made.is_file():
-            raise BackendError(f"{source} does not compile: {first_error(done.stderr + done.stdout, source, _COMPILERS[language])}")
+            raise BackendError(first_error(done.stderr + done.stdout, source, _COMPILERS[language]) + f" ({Path(wrapper).name})")
         headers = {path: _sha256(Path(path)) for path in _needs(needs, source, work)}
         made.rename(target)
         (work / "headers.json").write_text(json.dumps(headers), encoding="utf-8")
@@ -228,7 +241,10 @@ _PLACE = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+):\d+:\s*$")
 
 
 def first_error(text: str, source: Path, compiler: str) -> str:
-    """The first error in a compiler's words: ``file:line: what``. Understands gcc, clang and gfortran; else the first line with an error."""
+    """The first error in a compiler's words: ``file:line: what``. Understands gcc, clang and gfortran; else the first line with an error.
+
+    ``compiler``: what the MPI's wrapper calls, named with its package when that is missing.
+    """
     place = ""
     lines = text.splitlines()
     for line in lines:
@@ -239,13 +255,13 @@ def first_error(text: str, source: Path, compiler: str) -> str:
         elif line.startswith(("Error:", "Fatal Error:")):
             return place + line.partition("rror: ")[2]
     if any("not found" in line and compiler in line for line in lines):
-        return f"{compiler} is not installed (Debian and Ubuntu: apt-get install {compiler})"
+        return f"{source}: {compiler} is not installed (Debian and Ubuntu: apt-get install {compiler})"
     said = [line for line in lines if "rror" in line or "undefined reference" in line or "not found" in line]
-    return (said or lines or ["no message"])[0].strip()
+    return f"{source} does not compile: " + (said or lines or ["no message"])[0].strip()
 
 
 def _name(file: str, source: Path) -> str:
-    return source.name if Path(file).name == source.name else file
+    return str(source) if Path(file).name == source.name else file
 
 
 # -- launchers ---------------------------------------------------------------------------------------------------------------
@@ -262,4 +278,4 @@ def find_mpiexec(family: str) -> Launcher:
         if found is not None and found.kind == kinds.get(family, found.kind):
             return found
     package = _PACKAGES.get(family, ("mpich", ""))[0]
-    raise BackendError(f"no mpiexec of {_TITLES.get(family, family)} was found: install {package} (Debian and Ubuntu: apt-get install {package})")
+    raise BackendError(f"no mpiexec of {TITLES.get(family, family)} was found: install {package} (Debian and Ubuntu: apt-get install {package})")

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from retrompi.backends import BackendError
 
-__all__ = ["MOST_OUTPUT", "Ended", "cores", "run", "told_signal"]
+__all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "run", "told_signal"]
 
 MOST_OUTPUT = 1 << 20
 """So many bytes of a program's output are kept."""
@@ -141,3 +141,34 @@ def told_signal(ended: Ended) -> int | None:
     if ended.code < 0:
         return -ended.code
     return ended.code - 128 if 128 < ended.code <= 128 + 64 else None
+
+
+def ending(ended: Ended, aborted: bool = False) -> tuple[str, str]:
+    """(outcome, detail) of a job by its launcher's exit code and words; a timeout's detail is for the caller, who knows the limit.
+
+    ``aborted``: a rank said that it called MPI_Abort.
+    """
+    if ended.timed_out:
+        return "timeout", ""
+    if aborted:
+        return "aborted", f"MPI_Abort, exit code {ended.code}{_said(ended)}"
+    killed = told_signal(ended)
+    if ended.code != 0 and killed is not None:
+        try:
+            name = signal.Signals(killed).name
+        except ValueError:
+            name = f"signal {killed}"
+        return "killed", f"a rank was ended by {name}"
+    return ("failed", f"exit code {ended.code}{_said(ended)}") if ended.code != 0 else ("completed", "")
+
+
+def _said(ended: Ended) -> str:
+    """The first line on stderr that is a sentence: the program's own words come before its launcher's."""
+    lines = ended.errors.splitlines()
+    if lines and lines[0].startswith("Traceback"):  # Python says what it is about last
+        lines = [line for line in lines if re.match(r"[\w.]+(Error|Exception)\b", line)] + lines
+    for line in lines:
+        text = line.strip()
+        if re.search(r"[A-Za-z]{3}", text) and not text.startswith(("Primary job", "application called MPI_Abort")):
+            return f": {text[:200]}"
+    return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retrompi.backends import BackendError, Execution, Noise, Request, job, machine, profile, stats, stored
-from retrompi.backends.build import Built, build, find_mpiexec
+from retrompi.backends.build import TITLES, Built, build, find_mpiexec
 from retrompi.errors import UsageError
 from retrompi.record import RecordError
 from retrompi.record.library import Compiler, find_compiler, library
@@ -93,22 +92,11 @@ def _once(ready: _Ready, timeout_s: float | None, *, calls: bool = False) -> _On
 
 def _judge(once: _Once, request: Request, built: Built) -> tuple[str, str]:
     """(outcome, detail) of a run. Raises BackendError when the program is none of MPI."""
-    ended = once.ended
-    if ended.timed_out:
-        where = f": {once.inside}" if once.inside else ""
-        return "timeout", f"not finished after {request.timeout_s:g} s{where}"
-    said = next((line.strip() for line in reversed(ended.errors.splitlines()) if line.strip(" =|-*")), "")
-    if any(p.how == "aborted" for p in once.profiles):
-        return "aborted", f"MPI_Abort, exit code {ended.code}"
-    killed = job.told_signal(ended)
-    if ended.code != 0 and killed is not None:
-        try:
-            name = signal.Signals(killed).name
-        except ValueError:
-            name = f"signal {killed}"
-        return "killed", f"a rank was ended by {name}"
-    if ended.code != 0:
-        return "failed", f"exit code {ended.code}" + (f": {said[:200]}" if said else "")
+    outcome, detail = job.ending(once.ended, any(p.how == "aborted" for p in once.profiles))
+    if outcome == "timeout":
+        return outcome, f"not finished after {request.timeout_s:g} s" + (f": {once.inside}" if once.inside else "")
+    if outcome != "completed":
+        return outcome, detail
     if not once.profiles:
         raise BackendError(f"{built.path.name} ended well and no rank came through MPI_Init: is it an MPI program, linked dynamically?")
     if len(once.profiles) != once.profiles[0].ranks or once.profiles[0].ranks != request.ranks:
@@ -127,7 +115,7 @@ def execute(store: Store, request: Request) -> Execution:
         raise UsageError("a measurement needs at least one repetition, and warm-up runs cannot be fewer than none")
     ready = prepare(request)
     allowed = len(job.cores())
-    done = Execution("native", str(ready.built.path.name), list(request.arguments), request.ranks)
+    done = Execution("native", ready.built.path.name, list(request.arguments), request.ranks, mpi=TITLES[ready.built.family])
     rested = machine.wait_until_quiet(request.wait_quiet_s, lambda text: request.report(0, 1, text)) if request.wait_quiet_s > 0 else True
     done.machine = machine.machine()
     total = int(request.profile) + request.warmup + request.repetitions
@@ -160,7 +148,7 @@ def execute(store: Store, request: Request) -> Execution:
             done.sections.setdefault(label, []).extend(samples)
     done.noise = _noise(runs, done, probes, machine.elsewhere(before, after), sum(queue) / len(queue))
     pinned = bool(runs) and _pinned(runs[-1].profiles, request.ranks)
-    done.mode = "pinned" if pinned else "oversubscribed" if request.ranks > allowed else "free"
+    done.mode = "pinned" if pinned else "oversubscribed" if request.ranks > allowed else "free" if runs else ""
     if request.ranks > allowed:
         done.notes.append(f"oversubscribed: {request.ranks} ranks on {allowed} cores take turns; these times compare with no model's")
     elif runs and not pinned:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from retrompi.backends import Call
 
-__all__ = ["RankProfile", "calls", "elapsed", "library_name", "read", "sections"]
+__all__ = ["RankProfile", "calls", "elapsed", "function_of", "library_name", "of_replay", "read", "sections"]
 
 PS = 1e-12
 
@@ -121,3 +122,41 @@ def library_name(version: str) -> str:
     if found := re.match(r"SMPI Version (\S+?)\.? ", text + " "):
         return f"SMPI {found[1]}"
     return text[:60]
+
+
+_FUNCTIONS = {
+    "sendRecv": "Sendrecv", "ISsend": "Issend", "waitAny": "Waitany", "requestFree": "Request_free", "reducescatter": "Reduce_scatter",
+    "ireducescatter": "Ireduce_scatter", "reducescatterblock": "Reduce_scatter_block", "ireducescatterblock": "Ireduce_scatter_block",
+    "sendInit": "Send_init", "ssendInit": "Ssend_init", "bsendInit": "Bsend_init", "rsendInit": "Rsend_init", "recvInit": "Recv_init",
+}  # fmt: skip
+_PCONTROL = re.compile(r"pcontrol (-?\d+)")
+
+
+def function_of(action: str) -> str:
+    """The MPI function that an action of a trace stands for: ``MPI_Send`` for ``send``."""
+    return "MPI_" + _FUNCTIONS.get(action, action[:1].upper() + action[1:])
+
+
+def of_replay(marks: Iterable[Mapping[str, Any]], told: Mapping[str, Any], ranks: int) -> list[RankProfile]:
+    """The profiles of a replay's ranks, from its marks (rank, label, time_ps) and what the engine summed up (`simulate.Result.profile`).
+
+    The calls, which are of all ranks, come with the first one.
+    """
+    out = [RankProfile(rank, ranks, "finalized" if end >= 0 else "", "", max(end, 0)) for rank, end in enumerate(told["finalized_ps"])]
+    begun: dict[int, tuple[int, int]] = {}
+    for mark in marks:
+        found = _PCONTROL.fullmatch(str(mark["label"]))
+        if found is None:
+            continue
+        rank, level, now = int(mark["rank"]), int(found[1]), int(mark["time_ps"])
+        if rank in begun:
+            label, began = begun.pop(rank)
+            out[rank].sections.append((label, -level if level < 0 else 1, now - began))
+        if level >= 0:
+            begun[rank] = (level, now)
+    for rank, (label, began) in begun.items():
+        if out[rank].how:  # a section that a rank never left ends with its MPI part
+            out[rank].sections.append((label, 1, out[rank].time - began))
+    if out:
+        out[0].calls = [(function_of(action), size, section, count, ps) for action, size, section, count, ps in told["calls"]]
+    return out

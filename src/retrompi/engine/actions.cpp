@@ -23,6 +23,7 @@ Task Rank::main() {
       co_await step(a);
     ++world.count.done[static_cast<size_t>(a.op)];
     if (world.timeline) world.timeline->end_call(id, a, world.loop.now);
+    if (world.profile) world.profile->ended(id, a, before, world.loop.now);
     const Ps used = world.loop.now - before;
     if (a.op == Op::Compute || a.op == Op::Kernel || a.op == Op::Sleep)
       compute += used;

@@ -48,6 +48,15 @@ py::dict diagnosis_dict(const Diagnosis& d) {
   return o;
 }
 
+py::dict profile_dict(const CallProfile& p) {
+  py::list calls;
+  for (const auto& [key, sum] : p.rows) calls.append(py::make_tuple(key.call, key.bytes, key.section, sum.count, sum.time));
+  py::dict o;
+  o["calls"] = calls;
+  o["finalized_ps"] = p.finalized;
+  return o;
+}
+
 py::dict timeline_dict(const Timeline& t, const Trace& trace) {
   py::dict o;
   py::list states;

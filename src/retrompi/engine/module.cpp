@@ -367,6 +367,7 @@ SimConfig config(const py::dict& d) {
   c.anatomy_from = r.text("anatomy_from");
   c.anatomy_to = r.text("anatomy_to");
   for (const auto& [name, at] : r.get("kills").cast<std::vector<std::pair<std::string, double>>>()) c.kills.emplace_back(name, to_ps(at));
+  c.profile = d.contains("profile") && r.integer("profile") != 0;
   if (d.contains("timeline_limit")) {
     c.timeline.limit = r.integer("timeline_limit");
     c.timeline.from = r.ps("timeline_from");
@@ -445,6 +446,7 @@ py::dict run(const py::dict& d, const Trace& trace) {
   if (s.outcome != "completed") o["diagnosis"] = diagnosis_dict(s.why);
   o["end_ps"] = s.end;
   if (s.timeline) o["timeline"] = timeline_dict(*s.timeline, trace);
+  if (s.profile) o["profile"] = profile_dict(*s.profile);
   return o;
 }
 

@@ -11,6 +11,7 @@
 
 #include "host.hpp"
 #include "matching.hpp"
+#include "profile.hpp"
 #include "timeline.hpp"
 #include "trace.hpp"
 #include "ways.hpp"
@@ -180,6 +181,7 @@ struct World {
   Loop loop;
   Anatomy anatomy;
   Timeline* timeline = nullptr;
+  CallProfile* profile = nullptr;
   Rng rng{1};
   Counters count;
   std::deque<std::unique_ptr<Host>> hosts;

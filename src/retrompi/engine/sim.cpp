@@ -270,6 +270,8 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
   builder.build();
   const Killer killer(c, w);
   const std::shared_ptr<Timeline> timeline = c.timeline.limit > 0 ? observe(c, w, job) : nullptr;
+  const auto profile = c.profile ? std::make_shared<CallProfile>(trace, job.ranks.size()) : nullptr;
+  w.profile = profile.get();
 
   SimResult r;
   if (c.limit_s > 0) w.loop.limit = to_ps(c.limit_s);
@@ -309,6 +311,7 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
     if (r.outcome != "completed" && !k->finished && k->now_at && !k->thread.dead())
       r.waits.push_back({k->id, k->now_at->line, trace.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), k->waits_for()});
   }
+  r.profile = profile;
   if (timeline) {
     for (const auto& h : w.hosts)
       for (const auto& t : h->threads()) t->close_log();

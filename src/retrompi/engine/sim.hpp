@@ -32,6 +32,7 @@ struct SimConfig {
   std::string anatomy_from, anatomy_to;           // labels of marks
   std::vector<std::pair<std::string, Ps>> kills;  // process, and when somebody ends it
   TimelineSpec timeline;
+  bool profile = false;  // the calls summed up
 };
 
 struct SimResult {
@@ -59,6 +60,7 @@ struct SimResult {
   Ps anatomy_total = 0;
   Diagnosis why;  // of a run that did not complete
   std::shared_ptr<const Timeline> timeline;
+  std::shared_ptr<const CallProfile> profile;
 };
 
 SimResult simulate(const SimConfig& config, const Trace& trace);

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from retrompi.record.errors import RecordError
 
-__all__ = ["SONAME", "TIMER_SONAME", "Compiler", "cache_dir", "family_of_program", "find_compiler", "library"]
+__all__ = ["SONAME", "TIMER_SONAME", "Compiler", "cache_dir", "family_of_program", "find_compiler", "library", "recorder_version"]
 
 SONAME = "libretrompirec.so"  # no longer than "libsimgrid.so.3.32": smpi.relink writes it over that name
 TIMER_SONAME = "libretrompitime.so"
@@ -117,6 +117,14 @@ def find_compiler(wanted: str | None, launcher: str | None = None, given: str | 
 
 def _sources(timer: bool) -> list[Path]:
     return [_NATIVE / name for name in _TIMER] if timer else sorted(_NATIVE.glob("*.[ch]"))
+
+
+def recorder_version() -> str:
+    """A digest of the recorder's source: what it writes may change with it."""
+    digest = hashlib.sha256()
+    for source in _sources(timer=False):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()
 
 
 def library(compiler: Compiler, *, timer: bool = False) -> Path:

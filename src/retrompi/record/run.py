@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,11 +138,15 @@ def record(
     clock: Clock | None = None,
     whole_command: bool = False,
     check: bool = True,
+    runner: Callable[[list[str], dict[str, str]], int] | None = None,
+    beside: Sequence[Path] = (),
 ) -> Recording:
     """Run ``command`` (a launcher and a program, or a program) and leave the trace of it in ``out``: a folder, or NAME.tar.zst.
 
     With ``use_smpi`` the program (a source file, a binary of smpicc, or a whole smpirun command) runs on ``ranks`` simulated hosts.
-    ``whole_command``: the trace's header has absolute paths in full. ``check``: read the trace back. Raises RecordError.
+    ``whole_command``: the trace's header has absolute paths in full. ``check``: read the trace back. ``runner``: runs the words with the
+    environment and returns the exit code; by default in the foreground. ``beside``: libraries to load behind the recorder (SMPI only).
+    Raises RecordError.
     """
     clock = clock or Clock()
     words = list(command)
@@ -161,7 +165,7 @@ def record(
     with tempfile.TemporaryDirectory(prefix="retrompi-") as name:
         work = Path(name)
         if use_smpi:
-            words, recorder = _prepare_smpi(words, launcher, ranks, mpicc, work)
+            words, recorder = _prepare_smpi(words, launcher, ranks, mpicc, work, beside)
         else:
             if ranks is not None:
                 raise RecordError("-n is for --smpi; a launcher takes its own: -- mpiexec -n 4 ./app")
@@ -184,7 +188,7 @@ def record(
         except OSError as e:
             raise RecordError(f"{part} cannot be made: {e.strerror or e}") from e
         try:
-            code = _run(words, environment)
+            code = (runner or _run)(words, environment)
         except OSError as e:
             part.rmdir()
             raise RecordError(f"{words[0]} cannot be run: {e.strerror or e}") from e
@@ -207,7 +211,7 @@ def _prepare(words: list[str], launcher: Launcher | None, mpicc: str | None) -> 
 
 
 def _prepare_smpi(
-    words: list[str], launcher: Launcher | None, ranks: int | None, mpicc: str | None, work: Path
+    words: list[str], launcher: Launcher | None, ranks: int | None, mpicc: str | None, work: Path, beside: Sequence[Path]
 ) -> tuple[list[str], Path]:
     """The command and the library for a run on SMPI."""
     if launcher is not None and launcher.kind != "smpirun":
@@ -221,7 +225,7 @@ def _prepare_smpi(
             raise RecordError(f"no program was found in '{' '.join(words)}'")
         place, program = found
         smpi.relink(program, work / program.name)
-        return [launcher.path, *smpi.wrapper(recorder), *words[1 : place + 1], str(work / program.name), *words[place + 2 :]], recorder
+        return [launcher.path, *smpi.wrapper(recorder, *beside), *words[1 : place + 1], str(work / program.name), *words[place + 2 :]], recorder
     if ranks is None:
         raise RecordError("--smpi needs the number of ranks: --smpi -n 4 -- ./app")
     given = Path(words[0])

@@ -86,6 +86,6 @@ def command_line(program: Path, arguments: list[str], ranks: int, library: Path,
     return [smpirun, *wrapper(library), *where, "--cfg=smpi/host-speed:1e9", "--log=root.thresh:error", str(program), *arguments]
 
 
-def wrapper(library: Path) -> list[str]:
-    """smpirun's option that puts ``library`` before the program but not before the shell script that smpirun is."""
-    return ["-wrapper", f"env LD_PRELOAD={library}"]
+def wrapper(*libraries: Path) -> list[str]:
+    """smpirun's option that puts ``libraries`` before the program but not before the shell script that smpirun is."""
+    return ["-wrapper", "env LD_PRELOAD=" + ":".join(map(str, libraries))]

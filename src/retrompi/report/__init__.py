@@ -9,21 +9,23 @@ What is shown is computed by pure functions (`exhibits`, `figures.anatomy_bars`,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.errors import InputError
+from retrompi.errors import InputError, UsageError, nearest
+from retrompi.validate.exhibits import CurveFigure
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from retrompi.report.front import Made
+    from retrompi.report.measured import Measured
     from retrompi.report.overlay import Mark
     from retrompi.validate.exhibits import FigurePlan
     from retrompi.validate.study import Study
 
-__all__ = ["Atlas", "Written", "csv_tables", "study_figures", "write", "write_atlas"]
+__all__ = ["Atlas", "Written", "csv_tables", "study_figures", "with_measured", "write", "write_atlas"]
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,6 @@ def _marks(study: Study) -> list[Mark]:
 
 def _plans(study: Study) -> tuple[FigurePlan, ...]:
     """The study's figures; without any in its file, time and bandwidth of every mode that was simulated."""
-    from retrompi.validate.exhibits import CurveFigure
-
     if study.setup.figure_plans:
         return study.setup.figure_plans
     modes = dict.fromkeys(str(p["mode"]) for p in study.points)
@@ -72,15 +72,18 @@ def _plans(study: Study) -> tuple[FigurePlan, ...]:
 
 
 def _figure(study: Study, plan: FigurePlan, found: Sequence[Mark]) -> go.Figure:
+    from retrompi.report import measured
     from retrompi.report.exhibits import fact_series
     from retrompi.report.figures import curve_figure
     from retrompi.report.numbers import fact_figure, scatter_figure
     from retrompi.report.overlay import placed
     from retrompi.report.tables import scatter_pairs
-    from retrompi.validate.exhibits import CurveFigure, ScatterFigure
+    from retrompi.validate.exhibits import ScatterFigure
 
     if isinstance(plan, CurveFigure):
-        return curve_figure(study.points, plan, [*found, *placed(study.claims, plan, study.verdicts)])
+        drawn = curve_figure(study.points, plan, [*found, *placed(study.claims, plan, study.verdicts)])
+        measured.add(drawn, measured.wanted(study.measured, plan.name), plan.what)
+        return drawn
     if isinstance(plan, ScatterFigure):
         return scatter_figure(scatter_pairs(study, plan.claims), plan)
     return fact_figure(fact_series(study.facts, plan), plan)
@@ -111,7 +114,7 @@ def _memory(mode: str) -> str:
 def _figure_rows(study: Study, plan: FigurePlan) -> list[dict[str, Any]]:
     from retrompi.report.exhibits import curves, fact_series
     from retrompi.report.tables import scatter_pairs
-    from retrompi.validate.exhibits import CurveFigure, ScatterFigure
+    from retrompi.validate.exhibits import ScatterFigure
 
     if isinstance(plan, ScatterFigure):
         return [p.row() for p in scatter_pairs(study, plan.claims)]
@@ -125,6 +128,7 @@ def _figure_rows(study: Study, plan: FigurePlan) -> list[dict[str, Any]]:
 def csv_tables(study: Study) -> dict[str, list[dict[str, Any]]]:
     """Name -> flat rows: points, published marks, verdicts, anatomy, start-up, and every figure and table of the page."""
     from retrompi.report.ladder import ladder_points
+    from retrompi.report.measured import rows_of
     from retrompi.report.page import anatomy_table
     from retrompi.report.tables import flat_table
 
@@ -141,6 +145,7 @@ def csv_tables(study: Study) -> dict[str, list[dict[str, Any]]]:
         ],
         "anatomy": anatomy_table(study.anatomy),
         "startup": startup,
+        **({"measured": [row for m in study.measured for row in rows_of(m)]} if study.measured else {}),
         **({"fidelity": ladder_points(study.facts)} if study.facts.get("fidelity") else {}),
         **{f"figure-{p.name}": _figure_rows(study, p) for p in _plans(study)},
         **{f"table-{t.name}": flat_table(study, t) for t in study.setup.table_plans},
@@ -150,6 +155,17 @@ def csv_tables(study: Study) -> dict[str, list[dict[str, Any]]]:
 def _home(study: Study, model: str) -> str:
     """The platform on which a model's card shows it: where its points are from, else the study's first."""
     return next((str(p["platform"]) for p in study.points if p["model"] == model), study.setup.platform)
+
+
+def with_measured(studies: Sequence[Study], found: Sequence[Measured]) -> list[Study]:
+    """The studies with measured curves on their figures of curves. Raises UsageError for a figure that none of them has."""
+    names = {p.name for s in studies for p in _plans(s) if isinstance(p, CurveFigure)}
+    for m in found:
+        if m.figure and m.figure not in names:
+            raise UsageError(f"no figure of curves '{m.figure}'{nearest(m.figure, names)}")
+        if not names:
+            raise UsageError("no figure of this study shows curves, so that a measured one has no place")
+    return [replace(s, measured=tuple(found)) for s in studies]
 
 
 def write(study: Study, folder: str | Path, *, images: Sequence[str] = (), footer: str | None = None, home: str = "") -> Written:

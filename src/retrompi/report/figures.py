@@ -18,7 +18,8 @@ from retrompi.report.overlay import Mark
 from retrompi.units import format_bytes
 from retrompi.validate.exhibits import CurveFigure
 
-__all__ = ["AXES", "PALETTE", "anatomy_bars", "anatomy_figure", "curve_figure", "looks", "name_of", "size_label", "stage_order", "style"]
+__all__ = ["AXES", "PALETTE", "anatomy_bars", "anatomy_figure", "curve_figure", "faint", "layout", "looks", "name_of",
+           "place", "size_axis", "size_label", "stage_order", "style", "value_axis"]  # fmt: skip
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 _SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
@@ -130,9 +131,10 @@ def layout(figure: go.Figure, title: str) -> None:
     )
 
 
-def _size_axis(sizes: Iterable[float]) -> dict[str, Any]:
+def size_axis(sizes: Iterable[float], least: int = 1 << 22) -> dict[str, Any]:
+    """The axis of message sizes, up to the largest of ``sizes`` and at least to ``least``."""
     shown = [0.0, *(float(16**k) for k in range(1, 6))]
-    top = max([*sizes, 1 << 22])
+    top = max([*sizes, least])
     return {
         "type": "log",
         "title": {"text": "message size, B (K = 1024)"},
@@ -162,11 +164,12 @@ _RATE_TICKS = tuple(
 )
 
 
-def _value_axis(plan: CurveFigure) -> dict[str, Any]:
-    _, title, unit = AXES[plan.what]
-    ticks = _TIME_TICKS if plan.what == "time" else _RATE_TICKS
+def value_axis(what: str, y: str = "log") -> dict[str, Any]:
+    """The axis of a series of `AXES`, logarithmic or linear."""
+    _, title, unit = AXES[what]
+    ticks = _TIME_TICKS if what == "time" else _RATE_TICKS
     scale: dict[str, Any] = {"type": "linear", "title": {"text": f"{title}, {unit}"}, "rangemode": "tozero"}
-    if plan.y == "log":
+    if y == "log":
         scale = {"type": "log", "title": {"text": title}, "tickvals": [v for v, _ in ticks], "ticktext": [t for _, t in ticks]}
     return {
         **scale,
@@ -219,7 +222,7 @@ def _mark_traces(mark: Mark, colour: str) -> list[go.Scatter]:
         fill="toself",
         mode="lines",
         line={"width": 1.5, "color": colour, "dash": "dot"},
-        fillcolor=_faint(colour),
+        fillcolor=faint(colour),
         hovertext=told,
         hoveron="fills+points",
         **common,
@@ -227,7 +230,8 @@ def _mark_traces(mark: Mark, colour: str) -> list[go.Scatter]:
     return [band]
 
 
-def _faint(colour: str, alpha: float = 0.22) -> str:
+def faint(colour: str, alpha: float = 0.22) -> str:
+    """A colour (``#rrggbb``) that lets through what lies behind it."""
     r, g, b = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({r},{g},{b},{alpha})"
 
@@ -240,7 +244,7 @@ def _knees(figure: go.Figure, knees: Sequence[Mark], shown: Mapping[tuple[str, s
         if mark.x0 == mark.x1:
             figure.add_vline(x=mark.x0, line={"color": colour, "width": 2, "dash": "dash"}, layer="below")
         else:
-            figure.add_vrect(x0=mark.x0, x1=mark.x1, fillcolor=_faint(colour, 0.12), line_width=0, layer="below")
+            figure.add_vrect(x0=mark.x0, x1=mark.x1, fillcolor=faint(colour, 0.12), line_width=0, layer="below")
         at = (log10(mark.x0) + log10(mark.x1)) / 2
         row = 0
         while any(abs(at - other) < 2.6 and row == used for other, used in taken):
@@ -322,8 +326,8 @@ def curve_figure(points: Iterable[Mapping[str, Any]], plan: CurveFigure, marks: 
             )
         )
     layout(figure, plan.title)
-    figure.update_xaxes(**_size_axis([s for c in found for s in c.x]))
-    figure.update_yaxes(**_value_axis(plan))
+    figure.update_xaxes(**size_axis([s for c in found for s in c.x]))
+    figure.update_yaxes(**value_axis(plan.what, plan.y))
     _knees(figure, [m for m in mine if m.shape == "knee"], shown)
     return figure
 

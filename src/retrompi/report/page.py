@@ -15,6 +15,7 @@ from retrompi.report.exhibits import missing_curves
 from retrompi.report.figures import name_of
 from retrompi.report.html import CONFIG, SIGN, USES, bounds, cell, document, number, ranges, table
 from retrompi.report.ladder import ladder_rows, ladder_table
+from retrompi.report.measured import Measured, row_of
 from retrompi.report.tables import is_narrow, table_html
 from retrompi.units import format_bytes
 from retrompi.validate.exhibits import CurveFigure
@@ -23,7 +24,7 @@ from retrompi.validate.study import Study, Why
 from retrompi.validate.systems import SYSTEMS, anchor, system_of
 from retrompi.validate.verdicts import Verdict, summary
 
-__all__ = ["page", "why_paragraph"]
+__all__ = ["drawing", "figure_html", "measured_table", "page", "why_paragraph"]
 
 
 def _verdict_row(v: Verdict) -> str:
@@ -111,7 +112,8 @@ def why_paragraph(why: Why, study: Study) -> str:
 _LEGEND = 6
 
 
-def _figure(figure: go.Figure, name: str) -> str:
+def figure_html(figure: go.Figure, name: str) -> str:
+    """The place of a figure on a page, under its title; `drawing` fills it."""
     # The title is the page's: it wraps on a phone, which one inside the drawing does not.
     title = figure.layout.title.text or ""
     # A long legend takes its room from the plot.
@@ -120,7 +122,7 @@ def _figure(figure: go.Figure, name: str) -> str:
     return f"<figure><figcaption>{escape(title)}</figcaption>{box}</figure>"
 
 
-def _drawing(figures: Mapping[str, go.Figure]) -> str:
+def drawing(figures: Mapping[str, go.Figure]) -> str:
     """The script that draws all figures. It stands last: a figure drawn before its neighbours exist gets their room."""
     parts = []
     for name, figure in figures.items():
@@ -215,7 +217,7 @@ _OWN = ("anatomy-", "fidelity-")
 def _captioned(figure: go.Figure, name: str, caption: str, lacking: Sequence[str]) -> str:
     text = f'<p class="soft">{escape(caption)}</p>' if caption else ""
     text += f'<p class="defect">Nothing was simulated for: {escape(", ".join(lacking))}</p>' if lacking else ""
-    return _figure(figure, name).replace("</figcaption>", f"</figcaption>{text}", 1)
+    return figure_html(figure, name).replace("</figcaption>", f"</figcaption>{text}", 1)
 
 
 def _figures(study: Study, figures: Mapping[str, go.Figure]) -> str:
@@ -240,10 +242,20 @@ def _exhibits(study: Study, figures: Mapping[str, go.Figure]) -> str:
         shown = table_html(study, plan)
         if name in figures:
             layout = "beside" if is_narrow(study, plan) else "above"
-            shown = f'<div class="{layout}"><div>{shown}</div>{_figure(figures[name], name)}</div>'
+            shown = f'<div class="{layout}"><div>{shown}</div>{figure_html(figures[name], name)}</div>'
         caption = f"<p>{escape(plan.caption)}</p>" if plan.caption else ""
         out.append(f'<section class="exhibit" id="table-{escape(plan.name)}"><h3>{escape(plan.title)}</h3>{caption}{shown}</section>')
     return "".join(out)
+
+
+def measured_table(found: Sequence[Measured]) -> str:
+    """The measured curves of a page and where they come from; "" without any."""
+    if not found:
+        return ""
+    names = {"run": "run", "curve": "curve", "points": "points", "sizes": "sizes", "from": "from"}
+    rows = ["<tr>" + "".join(cell(names[k], escape(str(v))) for k, v in row_of(m).items()) + "</tr>" for m in found]
+    note = "<p>Drawn in black and grey. They were measured elsewhere than the paper's and the simulated ones, and judge neither.</p>"
+    return note + table(tuple(names.values()), rows)
 
 
 def _index(study: Study) -> str:
@@ -284,8 +296,8 @@ def page(
         ("the paper's words", "how they are read"),
         (f"<tr>{cell('words', escape(k))}{cell('read as', escape(v))}</tr>" for k, v in READINGS.items()),
     )
-    stacks = "".join(_figure(f, n) for n, f in figures.items() if n.startswith("anatomy-"))
-    rungs = "".join(_figure(f, n) for n, f in figures.items() if n.startswith("fidelity-"))
+    stacks = "".join(figure_html(f, n) for n, f in figures.items() if n.startswith("anatomy-"))
+    rungs = "".join(figure_html(f, n) for n, f in figures.items() if n.startswith("fidelity-"))
     ladder = f'{ladder_table(ladder_rows(study.facts))}<div class="figures">{rungs}</div>' if rungs else ""
     whys = "".join(f"<div>{why_paragraph(w, study)}</div>" for w in setup.why)
     models = "".join(map(_card, cards)) + "".join(_platform(name, rows) for name, rows in (platforms or {}).items())
@@ -295,6 +307,7 @@ def page(
     )
     sections = (
         ("curves", "Figures", f'{hint}<div class="figures">{drawn}</div>' if drawn else ""),
+        ("measured", "Measured curves", measured_table(study.measured)),
         ("tables", "Tables: published and simulated", _exhibits(study, figures)),
         ("why", "Why", f'<div class="why">{whys}</div>' if whys else ""),
         ("anatomy", "Where the time of one message goes", f'<div class="figures">{stacks}</div>' if stacks else ""),
@@ -325,12 +338,13 @@ def page(
 {_counts(study)}
 {body}
 <footer class="soft"><p><small>{escape(told)}</small></p></footer>
-{_drawing(figures)}""",
+{drawing(figures)}""",
         get_plotlyjs(),
     )
 
 
 _SHORT = {
+    "measured": "Measured",
     "tables": "Tables",
     "anatomy": "Anatomy",
     "verdicts": "Verdicts",

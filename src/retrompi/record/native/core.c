@@ -207,7 +207,7 @@ char *line(Rank *r, const char *action, size_t room) {
     p = text(digits(p, r->world), " compute ");
     p = amount(p, r->pending);
     *p++ = '\n';
-    r->pending = 0;
+    r->pending = r->told = 0;
     r->state->lines++;
   }
   p = digits(p, r->world);
@@ -241,6 +241,23 @@ void unsupported(Rank *r, const char *action) {
 
 // --- a call -----------------------------------------------------------------------------------------------------------------
 
+#ifdef RECORD_SMPI
+// Online at a runtime's costs (retrompi/smpi) the computation that the trace will say is the one that is simulated, at the same place.
+static void tell_computation(Rank *r) {
+  static void (*simulate)(double);
+  static bool looked;
+  if (UNLIKELY(!looked)) {
+    looked = true;
+    *(void **)&simulate = dlsym(RTLD_DEFAULT, "retrompi_smpi_compute");
+  }
+  if (simulate == NULL) return;
+  const bool due = r->pending >= threshold && r->pending > r->told;
+  // Nothing is due most of the time, but from the first call on nobody else measures.
+  simulate(!due ? 0.0 : (double)(r->pending - r->told) * (clock_kind >= CLOCK_INSTRUCTIONS ? rate : rate * 1e-9));
+  if (due) r->told = r->pending;
+}
+#endif
+
 Rank *enter(void) {
   Rank *r = self();
   if (UNLIKELY(r == NULL || !r->on)) return NULL;
@@ -261,6 +278,9 @@ Rank *enter(void) {
   }
   const int64_t busy = t - LAST(r) - r->gap;
   if (busy > 0) r->pending += busy;
+#ifdef RECORD_SMPI
+  tell_computation(r);
+#endif
   if (UNLIKELY(r->profile != NULL)) {
 #ifdef RECORD_SMPI
     smpi_bench_end();    // the simulated clock is to be that of the call, with what was computed before it,
@@ -526,6 +546,11 @@ API int PMPI_Pcontrol(const int level, ...) {
   // What a library makes of it is a profiler's affair, and this is the profiler.
   return leave(r, MPI_SUCCESS);
 }
+
+#ifdef RECORD_SMPI
+// Fortran's has no error argument (MPI-3.1, 14.2.1); SMPI 3.32 writes to one all the same, wherever that points.
+API void mpi_pcontrol_(const int *level) { PMPI_Pcontrol(*level); }
+#endif
 
 // --- sleeping is not computing ----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,225 @@
+"""``retrompi compare``: one program on the machine, on SMPI and on a runtime model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from retrompi.cli.options import (
+    complete_model,
+    complete_platform,
+    csv_option,
+    debug_option,
+    fresh_option,
+    json_option,
+    open_for,
+    progress,
+    seed_option,
+    set_option,
+    store_option,
+)
+from retrompi.cli.output import Column, note, print_csv, print_json, print_table
+from retrompi.errors import UsageError
+from retrompi.units import format_bytes, format_time
+
+if TYPE_CHECKING:
+    from retrompi.compare import Comparison, Verdict
+
+NAMES = {"native": "native", "smpi": "SMPI", "model": "model"}
+MOST_CALLS = 12
+_TOLD = ("mpi", "model", "platform", "mode", "fidelity", "outcome", "detail", "machine", "noise", "notes", "trace", "run_id", "found")
+
+
+def _split(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    return None if value is None else tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def _ids(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in value.split(",")) if value else ()
+    except ValueError:
+        raise UsageError(f"--runs {value}: the numbers of runs, e.g. --runs 12,13,14 ('retrompi runs list' has them)") from None
+
+
+@click.command(context_settings={"allow_interspersed_args": True})
+@click.argument("program", required=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option("-n", "--np", "ranks", type=click.IntRange(1), default=2, show_default=True, help="Number of ranks.")
+@click.option("-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model, help="Runtime model of smpi and model.")
+@click.option("-p", "--platform", metavar="NAME|FILE", shell_complete=complete_platform,
+              help="Machine room of smpi and model (default: the one of the model).")  # fmt: skip
+@click.option("--mode", metavar="MODE", help="Where the ranks are: as of 'retrompi replay'.")
+@click.option("--backends", metavar="LIST", callback=_split, help="Two or three of native,smpi,model (default: all).")
+@click.option("--mpi", metavar="NAME", help="The MPI that runs it natively: mpich or openmpi (default: what is installed).")
+@click.option("-r", "--repetitions", type=click.IntRange(1), default=10, show_default=True,
+              help="Native runs; their spread is the noise band.")  # fmt: skip
+@click.option("--trace-from", type=click.Choice(["native", "smpi"]), help="Whose recording the model replays (default: native, else smpi).")
+@click.option("--runs", metavar="ID,ID[,ID]", callback=_ids, help="Compare runs of the store again instead of running a program.")
+@click.option("--suite", is_flag=True, help="Compare the collectives and the example programs: one table of hold-outs.")
+@click.option("--only", metavar="NAME", multiple=True, help="With --suite: only this program or group (may be repeated).")
+@click.option("--within", metavar="BOUND", help="Exit code 1 unless the errors are within it: 10% (median) or median=5%,p95=15%.")
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html", help="Write a page with the figures.")
+@set_option
+@click.option("--fidelity", type=click.Choice(["mechanism", "curve", "loggp"]),
+              help="The model's rung (default: curve beside SMPI, which runs the sampled curve; else mechanism).")  # fmt: skip
+@seed_option
+@fresh_option
+@json_option
+@csv_option
+@store_option
+@debug_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    program: str | None,
+    arguments: tuple[str, ...],
+    ranks: int,
+    model: str | None,
+    platform: str | None,
+    mode: str | None,
+    backends: tuple[str, ...] | None,
+    mpi: str | None,
+    repetitions: int,
+    trace_from: str | None,
+    runs: tuple[int, ...],
+    suite: bool,
+    only: tuple[str, ...],
+    within: str | None,
+    out: Path | None,
+    sets: tuple[str, ...],
+    fidelity: str | None,
+    seed: int,
+    fresh: bool,
+    as_json: bool,
+    as_csv: bool,
+    store: str | None,
+) -> None:
+    """Compare a program's native run, its run on SMPI and its replay on a runtime model, section by section and call by call.
+
+    PROGRAM is a source file, a binary or an mpi4py script, its arguments follow after --. Sections are what it encloses in
+    MPI_Pcontrol. The native runs are repeated and give the noise band. Differences are relative to the native time (without
+    one, to SMPI's). Exit code 1: a backend did not complete, or --within was not met.
+    """
+    from retrompi import compare
+
+    if sum((program is not None, bool(runs), suite)) != 1:
+        raise UsageError("give one of: a PROGRAM, --runs ID,ID, --suite")
+    if only and not suite:
+        raise UsageError("--only chooses programs of --suite")
+    if as_json and as_csv:
+        raise UsageError("--json and --csv exclude each other")
+    bounds = compare.parse_within(within) if within is not None else {}
+    options: dict[str, Any] = {
+        "model": model, "platform": platform, "mode": mode, "mpi": mpi, "repetitions": repetitions, "trace_from": trace_from,
+        "sets": sets, "fidelity": fidelity, "seed": seed, "fresh": fresh,
+    }  # fmt: skip
+    if backends is not None:
+        options["backends"] = backends
+    if suite:
+        from retrompi.cli.compare_suite import run_suite
+
+        run_suite(ctx, ranks, only, bounds, out, options, as_json=as_json, as_csv=as_csv, store=store)
+        return
+    if runs:
+        kept = open_for(ctx, store, write=False)
+        found = compare.from_store(kept, runs)
+    else:
+        compare.chosen(backends or compare.BACKENDS, model)
+        kept = open_for(ctx, store)
+        with progress("comparing") as report:
+            found = compare.compare(kept, str(program), arguments, ranks, report=report, **options)
+    verdict = compare.judge(found, bounds) if bounds else None
+    for line in found.warnings:
+        click.echo(f"warning: {line}", err=True)
+    if as_json:
+        print_json(as_object(found, verdict))
+    elif as_csv:
+        rows = [r.row(found.pairs) for r in (*found.sections, found.whole)]
+        print_csv(rows, list(rows[0]))
+    else:
+        print_comparison(found, verdict)
+    if out is not None:
+        from retrompi.report import comparison
+
+        comparison.write(out, found, verdict, compare.hashes_of(kept, found))
+        click.echo(f"page: {out}", err=as_json or as_csv)
+    ids = ",".join(str(e.run_id) for e in found.executions.values())
+    note(f"runs {ids}; the page again: retrompi compare --runs {ids} -o PAGE.html")
+    if not found.completed or (verdict is not None and not verdict.passed):
+        ctx.exit(1)
+
+
+def as_object(c: Comparison, verdict: Verdict | None) -> dict[str, Any]:
+    """A comparison as JSON values."""
+    told = []
+    for backend, e in c.executions.items():
+        row = e.row()
+        told.append({"backend": backend, **{k: row[k] for k in _TOLD}, "repetitions": len(e.samples_s)})
+    return {
+        "program": c.program, "arguments": list(c.arguments), "ranks": c.ranks, "executions": told, "whole": c.whole.row(c.pairs),
+        "sections": [r.row(c.pairs) for r in c.sections], "calls": [r.row(c.pairs) for r in c.calls],
+        "distributions": c.distributions(), "origin": [s.row() for s in c.splits], "noise": c.noise(), "warnings": list(c.warnings),
+        "verdict": None if verdict is None else {"passed": verdict.passed, "line": verdict.line},
+    }  # fmt: skip
+
+
+def _percent(value: Any) -> str:
+    return "" if value is None else f"{100 * value:+.2f} %"
+
+
+def _seconds(value: Any) -> str:
+    return "" if value is None else format_time(value)
+
+
+def _pair_columns(c: Comparison) -> list[Column]:
+    return [Column(f"{b}_to_{r}", f"{NAMES[b]} / {NAMES[r]}", _percent, right=True) for b, r in c.pairs]
+
+
+def print_comparison(c: Comparison, verdict: Verdict | None) -> None:
+    """Sections, distribution, where the difference comes from, the calls with most time."""
+    rows = []
+    for r in (*c.sections, c.whole):
+        row = r.row(c.pairs)
+        row["section"] = r.label if r.size_B is None else format_bytes(r.size_B)
+        held = r.bands.get("native")
+        ends = [_percent(v / held.median - 1) for v in (held.low, held.high)] if held and held.median > 0 else []
+        row["band"] = " … ".join(ends)
+        rows.append(row)
+    columns = [Column("section", "section", right=True)]
+    columns += [Column(f"{b}_s", NAMES[b], _seconds, right=True) for b in c.executions]
+    columns += [Column("band", "noise", right=True)] if any(r["band"] for r in rows) else []
+    columns += _pair_columns(c)
+    columns += [Column("use", "use")] if any(r["use"] for r in rows) else []
+    print_table(rows, columns)
+    click.echo()
+    shown = [{**d, "pair": f"{NAMES[d['backend']]} / {NAMES[d['reference']]}"} for d in c.distributions()]
+    size = Column("median", "median |error|", lambda v: f"{100 * v:.2f} %", right=True)
+    spread = [size, Column("p95", "95th", size.show, right=True), Column("worst", "worst", _percent, right=True),
+              Column("where", "at", right=True), Column("bias", "bias", _percent, right=True),
+              Column("inside", "in the noise", lambda v: "" if v is None else f"{v:.0%}", right=True)]  # fmt: skip
+    print_table(shown, [Column("pair", "pair"), Column("use", "rows"), Column("n", "n", right=True), *spread])
+    for s in c.splits:
+        if s.reference_total:
+            top = ", ".join(f"{name} {_percent(d / s.reference_total)}" for name, d in s.calls[:3])
+            whole, computed, inside = (_percent(v / s.reference_total) for v in (s.total, s.computation, s.communication))
+            pair = f"{NAMES[s.backend]} / {NAMES[s.reference]}"
+            click.echo(f"{pair}: {whole} of the time of all ranks: computation {computed}, in MPI {inside} ({top})")
+    if c.calls:
+        click.echo()
+        _print_calls(c)
+    if verdict is not None:
+        click.echo(verdict.line)
+
+
+def _print_calls(c: Comparison) -> None:
+    rows = [{**r.row(c.pairs), "size": format_bytes(r.size_B)} for r in c.calls[:MOST_CALLS]]
+    columns = [Column("call", "call"), Column("size", "size", right=True)]
+    for b in c.executions:
+        columns += [Column(f"{b}_count", f"{NAMES[b]}: calls", right=True), Column(f"{b}_s", "time", _seconds, right=True)]
+    print_table(rows, [*columns, *_pair_columns(c)])
+    if len(c.calls) > MOST_CALLS:
+        click.echo(f"… and {len(c.calls) - MOST_CALLS} more rows of calls (--json has all)")
+
+

@@ -1,0 +1,83 @@
+"""``retrompi compare --suite``: the table of hold-outs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from retrompi.cli.options import open_for, progress
+from retrompi.cli.output import Column, print_csv, print_json, print_table
+
+if TYPE_CHECKING:
+    from retrompi.compare.suite import Judged
+
+
+def _percent(value: Any) -> str:
+    return "" if value is None else f"{100 * value:.1f} %"
+
+
+def _signed(value: Any) -> str:
+    return "" if value is None else f"{100 * value:+.1f} %"
+
+
+_SPREAD = (
+    Column("n", "n", right=True),
+    Column("median", "median", _percent, right=True),
+    Column("p95", "95th", _percent, right=True),
+    Column("worst", "worst", _signed, right=True),
+    Column("where", "at", right=True),
+    Column("bias", "bias", _signed, right=True),
+)
+COLUMNS = (
+    Column("program", "program"),
+    Column("pair", "pair"),
+    *_SPREAD,
+    Column("whole", "whole", _signed, right=True),
+    Column("noise", "noise", lambda v: "" if v is None else f"±{100 * v:.1f} %", right=True),
+    Column("inside", "in it", lambda v: "" if v is None else f"{v:.0%}", right=True),
+    Column("most_from", "most from"),
+    Column("passed", "within"),
+)
+
+
+def run_suite(
+    ctx: click.Context, ranks: int, only: Sequence[str], bounds: Mapping[str, float], out: Path | None, options: Mapping[str, Any], *,
+    as_json: bool, as_csv: bool, store: str | None,
+) -> None:
+    """Run, print and judge the suite; exit code 1 when something did not complete or a bound was not met."""
+    from retrompi import compare
+    from retrompi.compare import suite
+
+    wanted = suite.cases(only)
+    compare.chosen(options.get("backends", compare.BACKENDS), options.get("model"))
+    kept = open_for(ctx, store)
+    with progress("suite") as report:
+        done = suite.run(kept, ranks, bounds, wanted, options, report)
+    rows = [{**r, "pair": f"{r['backend']} / {r['reference']}"} for j in done for r in suite.row_of(j)]
+    groups = suite.totals(done)
+    for told in suite.warnings_of(done):
+        click.echo(f"warning: {told}", err=True)
+    if as_json:
+        print_json({"programs": rows, "groups": groups})
+    elif as_csv:
+        print_csv(rows, list(rows[0]))
+    else:
+        shown = [c for c in COLUMNS if any(r.get(c.key) is not None for r in rows)]
+        print_table(rows, shown)
+        click.echo()
+        pairs = [{**g, "pair": f"{g['backend']} / {g['reference']}"} for g in groups]
+        print_table(pairs, (Column("group", "all held-out rows of"), Column("pair", "pair"), *_SPREAD))
+    if out is not None:
+        from retrompi.report import comparison_suite
+
+        comparison_suite.write(out, done, bounds)
+        click.echo(f"page: {out}", err=as_json or as_csv)
+    if not _good(done):
+        ctx.exit(1)
+
+
+def _good(done: Sequence[Judged]) -> bool:
+    return all(j.comparison.completed and (j.verdict is None or j.verdict.passed) for j in done)

@@ -1,0 +1,222 @@
+"""``retrompi run``: a program on one of the three backends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from retrompi.cli.options import (
+    complete_model,
+    csv_option,
+    debug_option,
+    fidelity_option,
+    fresh_option,
+    json_option,
+    open_for,
+    platform_option,
+    progress,
+    seed_option,
+    set_option,
+    store_option,
+)
+from retrompi.cli.output import Column, emit, note, print_json, print_table, time_column
+from retrompi.errors import UsageError
+from retrompi.units import format_bytes, format_time, parse
+
+LIMIT = "600s"
+MOST_CALLS = 12
+MOST_SECTIONS = 40
+SECTIONS = (
+    Column("section", "section"),
+    Column("parts", "parts", right=True),
+    Column("n", "times", right=True),
+    time_column("min_s", "min"),
+    time_column("q25_s", "quarter"),
+    time_column("median_s", "median"),
+    time_column("q75_s", "three q."),
+    time_column("p95_s", "95 %"),
+    time_column("max_s", "max"),
+)
+CSV = (
+    "backend", "program", "ranks", "mpi", "model", "platform", "mode", "fidelity", "outcome", "section", "parts", "n", "min_s", "q25_s", "median_s",
+    "q75_s", "p95_s", "max_s",
+)  # fmt: skip
+CALLS = (
+    Column("call", "call"),
+    Column("size_B", "size", lambda v: format_bytes(int(v)), right=True),
+    Column("section", "section"),
+    Column("count", "calls", right=True),
+    time_column("seconds", "time, all ranks"),
+    time_column("mean_s", "mean"),
+    Column("share", "share", lambda v: f"{v:.0%}", right=True),
+)
+
+
+@click.command()
+@click.option("-b", "--backend", type=click.Choice(["model", "smpi", "native"]), required=True, help="Where the program runs.")
+@click.argument("program")
+@click.option("-n", "--np", "ranks", type=click.IntRange(1), default=2, show_default=True, help="Number of ranks.")
+@click.option("-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model, help="Runtime of model and smpi (see 'retrompi models list').")
+@platform_option
+@click.option("--mode", metavar="MODE", help="Where the ranks are: as of replay (default: distributed; shared on a platform of one host).")
+@click.option("--mpi", metavar="mpich|openmpi", help="MPI to compile and run with natively (default: MPICH where it is, else Open MPI).")
+@click.option("-r", "--repetitions", type=click.IntRange(1), default=10, show_default=True, help="Runs that are measured, natively.")
+@click.option("--warmup", type=click.IntRange(0), default=1, show_default=True, help="Runs before them that are dropped, natively.")
+@click.option("--no-profile", is_flag=True, help="Leave out the per-call profile (natively one run less).")
+@click.option("--wait-quiet", metavar="TIME", help="Wait so long at most for a busy machine to come to rest first, e.g. 60s.")
+@click.option("--timeout", metavar="TIME", help=f"End a run after so long (default: {LIMIT} of wall time); of simulated time on a model.")
+@click.option("--trace", type=click.Path(exists=True, path_type=Path), help="With model: replay this trace instead of recording the program's.")
+@click.option("--most-calls", type=click.IntRange(0), default=MOST_CALLS, show_default=True, help="Rows of the profile to print (JSON has all).")
+@set_option
+@fidelity_option
+@seed_option
+@fresh_option
+@json_option
+@csv_option
+@store_option
+@debug_option
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    backend: str,
+    program: str,
+    ranks: int,
+    model: str | None,
+    platform: str,
+    mode: str | None,
+    mpi: str | None,
+    repetitions: int,
+    warmup: int,
+    no_profile: bool,
+    wait_quiet: str | None,
+    timeout: str | None,
+    trace: Path | None,
+    most_calls: int,
+    sets: tuple[str, ...],
+    fidelity: str,
+    seed: int,
+    fresh: bool,
+    as_json: bool,
+    as_csv: bool,
+    store: str | None,
+    arguments: tuple[str, ...],
+) -> None:
+    """Run a program on a runtime model, online on SimGrid's SMPI, or natively, and show its times and calls.
+
+    PROGRAM is a source file (.c, .cpp, .f90, …; compiled with the MPI's own compiler and kept), a binary, or an mpi4py script; its own ARGUMENTS
+    come after --. Sections are what it marks with MPI_Pcontrol(N) … MPI_Pcontrol(-PARTS). Exit code 1: it failed, hung or deadlocked.
+    """
+    from retrompi import backends
+
+    _check(ctx, backend)
+    if as_json and as_csv:
+        raise UsageError("--json and --csv exclude each other")
+    with progress(f"{Path(program).name} on {backend}") as report:
+        done = backends.run(
+            open_for(ctx, store), backend, program, arguments, ranks, sets=sets, model=model, platform=_given(ctx, "platform", platform),
+            mode=mode, seed=seed, fidelity=fidelity, mpi=mpi, repetitions=repetitions, warmup=warmup, profile=not no_profile,
+            timeout_s=_seconds("--timeout", timeout) if timeout or backend == "model" else parse(LIMIT, "s"),
+            wait_quiet_s=_seconds("--wait-quiet", wait_quiet) or 0.0, trace=None if trace is None else str(trace), fresh=fresh, report=report,
+        )  # fmt: skip
+    if as_json:
+        times = _summaries(done)
+        print_json({**done.row(), "summary": times[0] if times else None, "section_summaries": times[1:]})
+    elif as_csv:
+        about = {k: getattr(done, k) for k in CSV[:9]}
+        emit([{**about, **row} for row in _summaries(done)], (), as_json=False, as_csv=True, keys=CSV)
+    else:
+        _tell(done, most_calls)
+    for text in done.notes:
+        click.echo(f"{'warning' if text.startswith(('this machine', 'oversubscribed', 'outside')) else 'note'}: {text}", err=True)
+    if not done.completed:
+        click.echo(f"{done.outcome}: {done.detail}", err=True)
+        ctx.exit(1)
+    note(f"run {done.run_id}" + (" (found in the store; --fresh simulates again)" if done.found else ""))
+
+
+# option of the command -> the backends that it means something to
+_ONLY = {
+    "model": ("model", "smpi"), "platform": ("model", "smpi"), "mode": ("model", "smpi"), "sets": ("model", "smpi"), "seed": ("model", "smpi"),
+    "fidelity": ("model", "smpi"), "mpi": ("native", "model"), "repetitions": ("native",), "warmup": ("native",), "wait_quiet": ("native",),
+    "trace": ("model",),
+}  # fmt: skip
+
+
+def _check(ctx: click.Context, backend: str) -> None:
+    """Refuses an option that the backend would not read."""
+    for name, read in _ONLY.items():
+        if backend not in read and ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
+            option = next(p.opts[-1] for p in ctx.command.params if p.name == name)
+            raise UsageError(f"{option} means nothing to --backend {backend}; it is for {' and '.join(read)}")
+
+
+def _given(ctx: click.Context, name: str, value: str) -> str | None:
+    return value if ctx.get_parameter_source(name) != click.core.ParameterSource.DEFAULT else None
+
+
+def _seconds(option: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    seconds = parse(text, "s")
+    if seconds <= 0:
+        raise UsageError(f"{option} '{text}' leaves no time; it must be more than zero")
+    return seconds
+
+
+def _summaries(done: Any) -> list[dict[str, Any]]:
+    """The whole MPI part (section ""), then each section: n, min, quantiles and max in seconds."""
+    from retrompi.backends.stats import summary
+
+    def row(section: str, parts: int, samples: Sequence[float]) -> dict[str, Any]:
+        told = summary(samples)
+        return {"section": section, "parts": parts, "n": told.pop("n"), **{f"{k}_s": v for k, v in told.items()}}
+
+    rows = [row("", 1, done.samples_s)] if done.samples_s else []
+    return rows + [row(label, done.parts.get(label, 1), samples) for label, samples in done.sections.items()]
+
+
+def _tell(done: Any, most_calls: int) -> None:
+    if done.output.strip():
+        click.echo(done.output.rstrip("\n") + "\n")
+    rows = _summaries(done)
+    click.echo(_headline(done, rows[0] if rows else None))
+    if len(rows) > 1:
+        click.echo()
+        once = all(row["n"] == 1 for row in rows)
+        print_table(rows[1 : MOST_SECTIONS + 1], (*SECTIONS[:2], time_column("median_s", "time")) if once else SECTIONS)
+        if len(rows) > MOST_SECTIONS + 1:
+            click.echo(f"… and {len(rows) - MOST_SECTIONS - 1} more sections (--csv has all)")
+    if done.calls and most_calls:
+        click.echo()
+        total = sum(c.seconds for c in done.calls)
+        shown = [_call(c, total) for c in done.calls[:most_calls]]
+        columns = CALLS if any(c.section for c in done.calls) else [c for c in CALLS if c.key != "section"]
+        print_table(shown, columns)
+        if len(done.calls) > most_calls:
+            rest = sum(c.seconds for c in done.calls[most_calls:])
+            click.echo(f"… and {len(done.calls) - most_calls} more rows, {rest / total if total else 0:.0%} of the time in MPI (--json has all)")
+
+
+def _call(c: Any, total: float) -> Mapping[str, Any]:
+    return {
+        "call": c.call, "size_B": c.size_B, "section": c.section, "count": c.count, "seconds": c.seconds, "mean_s": c.seconds / c.count,
+        "share": c.seconds / total if total else 0.0,
+    }  # fmt: skip
+
+
+def _headline(done: Any, whole: Mapping[str, Any] | None) -> str:
+    words = [done.mpi, f"{done.model} on {done.platform}" if done.model else "", done.mode, done.fidelity]
+    if done.machine is not None:
+        words.append(f"{done.machine.cpu}, {done.machine.cores} cores")
+    place = ", ".join(w for w in words if w)
+    text = f"{done.program}, {done.ranks} ranks, {done.backend} ({place}): {done.outcome}"
+    if whole is None:
+        return text
+    if whole["n"] == 1:
+        return f"{text} in {format_time(whole['median_s'])}"
+    band = f"{format_time(whole['q25_s'])} to {format_time(whole['q75_s'])}"
+    return f"{text} in {format_time(whole['median_s'])} (min {format_time(whole['min_s'])}, middle half {band}, {whole['n']} repetitions)"

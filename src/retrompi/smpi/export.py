@@ -1,0 +1,251 @@
+"""A model's ``curve`` rung for a placement as a plain file: what the SMPI plug-in reads, and a person can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from retrompi import rows as _rows
+from retrompi.errors import UsageError
+
+if TYPE_CHECKING:
+    from retrompi.platform import Placement, Platform
+    from retrompi.simulate import Sets
+
+__all__ = ["FORMAT", "SETTINGS", "Export", "export"]
+
+FORMAT = 1
+PS = 1e-12
+NONE = "none"
+
+SETTINGS: dict[str, str] = {
+    "smpi/simulate-computation": "no",  # the plug-in measures it, or the recorder tells it
+    "smpi/host-speed": "1e9",
+    "smpi/cpu-threshold": "0",
+    "smpi/wtime": "0",
+    "smpi/test": "0",
+    "smpi/iprobe": "0",
+    "smpi/iprobe-cpu-usage": "1",
+    "smpi/init": "0",
+    "smpi/grow-injected-times": "no",
+    "smpi/finalization-barrier": "no",
+    "smpi/privatization": "dlopen",
+    "smpi/coll-selector": "default",
+    "smpi/bcast": "flattree",  # of SMPI's own making of communicators: nobody waits but for the first
+    "network/model": "CM02",
+    "network/TCP-gamma": "0",
+    "network/crosstraffic": "no",
+    "network/weight-S": "0",
+    "network/loopback-lat": "0",
+    "network/loopback-bw": "1e30",
+    "maxmin/precision": "1e-7",
+    "surf/precision": "1e-12",
+}
+"""Every setting of SimGrid that bears on a time, stated: none of its defaults, fitted on another cluster, counts."""
+
+LAT = "curve points: send, transit, recv, gap, port, both, wire"
+SPLITMIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+
+
+@dataclass(frozen=True)
+class Export:
+    """What a program needs to run on a model under SMPI.
+
+    ``rows`` are the engine's rows at fidelity ``curve`` (`fidelity.lowered`); ``puts`` what a one-sided put costs, by pair kind, for the
+    algorithms that use one: (bytes, picoseconds of the origin, picoseconds until all has arrived).
+    """
+
+    model: str
+    platform: str
+    mode: str
+    ranks: int
+    seed: int
+    rows: Mapping[str, Any]
+    puts: Mapping[str, Sequence[tuple[int, int, int]]]
+    notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """The file that the plug-in reads; docs/smpi.md has its grammar."""
+        return "\n".join(self._lines()) + "\n"
+
+    def settings(self) -> dict[str, str]:
+        """SimGrid's settings for a run, those of the plug-in and, for plain SMPI, the nearest thresholds."""
+        eager = self.eager_limit()
+        limit = str(min(eager, 2**31 - 1))
+        return SETTINGS | {"smpi/async-small-thresh": limit, "smpi/send-is-detached-thresh": limit}
+
+    def eager_limit(self) -> int:
+        """The smallest message that asks its receiver first, over both pair kinds that the placement has; bytes."""
+        bounds = [low for which in self.kinds() for low, _, kind in self.rows[f"protocol_{which}"] if kind != "eager"]
+        return int(min(bounds, default=2**31 - 1))
+
+    def kinds(self) -> list[str]:
+        """``same`` and ``remote``, as far as there are such pairs."""
+        return [which for which in ("same", "remote") if self.rows[which]]
+
+    def _lines(self) -> Iterator[str]:
+        rows = self.rows
+        yield f"retrompi-smpi {FORMAT}"
+        yield f"model {self.model}"
+        yield f"platform {self.platform}"
+        yield f"# mode {self.mode}, {self.ranks} ranks, seed {self.seed}; times are picoseconds, sizes bytes, rates bytes or operations a second"
+        for note in (*self.cautions, *self.notes):
+            yield "# " + " ".join(note.split())
+        yield "# host NAME FLOPS SPEED CORES TICK PHASE L1 L2 WAYS COPY_L1 COPY_L2 COPY_MEM"
+        for host, phase in zip(rows["hosts"], _phases(rows["hosts"], self.seed), strict=True):
+            numbers = [host["flops"], host["speed"]]
+            copies = [host[k] for k in ("l1", "l2", "l2_ways", "copy_l1", "copy_l2", "copy_mem")]
+            yield " ".join(
+                ["host", host["name"], *map(_number, numbers), str(int(host["cores"])), str(_ps(host["tick"])), str(phase), *map(_number, copies)]
+            )
+        yield "# rank HOST CLASS"
+        classes = self._classes()
+        for host, cls in zip(rows["placement"], classes, strict=True):
+            yield f"rank {host} {cls}"
+        yield f"ports {self._ports()}"
+        yield f"test {_ps(rows['test_cpu'])}"
+        yield f"combine {_number(rows.get('combine_byte', 0.0) * 1e12)}"
+        yield f"unexpected {int(rows['unexpected_limit'])}"
+        yield f"broadcast-copies {_number(rows['bcast']['copies_root'])} {_number(rows['bcast']['copies_leaf'])}"
+        yield f"communicators {int(rows['context_bytes'])} {int(rows['split_gathers'])}"
+        for which in self.kinds():
+            yield from self._pair(which)
+        yield "# collective OPERATION ALGORITHM FROM TO RANKS_FROM RANKS_TO COUNT NODES; the first that fits counts"
+        yield from self._collectives()
+        yield "# set SIMGRID_SETTING VALUE"
+        for key, value in self.settings().items():
+            yield f"set {key} {value}"
+
+    def _hop(self, which: str) -> Mapping[str, Any]:
+        hop: Mapping[str, Any] = self.rows[which][0]
+        return hop
+
+    def _classes(self) -> Sequence[int]:
+        for which in self.kinds():
+            found: Sequence[int] = self._hop(which)["curve"]["classes"]
+            return found
+        return [0] * self.ranks
+
+    def _ports(self) -> str:
+        return next((str(self._hop(which)["curve"]["ports"]) for which in self.kinds()), "host")
+
+    def _pair(self, which: str) -> Iterator[str]:
+        hop = self._hop(which)
+        yield f"# pairs of ranks on {'one host' if which == 'same' else 'two hosts'}: {LAT}"
+        yield f"connect {which} {_ps(hop['connect'])}"
+        for low, high, kind in self.rows[f"protocol_{which}"]:
+            yield f"protocol {which} {int(low)} {_bound(high)} {'eager' if kind == 'eager' else 'rendezvous'}"
+        for a, line in enumerate(hop["curve"]["of"]):
+            for b, table in enumerate(line):
+                if table >= 0:
+                    yield f"between {which} {a} {b} {table}"
+        for points, limit, reason in hop["curve"]["tables"]:
+            yield f"curve {which} {NONE if limit is None else limit} {' '.join(str(reason).split())}".rstrip()
+            for point in points:
+                yield "point " + " ".join(map(str, point))
+        if which in self.puts:
+            yield f"put {which}"
+            for size, busy, there in self.puts[which]:
+                yield f"point {size} {busy} {there} 0 0 0 0 0"
+
+    def _collectives(self) -> Iterator[str]:
+        def line(operation: str, algorithm: str, low: float, high: float | None, least: int, most: int | None, count: str, nodes: bool) -> str:
+            bounds = [str(int(low)), _bound(high), str(least), NONE if most is None else str(most)]
+            return " ".join(["collective", operation, algorithm, *bounds, count, str(int(nodes))])
+
+        for operation, algorithm, low, high, least, most, count, _, nodes in self.rows["collectives"]:
+            yield line(operation, algorithm, low, high, least, most, count, nodes)
+        yield line("bcast", self.rows["bcast"]["algorithm"], 0, None, 1, None, "any", False)
+
+
+def _bound(high: float | None) -> str:
+    return NONE if high is None or high >= _rows.NO_LIMIT else str(int(high))
+
+
+def _number(value: float) -> str:
+    return repr(float(value))
+
+
+def _ps(seconds: float) -> int:
+    return int(seconds / PS + 0.5)
+
+
+def _phases(hosts: Sequence[Mapping[str, Any]], seed: int) -> list[int]:
+    """When each host's clock ticks, as the engine draws it (engine/sim.cpp, engine/core.hpp): the first host's with the run."""
+    mask = (1 << 64) - 1
+    state = (seed ^ 0x7469636B) & mask
+    phases = [0] * min(1, len(hosts))
+    for host in hosts[1:]:
+        state = z = (state + SPLITMIX[0]) & mask
+        z = ((z ^ (z >> 30)) * SPLITMIX[1]) & mask
+        z = ((z ^ (z >> 27)) * SPLITMIX[2]) & mask
+        z ^= z >> 31
+        phases.append(int((z >> 11) * 2.0**-53 * float(_ps(host["tick"]))))
+    return phases
+
+
+def _puts(model: str, platform: str, placement: Placement, sets: Sets, seed: int, sizes: Sequence[int]) -> dict[str, list[tuple[int, int, int]]]:
+    """What a put costs between two ranks of each kind: the engine's own, one at a time."""
+    from retrompi import simulate
+    from retrompi._engine import Trace
+    from retrompi.platform import Placement as Where
+
+    spots = list(zip(placement, placement.cores or [-1] * len(placement), strict=True))
+    found: dict[str, list[tuple[int, int, int]]] = {}
+    for a in range(len(spots)):
+        for b in range(len(spots)):
+            which = "same" if spots[a][0] == spots[b][0] else "remote"
+            if a == b or which in found:
+                continue
+            cores = (spots[a][1], spots[b][1]) if placement.cores else ()
+            lines: list[list[str]] = [["init", "win_create 1 0"], ["init", "win_create 1 0"]]
+            for size in sizes:
+                lines[0] += [f"# mark {size} begin", f"Put 1 0 {size} 6 win=1", f"# mark {size} left", "Win_flush 1 win=1", f"# mark {size} there"]
+            for mine in lines:
+                mine += ["win_free 1", "finalize"]
+            texts = ["\n".join(x if x.startswith("#") else f"{r} {x}" for x in mine) + "\n" for r, mine in enumerate(lines)]
+            trace = Trace.parse([(text.encode(), f"puts, rank {r}", r) for r, text in enumerate(texts)])
+            where = Where((spots[a][0], spots[b][0]), cores)
+            result = simulate.run(model, platform, trace, mode=where, sets=sets, seed=seed, fidelity="curve", idle_sets=True)
+            simulate.require_completed(result, f"puts of {model} on {platform}")
+            at = {m["label"]: int(m["time_ps"]) for m in result.marks}
+            found[which] = [(s, at[f"{s} left"] - at[f"{s} begin"], at[f"{s} there"] - at[f"{s} begin"]) for s in sizes]
+    return found
+
+
+def export(model: str, platform: str, mode: Any, ranks: int, sets: Sets = (), seed: int = 1, store: Any = None) -> Export:
+    """The ``curve`` rung of ``model`` for ``ranks`` ranks on ``platform`` placed by ``mode``.
+
+    ``store``: where samples of the mechanism are looked up and kept. Raises UsageError for a wrong name, mode or override and for hosts
+    that the runtime cannot join, SimulationEnded's kin `sampling.NotSampled` when not even the smallest message completes.
+    """
+    from retrompi import fidelity, registry, simulate
+
+    cls = registry.model(model)
+    if store is not None:
+        fidelity.prepare(store, model, platform, mode, ranks, sets, seed)
+    rows, values, room, placement = simulate._compiled(cls, platform, mode, ranks, sets)
+    apart = cls().joins(room, placement)
+    if apart:
+        raise UsageError(f"{model} on {platform}: {apart}")
+    lowered, notes = fidelity.lowered(rows, "curve", model, platform, room, placement, sets, seed)
+    puts: dict[str, list[tuple[int, int, int]]] = {}
+    if lowered["bcast"]["algorithm"] == "put_tree" or any(c[1] == "put_tree" for c in lowered["collectives"]):
+        from retrompi.traces.generate import DEFAULT_SIZES
+
+        puts = _puts(model, platform, placement, sets, seed, DEFAULT_SIZES)
+    cautions = [*cls().cautions(values, room, placement), *_crowded(placement, room)]
+    return Export(model, platform, simulate._mode_name(mode), ranks, seed, lowered, puts, tuple(notes), tuple(cautions))
+
+
+def _crowded(placement: Placement, room: Platform) -> Iterator[str]:
+    """Hosts with more ranks than processors: the plug-in gives every rank one of its own."""
+    for h in dict.fromkeys(placement):
+        count = list(placement).count(h)
+        if count > int(room.hosts[h].cores):
+            yield (
+                f"{room.hosts[h].name} has {count} ranks and {int(room.hosts[h].cores)} processors: under SMPI each rank has a processor of its "
+                "own, in a replay they share"
+            )

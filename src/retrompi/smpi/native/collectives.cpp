@@ -1,0 +1,429 @@
+// Collective operations: the model's algorithm says who sends what to whom, and that is simulated message by message. The data take the
+// short way: every member leaves a copy of what it gives, and takes what it gets when its part of the algorithm is done. By then all
+// whose data it gets have called: that is what an algorithm of this operation is (tests/test_collective_flow.py).
+#include <cstring>
+#include <functional>
+#include <map>
+
+#include "calls.hpp"
+
+namespace retrompi::online {
+namespace {
+
+using Bytes = std::vector<char>;
+
+/// What the members of one call give.
+struct Given {
+  std::map<int, std::vector<Bytes>> by;  // member -> one block, or one for each member
+  std::map<int, Bytes> reduced;          // up to which member: partial results in the order of the ranks
+  int left = 0;                          // members that have taken theirs
+};
+
+std::map<std::pair<int, int>, std::shared_ptr<Given>>& calls() {
+  static std::map<std::pair<int, int>, std::shared_ptr<Given>> all;
+  return all;
+}
+
+/// The call that a member of a communicator is about to make.
+std::shared_ptr<Given> given(Comm& c) {
+  auto& slot = calls()[{c.id, c.sequence}];
+  if (!slot) slot = std::make_shared<Given>();
+  return slot;
+}
+
+const Bytes& block(const Given& g, int from, int nth = 0) {
+  static const Bytes nothing;
+  const auto at = g.by.find(from);
+  return at == g.by.end() || static_cast<size_t>(nth) >= at->second.size() ? nothing : at->second[static_cast<size_t>(nth)];
+}
+
+int64_t size_of(MPI_Datatype type) {
+  int n = 0;
+  NATIVE(Type_size)(type, &n);
+  return n;
+}
+
+MPI_Aint extent_of(MPI_Datatype type, MPI_Aint* low = nullptr) {
+  MPI_Aint lower = 0, extent = 0;
+  NATIVE(Type_get_extent)(type, &lower, &extent);
+  if (low) *low = lower;
+  return extent;
+}
+
+void* moved(const void* base, int64_t items, MPI_Datatype type) { return static_cast<char*>(const_cast<void*>(base)) + items * extent_of(type); }
+
+/// A vector as it lies in memory: what a reduction works on.
+struct Vector {
+  Bytes bytes;
+  MPI_Aint low = 0;
+  [[nodiscard]] void* data() { return bytes.data() - low; }
+};
+Vector memory(const void* at, int count, MPI_Datatype type) {
+  Vector v;
+  const MPI_Aint extent = extent_of(type, &v.low);
+  v.bytes.resize(count > 0 ? static_cast<size_t>(extent * count) : 0);
+  if (!v.bytes.empty()) std::memcpy(v.bytes.data(), static_cast<const char*>(at) + v.low, v.bytes.size());
+  return v;
+}
+
+/// Members first..last combined in the order of their ranks.
+Bytes combined(Given& g, int first, int last, int count, MPI_Datatype type, MPI_Op op) {
+  MPI_Aint low = 0;
+  extent_of(type, &low);
+  Bytes sum = block(g, last);
+  for (int m = last - 1; m >= first; --m) {
+    Bytes mine = block(g, m);
+    if (mine.size() != sum.size())
+      abort_run("aborted", "rank " + std::to_string(m) + " of a reduction gives " + std::to_string(mine.size()) + " B, another one " + std::to_string(sum.size()) + " B", 1);
+    if (!sum.empty()) NATIVE(Reduce_local)(mine.data() - low, sum.data() - low, count, type, op);
+  }
+  return sum;
+}
+const Bytes& all_combined(Given& g, int n, int count, MPI_Datatype type, MPI_Op op) {
+  auto [at, fresh] = g.reduced.try_emplace(n - 1);
+  if (fresh) at->second = combined(g, 0, n - 1, count, type, op);
+  return at->second;
+}
+void lay(const Bytes& data, void* at, MPI_Datatype type, size_t from = 0) {
+  MPI_Aint low = 0;
+  extent_of(type, &low);
+  if (data.size() > from) std::memcpy(static_cast<char*>(at) + low, data.data() + from, data.size() - from);
+}
+
+/// One call of one member: what its algorithm is called with, what it gives, what it does with what it gets.
+struct Operation {
+  Op op = Op::Barrier;
+  coll::Args args;
+  std::vector<int64_t> out, in;
+  std::function<void(Given&)> take;
+};
+
+void leave(const std::pair<int, int>& key, Given& g, int members) {
+  if (++g.left == members) calls().erase(key);
+}
+
+int carry_out(Rank& r, Comm& c, Operation& o, std::vector<Bytes> mine, MPI_Request* request) {
+  const std::pair<int, int> key{c.id, c.sequence};
+  const auto g = given(c);
+  g->by[c.me] = std::move(mine);
+  auto finish = [g, key, take = o.take, n = c.n] {
+    if (take) take(*g);
+    leave(key, *g, n);
+  };
+  if (!request) {
+    o.args.out = o.out;
+    o.args.in = o.in;
+    r.follow(environment().collectives.make(o.op, o.args), c);
+    finish();
+    return MPI_SUCCESS;
+  }
+  auto now = std::make_unique<Running>();
+  now->out = std::move(o.out);
+  now->in = std::move(o.in);
+  o.args.out = now->out;
+  o.args.in = now->in;
+  o.args.nonblocking = true;
+  now->steps = environment().collectives.make(o.op, o.args, true);
+  now->comm = &c;
+  now->finish = finish;
+  auto* mine_request = new Request;
+  mine_request->kind = Request::Collective;
+  mine_request->context = c.collective();
+  give_handle(*mine_request, request);
+  now->request = mine_request;
+  r.begin(std::move(now));
+  return MPI_SUCCESS;
+}
+
+Operation about(Rank& r, Comm& c, Op op, int root = 0) {
+  Operation o;
+  o.op = op;
+  o.args = r.args(c);
+  o.args.root = root;
+  return o;
+}
+
+Bytes packed(const void* at, int64_t count, MPI_Datatype type, const Comm& c) {
+  return Buffer{const_cast<void*>(at), static_cast<int>(count), type}.packed(c.handle);
+}
+void unpack(const Bytes& data, void* at, int64_t count, MPI_Datatype type, const Comm& c) {
+  Buffer{at, static_cast<int>(count), type}.unpack(data, c.handle);
+}
+
+std::vector<int64_t> sizes(const int* counts, MPI_Datatype type, int n) {
+  std::vector<int64_t> all;
+  const int64_t each = size_of(type);
+  for (int i = 0; i < n; ++i) all.push_back(each * counts[i]);
+  return all;
+}
+
+int barrier(Rank& r, Comm& c, MPI_Request* request) {
+  Operation o = about(r, c, Op::Barrier);
+  return carry_out(r, c, o, {}, request);
+}
+
+int bcast(Rank& r, Comm& c, void* at, int count, MPI_Datatype type, int root, MPI_Request* request) {
+  Operation o = about(r, c, Op::Bcast, root);
+  o.args.bytes = size_of(type) * count;
+  std::vector<Bytes> mine;
+  if (c.me == root)
+    mine.push_back(packed(at, count, type, c));
+  else
+    o.take = [=, &c](Given& g) { unpack(block(g, root), at, count, type, c); };
+  return carry_out(r, c, o, std::move(mine), request);
+}
+
+int gather(Rank& r, Comm& c, bool vector, const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, const int* counts, const int* places,
+           MPI_Datatype in_type, int root, MPI_Request* request) {
+  const bool at_root = c.me == root;
+  Operation o = about(r, c, vector ? Op::Gatherv : Op::Gather, root);
+  const bool in_place = at_root && out == MPI_IN_PLACE;
+  if (at_root) o.args.bytes_in = vector ? 0 : size_of(in_type) * in_count;
+  if (at_root && vector) o.in = sizes(counts, in_type, c.n);
+  o.args.bytes = !in_place ? size_of(out_type) * out_count : vector ? o.in[static_cast<size_t>(root)] : o.args.bytes_in;
+  std::vector<Bytes> mine;
+  if (!in_place) mine.push_back(packed(out, out_count, out_type, c));
+  if (at_root) {
+    // What names the places may be gone when a non-blocking call ends.
+    std::vector<int> n(static_cast<size_t>(c.n), in_count), at(n);
+    for (int i = 0; i < c.n; ++i) {
+      if (vector) n[static_cast<size_t>(i)] = counts[i];
+      at[static_cast<size_t>(i)] = vector ? places[i] : i * in_count;
+    }
+    o.take = [=, &c](Given& g) {
+      for (int i = 0; i < c.n; ++i)
+        if (!(in_place && i == c.me))
+          unpack(block(g, i), moved(in, at[static_cast<size_t>(i)], in_type), n[static_cast<size_t>(i)], in_type, c);
+    };
+  }
+  return carry_out(r, c, o, std::move(mine), request);
+}
+
+int scatter(Rank& r, Comm& c, bool vector, const void* out, int out_count, const int* counts, const int* places, MPI_Datatype out_type, void* in, int in_count,
+            MPI_Datatype in_type, int root, MPI_Request* request) {
+  const bool at_root = c.me == root, in_place = at_root && in == MPI_IN_PLACE;
+  Operation o = about(r, c, vector ? Op::Scatterv : Op::Scatter, root);
+  std::vector<Bytes> mine;
+  if (at_root) {
+    if (vector)
+      o.out = sizes(counts, out_type, c.n);
+    else
+      o.args.bytes = size_of(out_type) * out_count;
+    for (int i = 0; i < c.n; ++i)
+      mine.push_back(packed(moved(out, vector ? places[i] : int64_t{i} * out_count, out_type), vector ? counts[i] : out_count, out_type, c));
+  }
+  o.args.bytes_in = !in_place ? size_of(in_type) * in_count : vector ? o.out[static_cast<size_t>(root)] : o.args.bytes;
+  if (!in_place)
+    o.take = [=, &c](Given& g) { unpack(block(g, root, c.me), in, in_count, in_type, c); };
+  return carry_out(r, c, o, std::move(mine), request);
+}
+
+int allgather(Rank& r, Comm& c, const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, const int* counts, const int* places,
+              MPI_Datatype in_type, MPI_Request* request) {
+  const bool vector = counts != nullptr, in_place = out == MPI_IN_PLACE;
+  Operation o = about(r, c, vector ? Op::Allgatherv : Op::Allgather);
+  std::vector<int> n(static_cast<size_t>(c.n), in_count), at(n);
+  for (int i = 0; i < c.n; ++i) {
+    if (vector) n[static_cast<size_t>(i)] = counts[i];
+    at[static_cast<size_t>(i)] = vector ? places[i] : i * in_count;
+  }
+  const auto me = static_cast<size_t>(c.me);
+  const Bytes own = in_place ? packed(moved(in, at[me], in_type), n[me], in_type, c) : packed(out, out_count, out_type, c);
+  o.args.bytes = static_cast<int64_t>(own.size());
+  if (vector)
+    o.in = sizes(counts, in_type, c.n);
+  else
+    o.args.bytes_in = o.args.bytes;
+  o.take = [=, &c](Given& g) {
+    for (int i = 0; i < c.n; ++i)
+      if (!(in_place && i == c.me)) unpack(block(g, i), moved(in, at[static_cast<size_t>(i)], in_type), n[static_cast<size_t>(i)], in_type, c);
+  };
+  return carry_out(r, c, o, {own}, request);
+}
+
+/// The three alltoalls: each block has a place, a count and a type.
+struct Blocks {
+  std::vector<char*> at;
+  std::vector<int> count;
+  std::vector<MPI_Datatype> type;
+  [[nodiscard]] std::vector<Bytes> packed_by(const Comm& c) const {
+    std::vector<Bytes> all;
+    for (size_t i = 0; i < at.size(); ++i) all.push_back(packed(at[i], count[i], type[i], c));
+    return all;
+  }
+  [[nodiscard]] std::vector<int64_t> bytes() const {
+    std::vector<int64_t> all;
+    for (size_t i = 0; i < at.size(); ++i) all.push_back(size_of(type[i]) * count[i]);
+    return all;
+  }
+};
+Blocks equal(const void* base, int count, MPI_Datatype type, int n) {
+  Blocks b;
+  for (int i = 0; i < n; ++i) {
+    b.at.push_back(static_cast<char*>(moved(base, int64_t{i} * count, type)));
+    b.count.push_back(count);
+    b.type.push_back(type);
+  }
+  return b;
+}
+Blocks various(const void* base, const int* counts, const int* places, MPI_Datatype type, int n) {
+  Blocks b;
+  for (int i = 0; i < n; ++i) {
+    b.at.push_back(static_cast<char*>(moved(base, places[i], type)));
+    b.count.push_back(counts[i]);
+    b.type.push_back(type);
+  }
+  return b;
+}
+Blocks different(const void* base, const int* counts, const int* places, const MPI_Datatype* types, int n) {
+  Blocks b;
+  for (int i = 0; i < n; ++i) {
+    b.at.push_back(static_cast<char*>(const_cast<void*>(base)) + places[i]);
+    b.count.push_back(counts[i]);
+    b.type.push_back(types[i]);
+  }
+  return b;
+}
+
+int alltoall(Rank& r, Comm& c, Op op, const Blocks& out, const Blocks& in, MPI_Request* request) {
+  Operation o = about(r, c, op);
+  std::vector<Bytes> mine = out.packed_by(c);
+  if (op == Op::Alltoall) {
+    o.args.bytes = out.bytes().front();
+    o.args.bytes_in = in.bytes().front();
+  } else {
+    o.out = out.bytes();
+    o.in = in.bytes();
+  }
+  o.take = [in, &c](Given& g) {
+    for (int i = 0; i < c.n; ++i) {
+      const auto n = static_cast<size_t>(i);
+      unpack(block(g, i, c.me), in.at[n], in.count[n], in.type[n], c);
+    }
+  };
+  return carry_out(r, c, o, std::move(mine), request);
+}
+
+int reduce(Rank& r, Comm& c, Op op, const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, int root, MPI_Request* request) {
+  Operation o = about(r, c, op, root);
+  o.args.bytes = size_of(type) * count;
+  Vector v = memory(out == MPI_IN_PLACE ? in : out, count, type);
+  if (op == Op::Allreduce || (op == Op::Reduce && c.me == root))
+    o.take = [=, &c](Given& g) { lay(all_combined(g, c.n, count, type, how), in, type); };
+  if (op == Op::Scan) o.take = [=, &c](Given& g) { lay(combined(g, 0, c.me, count, type, how), in, type); };
+  if (op == Op::Exscan && c.me > 0) o.take = [=, &c](Given& g) { lay(combined(g, 0, c.me - 1, count, type, how), in, type); };
+  return carry_out(r, c, o, {std::move(v.bytes)}, request);
+}
+
+int reduce_scatter(Rank& r, Comm& c, Op op, const void* out, void* in, const std::vector<int>& counts, MPI_Datatype type, MPI_Op how,
+                   MPI_Request* request) {
+  Operation o = about(r, c, op);
+  int all = 0, before = 0;
+  for (int i = 0; i < c.n; ++i) {
+    if (i < c.me) before += counts[static_cast<size_t>(i)];
+    all += counts[static_cast<size_t>(i)];
+  }
+  if (op == Op::ReduceScatter)
+    o.in = sizes(counts.data(), type, c.n);
+  else
+    o.args.bytes = o.args.bytes_in = size_of(type) * counts[0];
+  Vector v = memory(out == MPI_IN_PLACE ? in : out, all, type);
+  const MPI_Aint extent = extent_of(type);
+  const int mine = counts[static_cast<size_t>(c.me)];
+  o.take = [=, &c](Given& g) {
+    Bytes sum = all_combined(g, c.n, all, type, how);
+    sum.resize(static_cast<size_t>((before + mine) * extent));
+    lay(sum, in, type, static_cast<size_t>(before * extent));
+  };
+  return carry_out(r, c, o, {std::move(v.bytes)}, request);
+}
+
+}  // namespace
+
+// Each operation twice: the blocking call, and the one that returns a request. Intercommunicators' are SimGrid's own.
+#define LIST(...) __VA_ARGS__
+#define BOTH(name, params, arguments, ours)                                                      \
+  DEFINE(name, (LIST params MPI_Comm comm)) {                                                    \
+    const Call r("MPI_" #name);                                                                  \
+    if (!r || between_groups(comm)) return NATIVE(name)(LIST arguments comm);                    \
+    MPI_Request* const request = nullptr;                                                        \
+    Comm& c = r->comm(comm);                                                                     \
+    return ours;                                                                                 \
+  }                                                                                              \
+  DEFINE(I##name, (LIST params MPI_Comm comm, MPI_Request * request)) {                          \
+    const Call r("MPI_I" #name);                                                                 \
+    if (!r || between_groups(comm)) return NATIVE(I##name)(LIST arguments comm, request);        \
+    Comm& c = r->comm(comm);                                                                     \
+    return ours;                                                                                 \
+  }
+
+namespace {
+bool between_groups(MPI_Comm comm) {
+  int inter = 0;
+  NATIVE(Comm_test_inter)(comm, &inter);
+  return inter != 0;
+}
+}  // namespace
+
+DEFINE(Barrier, (MPI_Comm comm)) {
+  const Call r("MPI_Barrier");
+  return r && !between_groups(comm) ? barrier(*r, r->comm(comm), nullptr) : NATIVE(Barrier)(comm);
+}
+DEFINE(Ibarrier, (MPI_Comm comm, MPI_Request* request)) {
+  const Call r("MPI_Ibarrier");
+  return r && !between_groups(comm) ? barrier(*r, r->comm(comm), request) : NATIVE(Ibarrier)(comm, request);
+}
+
+BOTH(Bcast, (void* at, int count, MPI_Datatype type, int root, ), (at, count, type, root, ), bcast(*r, c, at, count, type, root, request))
+BOTH(Gather, (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, int root, ),
+     (out, out_count, out_type, in, in_count, in_type, root, ),
+     gather(*r, c, false, out, out_count, out_type, in, in_count, nullptr, nullptr, in_type, root, request))
+BOTH(Gatherv,
+     (const void* out, int out_count, MPI_Datatype out_type, void* in, const int* counts, const int* places, MPI_Datatype in_type, int root, ),
+     (out, out_count, out_type, in, counts, places, in_type, root, ),
+     gather(*r, c, true, out, out_count, out_type, in, 0, counts, places, in_type, root, request))
+BOTH(Scatter, (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, int root, ),
+     (out, out_count, out_type, in, in_count, in_type, root, ),
+     scatter(*r, c, false, out, out_count, nullptr, nullptr, out_type, in, in_count, in_type, root, request))
+BOTH(Scatterv,
+     (const void* out, const int* counts, const int* places, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, int root, ),
+     (out, counts, places, out_type, in, in_count, in_type, root, ),
+     scatter(*r, c, true, out, 0, counts, places, out_type, in, in_count, in_type, root, request))
+BOTH(Allgather, (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, ),
+     (out, out_count, out_type, in, in_count, in_type, ),
+     allgather(*r, c, out, out_count, out_type, in, in_count, nullptr, nullptr, in_type, request))
+BOTH(Allgatherv, (const void* out, int out_count, MPI_Datatype out_type, void* in, const int* counts, const int* places, MPI_Datatype in_type, ),
+     (out, out_count, out_type, in, counts, places, in_type, ),
+     allgather(*r, c, out, out_count, out_type, in, 0, counts, places, in_type, request))
+BOTH(Alltoall, (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, ),
+     (out, out_count, out_type, in, in_count, in_type, ),
+     alltoall(*r, c, Op::Alltoall, out == MPI_IN_PLACE ? equal(in, in_count, in_type, c.n) : equal(out, out_count, out_type, c.n),
+              equal(in, in_count, in_type, c.n), request))
+BOTH(Alltoallv,
+     (const void* out, const int* out_counts, const int* out_places, MPI_Datatype out_type, void* in, const int* in_counts, const int* in_places,
+      MPI_Datatype in_type, ),
+     (out, out_counts, out_places, out_type, in, in_counts, in_places, in_type, ),
+     alltoall(*r, c, Op::Alltoallv,
+              out == MPI_IN_PLACE ? various(in, in_counts, in_places, in_type, c.n) : various(out, out_counts, out_places, out_type, c.n),
+              various(in, in_counts, in_places, in_type, c.n), request))
+BOTH(Alltoallw,
+     (const void* out, const int* out_counts, const int* out_places, const MPI_Datatype* out_types, void* in, const int* in_counts,
+      const int* in_places, const MPI_Datatype* in_types, ),
+     (out, out_counts, out_places, out_types, in, in_counts, in_places, in_types, ),
+     alltoall(*r, c, Op::Alltoallw,
+              out == MPI_IN_PLACE ? different(in, in_counts, in_places, in_types, c.n) : different(out, out_counts, out_places, out_types, c.n),
+              different(in, in_counts, in_places, in_types, c.n), request))
+BOTH(Reduce, (const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, int root, ), (out, in, count, type, how, root, ),
+     reduce(*r, c, Op::Reduce, out, in, count, type, how, root, request))
+BOTH(Allreduce, (const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, ), (out, in, count, type, how, ),
+     reduce(*r, c, Op::Allreduce, out, in, count, type, how, 0, request))
+BOTH(Scan, (const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, ), (out, in, count, type, how, ),
+     reduce(*r, c, Op::Scan, out, in, count, type, how, 0, request))
+BOTH(Exscan, (const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, ), (out, in, count, type, how, ),
+     reduce(*r, c, Op::Exscan, out, in, count, type, how, 0, request))
+BOTH(Reduce_scatter, (const void* out, void* in, const int* counts, MPI_Datatype type, MPI_Op how, ), (out, in, counts, type, how, ),
+     reduce_scatter(*r, c, Op::ReduceScatter, out, in, {counts, counts + c.n}, type, how, request))
+BOTH(Reduce_scatter_block, (const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, ), (out, in, count, type, how, ),
+     reduce_scatter(*r, c, Op::ReduceScatterBlock, out, in, std::vector<int>(static_cast<size_t>(c.n), count), type, how, request))
+
+}  // namespace retrompi::online

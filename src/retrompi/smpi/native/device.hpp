@@ -1,0 +1,199 @@
+// A rank's library of the time: what MPI says, by the runtime's protocol and its rule of progress, at the costs of the curve rung.
+//
+// What crosses between two ranks is handled only while the receiver is inside an MPI call, and the data of a message that asks first set
+// out only when the sender is inside one.
+#pragma once
+#include <deque>
+#include <list>
+#include <memory>
+#include <mpi.h>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "law.hpp"
+#include "simgrid.hpp"
+
+namespace retrompi::online {
+
+struct Message;
+struct Running;
+
+/// Data as the program described them.
+struct Buffer {
+  void* at = nullptr;
+  int count = 0;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  [[nodiscard]] int64_t bytes() const;
+  [[nodiscard]] std::vector<char> packed(MPI_Comm comm) const;
+  void unpack(const std::vector<char>& data, MPI_Comm comm) const;
+};
+
+/// A communicator as one of its members uses it.
+struct Comm {
+  MPI_Comm handle = MPI_COMM_NULL;
+  int id = 0;                    // the same at all members
+  int n = 0, me = 0, remote = 0;
+  std::vector<int32_t> world;    // rank -> rank of the world, the other side's after the own
+  std::vector<int32_t> host;     // of the own side
+  bool low = true;               // of two sides the first
+  int sequence = 0;              // of its collectives
+  [[nodiscard]] int rank_of(int world_rank) const;
+  /// The world's rank of whom a program names; of an intercommunicator a member of the other side.
+  [[nodiscard]] int peer(int rank) const;
+  [[nodiscard]] int program() const { return 2 * id; }  // contexts
+  [[nodiscard]] int collective() const { return 2 * id + 1; }
+};
+
+struct Request {
+  enum Kind : uint8_t { Send, Recv, Collective } kind = Send;
+  enum Mode : uint8_t { Standard, Synchronous, Buffered } mode = Standard;
+  int peer = 0, tag = 0, context = 0;  // of the world; a receive's wildcards stay
+  int64_t bytes = 0;
+  Buffer buffer;
+  const Comm* comm = nullptr;
+  bool done = false, persistent = false, active = true, detached = false, cancelled = false;
+  Message* message = nullptr;
+  int source = MPI_PROC_NULL, found_tag = MPI_ANY_TAG;  // what was received, source of the world
+  int64_t received = 0;
+  bool truncated = false;
+  MPI_Request handle = MPI_REQUEST_NULL;
+};
+
+struct Message {
+  int from = 0, to = 0, tag = 0, context = 0;
+  int64_t bytes = 0;
+  bool sync = false, asks = false, sent = false, settled = false, seen = false, stashed = false, arrived = false, acknowledged = false,
+       answered = false, delivered = false;
+  Request *sender = nullptr, *receiver = nullptr;
+  std::vector<char> data;
+};
+
+struct Packet {
+  enum Kind : uint8_t { Data, Ask, Answer, Taken } kind = Data;
+  Message* message = nullptr;
+  int from = 0, to = 0;
+  int64_t bytes = 0;
+};
+
+class Rank {
+ public:
+  explicit Rank(int n) : id(n), host(environment().host_of(n)) {}
+  const int id;
+  const HostFacts& host;
+
+  // ---- time
+  void run(Ps ps);  // this rank's processor is busy
+  void use(double flops);
+  void nap(double seconds);  // rounded up to the clock tick, as the engine's sleep
+
+  // ---- messages
+  void send(Request& r);
+  void receive(Request& r);
+  void wait(Request& r);
+  void test_cost() { run(host.scaled(environment().test)); }
+  void progress();  // takes in whatever is there, without waiting
+  template <class F>
+  void until(F condition) {
+    while (!condition()) {
+      if (can_drive())
+        drive();
+      else if (!inbox_.empty())
+        absorb();
+      else
+        doze();
+    }
+  }
+  [[nodiscard]] const Message* unexpected(const Request& wanted) const;
+  void cancel(Request& r);
+  void put(int target, int64_t bytes);
+  void arrive(const Packet& p);
+  void signal();
+  [[nodiscard]] Ps copy_cost(int64_t bytes, double copies = 1) const { return host.copy(bytes, copies); }
+
+  // ---- collectives
+  void follow(coll::Steps steps, Comm& c);  // to their end
+  void begin(std::unique_ptr<Running> c);   // as far as they go without waiting
+  coll::Args args(Comm& c) const;
+  int taken = 0;  // readers of this rank's shared buffer that have copied
+
+  // ---- the program's
+  Comm& comm(MPI_Comm handle);
+  void forget(MPI_Comm handle) {  // what is under way goes on
+    if (auto gone = comms_.extract(handle)) freed_.push_back(std::move(gone.mapped()));
+  }
+  int open_sends = 0;
+  std::string inside;  // the MPI call that has not returned
+  [[nodiscard]] bool settled() const { return open_sends == 0 && running_.empty(); }
+  [[nodiscard]] std::string waits_for() const;
+  Ps begin_at = -1, end_at = -1;
+  int64_t clock = 0, pending = 0;  // of the computation between calls, nanoseconds
+  bool told = false;               // somebody else says what it was
+  bool finished = false;
+
+ private:
+  void depart(Message& m);
+  void push(const Packet& p);
+  void fly(Channel& c, const Packet& p, Ps end);
+  void absorb();
+  void handle(const Packet& p);
+  void meet(Message& m);
+  void matched(Message& m);
+  void take_in(Message& m);
+  void finish_receive(Message& m);
+  void settle(Message& m);
+  void sent(Message& m);
+  void doze();
+  void advance(Running& c, bool blocking);
+  void drive();
+  [[nodiscard]] bool can_go_on(const Running& c) const;
+  [[nodiscard]] bool can_drive() const;
+  static bool fits(const Request& r, const Message& m);
+  static void drop(Message& m);
+
+  std::deque<Packet> inbox_;
+  std::list<Request*> posted_;
+  std::list<Message*> unexpected_;
+  int64_t unexpected_bytes_ = 0;
+  const Request* awaited_ = nullptr;
+  bool dozing_ = false, driving_ = false;
+  Ps put_until_ = 0;
+  std::list<std::unique_ptr<Running>> running_;
+  std::unordered_map<MPI_Comm, std::unique_ptr<Comm>> comms_;
+  std::vector<std::unique_ptr<Comm>> freed_;
+  std::map<std::vector<int32_t>, int> made_;  // how many communicators of these members this rank has known
+  Sleeper sleeper_;
+};
+
+/// A collective under way.
+struct Running {
+  coll::Steps steps;
+  Comm* comm = nullptr;
+  int tag = 0;
+  bool held = false;  // at a step that waits
+  size_t passed = 0;
+  struct Open {
+    int32_t slot;
+    std::unique_ptr<Request> request;
+  };
+  std::vector<Open> open;
+  Request* request = nullptr;     // non-blocking: the program's
+  std::vector<int64_t> out, in;   // what its arguments name
+  std::function<void()> finish;   // gives the program its data
+};
+
+/// The rank whose actor runs now; null outside of MPI_Init .. MPI_Finalize.
+Rank* self();
+Rank& enrol(int world_rank);  // the actor that runs now
+Rank& rank(int world_rank);
+const std::vector<Rank*>& everybody();
+
+/// The run ended badly: its reason is told, and nothing goes on.
+[[noreturn]] void abort_run(const std::string& outcome, const std::string& reason, int code);
+
+struct Counters {
+  int64_t messages = 0, bytes = 0;
+};
+Counters& counters();
+
+}  // namespace retrompi::online

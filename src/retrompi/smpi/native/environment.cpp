@@ -1,0 +1,242 @@
+#include "environment.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+namespace retrompi::online {
+
+void refuse(const std::string& why) {
+  std::fflush(nullptr);
+  std::cerr << "retrompi smpi: " << why << std::endl;
+  std::_Exit(2);
+}
+
+// The same arithmetic as engine/curve.cpp, so that both read a table alike.
+Point Curve::at(int64_t size) const {
+  auto hi = std::lower_bound(points.begin(), points.end(), size, [](const Point& p, int64_t s) { return p.size < s; });
+  if (hi != points.end() && hi->size == size) return *hi;
+  if (hi == points.begin()) return *hi;
+  if (hi == points.end()) {
+    if (points.size() == 1) return points.back();
+    --hi;  // beyond the last point its rate goes on
+  }
+  const Point &a = *(hi - 1), &b = *hi;
+  const double x = static_cast<double>(size - a.size) / static_cast<double>(b.size - a.size);
+  auto mix = [x](Ps u, Ps v) { return std::max<Ps>(0, u + static_cast<Ps>(std::floor(x * static_cast<double>(v - u) + 0.5))); };
+  return {size,
+          mix(a.send, b.send),
+          mix(a.transit, b.transit),
+          mix(a.recv, b.recv),
+          mix(a.gap, b.gap),
+          mix(a.port, b.port),
+          mix(a.both, b.both),
+          mix(a.wire, b.wire)};
+}
+
+// As engine/host.cpp: a line is read once and written once; written in main memory it is fetched first and written back later.
+Ps HostFacts::copy(int64_t bytes, double copies) const {
+  if (bytes <= 0) return 0;
+  const double set = 2.0 * static_cast<double>(bytes);
+  double miss = 0;
+  if (set > l1) {
+    // A colour of the cache holds so many pages; one that gets more loses them all (engine/host.cpp, Host::misses).
+    const double load = set * l2_ways / l2;
+    double term = std::exp(-load), below = 0;
+    for (int k = 0; k < static_cast<int>(l2_ways); ++k) {
+      below += term;
+      term *= load / (k + 1);
+    }
+    miss = std::clamp(1 - below, 0.0, 1.0);
+  }
+  auto side = [&](double mem_share) {
+    if (set <= l1) return 0.5 / copy_l1;
+    return (1 - miss) * 0.5 / copy_l2 + miss * mem_share / copy_mem;
+  };
+  const Ps one = to_ps(static_cast<double>(bytes) * (side(1.0 / 3) + side(2.0 / 3)));
+  return static_cast<Ps>(copies * static_cast<double>(one));
+}
+
+bool Environment::asks(int from, int to, int64_t bytes) const {
+  for (const PairKind::Range& r : pair(from, to).protocol)
+    if (bytes >= r.from && bytes < r.to) return r.asks;
+  return false;
+}
+
+namespace {
+
+/// The lines of the file; a word that is missing or no number ends the program.
+class Lines {
+ public:
+  explicit Lines(const std::string& path) : path_(path), file_(path) {
+    if (!file_) refuse(path + " cannot be read: $RETROMPI_SMPI_EXPORT must name a file of 'retrompi smpi export'");
+  }
+  bool next() {
+    std::string text;
+    while (std::getline(file_, text)) {
+      ++number_;
+      if (text.empty() || text[0] == '#') continue;
+      words_ = std::istringstream(text);
+      return true;
+    }
+    return false;
+  }
+  template <class T>
+  T take() {
+    T value{};
+    if (!(words_ >> value)) fail("a value is missing or no number");
+    return value;
+  }
+  /// A size, or INT64_MAX for `none`.
+  int64_t bound() {
+    const auto word = take<std::string>();
+    return word == "none" ? INT64_MAX : std::strtoll(word.c_str(), nullptr, 10);
+  }
+  std::string rest() {
+    std::string text;
+    std::getline(words_ >> std::ws, text);
+    return text;
+  }
+  [[noreturn]] void fail(const std::string& why) const { refuse(path_ + ":" + std::to_string(number_) + ": " + why); }
+
+ private:
+  std::string path_;
+  std::ifstream file_;
+  std::istringstream words_;
+  int number_ = 0;
+};
+
+Point point(Lines& l) {
+  Point p;
+  p.size = l.take<int64_t>();
+  for (Ps* t : {&p.send, &p.transit, &p.recv, &p.gap, &p.port, &p.both, &p.wire}) *t = l.take<Ps>();
+  return p;
+}
+
+Op operation(const Lines& l, const std::string& name) {
+  for (int i = 0; i < OP_COUNT; ++i)
+    if (name == op_name(static_cast<Op>(i))) return static_cast<Op>(i);
+  l.fail("no operation '" + name + "'");
+}
+
+void collective(Lines& l, std::map<Op, std::vector<coll::Row>>& rows) {
+  const Op op = operation(l, l.take<std::string>());
+  const auto name = l.take<std::string>();
+  coll::Row row;
+  row.algorithm = coll::find(op, name);
+  if (!row.algorithm) l.fail("no algorithm '" + name + "' of " + op_name(op));
+  row.from = l.take<int64_t>();
+  row.to = l.bound();
+  row.ranks_from = l.take<int32_t>();
+  row.ranks_to = static_cast<int32_t>(std::min<int64_t>(l.bound(), INT32_MAX));
+  const auto count = l.take<std::string>();
+  row.count = count == "power" ? coll::Row::PowerOfTwo : count == "other" ? coll::Row::NotPowerOfTwo : coll::Row::Any;
+  row.nodes = l.take<int>() != 0;
+  rows[op].push_back(row);
+}
+
+HostFacts host(Lines& l) {
+  HostFacts h;
+  h.name = l.take<std::string>();
+  h.flops = l.take<double>();
+  h.speed = l.take<double>();
+  h.cores = l.take<int>();
+  h.tick = l.take<Ps>();
+  h.phase = l.take<Ps>();
+  for (double* v : {&h.l1, &h.l2, &h.l2_ways, &h.copy_l1, &h.copy_l2, &h.copy_mem}) *v = l.take<double>();
+  return h;
+}
+
+void load(Environment& e, Lines& l) {
+  std::map<Op, std::vector<coll::Row>> rows;
+  Curve* curve = nullptr;
+  while (l.next()) {
+    const auto word = l.take<std::string>();
+    auto pair = [&]() -> PairKind& {
+      const auto which = l.take<std::string>();
+      if (which != "same" && which != "remote") l.fail("'" + which + "' is neither same nor remote");
+      return which == "same" ? e.same : e.remote;
+    };
+    if (word == "retrompi-smpi") {
+      if (const int version = l.take<int>(); version != 1) l.fail("version " + std::to_string(version) + " of the format; this plug-in reads 1");
+    } else if (word == "model") {
+      e.model = l.rest();
+    } else if (word == "platform") {
+      e.platform = l.rest();
+    } else if (word == "host") {
+      e.hosts.push_back(host(l));
+    } else if (word == "rank") {
+      Environment::Place p;
+      p.host = l.take<int>();
+      p.kind = l.take<int>();
+      if (p.host < 0 || static_cast<size_t>(p.host) >= e.hosts.size()) l.fail("there is no host " + std::to_string(p.host));
+      e.ranks.push_back(p);
+    } else if (word == "ports") {
+      e.rank_ports = l.take<std::string>() == "rank";
+    } else if (word == "test") {
+      e.test = l.take<Ps>();
+    } else if (word == "combine") {
+      e.combine_byte = l.take<double>();
+    } else if (word == "unexpected") {
+      e.unexpected_limit = l.take<int64_t>();
+    } else if (word == "broadcast-copies") {
+      e.collectives.copies_root = l.take<double>();
+      e.collectives.copies_leaf = l.take<double>();
+    } else if (word == "communicators") {
+      e.collectives.context_bytes = l.take<int64_t>();
+      e.collectives.split_gathers = l.take<int>() != 0;
+    } else if (word == "collective") {
+      collective(l, rows);
+    } else if (word == "connect") {
+      PairKind& kind = pair();
+      kind.connect = l.take<Ps>();
+    } else if (word == "protocol") {
+      PairKind& kind = pair();
+      PairKind::Range r;
+      r.from = l.take<int64_t>();
+      r.to = l.bound();
+      r.asks = l.take<std::string>() != "eager";
+      kind.protocol.push_back(r);
+    } else if (word == "curve") {
+      PairKind& kind = pair();
+      curve = &kind.curves.emplace_back();
+      curve->limit = l.bound();
+      curve->reason = l.rest();
+    } else if (word == "put") {
+      curve = &pair().put;
+    } else if (word == "point") {
+      if (!curve) l.fail("a point before any curve");
+      curve->points.push_back(point(l));
+    } else if (word == "between") {
+      PairKind& kind = pair();
+      const int from = l.take<int>(), to = l.take<int>();
+      kind.of[{from, to}] = l.take<int>();
+    } else if (word == "set") {
+      const auto key = l.take<std::string>();
+      e.settings.emplace_back(key, l.rest());
+    } else {
+      l.fail("no entry '" + word + "'");
+    }
+  }
+  for (auto& [op, list] : rows) e.collectives.prefer(op, std::move(list));
+}
+
+}  // namespace
+
+Environment& environment() {
+  static Environment& known = *[] {
+    const char* path = std::getenv("RETROMPI_SMPI_EXPORT");
+    if (!path) refuse("$RETROMPI_SMPI_EXPORT must name a file of 'retrompi smpi export'");
+    auto* e = new Environment;
+    Lines lines(path);
+    load(*e, lines);
+    if (e->ranks.empty()) refuse(std::string(path) + " places no rank");
+    return e;
+  }();
+  return known;
+}
+
+}  // namespace retrompi::online

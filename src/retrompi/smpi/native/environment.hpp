@@ -1,0 +1,74 @@
+// What a program is to run in: the file that `retrompi smpi export` writes (docs/smpi.md has its grammar).
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "../../engine/coll.hpp"
+
+namespace retrompi::online {
+
+/// A message of `size` bytes at the curve rung; picoseconds. fidelity.py and engine/curve.cpp say what each is.
+struct Point {
+  int64_t size = 0;
+  Ps send = 0, transit = 0, recv = 0, gap = 0, port = 0, both = 0, wire = 0;
+};
+
+struct Curve {
+  std::vector<Point> points;
+  int64_t limit = INT64_MAX;
+  std::string reason;  // why it carries no message of `limit` bytes or more
+  [[nodiscard]] Point at(int64_t size) const;
+};
+
+struct HostFacts {
+  std::string name;
+  double flops = 1, speed = 1;
+  int cores = 1;
+  Ps tick = 0, phase = 0;
+  double l1 = 0, l2 = 0, l2_ways = 4, copy_l1 = 1, copy_l2 = 1, copy_mem = 1;
+  /// A copy between two places of ordinary memory.
+  [[nodiscard]] Ps copy(int64_t bytes, double copies = 1) const;
+  [[nodiscard]] Ps scaled(Ps reference) const { return static_cast<Ps>(static_cast<double>(reference) / speed + 0.5); }
+};
+
+/// What holds for pairs of ranks of one host, or of two.
+struct PairKind {
+  Ps connect = 0;
+  struct Range {
+    int64_t from = 0, to = 0;
+    bool asks = false;  // the receiver first
+  };
+  std::vector<Range> protocol;
+  std::vector<Curve> curves;
+  std::map<std::pair<int, int>, int> of;  // classes of sender and receiver -> curve
+  /// A one-sided put: what it costs its origin, and when all of it has arrived, both from its begin.
+  Curve put;
+};
+
+struct Environment {
+  std::string model, platform;
+  std::vector<HostFacts> hosts;
+  struct Place {
+    int host = 0, kind = 0;
+  };
+  std::vector<Place> ranks;
+  PairKind same, remote;
+  bool rank_ports = false;
+  Ps test = 0;                // a call that only looks, on the reference host
+  double combine_byte = 0;    // picoseconds on the reference host
+  int64_t unexpected_limit = 0;
+  coll::Table collectives;
+  std::vector<std::pair<std::string, std::string>> settings;  // of SimGrid
+  [[nodiscard]] bool together(int a, int b) const { return ranks[static_cast<size_t>(a)].host == ranks[static_cast<size_t>(b)].host; }
+  [[nodiscard]] const PairKind& pair(int a, int b) const { return together(a, b) ? same : remote; }
+  [[nodiscard]] const HostFacts& host_of(int rank) const { return hosts[static_cast<size_t>(ranks[static_cast<size_t>(rank)].host)]; }
+  [[nodiscard]] bool asks(int from, int to, int64_t bytes) const;
+};
+
+/// Of this process, read when it is first asked for from $RETROMPI_SMPI_EXPORT. Ends the program with one line when it cannot be read.
+Environment& environment();
+
+[[noreturn]] void refuse(const std::string& why);
+
+}  // namespace retrompi::online

@@ -1,0 +1,66 @@
+#include "simgrid.hpp"
+
+#include <cmath>
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u.hpp>
+
+// clang-format off: not self-contained in 3.32, it needs what s4u.hpp includes
+#include <simgrid/kernel/resource/NetworkModelIntf.hpp>
+#include <simgrid/version.h>
+// clang-format on
+
+#include "law.hpp"
+
+namespace sg = simgrid::s4u;
+
+namespace retrompi::online {
+
+using simgrid::kernel::timer::Timer;
+
+Ps Clock::now() {
+  // SimGrid adds up seconds in floating point; what was asked for is the time that counts.
+  const Ps there = std::llround(sg::Engine::get_clock() * kPsPerSecond);
+  if (there > last_ + 2) last_ = there;
+  return last_;
+}
+
+void Clock::at(Ps t, std::function<void()> what) {
+  t = std::max(t, now());
+  coming_.push({t, order_++, std::make_shared<std::function<void()>>(std::move(what))});
+  if (t < armed_) {
+    armed_ = t;
+    Timer::set(to_s(t), [this, t] { due(t); });
+  }
+}
+
+void Clock::due(Ps t) {
+  if (t != armed_) return;  // an earlier one has been here
+  last_ = std::max(last_, t);
+  armed_ = 0;  // what these events ask for is seen below
+  while (!coming_.empty() && coming_.front().t <= last_) {
+    const auto what = coming_.front().what;
+    coming_.pop();
+    (*what)();
+  }
+  armed_ = coming_.empty() ? kNever : coming_.front().t;
+  if (armed_ != kNever) Timer::set(to_s(armed_), [this, next = armed_] { due(next); });
+}
+
+Clock& simulated() {
+  static Clock one;
+  return one;
+}
+
+struct Sleeper::Inside {
+  sg::SemaphorePtr bell = sg::Semaphore::create(0);
+};
+Sleeper::Sleeper() : in_(std::make_unique<Inside>()) {}
+Sleeper::~Sleeper() = default;
+void Sleeper::stop() { in_->bell->acquire(); }
+void Sleeper::wake() { in_->bell->release(); }
+
+int64_t actor() { return sg::Actor::self() == nullptr ? 0 : sg::this_actor::get_pid(); }
+void on_deadlock(std::function<void()> what) { sg::Engine::on_deadlock_cb(std::move(what)); }
+void compute(double flops) { sg::this_actor::execute(flops); }
+
+}  // namespace retrompi::online

@@ -1,0 +1,49 @@
+// The only door to SimGrid: its clock, its actors, the platform. What differs between its versions is in simgrid.cpp.
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "../../engine/core.hpp"
+
+namespace retrompi::online {
+
+/// The simulated time. What happens at one time happens in the order in which it was asked for.
+class Clock {
+ public:
+  [[nodiscard]] Ps now();
+  void at(Ps t, std::function<void()> what);
+
+ private:
+  struct Event {
+    Ps t;
+    uint64_t order;
+    std::shared_ptr<std::function<void()>> what;
+  };
+  void due(Ps t);
+  Coming<Event> coming_;
+  uint64_t order_ = 0;
+  Ps last_ = 0, armed_ = kNever;
+};
+Clock& simulated();
+
+/// The actor that runs now, stopped and woken by others.
+class Sleeper {
+ public:
+  Sleeper();
+  ~Sleeper();
+  Sleeper(const Sleeper&) = delete;
+  Sleeper& operator=(const Sleeper&) = delete;
+  void stop();  // until `wake`, which may have come before
+  void wake();
+
+ private:
+  struct Inside;
+  std::unique_ptr<Inside> in_;
+};
+
+int64_t actor();  // its number, from 1 on; 0: none runs
+void on_deadlock(std::function<void()> what);
+/// Computation on the host of the actor that runs now.
+void compute(double flops);
+
+}  // namespace retrompi::online
