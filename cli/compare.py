@@ -12,7 +12,6 @@ from retrompi.cli.options import (
     complete_platform,
     csv_option,
     debug_option,
-    fidelity_option,
     fresh_option,
     json_option,
     open_for,
@@ -63,7 +62,8 @@ def _ids(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple
 @click.option("--within", metavar="BOUND", help="Exit code 1 unless the errors are within it: 10% (median) or median=5%,p95=15%.")
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html", help="Write a page with the figures.")
 @set_option
-@fidelity_option
+@click.option("--fidelity", type=click.Choice(["mechanism", "curve", "loggp"]),
+              help="The model's rung (default: curve beside SMPI, which runs the sampled curve; else mechanism).")  # fmt: skip
 @seed_option
 @fresh_option
 @json_option
@@ -89,7 +89,7 @@ def command(
     within: str | None,
     out: Path | None,
     sets: tuple[str, ...],
-    fidelity: str,
+    fidelity: str | None,
     seed: int,
     fresh: bool,
     as_json: bool,

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def _percent(value: Any) -> str:
-    return "" if value is None else f"{100 * value:.1f} %"
+    return "" if value is None else f"{100 * value:.2f} %"
 
 
 def _signed(value: Any) -> str:
-    return "" if value is None else f"{100 * value:+.1f} %"
+    return "" if value is None else f"{100 * value:+.2f} %"
 
 
 _SPREAD = (
@@ -58,7 +58,7 @@ def run_suite(
         done = suite.run(kept, ranks, bounds, wanted, options, report)
     rows = [{**r, "pair": f"{r['backend']} / {r['reference']}"} for j in done for r in suite.row_of(j)]
     groups = suite.totals(done)
-    for told in dict.fromkeys(f"{j.case.name}: {w}" for j in done for w in j.comparison.warnings):
+    for told in suite.warnings_of(done):
         click.echo(f"warning: {told}", err=True)
     if as_json:
         print_json({"programs": rows, "groups": groups})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from retrompi import compare, report
 from retrompi.backends import Call, Execution, Machine, Noise, stored
 from retrompi.backends.stats import quantile
-from retrompi.compare import comparison, errors
+from retrompi.compare import comparison, errors, suite
 from retrompi.errors import UsageError
 from retrompi.report import comparison as drawn
 from retrompi.report import measured as overlaid
@@ -407,3 +408,70 @@ def test_wrong_usage_is_one_line(words: tuple[str, ...], told: str, tmp_path: Pa
     assert told in done.err
     assert done.err.count("\n") == 1
     assert not (tmp_path / "x.db").exists()
+
+
+# --- real programs ---
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+needs_mpich = pytest.mark.skipif(None in map(shutil.which, ("mpicc.mpich", "mpiexec.mpich")), reason="MPICH is not installed")
+
+
+@needs_mpich
+def test_a_real_program_is_compared_with_a_model(retrompi: Any, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    given_sizes = ("--sizes", "8,4096")
+    done = retrompi(
+        "--store", str(tmp_path / "x.db"), "compare", str(EXAMPLES / "collectives.c"), "-n", "2", "-m", "nemesis", "-p", "abe",
+        "--mode", "shared", "--mpi", "mpich", "--backends", "native,model", "-r", "2", "--json", "-o", str(page),
+        "--", "--operation", "bcast", "--scale", "0.01", *given_sizes,
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    told = json.loads(done.out)
+    assert [(r["section"], r["size_B"], r["parts"]) for r in told["sections"]] == [("8", 8, 10), ("4096", 4096, 10)]
+    for row in told["sections"]:
+        assert row["native_s"] > 0
+        assert row["repetitions"] == 2
+        assert row["model_to_native"] == pytest.approx(row["model_s"] / row["native_s"] - 1)
+    counts = {(r["call"], r["size_B"]): (r["native_count"], r["model_count"]) for r in told["calls"]}
+    assert counts["MPI_Bcast", 8] == counts["MPI_Bcast", 4096] == (2 * (10 + 3 + 1), 2 * (10 + 3 + 1))
+    assert "nemesis was not fitted to this machine" in done.err
+    assert "MPICH" in page.read_text()
+
+
+@pytest.mark.skipif(None in map(shutil.which, ("smpicc", "smpirun")), reason="SimGrid's SMPI is not installed")
+@pytest.mark.parametrize(("model", "platform", "operation"), [("wmpi", "nt-cluster", "allreduce"), ("nemesis", "abe", "alltoall")])
+def test_smpi_and_the_replay_of_its_own_trace_agree(model: str, platform: str, operation: str, retrompi: Any, tmp_path: Path) -> None:
+    done = retrompi(
+        "--store", str(tmp_path / "x.db"), "compare", str(EXAMPLES / "collectives.c"), "-n", "4", "-m", model, "-p", platform,
+        "--backends", "smpi,model", "--within", "worst=3%,whole=3%", "--json",
+        "--", "--operation", operation, "--scale", "0.003", "--sizes", "8,1000,20000",
+    )  # fmt: skip
+    assert done.code == 0, done.out + done.err
+    told = json.loads(done.out)
+    assert [e["fidelity"] for e in told["executions"]] == ["curve", "curve"]
+    assert told["executions"][1]["trace"] == told["executions"][0]["trace"]
+    assert len(told["sections"]) == 3
+    assert all(r["model_to_smpi"] is not None for r in told["sections"])
+
+
+@needs_mpich
+def test_the_suite_is_one_table(retrompi: Any, tmp_path: Path) -> None:
+    page = tmp_path / "suite.html"
+    done = retrompi(
+        "--store", str(tmp_path / "x.db"), "compare", "--suite", "--only", "barrier", "--only", "sort", "-m", "nemesis", "-p", "abe",
+        "--mode", "shared", "--mpi", "mpich", "--backends", "native,model", "-r", "2", "--json", "-o", str(page), "--within", "1%",
+    )  # fmt: skip
+    assert done.code == 1, done.err  # a model of another machine
+    told = json.loads(done.out)
+    assert [r["program"] for r in told["programs"]] == ["barrier", "sort"]
+    assert [r["n"] for r in told["programs"]] == [1, 4]
+    assert [g["group"] for g in told["groups"]] == ["collective", "application"]
+    assert not any(r["passed"] for r in told["programs"])
+    assert "sort" in page.read_text()
+
+
+def test_a_case_that_the_suite_has_not_is_named(retrompi: Any) -> None:
+    done = retrompi("compare", "--suite", "--only", "allredcue", "-m", "nemesis")
+    assert done.code == 2
+    assert "did you mean 'allreduce'" in done.err
+    assert {c.source for c in suite.CASES} <= {p.name for p in EXAMPLES.iterdir()}

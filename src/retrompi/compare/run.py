@@ -61,8 +61,10 @@ def compare(
     source = trace_from or ("native" if "native" in wanted else "smpi")
     if source not in wanted:
         raise UsageError(f"--trace-from {source}, but {source} is not among the backends {','.join(wanted)}")
-    simulated: dict[str, Any] = {"model": model, "platform": platform, "mode": mode}
-    simulated |= {k: v for k in ("sets", "seed", "fidelity", "fresh", "timeout_s") if (v := options.get(k)) is not None}
+    # SMPI runs the curve that is sampled from the mechanism: beside it the model does too, unless somebody wants their difference.
+    fidelity = options.get("fidelity") or ("curve" if "smpi" in wanted else "mechanism")
+    simulated: dict[str, Any] = {"model": model, "platform": platform, "mode": mode, "fidelity": fidelity}
+    simulated |= {k: v for k in ("sets", "seed", "fresh", "timeout_s") if (v := options.get(k)) is not None}
     native = {k: v for k in ("mpi", "repetitions", "warmup", "wait_quiet_s", "timeout_s") if (v := options.get(k)) is not None}
     done: list[Execution] = []
     for i, backend in enumerate(wanted):

@@ -17,7 +17,7 @@ from retrompi.paths import source_root
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["CASES", "COLLECTIVES", "Case", "Judged", "cases", "row_of", "run", "totals"]
+__all__ = ["CASES", "COLLECTIVES", "Case", "Judged", "cases", "row_of", "run", "totals", "warnings_of"]
 
 COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall")
 _ODD = "0,3,12,48,100,200,384,768,1500,3000,6000,12000,24000,48000,96000,200000,400000,800000,1600000,3200000"
@@ -120,3 +120,12 @@ def totals(judged: Sequence[Judged]) -> list[dict[str, Any]]:
             if found is not None:
                 out.append({"group": group, "backend": backend, "reference": reference, **found.row()})
     return out
+
+
+def warnings_of(judged: Sequence[Judged]) -> list[str]:
+    """What the comparisons warn of: once, with the programs that it is about unless it is about all."""
+    about: dict[str, list[str]] = {}
+    for j in judged:
+        for text in j.comparison.warnings:
+            about.setdefault(text, []).append(j.case.name)
+    return [text if len(names) == len(judged) else f"{', '.join(names)}: {text}" for text, names in about.items()]

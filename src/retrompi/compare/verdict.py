@@ -53,12 +53,11 @@ def judge(c: Comparison, bounds: Mapping[str, float]) -> Verdict:
             continue
         spread = distribution((r.label, r.error(backend, other)) for r in c.judged())
         whole = c.whole.error(backend, other)
-        values = {
-            "median": spread and spread.median, "p95": spread and spread.p95, "worst": spread and abs(spread.worst),
-            "whole": None if whole is None else abs(whole),
-        }  # fmt: skip
+        values: dict[str, float] = {} if spread is None else {"median": spread.median, "p95": spread.p95, "worst": abs(spread.worst)}
+        if whole is not None:
+            values["whole"] = abs(whole)
         for name, bound in bounds.items():
-            value = values[name]
+            value = values.get(name)
             if value is None:
                 passed = False
                 told.append(f"{backend} against {other}: no {name}")

@@ -10,7 +10,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from retrompi.compare.suite import Judged, row_of, totals
+from retrompi.compare.suite import Judged, row_of, totals, warnings_of
 from retrompi.errors import InputError
 from retrompi.report.comparison import LOOKS, NAMES, pair_name
 from retrompi.report.figures import layout
@@ -45,7 +45,10 @@ def figure(done: Sequence[Judged], bound: float | None, backend: str, reference:
     if bound is not None:
         out.add_vline(x=100 * bound, line={"color": "#D55E00", "width": 2, "dash": "dash"},
                       annotation={"text": f"{100 * bound:g} %", "yanchor": "bottom"})  # fmt: skip
-    out.update_xaxes(title={"text": "size of the error, %"}, rangemode="tozero", gridcolor="#e3e3e3", showline=True, linecolor="#666")
+    # One program that is off by far must not press all others against the axis: its line then leaves the figure.
+    most = 100 * max([2 * (bound or 0), *(2.5 * r["median"] for r in rows)], default=1)
+    top = min(most, 105 * max([bound or 0, *(r["p95"] for r in rows)], default=1))
+    out.update_xaxes(title={"text": "size of the error, %"}, range=[0, top or 1], gridcolor="#e3e3e3", showline=True, linecolor="#666")
     out.update_yaxes(autorange="reversed", automargin=True)
     out.update_layout(margin={"l": 10}, barmode="overlay")
     return out
@@ -60,18 +63,20 @@ def _size(value: float | None) -> str:
 
 
 def _table(done: Sequence[Judged]) -> str:
-    head = ("program", "group", "pair", "n", "median", "95th", "worst", "bias", "whole program", "noise", "in the noise", "most from", "runs")
+    numbered = ("n", "median", "95th", "worst", "bias", "whole program", "noise", "in the noise")
+    head = ("program", "group", "pair", *numbered, "most from", "runs")
     lines = []
     for j in done:
         for r in row_of(j):
             pair = escape(pair_name(r["backend"], r["reference"]))
             words = (f'<span class="id">{escape(r["program"])}</span>', escape(r["group"]), pair)
             worst = f"{_share(r['worst'])} at {escape(str(r['where']))}" if r["worst"] is not None else ""
-            numbers = (str(r["n"] or ""), _size(r["median"]), _size(r["p95"]), worst, _share(r["bias"]), _share(r["whole"]),
-                       "" if r["noise"] is None else f"± {_size(r['noise'])}", "" if r["inside"] is None else f"{r['inside']:.0%}")  # fmt: skip
+            noise = "" if r["noise"] is None else f"± {_size(r['noise'])}"
+            inside = "" if r["inside"] is None else f"{r['inside']:.0%}"
+            numbers = (str(r["n"] or ""), _size(r["median"]), _size(r["p95"]), worst, _share(r["bias"]), _share(r["whole"]), noise, inside)
             tail = (escape(r["most_from"]), ", ".join(map(str, r["runs"])))
             cells = [cell(h, v) for h, v in zip(head, words, strict=False)]
-            cells += [cell(h, v, "n") for h, v in zip(head[3:], numbers, strict=False)]
+            cells += [cell(h, v, "n") for h, v in zip(numbered, numbers, strict=True)]
             cells += [cell(h, v) for h, v in zip(head[-2:], tail, strict=True)]
             lines.append(f"<tr>{''.join(cells)}</tr>")
     return table(head, lines)
@@ -93,8 +98,7 @@ def page(done: Sequence[Judged], bounds: Mapping[str, float], footer: str = "") 
     first = done[0].comparison
     models = ", ".join(dict.fromkeys(e.model for e in first.executions.values() if e.model))
     machine = next((e.machine.cpu for e in first.executions.values() if e.machine), "")
-    told = dict.fromkeys(f"{j.case.name}: {w}" for j in done for w in j.comparison.warnings)
-    warned = "".join(f'<p class="defect">{escape(w)}.</p>' for w in told)
+    warned = "".join(f'<p class="defect">{escape(w[0].upper() + w[1:])}.</p>' for w in warnings_of(done))
     title = f"Hold-outs: {models}"
     where = f" {escape(machine)}." if machine else ""
     return document(
