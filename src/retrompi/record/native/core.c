@@ -204,7 +204,7 @@ static char *burst(Rank *r, char *p) {
   p = text(digits(p, r->world), " compute ");
   p = amount(p, r->pending);
   *p++ = '\n';
-  r->pending = r->told = 0;
+  r->pending = 0;
   r->state->lines++;
   return p;
 }
@@ -245,8 +245,17 @@ void unsupported(Rank *r, const char *action) {
 
 // --- a call -----------------------------------------------------------------------------------------------------------------
 
+// The computation up to here is told now, not with the next line.
+static void tell_burst(Rank *r) {
+  char *p = r->silent || r->pending <= 0 ? NULL : reserve(r, ROOM);
+  if (p == NULL) return;
+  p = burst(r, p);
+  r->at = p;
+  r->state->written = r->base + (uint64_t)(p - r->map);
+}
+
 #ifdef RECORD_SMPI
-// Online at a runtime's costs (retrompi/smpi) the computation that the trace will say is the one that is simulated, at the same place.
+// Online at a runtime's costs (retrompi/smpi) the computation that the trace says is the one that is simulated, at the same place.
 static void tell_computation(Rank *r, int64_t least) {
   static void (*simulate)(double);
   static bool looked;
@@ -255,10 +264,10 @@ static void tell_computation(Rank *r, int64_t least) {
     *(void **)&simulate = dlsym(RTLD_DEFAULT, "retrompi_smpi_compute");
   }
   if (simulate == NULL) return;
-  const bool due = r->pending >= least && r->pending > r->told;
   // Nothing is due most of the time, but from the first call on nobody else measures.
-  simulate(!due ? 0.0 : (double)(r->pending - r->told) * (clock_kind >= CLOCK_INSTRUCTIONS ? rate : rate * 1e-9));
-  if (due) r->told = r->pending;
+  const bool due = r->pending >= least && r->pending > 0;
+  simulate(!due ? 0.0 : (double)r->pending * (clock_kind >= CLOCK_INSTRUCTIONS ? rate : rate * 1e-9));
+  if (due) tell_burst(r);
 }
 #endif
 
@@ -548,12 +557,7 @@ API int PMPI_Pcontrol(const int level, ...) {
   if (r == NULL) return MPI_SUCCESS;
   char row[48];
   snprintf(row, sizeof row, "mark pcontrol %d", level);
-  char *p = r->silent || r->pending <= 0 ? NULL : reserve(r, ROOM);
-  if (p != NULL) {
-    p = burst(r, p);
-    r->at = p;
-    r->state->written = r->base + (uint64_t)(p - r->map);
-  }
+  tell_burst(r);
   comment(r, row);
   if (r->profile != NULL) profile_section(r->profile, level, r->began);
   // What a library makes of it is a profiler's affair, and this is the profiler.
