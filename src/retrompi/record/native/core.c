@@ -254,6 +254,8 @@ static void tell_burst(Rank *r) {
   r->state->written = r->base + (uint64_t)(p - r->map);
 }
 
+static bool calibrating;  // the recorder measures itself
+
 #ifdef RECORD_SMPI
 // Online at a runtime's costs (retrompi/smpi) the computation that the trace says is the one that is simulated, at the same place.
 static void tell_computation(Rank *r, int64_t least) {
@@ -293,7 +295,7 @@ static Rank *enter_after(int64_t least) {
   const int64_t busy = t - LAST(r) - r->gap;
   if (busy > 0) r->pending += busy;
 #ifdef RECORD_SMPI
-  tell_computation(r, least);
+  if (!calibrating) tell_computation(r, least);
 #else
   (void)least;
 #endif
@@ -358,7 +360,7 @@ static void calibrate(Rank *r) {
   char *const at = r->at;
   const State before = *r->state;
   int64_t least = INT64_MAX, call = INT64_MAX;
-  r->on = true;
+  r->on = calibrating = true;
   r->gap = 0;
   for (int batch = 0; batch < BATCHES; batch++) {  // the quickest: others had the processor taken from them
     struct timespec t0, t1;
@@ -382,6 +384,7 @@ static void calibrate(Rank *r) {
   memset(at, 0, (size_t)(r->at - at));
   r->at = at;
   r->pending = 0;
+  calibrating = false;
   r->gap = least == INT64_MAX ? 0 : least;
   r->state->gap_ns = (uint64_t)r->gap;
   r->state->overhead_ns = (uint64_t)call;
