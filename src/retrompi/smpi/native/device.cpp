@@ -63,6 +63,7 @@ void Rank::start() {
 void Rank::end() {
   finished = true;
   if (thread_) thread_->end();
+  simulated().go_on();
 }
 
 void Rank::run(Ps ps) {
@@ -103,7 +104,7 @@ void Rank::signal() {
   if (!dozing_) return;
   dozing_ = false;
   if (thread_) return thread_->wake();
-  sleeper_.wake();
+  simulated().at(simulated().now(), [this] { sleeper_.wake(); });
 }
 
 // ---------------------------------------------------------------- sending
@@ -166,7 +167,12 @@ void Rank::push(const Packet& p) {
 
 void Rank::fly(Channel& c, const Packet& p, Ps end) {
   c.last = end;
-  simulated().at(end, [p] { rank(p.to).arrive(p); });
+  if (end == simulated().now() && c.flying == 0) return rank(p.to).arrive(p);
+  ++c.flying;
+  simulated().at(end, [p, &c] {
+    --c.flying;
+    rank(p.to).arrive(p);
+  });
 }
 
 void Rank::sent(Message& m) {
