@@ -201,6 +201,8 @@ def _puts(model: str, platform: str, placement: Placement, sets: Sets, seed: int
                 continue
             cores = (spots[a][1], spots[b][1]) if placement.cores else ()
             lines: list[list[str]] = [["init", "win_create 1 0"], ["init", "win_create 1 0"]]
+            # What the other rank sends as it waits for the window's end is taken in before anything is timed.
+            lines[0] += ["sleep 1", "Put 1 0 1 6 win=1", "Win_flush 1 win=1"]
             for size in sizes:
                 lines[0] += [f"# mark {size} begin", f"Put 1 0 {size} 6 win=1", f"# mark {size} left", "Win_flush 1 win=1", f"# mark {size} there"]
             for mine in lines:
