@@ -35,6 +35,8 @@ COMMANDS = {
     "platforms": "List the machine rooms or show one with its numbers and sources.",
     "scenarios": "List the experiments, show one or run it.",
     "claims": "List the published statements or show one.",
+    "measured": "Import, list and show curves measured on real machines.",
+    "fit": "Make a runnable model of a measured curve: segments, thresholds, residuals.",
     "runs": "List stored runs, show one or compare two.",
     "completion": "Print the script that makes a shell complete retrompi's commands.",
 }

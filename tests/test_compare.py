@@ -438,6 +438,22 @@ def test_a_real_program_is_compared_with_a_model(retrompi: Any, tmp_path: Path) 
     assert "MPICH" in page.read_text()
 
 
+@pytest.mark.skipif(None in map(shutil.which, ("smpicc", "smpirun")), reason="SimGrid's SMPI is not installed")
+@pytest.mark.parametrize(("model", "platform", "operation"), [("wmpi", "nt-cluster", "allreduce"), ("nemesis", "abe", "alltoall")])
+def test_smpi_and_the_replay_of_its_own_trace_agree(model: str, platform: str, operation: str, retrompi: Any, tmp_path: Path) -> None:
+    done = retrompi(
+        "--store", str(tmp_path / "x.db"), "compare", str(EXAMPLES / "collectives.c"), "-n", "4", "-m", model, "-p", platform,
+        "--backends", "smpi,model", "--within", "worst=3%,whole=3%", "--json",
+        "--", "--operation", operation, "--scale", "0.003", "--sizes", "8,1000,20000",
+    )  # fmt: skip
+    assert done.code == 0, done.out + done.err
+    told = json.loads(done.out)
+    assert [e["fidelity"] for e in told["executions"]] == ["curve", "curve"]
+    assert told["executions"][1]["trace"] == told["executions"][0]["trace"]
+    assert len(told["sections"]) == 3
+    assert all(r["model_to_smpi"] is not None for r in told["sections"])
+
+
 @needs_mpich
 def test_the_suite_is_one_table(retrompi: Any, tmp_path: Path) -> None:
     page = tmp_path / "suite.html"
