@@ -41,8 +41,8 @@ SECTIONS = (
     time_column("max_s", "max"),
 )
 CSV = (
-    "backend", "program", "ranks", "mpi", "model", "platform", "mode", "fidelity", "outcome", "section", "parts", "n", "min_s", "q25_s", "median_s",
-    "q75_s", "p95_s", "max_s",
+    "backend", "program", "ranks", "mpi", "model", "platform", "mode", "fidelity", "outcome", "section", "parts", "n", "min_s", "q25_s",
+    "median_s", "q75_s", "p95_s", "max_s",
 )  # fmt: skip
 CALLS = (
     Column("call", "call"),
@@ -59,7 +59,9 @@ CALLS = (
 @click.option("-b", "--backend", type=click.Choice(["model", "smpi", "native"]), required=True, help="Where the program runs.")
 @click.argument("program")
 @click.option("-n", "--np", "ranks", type=click.IntRange(1), default=2, show_default=True, help="Number of ranks.")
-@click.option("-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model, help="Runtime of model and smpi (see 'retrompi models list').")
+@click.option(
+    "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model, help="Runtime of model and smpi (see 'retrompi models list')."
+)
 @platform_option
 @click.option("--mode", metavar="MODE", help="Where the ranks are: as of replay (default: distributed; shared on a platform of one host).")
 @click.option("--mpi", metavar="mpich|openmpi", help="MPI to compile and run with natively (default: MPICH where it is, else Open MPI).")
@@ -68,8 +70,12 @@ CALLS = (
 @click.option("--no-profile", is_flag=True, help="Leave out the per-call profile (natively one run less).")
 @click.option("--wait-quiet", metavar="TIME", help="Wait so long at most for a busy machine to come to rest first, e.g. 60s.")
 @click.option("--timeout", metavar="TIME", help=f"End a run after so long (default: {LIMIT} of wall time); of simulated time on a model.")
-@click.option("--trace", type=click.Path(exists=True, path_type=Path), help="With model: replay this trace instead of recording the program's.")
-@click.option("--most-calls", type=click.IntRange(0), default=MOST_CALLS, show_default=True, help="Rows of the profile to print (JSON has all).")
+@click.option(
+    "--trace", type=click.Path(exists=True, path_type=Path), help="With model: replay this trace instead of recording the program's."
+)
+@click.option(
+    "--most-calls", type=click.IntRange(0), default=MOST_CALLS, show_default=True, help="Rows of the profile to print (JSON has all)."
+)
 @set_option
 @fidelity_option
 @seed_option
@@ -107,8 +113,9 @@ def command(
 ) -> None:
     """Run a program on a runtime model, online on SimGrid's SMPI, or natively, and show its times and calls.
 
-    PROGRAM is a source file (.c, .cpp, .f90, …; compiled with the MPI's own compiler and kept), a binary, or an mpi4py script; its own ARGUMENTS
-    come after --. Sections are what it marks with MPI_Pcontrol(N) … MPI_Pcontrol(-PARTS). Exit code 1: it failed, hung or deadlocked.
+    PROGRAM is a source file (.c, .cpp, .f90, …; compiled with the MPI's own compiler and kept), a binary, or an mpi4py script; its own
+    ARGUMENTS come after --. Sections are what it marks with MPI_Pcontrol(N) … MPI_Pcontrol(-PARTS). Exit code 1: it failed, hung or
+    deadlocked.
     """
     from retrompi import backends
 
@@ -120,7 +127,8 @@ def command(
             open_for(ctx, store), backend, program, arguments, ranks, sets=sets, model=model, platform=_given(ctx, "platform", platform),
             mode=mode, seed=seed, fidelity=fidelity, mpi=mpi, repetitions=repetitions, warmup=warmup, profile=not no_profile,
             timeout_s=_seconds("--timeout", timeout) if timeout or backend == "model" else parse(LIMIT, "s"),
-            wait_quiet_s=_seconds("--wait-quiet", wait_quiet) or 0.0, trace=None if trace is None else str(trace), fresh=fresh, report=report,
+            wait_quiet_s=_seconds("--wait-quiet", wait_quiet) or 0.0, trace=None if trace is None else str(trace), fresh=fresh,
+            report=report,
         )  # fmt: skip
     if as_json:
         times = _summaries(done)
@@ -139,11 +147,13 @@ def command(
 
 
 # option of the command -> the backends that it means something to
+_SIMULATED = ("model", "smpi")
 _ONLY = {
-    "model": ("model", "smpi"), "platform": ("model", "smpi"), "mode": ("model", "smpi"), "sets": ("model", "smpi"), "seed": ("model", "smpi"),
-    "fidelity": ("model", "smpi"), "mpi": ("native", "model"), "repetitions": ("native",), "warmup": ("native",), "wait_quiet": ("native",),
+    **dict.fromkeys(("model", "platform", "mode", "sets", "seed", "fidelity"), _SIMULATED),
+    **dict.fromkeys(("repetitions", "warmup", "wait_quiet"), ("native",)),
+    "mpi": ("native", "model"),
     "trace": ("model",),
-}  # fmt: skip
+}
 
 
 def _check(ctx: click.Context, backend: str) -> None:
@@ -198,7 +208,9 @@ def _tell(done: Any, most_calls: int) -> None:
         print_table(shown, columns)
         if len(done.calls) > most_calls:
             rest = sum(c.seconds for c in done.calls[most_calls:])
-            click.echo(f"… and {len(done.calls) - most_calls} more rows, {rest / total if total else 0:.0%} of the time in MPI (--json has all)")
+            click.echo(
+                f"… and {len(done.calls) - most_calls} more rows, {rest / total if total else 0:.0%} of the time in MPI (--json has all)"
+            )
 
 
 def _call(c: Any, total: float) -> Mapping[str, Any]:

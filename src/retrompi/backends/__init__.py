@@ -164,7 +164,13 @@ class Request:
 
 
 def run(
-    store: Store, backend: str, program: str, arguments: Sequence[str] = (), ranks: int = 2, *, sets: Mapping[str, str] | Sequence[str] = (),
+    store: Store,
+    backend: str,
+    program: str,
+    arguments: Sequence[str] = (),
+    ranks: int = 2,
+    *,
+    sets: Mapping[str, str] | Sequence[str] = (),
     **options: Any,
 ) -> Execution:
     """Run ``program`` (a source file, a binary or an mpi4py script) with ``arguments`` on ``ranks`` ranks of ``backend`` and store it.

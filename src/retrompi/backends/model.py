@@ -179,8 +179,8 @@ def _replayed(store: Store, request: Request, done: Execution, read: Any, platfo
     again = stored.load(store, found.run_id)
     # An identical trace may have been another program's: what does not hang on the trace is this one's.
     return replace(
-        again, program=done.program, arguments=done.arguments, output=done.output, exit_code=done.exit_code, notes=done.notes, trace=done.trace,
-        mode=done.mode, found=found.found,
+        again, program=done.program, arguments=done.arguments, output=done.output, exit_code=done.exit_code, notes=done.notes,
+        trace=done.trace, mode=done.mode, found=found.found,
     )  # fmt: skip
 
 
