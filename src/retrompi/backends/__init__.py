@@ -102,6 +102,8 @@ class Execution:
     detail: str = ""
     exit_code: int | None = None
     output: str = ""
+    errors: str = ""
+    """What it wrote to its standard error, the launcher's words among it."""
     wall_s: float = 0.0
     samples_s: list[float] = field(default_factory=list)
     sections: dict[str, list[float]] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from retrompi.record.state import read_states
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["command_line", "execute"]
+__all__ = ["command_line", "execute", "words_for"]
 
 
 @dataclass(frozen=True)
@@ -43,19 +43,27 @@ class _Once:
     """Where ranks were that did not finish, in words."""
 
 
-def command_line(launcher: Launcher, ranks: int, program: Sequence[str], cores: int) -> list[str]:
-    """The launcher's words for ``ranks`` on ``cores`` cores: bound to a core each where they fit, else left to the system."""
-    fits = ranks <= cores
+def command_line(launcher: Launcher, ranks: int, program: Sequence[str], cores: int, threads: int = 0) -> list[str]:
+    """The launcher's words for ``ranks`` on ``cores`` cores with so many ``threads`` in all (0: one a core): bound to a core each where
+    they fit, else to a thread, else left to the system."""
+    unit = "core" if ranks <= cores else "hwthread" if ranks <= threads else ""
     words = [launcher.path]
     if launcher.kind == "openmpi":
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             words.append("--allow-run-as-root")
         # Slots are what a host file says, or the cores it counts itself; how many ranks there may be is for the user to say.
         words.append("--oversubscribe")
-        words += ["--bind-to", "core", "--map-by", "core"] if fits else ["--bind-to", "none"]
+        words += ["--use-hwthread-cpus"] if unit == "hwthread" else []
+        words += ["--bind-to", unit, "--map-by", unit] if unit else ["--bind-to", "none"]
     elif launcher.kind == "hydra":
-        words += ["-bind-to", "core", "-map-by", "core"] if fits else ["-bind-to", "none"]
+        words += ["-bind-to", unit, "-map-by", unit] if unit else ["-bind-to", "none"]
     return [*words, "-n", str(ranks), *program]
+
+
+def words_for(launcher: Launcher, request: Request, built: Built) -> list[str]:
+    """The launcher's words for a program on this machine."""
+    allowed = job.cores()
+    return command_line(launcher, request.ranks, [*built.command, *request.arguments], job.whole_cores(allowed), len(allowed))
 
 
 def prepare(request: Request) -> _Ready:
@@ -68,8 +76,7 @@ def prepare(request: Request) -> _Ready:
         compiler = find_compiler(built.family, launcher.path)
     except RecordError as error:
         raise BackendError(str(error).replace(", or name the mpicc with --mpicc", "")) from error
-    words = command_line(launcher, request.ranks, [*built.command, *request.arguments], len(job.cores()))
-    return _Ready(built, launcher, compiler, words)
+    return _Ready(built, launcher, compiler, words_for(launcher, request, built))
 
 
 def _once(ready: _Ready, timeout_s: float | None, *, calls: bool = False) -> _Once:
@@ -105,8 +112,9 @@ def _judge(once: _Once, request: Request, built: Built) -> tuple[str, str]:
 
 
 def _pinned(profiles: Sequence[profile.RankProfile], ranks: int) -> bool:
-    """Whether every rank had a core of its own."""
-    return len({p.cores for p in profiles if len(p.cores) == 1}) == ranks
+    """Whether no two ranks shared a processor."""
+    seen = [core for p in profiles for core in p.cores]
+    return len(profiles) == ranks and all(p.cores for p in profiles) and len(set(seen)) == len(seen) and ranks > 0
 
 
 def execute(store: Store, request: Request) -> Execution:
@@ -127,7 +135,9 @@ def execute(store: Store, request: Request) -> Execution:
         once = _once(ready, request.timeout_s, calls=request.profile and at == 0)
         done.wall_s += once.ended.wall_s
         done.outcome, done.detail = _judge(once, request, ready.built)
-        done.exit_code, done.output = once.ended.code, once.ended.output if at == 0 or not done.completed else done.output
+        done.exit_code = once.ended.code
+        if at == 0 or not done.completed:
+            done.output, done.errors = once.ended.output, once.ended.errors
         request.report(at + 1, total, _named(at, request))
         if once.profiles:
             done.mpi = profile.library_name(once.profiles[0].library)
@@ -153,6 +163,8 @@ def execute(store: Store, request: Request) -> Execution:
         done.notes.append(f"oversubscribed: {request.ranks} ranks on {allowed} cores take turns; these times compare with no model's")
     elif runs and not pinned:
         done.notes.append("the launcher did not pin the ranks: they may move between cores")
+    elif runs and request.ranks > job.whole_cores(job.cores()):
+        done.notes.append("some ranks were two threads of one core, which they shared")
     if done.noise.loaded:
         done.notes.append(f"this machine is busy ({done.noise.why}): times are upper limits")
     elif done.noise.why:
