@@ -164,7 +164,7 @@ def test_the_difference_is_split_without_a_rest() -> None:
 # --- what a fit saw ---
 
 
-def test_only_a_pingpong_of_a_fitted_size_was_seen_by_the_fit() -> None:
+def test_only_single_messages_of_a_fitted_size_were_seen_by_the_fit() -> None:
     c = compare.build([NATIVE, MODEL], SEEN)
     assert {r.label: r.use for r in c.sections} == {"1": "fit", "64": "held out", "4096": "fit", "65536": "held out", "1048576": "fit"}
     assert [r.label for r in c.judged()] == ["64", "65536"]
