@@ -163,8 +163,8 @@ class Request:
     wait_quiet_s: float = 0.0
     """How long to wait for a loaded machine to come to rest before measuring."""
     odd_state: Callable[[], str] = _any_state
-    """Asked before and after every native run that counts: "", or in words the state that the machine is in and should not be. Such a run is
-    repeated, however long or short it took."""
+    """Asked before and after every native run that counts: "", or in words the state that the machine is in and should not be. Such a run
+    is repeated, however long or short it took."""
     trace: str | None = None
     """Folder of a trace: the model replays this one instead of recording the program's. SMPI leaves its own in `Execution.trace`."""
     fresh: bool = False

@@ -136,16 +136,20 @@ def execute(store: Store, request: Request) -> Execution:
         at = todo.popleft()
         counts = at >= total - request.repetitions or (request.profile and at == 0)
         while counts and state is None:
-            state = request.odd_state()
-            if state and waited < _MOST_WAITS:
-                state, waited, odd = None, waited + 1, state
+            now = request.odd_state()
+            if now and waited < _MOST_WAITS:
+                waited, odd = waited + 1, now
                 time.sleep(_WAIT_S)
+            else:
+                state = now
         once = _once(ready, request.timeout_s, calls=request.profile and at == 0)
         done.wall_s += once.ended.wall_s
         if counts:
-            before_it, state = state, request.odd_state()
+            before_it = state
+            state = request.odd_state()
             if (before_it or state) and once.ended.code == 0 and left_out < request.repetitions:
-                left_out, odd, state = left_out + 1, before_it or state or "", None
+                left_out, odd = left_out + 1, before_it or state or ""
+                state = None
                 todo.appendleft(at)
                 continue
             unsure = unsure or bool(before_it or state)
