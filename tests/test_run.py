@@ -451,10 +451,21 @@ def test_a_programs_sections_are_the_generators_curve(store: Store, tmp_path: Pa
 def test_a_program_that_fails_while_recorded_is_an_outcome(store: Store) -> None:
     need_mpi("mpich")
     for how, said in (("fail", "exit code 7"), ("kill", "SIGKILL"), ("hang", "not finished after 1 s: rank")):
-        done = backends.run(store, "model", str(SECTIONS), [how], 2, model="wmpi", mpi="mpich", timeout_s=1.0)
+        done = backends.run(store, "model", str(SECTIONS), [how], 2, model="wmpi", mpi="mpich", recording_limit_s=1.0)
         assert done.outcome == "failed"
         assert said in done.detail
         assert store.run(done.run_id or 0)["outcome"] == "failed"
+
+
+def test_what_works_here_may_deadlock_on_a_model(retrompi: Callable[..., Outcome]) -> None:
+    need_mpi("mpich")
+    words = ("run", "-b", "model", "--mpi", "mpich", str(SECTIONS))
+    fine = retrompi("--store", "s.db", *words, "-m", "wmpi", "--", "cross")
+    assert fine.code == 0, fine.err
+    stuck = retrompi("--store", "s.db", *words, "-m", "mpibip", "-p", "myrinet-piii", "--", "cross")
+    assert stuck.code == 1
+    assert "deadlock" in stuck.err
+    assert re.search(r"\(rank-0\.txt:\d+ send to 1 tag 8 8000 B\) -> rank 1", stuck.err), stuck.err
 
 
 # --- storing and telling ----------------------------------------------------------------------------------------------------

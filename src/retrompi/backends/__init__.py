@@ -159,6 +159,8 @@ class Request:
     repetitions: int = 10
     warmup: int = 1
     timeout_s: float | None = None
+    recording_limit_s: float = 600.0
+    """Wall time that a program may take while its trace is recorded for a model."""
     profile: bool = True
     wait_quiet_s: float = 0.0
     """How long to wait for a loaded machine to come to rest before measuring."""

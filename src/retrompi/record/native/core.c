@@ -204,7 +204,7 @@ static char *burst(Rank *r, char *p) {
   p = text(digits(p, r->world), " compute ");
   p = amount(p, r->pending);
   *p++ = '\n';
-  r->pending = r->told = 0;
+  r->pending = 0;
   r->state->lines++;
   return p;
 }
@@ -245,8 +245,19 @@ void unsupported(Rank *r, const char *action) {
 
 // --- a call -----------------------------------------------------------------------------------------------------------------
 
+// The computation up to here is told now, not with the next line.
+static void tell_burst(Rank *r) {
+  char *p = r->silent || r->pending <= 0 ? NULL : reserve(r, ROOM);
+  if (p == NULL) return;
+  p = burst(r, p);
+  r->at = p;
+  r->state->written = r->base + (uint64_t)(p - r->map);
+}
+
+static bool calibrating;  // the recorder measures itself
+
 #ifdef RECORD_SMPI
-// Online at a runtime's costs (retrompi/smpi) the computation that the trace will say is the one that is simulated, at the same place.
+// Online at a runtime's costs (retrompi/smpi) the computation that the trace says is the one that is simulated, at the same place.
 static void tell_computation(Rank *r, int64_t least) {
   static void (*simulate)(double);
   static bool looked;
@@ -255,10 +266,10 @@ static void tell_computation(Rank *r, int64_t least) {
     *(void **)&simulate = dlsym(RTLD_DEFAULT, "retrompi_smpi_compute");
   }
   if (simulate == NULL) return;
-  const bool due = r->pending >= least && r->pending > r->told;
   // Nothing is due most of the time, but from the first call on nobody else measures.
-  simulate(!due ? 0.0 : (double)(r->pending - r->told) * (clock_kind >= CLOCK_INSTRUCTIONS ? rate : rate * 1e-9));
-  if (due) r->told = r->pending;
+  const bool due = r->pending >= least && r->pending > 0;
+  simulate(!due ? 0.0 : (double)r->pending * (clock_kind >= CLOCK_INSTRUCTIONS ? rate : rate * 1e-9));
+  if (due) tell_burst(r);
 }
 #endif
 
@@ -284,7 +295,7 @@ static Rank *enter_after(int64_t least) {
   const int64_t busy = t - LAST(r) - r->gap;
   if (busy > 0) r->pending += busy;
 #ifdef RECORD_SMPI
-  tell_computation(r, least);
+  if (!calibrating) tell_computation(r, least);
 #else
   (void)least;
 #endif
@@ -349,7 +360,7 @@ static void calibrate(Rank *r) {
   char *const at = r->at;
   const State before = *r->state;
   int64_t least = INT64_MAX, call = INT64_MAX;
-  r->on = true;
+  r->on = calibrating = true;
   r->gap = 0;
   for (int batch = 0; batch < BATCHES; batch++) {  // the quickest: others had the processor taken from them
     struct timespec t0, t1;
@@ -373,6 +384,7 @@ static void calibrate(Rank *r) {
   memset(at, 0, (size_t)(r->at - at));
   r->at = at;
   r->pending = 0;
+  calibrating = false;
   r->gap = least == INT64_MAX ? 0 : least;
   r->state->gap_ns = (uint64_t)r->gap;
   r->state->overhead_ns = (uint64_t)call;
@@ -548,12 +560,7 @@ API int PMPI_Pcontrol(const int level, ...) {
   if (r == NULL) return MPI_SUCCESS;
   char row[48];
   snprintf(row, sizeof row, "mark pcontrol %d", level);
-  char *p = r->silent || r->pending <= 0 ? NULL : reserve(r, ROOM);
-  if (p != NULL) {
-    p = burst(r, p);
-    r->at = p;
-    r->state->written = r->base + (uint64_t)(p - r->map);
-  }
+  tell_burst(r);
   comment(r, row);
   if (r->profile != NULL) profile_section(r->profile, level, r->began);
   // What a library makes of it is a profiler's affair, and this is the profiler.
