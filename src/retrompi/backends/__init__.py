@@ -134,6 +134,11 @@ def _quiet(done: int, total: int, what: str = "") -> None:
     """Report nothing."""
 
 
+def _any_state() -> str:
+    """Every state of the machine is as good as another."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Request:
     """What `run` was asked for; each backend takes what concerns it.
@@ -161,6 +166,9 @@ class Request:
     profile: bool = True
     wait_quiet_s: float = 0.0
     """How long to wait for a loaded machine to come to rest before measuring."""
+    odd_state: Callable[[], str] = _any_state
+    """Asked before and after every native run that counts: "", or in words the state that the machine is in and should not be. Such a run
+    is repeated, however long or short it took."""
     trace: str | None = None
     """Folder of a trace: the model replays this one instead of recording the program's. SMPI leaves its own in `Execution.trace`."""
     fresh: bool = False

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from retrompi.store.database import Store
 
 __all__ = ["command_line", "execute", "words_for"]
+
+_WAIT_S = 0.5
+_MOST_WAITS = 60
+"""Half a minute is waited in all for the state in which a measurement is wanted."""
 
 
 @dataclass(frozen=True)
@@ -131,9 +137,32 @@ def execute(store: Store, request: Request) -> Execution:
     probes = machine.probe()
     queue = [done.machine.load]
     before = machine.Counters.now()
-    for at in range(total):
+    todo = deque(range(total))
+    left_out, waited, odd, unsure = 0, 0, "", False
+    state: str | None = None
+    while todo:
+        at = todo.popleft()
+        counts = at >= total - request.repetitions or (request.profile and at == 0)
+        while counts and state is None:
+            now = request.odd_state()
+            if now and waited < _MOST_WAITS:
+                waited, odd = waited + 1, now
+                time.sleep(_WAIT_S)
+            else:
+                state = now
         once = _once(ready, request.timeout_s, calls=request.profile and at == 0)
         done.wall_s += once.ended.wall_s
+        if counts:
+            before_it = state
+            state = request.odd_state()
+            if (before_it or state) and once.ended.code == 0 and left_out < request.repetitions:
+                left_out, odd = left_out + 1, before_it or state or ""
+                state = None
+                todo.appendleft(at)
+                continue
+            unsure = unsure or bool(before_it or state)
+        else:
+            state = None
         done.outcome, done.detail = _judge(once, request, ready.built)
         done.exit_code = once.ended.code
         if at == 0 or not done.completed:
@@ -169,6 +198,9 @@ def execute(store: Store, request: Request) -> Execution:
         done.notes.append(f"this machine is busy ({done.noise.why}): times are upper limits")
     elif done.noise.why:
         done.notes.append(f"the times scatter: {done.noise.why}")
+    if left_out or waited:
+        done.notes.append(f"{left_out} runs were repeated and {waited * _WAIT_S:g} s waited: {odd}"
+                          + ("; runs that count were of that state too" if unsure else ""))  # fmt: skip
     if not rested:
         done.notes.append(f"the machine did not come to rest within {request.wait_quiet_s:g} s")
     return stored.save(
