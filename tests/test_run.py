@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from retrompi import backends, record, simulate, traces
 from retrompi.backends import Call, Execution, Machine, build, job, machine, model, native, profile, stats, stored
 from retrompi.errors import UsageError
+from retrompi.machine import state
 from retrompi.record.run import Launcher
 from retrompi.store import Store, open_store
 
@@ -95,10 +96,17 @@ def test_quantiles_of_nothing_and_of_no_share_are_refused() -> None:
 def test_a_machine_is_loaded_exactly_when_something_was_taken_from_it(
     samples: list[float], probes: list[float], stolen: float, waiting: float
 ) -> None:
-    noise = stats.judged(samples, probes, stolen, waiting, 0.0)
+    noise = stats.judged(samples, probes, stolen, waiting, 0.0, [45.0, 46.0])
     slow = stats.quantile(probes, 0.5) / min(probes) - 1 >= stats.BUSY_PROBE
     assert noise.loaded == (slow or stolen >= stats.BUSY_STOLEN or waiting >= stats.BUSY_WAITING)
     assert bool(noise.why) == (noise.loaded or noise.spread >= stats.NOISY_SPREAD)
+
+
+def test_processors_that_were_moved_are_told_from_a_busy_machine() -> None:
+    noise = stats.judged([1.0, 1.0], [1.0], 0.0, 0.0, 0.0, [45.0, 200.0])
+    assert not noise.loaded
+    assert noise.why == "a cache line between two cores took 45 ns before and 200 ns after: they were moved"
+    assert stats.MOVED == state.OTHER
 
 
 # --- profiles ---------------------------------------------------------------------------------------------------------------

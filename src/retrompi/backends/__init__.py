@@ -76,6 +76,9 @@ class Noise:
     switches: float
     loaded: bool
     why: str = ""
+    line_ns: list[float] = field(default_factory=list)
+    """Nanoseconds of a cache line between the first two cores, before and after the runs (not for a single run): a hypervisor that moves
+    its virtual processors is seen by nothing else, and messages through shared memory take several times as long."""
 
 
 @dataclass
