@@ -266,12 +266,12 @@ def _note(curves: Sequence[Curve]) -> str:
 
 
 def far_off(curve: Curve) -> list[Residual]:
-    """The sizes whose time is more than twice both of its neighbours' and that the fit misses by as much: measured wrong, or a stall."""
+    """The sizes that took more than twice as long as both of their neighbours: measured wrong, or a stall."""
     rows = sorted(curve.fit.residuals, key=lambda r: r.size)
     found = []
     for i, r in enumerate(rows):
         beside = [rows[j].measured_s for j in (i - 1, i + 1) if 0 <= j < len(rows)]
-        if r.measured_s > 2 * max(beside) and (r.error < -0.5 or abs(r.error) > 5 * curve.fit.noise):
+        if r.measured_s > 2 * max(beside):
             found.append(r)
     return found
 
