@@ -164,7 +164,7 @@ def test_the_difference_is_split_without_a_rest() -> None:
 # --- what a fit saw ---
 
 
-def test_only_a_pingpong_of_a_fitted_size_was_seen_by_the_fit() -> None:
+def test_only_single_messages_of_a_fitted_size_were_seen_by_the_fit() -> None:
     c = compare.build([NATIVE, MODEL], SEEN)
     assert {r.label: r.use for r in c.sections} == {"1": "fit", "64": "held out", "4096": "fit", "65536": "held out", "1048576": "fit"}
     assert [r.label for r in c.judged()] == ["64", "65536"]
@@ -436,6 +436,22 @@ def test_a_real_program_is_compared_with_a_model(retrompi: Any, tmp_path: Path) 
     assert counts["MPI_Bcast", 8] == counts["MPI_Bcast", 4096] == (2 * (10 + 3 + 1), 2 * (10 + 3 + 1))
     assert "nemesis was not fitted to this machine" in done.err
     assert "MPICH" in page.read_text()
+
+
+@pytest.mark.skipif(None in map(shutil.which, ("smpicc", "smpirun")), reason="SimGrid's SMPI is not installed")
+@pytest.mark.parametrize(("model", "platform", "operation"), [("wmpi", "nt-cluster", "allreduce"), ("nemesis", "abe", "alltoall")])
+def test_smpi_and_the_replay_of_its_own_trace_agree(model: str, platform: str, operation: str, retrompi: Any, tmp_path: Path) -> None:
+    done = retrompi(
+        "--store", str(tmp_path / "x.db"), "compare", str(EXAMPLES / "collectives.c"), "-n", "4", "-m", model, "-p", platform,
+        "--backends", "smpi,model", "--within", "worst=3%,whole=3%", "--json",
+        "--", "--operation", operation, "--scale", "0.003", "--sizes", "8,1000,20000",
+    )  # fmt: skip
+    assert done.code == 0, done.out + done.err
+    told = json.loads(done.out)
+    assert [e["fidelity"] for e in told["executions"]] == ["curve", "curve"]
+    assert told["executions"][1]["trace"] == told["executions"][0]["trace"]
+    assert len(told["sections"]) == 3
+    assert all(r["model_to_smpi"] is not None for r in told["sections"])
 
 
 @needs_mpich

@@ -154,6 +154,8 @@ class Request:
     repetitions: int = 10
     warmup: int = 1
     timeout_s: float | None = None
+    recording_limit_s: float = 600.0
+    """Wall time that a program may take while its trace is recorded for a model."""
     profile: bool = True
     wait_quiet_s: float = 0.0
     """How long to wait for a loaded machine to come to rest before measuring."""
@@ -164,7 +166,13 @@ class Request:
 
 
 def run(
-    store: Store, backend: str, program: str, arguments: Sequence[str] = (), ranks: int = 2, *, sets: Mapping[str, str] | Sequence[str] = (),
+    store: Store,
+    backend: str,
+    program: str,
+    arguments: Sequence[str] = (),
+    ranks: int = 2,
+    *,
+    sets: Mapping[str, str] | Sequence[str] = (),
     **options: Any,
 ) -> Execution:
     """Run ``program`` (a source file, a binary or an mpi4py script) with ``arguments`` on ``ranks`` ranks of ``backend`` and store it.

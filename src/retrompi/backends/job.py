@@ -77,7 +77,7 @@ def run(words: Sequence[str], environment: Mapping[str, str], timeout_s: float |
         try:
             process = subprocess.Popen(
                 list(words), env={**environment, _MARK: mark}, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd,
-                start_new_session=True, preexec_fn=_die_with_parent,  # noqa: PLW1509 - nothing of ours runs in threads here
+                start_new_session=True, preexec_fn=_die_with_parent,
             )  # fmt: skip
         except OSError as e:
             raise BackendError(f"{words[0]} cannot be run: {e.strerror or e}") from e

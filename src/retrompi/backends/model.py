@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from retrompi.simulate import Result
     from retrompi.store.database import Store
 
-__all__ = ["RECORDING_LIMIT_S", "Recorded", "execute", "recorded", "trace_digest"]
-
-RECORDING_LIMIT_S = 600.0
-"""Wall time that a program may take while it is recorded, where the user gives no limit."""
+__all__ = ["Recorded", "execute", "recorded", "trace_digest"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ def recorded(request: Request) -> Recorded:
     else:
         launcher = find_mpiexec(built.family)
         words = command_line(launcher, request.ranks, [*built.command, *request.arguments], len(job.cores()))
-    limit = request.timeout_s or RECORDING_LIMIT_S
+    limit = request.recording_limit_s
     ends: list[job.Ended] = []
 
     def runner(line: list[str], environment: dict[str, str]) -> int:
@@ -169,7 +166,7 @@ def _replayed(store: Store, request: Request, done: Execution, read: Any, platfo
     def about(result: Result) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
         told = _told(done, result)
         # The marks are the sections in another form, the profile is the calls.
-        return {**stored.facts(told), "marks": [], "profile": {}}, stored.points(told)
+        return {**stored.facts(told), "detail": told.detail, "marks": [], "profile": {}}, stored.points(told)
 
     request.report(0, 1, "replaying")
     found = experiment.replay(
@@ -179,19 +176,20 @@ def _replayed(store: Store, request: Request, done: Execution, read: Any, platfo
     again = stored.load(store, found.run_id)
     # An identical trace may have been another program's: what does not hang on the trace is this one's.
     return replace(
-        again, program=done.program, arguments=done.arguments, output=done.output, exit_code=done.exit_code, notes=done.notes, trace=done.trace,
-        mode=done.mode, found=found.found,
+        again, program=done.program, arguments=done.arguments, output=done.output, exit_code=done.exit_code, notes=done.notes,
+        trace=done.trace, mode=done.mode, found=found.found,
     )  # fmt: skip
 
 
 def _told(done: Execution, result: Result) -> Execution:
     """What a replay says as an execution."""
+    detail = result.detail.replace(f"{done.trace}/", "")
     if not result.profile:  # it failed to start
-        return replace(done, outcome=result.outcome, detail=result.detail)
+        return replace(done, outcome=result.outcome, detail=detail)
     profiles = profile.of_replay(result.marks, result.profile, result.ranks)
     sections, parts = profile.sections(profiles)
     took = profile.elapsed(profiles) if result.outcome == "completed" else result.time_s
     return replace(
-        done, outcome=result.outcome, detail=result.detail, samples_s=[took], sections=sections, parts=parts, calls=profile.calls(profiles),
+        done, outcome=result.outcome, detail=detail, samples_s=[took], sections=sections, parts=parts, calls=profile.calls(profiles),
         profile_s=took,
     )  # fmt: skip

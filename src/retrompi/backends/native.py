@@ -159,7 +159,9 @@ def execute(store: Store, request: Request) -> Execution:
         done.notes.append(f"the times scatter: {done.noise.why}")
     if not rested:
         done.notes.append(f"the machine did not come to rest within {request.wait_quiet_s:g} s")
-    return stored.save(store, stored.measured_spec(done, ready.built.digest), done, {"repetitions": request.repetitions, "warmup": request.warmup})
+    return stored.save(
+        store, stored.measured_spec(done, ready.built.digest), done, {"repetitions": request.repetitions, "warmup": request.warmup}
+    )
 
 
 def _named(at: int, request: Request) -> str:

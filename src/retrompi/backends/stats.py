@@ -20,7 +20,10 @@ BUSY_PROBE = 0.10
 
 
 def quantile(samples: Sequence[float], q: float) -> float:
-    """The ``q`` quantile (0..1) of unsorted ``samples``, on a straight line between neighbours (type 7, as numpy's). UsageError without any."""
+    """The ``q`` quantile (0..1) of unsorted ``samples``, on a straight line between neighbours (type 7, as numpy's).
+
+    Raises UsageError without any sample, or for another ``q``.
+    """
     if not samples:
         raise UsageError("a quantile needs at least one sample")
     if not 0 <= q <= 1:

@@ -19,8 +19,8 @@ __all__ = ["MOST_TEXT", "facts", "load", "measured_spec", "points", "save"]
 MOST_TEXT = 64 << 10
 """So many characters of a program's output are stored."""
 _FACTS = (
-    "backend", "arguments", "mpi", "machine", "exit_code", "output", "samples_s", "sections", "parts", "calls", "profile_s", "noise", "notes",
-    "trace_folder",
+    "backend", "arguments", "mpi", "machine", "exit_code", "output", "samples_s", "sections", "parts", "calls", "profile_s", "noise",
+    "notes", "trace_folder",
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from retrompi import rows as _rows
 from retrompi.errors import UsageError
 
 if TYPE_CHECKING:
-    from retrompi.platform import Placement, Platform
+    from retrompi.platform import Placement
     from retrompi.simulate import Sets
 
 __all__ = ["FORMAT", "SETTINGS", "Export", "export"]
@@ -93,13 +93,13 @@ class Export:
         yield f"# mode {self.mode}, {self.ranks} ranks, seed {self.seed}; times are picoseconds, sizes bytes, rates bytes or operations a second"
         for note in (*self.cautions, *self.notes):
             yield "# " + " ".join(note.split())
-        yield "# host NAME FLOPS SPEED CORES TICK PHASE L1 L2 WAYS COPY_L1 COPY_L2 COPY_MEM"
+        yield "# host NAME FLOPS SPEED CORES TICK PHASE QUANTUM WAIT_CHARGE BOOST QUANTUM_CARRY QUANTUM_AT_TICK L1 L2 WAYS COPY_L1 COPY_L2 COPY_MEM"
         for host, phase in zip(rows["hosts"], _phases(rows["hosts"], self.seed), strict=True):
             numbers = [host["flops"], host["speed"]]
             copies = [host[k] for k in ("l1", "l2", "l2_ways", "copy_l1", "copy_l2", "copy_mem")]
-            yield " ".join(
-                ["host", host["name"], *map(_number, numbers), str(int(host["cores"])), str(_ps(host["tick"])), str(phase), *map(_number, copies)]
-            )
+            system = [int(host["cores"]), _ps(host["tick"]), phase, _ps(host["quantum"]), _ps(host["wait_charge"])]
+            system += [int(host[k]) for k in ("boost", "quantum_carry", "quantum_at_tick")]
+            yield " ".join(["host", host["name"], *map(_number, numbers), *map(str, system), *map(_number, copies)])
         yield "# rank HOST CLASS"
         classes = self._classes()
         for host, cls in zip(rows["placement"], classes, strict=True):
@@ -236,16 +236,5 @@ def export(model: str, platform: str, mode: Any, ranks: int, sets: Sets = (), se
         from retrompi.traces.generate import DEFAULT_SIZES
 
         puts = _puts(model, platform, placement, sets, seed, DEFAULT_SIZES)
-    cautions = [*cls().cautions(values, room, placement), *_crowded(placement, room)]
+    cautions = cls().cautions(values, room, placement)
     return Export(model, platform, simulate._mode_name(mode), ranks, seed, lowered, puts, tuple(notes), tuple(cautions))
-
-
-def _crowded(placement: Placement, room: Platform) -> Iterator[str]:
-    """Hosts with more ranks than processors: the plug-in gives every rank one of its own."""
-    for h in dict.fromkeys(placement):
-        count = list(placement).count(h)
-        if count > int(room.hosts[h].cores):
-            yield (
-                f"{room.hosts[h].name} has {count} ranks and {int(room.hosts[h].cores)} processors: under SMPI each rank has a processor of its "
-                "own, in a replay they share"
-            )

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "law.hpp"
-#include "simgrid.hpp"
+#include "processors.hpp"
 
 namespace retrompi::online {
 
@@ -78,13 +78,15 @@ struct Packet {
 
 class Rank {
  public:
-  explicit Rank(int n) : id(n), host(environment().host_of(n)) {}
+  explicit Rank(int n);
   const int id;
   const HostFacts& host;
 
   // ---- time
   void run(Ps ps);  // this rank's processor is busy
   void use(double flops);
+  void start();  // when it has a processor
+  void end();
   void nap(double seconds);  // rounded up to the clock tick, as the engine's sleep
 
   // ---- messages
@@ -163,6 +165,7 @@ class Rank {
   std::vector<std::unique_ptr<Comm>> freed_;
   std::map<std::vector<int32_t>, int> made_;  // how many communicators of these members this rank has known
   Sleeper sleeper_;
+  std::unique_ptr<Thread> thread_;  // where ranks share processors
 };
 
 /// A collective under way.

@@ -91,6 +91,7 @@ void started() {
   int world = 0;
   NATIVE(Comm_rank)(MPI_COMM_WORLD, &world);
   Rank& r = enrol(world);
+  r.start();
   r.begin_at = simulated().now();
   report("begin " + std::to_string(world) + " " + std::to_string(r.begin_at));
   static bool once = [] {
@@ -120,8 +121,8 @@ DEFINE(Finalize, (void)) {
     report("reach " + std::to_string(r->id) + " " + std::to_string(simulated().now()));
     r->until([&r] { return r->settled(); });
     r->end_at = simulated().now();
-    r->finished = true;
     report("end " + std::to_string(r->id) + " " + std::to_string(r->end_at));
+    r->end();
     bool last = true;
     for (const Rank* each : everybody()) last = last && each && each->finished;
     if (last) {

@@ -7,11 +7,13 @@
 
 namespace retrompi::online {
 
-/// The simulated time. What happens at one time happens in the order in which it was asked for.
+/// The simulated time. What happens at one time happens in the order in which it was asked for, and whom an event wakes acts before the
+/// next event: who stops then goes on with the events.
 class Clock {
  public:
   [[nodiscard]] Ps now();
   void at(Ps t, std::function<void()> what);
+  void go_on();  // by an actor that is about to stop
 
  private:
   struct Event {
@@ -19,10 +21,13 @@ class Clock {
     uint64_t order;
     std::shared_ptr<std::function<void()>> what;
   };
+  friend class Sleeper;
   void due(Ps t);
+  void run();
   Coming<Event> coming_;
   uint64_t order_ = 0;
   Ps last_ = 0, armed_ = kNever;
+  bool busy_ = false, woken_ = false;
 };
 Clock& simulated();
 

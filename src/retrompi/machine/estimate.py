@@ -1,0 +1,138 @@
+"""From recorded values to one number each: low quantiles within a round, medians over rounds, and how wide the rounds lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from retrompi.machine.switches import median, spread
+
+if TYPE_CHECKING:
+    from retrompi.machine.recording import Recording
+
+__all__ = ["Estimate", "copies", "levels", "one_way", "stream_gap", "times"]
+
+NS = 1e-9
+MEDIAN = 3
+"""Where the median stands among the quantiles that the programs print."""
+
+
+def one_way(batches: Sequence[float]) -> float:
+    """A round's time from those of its batches: their lower quartile. What disturbs a batch makes it longer, never shorter."""
+    s = sorted(batches)
+    return s[(len(s) - 1) // 4]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A time in seconds: the median over rounds; ``low`` and ``high`` hold the middle 80 % of all batches, ``deviation`` is relative."""
+
+    value: float
+    low: float
+    high: float
+    deviation: float
+    rounds: int
+
+
+def _of(rounds: Sequence[float], everything: Sequence[float]) -> Estimate:
+    middle = median(rounds)
+    ordered = sorted(everything)
+    low, high = ordered[(len(ordered) - 1) // 10], ordered[(9 * (len(ordered) - 1) + 9) // 10]
+    return Estimate(middle * NS, low * NS, high * NS, spread(rounds) / middle if middle > 0 else 0.0, len(rounds))
+
+
+def times(recording: Recording, what: str, kind: str = "same") -> dict[int, Estimate]:
+    """Size -> time of a measurement by batches (pingpong, exchange, requests, rotating)."""
+    return {s: _of([one_way(r) for r in rounds], [v for r in rounds for v in r]) for s, rounds in recording.of(what, kind).items()}
+
+
+def marked(recording: Recording, what: str, kind: str = "same") -> dict[int, float]:
+    """Size -> seconds of a measurement by quantiles (send, send_back, late), without what reading the clock costs."""
+    clock = costs(recording).get("clock", 0.0)
+    return {s: max(0.0, median([r[MEDIAN] for r in rounds]) * NS - clock) for s, rounds in recording.of(what, kind).items()}
+
+
+def stream_gap(recording: Recording, what: str, kind: str = "same") -> dict[int, float]:
+    """Size -> seconds that a message adds to a ``stream`` or, for ``both``, a message in each direction."""
+    out = {}
+    for size, rounds in recording.of(what, kind).items():
+        gaps = []
+        for values in rounds:
+            half = len(values) // 2
+            short, long = values[:half], values[half:]
+            gaps.append((long[1 + MEDIAN - 1] - short[1 + MEDIAN - 1]) / (long[0] - short[0]))
+        out[size] = max(0.0, median(gaps)) * NS
+    return out
+
+
+def costs(recording: Recording) -> dict[str, float]:
+    """Seconds of clock, wtime, syscall, iprobe, test, line, switch; what an empty call costs is taken off."""
+    of = {what: recording.of(what) for what in ("nothing", "clock", "wtime", "syscall", "iprobe", "test", "line", "switch")}
+    found = {what: median([v for r in sizes[0] for v in r]) * NS for what, sizes in of.items() if sizes}
+    nothing = found.pop("nothing", 0.0)
+    return {k: max(0.0, v - nothing) if k not in ("line", "switch") else v for k, v in found.items()}
+
+
+def rates(recording: Recording) -> dict[str, float]:
+    """Floating point operations a second of one core alone (``flops``) and beside a busy one (``flops_both``)."""
+    out = {}
+    for what in ("flops", "flops_both"):
+        values = [sorted(r)[3] for rounds in recording.of(what).values() for r in rounds]
+        if values:
+            out[what] = median(values)
+    return out
+
+
+def copies(recording: Recording) -> dict[int, float]:
+    """Working set in bytes (source and target) -> bytes copied a second."""
+    found = {}
+    for size, rounds in recording.of("copy").items():
+        found[size] = (size // 2) / (median([min(r) for r in rounds]) * NS)
+    return found
+
+
+def levels(rates_by_set: Mapping[int, float], known: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The levels that copy rates show: rows low_B, high_B (working sets), rate_Bps, and the level and size of sysfs beside them.
+
+    The logarithms of the rates are cut into as many constant pieces as a criterion (BIC) asks for; a piece that is one size wide or
+    differs by less than a tenth from the one before is none.
+    """
+    import math
+
+    sizes = sorted(rates_by_set)
+    y = [math.log(rates_by_set[s]) for s in sizes]
+    cuts = _pieces(y)
+    rows: list[dict[str, Any]] = []
+    for i, j in cuts:
+        rate = math.exp(median(y[i:j]))
+        if rows and abs(rate / rows[-1]["rate_Bps"] - 1) < 0.10:
+            rows[-1]["high_B"] = sizes[j - 1]
+            continue
+        rows.append({"low_B": sizes[i], "high_B": sizes[j - 1], "rate_Bps": rate})
+    for row in rows:
+        fits = [c for c in known if c["size_B"] >= row["low_B"]]
+        row["sysfs"] = f"L{fits[0]['level']} {fits[0]['size_B'] // 1024} KiB" if fits else "memory"
+    return rows
+
+
+def _pieces(y: Sequence[float], most: int = 6) -> list[tuple[int, int]]:
+    """Constant pieces [i, j) of a sequence, at least two long, by least squares and BIC."""
+    import math
+
+    n = len(y)
+
+    def cost(i: int, j: int) -> float:
+        mean = sum(y[i:j]) / (j - i)
+        return sum((v - mean) ** 2 for v in y[i:j])
+
+    best: dict[tuple[int, int], tuple[float, list[tuple[int, int]]]] = {(1, j): (cost(0, j), [(0, j)]) for j in range(2, n + 1)}
+    for k in range(2, most + 1):
+        for j in range(2 * k, n + 1):
+            options = [(best[k - 1, i][0] + cost(i, j), i) for i in range(2 * (k - 1), j - 1) if (k - 1, i) in best]
+            if options:
+                total, i = min(options)
+                best[k, j] = (total, [*best[k - 1, i][1], (i, j)])
+    scores = {k: n * math.log(best[k, n][0] / n + 1e-4) + 2 * k * math.log(n) for k in range(1, most + 1) if (k, n) in best}
+    chosen = min(scores, key=lambda k: scores[k])
+    return best[chosen, n][1]

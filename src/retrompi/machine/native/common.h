@@ -1,0 +1,49 @@
+/* What the measuring programs share: the clock, pinning, quantiles, the order of sizes. */
+#ifndef RETROMPI_MACHINE_COMMON_H
+#define RETROMPI_MACHINE_COMMON_H
+
+#include <mpi.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct Plan {
+  int rank, peer; /* of two */
+  int rounds;
+  int quick;
+  int ways; /* 1, or 2: both ranks send */
+  int count;
+  long* sizes;
+  char *out, *in; /* buffers of the largest size, page aligned, touched */
+} Plan;
+
+/* Nanoseconds of the monotonic clock. */
+double now_ns(void);
+/* Spins outside MPI for so many nanoseconds. */
+void spin_ns(double ns);
+void* buffer(size_t bytes);
+/* Sorts values; fills least, 10 %, 25 %, median, 75 %, 90 %, largest. */
+enum { QUANTILES = 7 };
+void quantiles(double* values, int count, double* out);
+/* A line "what size round value..." of rank 0. */
+void say(const char* what, long size, int round, const double* values, int count);
+/* The sizes of a round in an order of its own, the same on all ranks. */
+void shuffle(long* sizes, int count, uint64_t seed);
+
+/* How far apart the two cores are: "state 0 WHEN ns", a cache line from one to the other; WHEN is 0 before and 1 after a measurement. A
+ * hypervisor that moves a virtual processor shows here and nowhere else. Nothing for ranks of two hosts. */
+void say_state(const Plan* p, int when);
+
+void measure_pingpong(Plan* p);
+void measure_rotating(Plan* p);
+void measure_marked(Plan* p);
+void measure_late(Plan* p);
+void measure_stream(Plan* p);
+void measure_exchange(Plan* p);
+void measure_requests(Plan* p);
+void measure_eager(Plan* p);
+void measure_room(Plan* p);
+void measure_costs(Plan* p);
+void measure_copies(Plan* p);
+void measure_compute(Plan* p);
+
+#endif
