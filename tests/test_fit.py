@@ -580,6 +580,15 @@ def test_a_folder_of_ones_own_is_not_overwritten(tmp_path: Path, curve_file: Pat
     make([curve], name="other", folder=tmp_path / "out")  # its own may be written again
 
 
+def test_a_curve_that_segments_do_not_describe_is_said_to_be_one(retrompi: Callable[..., Outcome], tmp_path: Path) -> None:
+    draw = np.random.default_rng(1)
+    file = tmp_path / "wild.csv"
+    file.write_text(as_table([1e-6 * float(draw.lognormal(0, 1)) for _ in POWERS]))
+    told = retrompi("fit", str(file))
+    assert told.code == 0
+    assert "what the segments leave is" in told.err
+
+
 def test_small_things() -> None:
     assert held_out([1, 2, 3, 4, 5, 6]) == ([1, 3, 5, 6], [2, 4])
     assert name_from("/x/OSU latency (2).txt") == "osu-latency-2"
