@@ -218,6 +218,9 @@ def table(tmp_path: Path, text: str) -> Path:
         ("size_B,time_us,bandwidth_MBps,repetitions\n8,2,4,1000\n", {"way": "one way"}, [(8, 2.0)]),
         ("size_B repetitions time_us bandwidth_MBps\n8 10 2 4\n", {"way": "one way"}, [(8, 2.0)]),
         ("size_B,time_us,bandwidth_MBps\n8,2,16\n", {"columns": {"rate": "3"}}, [(8, 0.5)]),
+        ("size_B,time_us,bandwidth_MBps\n0,2,0\n8,4,2\n", {}, [(0, 2.0), (8, 4.0)]),
+        ("size_B,time_us,bandwidth_MBps\n0,2,0\n8,4,4\n", {}, [(0, 1.0), (8, 2.0)]),
+        ("# way: Round-Trip\nsize_B,time_us\n8,4\n", {}, [(8, 2.0)]),
         ("\ufeffsize_B,time_us\r\n8,2\r\n", {"way": "one way"}, [(8, 2.0)]),
     ],
 )
@@ -233,6 +236,7 @@ def test_a_table_is_read_as_it_is_declared(tmp_path: Path, text: str, said: dict
         ("size_B,time\n8,2\n", {"way": "one way"}, r":1: the unit of 'time' is not stated.*--unit us"),
         ("size_B,rate\n8,2\n", {}, r":1: the unit of 'rate' is not stated.*--unit MB/s"),
         ("size_B,time_us\n8,2\n", {}, r":1: is a time one way or a round trip\?"),
+        ("size_B,time_us,bandwidth_MBps\n8,4,3\n", {}, r":1: is a time one way or a round trip\?"),
         ("size_B,rtt_us\n8,2\n", {"way": "one way"}, "says round trip, not one way"),
         ("size_B,time_us\n8,2\n", {"unit": "ms", "way": "one way"}, "is in us, not ms"),
         ("size_B,time_us\n8,2\n", {"unit": "fortnight"}, "no unit 'fortnight'"),
