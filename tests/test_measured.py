@@ -112,6 +112,39 @@ def test_a_stream_is_what_a_message_adds(name: str) -> None:
     assert point.time_us == pytest.approx(size / rate)
 
 
+@pytest.mark.parametrize(
+    ("name", "title", "head", "what", "version"),
+    [
+        ("osu53-latency.txt", "# OSU MPI Latency Test (Version 2.1)", "# Size\t\tLatency (us) ", "pingpong", "2.1"),
+        ("osu53-latency.txt", "# OSU MPI Latency Test v3.1.1", "# Size            Latency (us)", "pingpong", "3.1.1"),
+        ("osu53-bw.txt", "# OSU MPI Bandwidth Test (Version 2.1)", "# Size          Bandwidth (MB/s) ", "bw", "2.1"),
+        ("osu53-bw.txt", "# OSU MPI Bidirectional Bandwidth Test (Version 2.1)", "# Size          Bi-Bandwidth (MB/s) ", "bibw", "2.1"),
+        ("osu53-bw.txt", "# OSU MPI Bandwidth Test v6.2", "# Size      Bandwidth (MB/s)", "bw", "6.2"),
+        ("osu53-latency.txt", "# OSU MPI-CUDA Latency Test v6.2", "# Size          Latency (us)", "pingpong", "6.2"),
+    ],
+)
+def test_headers_of_other_versions(tmp_path: Path, name: str, title: str, head: str, what: str, version: str) -> None:
+    """The rows of 5.3 under the headers that other versions print, as they stand in mailing lists and handbooks."""
+    text = (DATA / name).read_text(encoding="utf-8")
+    text = re.sub(r"# OSU MPI \w+ Test v5\.3", title, text)
+    file = tmp_path / name
+    file.write_text(re.sub(r"# Size.*", head.replace("\t", "\\t"), text), encoding="utf-8")
+    found = read(file, what=what)
+    assert (found.what, found.provenance.version, found.ranks) == (what, version, 2)
+    assert [p.time_us for p in found.points] == [p.time_us for p in read_all(DATA / name)[0].points]
+
+
+def test_tables_of_older_intel_and_pallas_benchmarks(tmp_path: Path) -> None:
+    text = (DATA / "imb2021.txt").read_text(encoding="utf-8")
+    old = re.sub(r"# #processes = (\d) ", r"# ( #processes = \1 ) ", text)
+    for title, version in (("Intel (R) MPI Benchmark Suite V3.2.3", "3.2.3"), ("PALLAS MPI Benchmark Suite V2.2", "2.2")):
+        file = tmp_path / "old.txt"
+        file.write_text(re.sub(r"Intel\(R\) MPI Benchmarks 2021\.11", title, old), encoding="utf-8")
+        found = read_all(file)
+        assert {m.provenance.version for m in found} == {version}
+        assert [(m.what, m.ranks) for m in found] == [(m.what, m.ranks) for m in read_all(DATA / "imb2021.txt")]
+
+
 def test_what_stands_beside_a_time_is_kept() -> None:
     bcast = read(DATA / "osu74-bcast-f.txt", what="bcast").points[-1]
     assert bcast.low_us is not None
