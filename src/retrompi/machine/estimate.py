@@ -111,7 +111,8 @@ def levels(rates_by_set: Mapping[int, float], known: Sequence[Mapping[str, Any]]
             continue
         rows.append({"low_B": sizes[i], "high_B": sizes[j - 1], "rate_Bps": rate})
     for row in rows:
-        fits = [c for c in known if c["size_B"] >= row["low_B"]]
+        middle = math.sqrt(row["low_B"] * row["high_B"])
+        fits = [c for c in known if c["size_B"] >= middle]
         row["sysfs"] = f"L{fits[0]['level']} {fits[0]['size_B'] // 1024} KiB" if fits else "memory"
     return rows
 

@@ -75,7 +75,9 @@ def fit(recording: Recording) -> Found:
 
 def _kind(recording: Recording, kind: str) -> Kind:
     limit = plan.limits_from(recording.rows[kind])
-    times = estimate.times(recording, "pingpong", kind)
+    # What a program sends it has just made, so its lines are those of the sending core; where only one buffer was sent again and again
+    # (recordings without an echo), that has to do.
+    times = estimate.times(recording, "echo", kind) or estimate.times(recording, "pingpong", kind)
     seen = {s: e for s, e in times.items() if s not in plan.HELD_OUT}
     held = {s: e for s, e in times.items() if s in plan.HELD_OUT}
     steps: tuple[switches.Step, ...] = ()
@@ -94,11 +96,12 @@ def _kind(recording: Recording, kind: str) -> Kind:
         thresholds=sorted(p for p in pins if sizes[0] < p <= sizes[-1]),
         max_segments=MOST_SEGMENTS,
     )
-    parts = _parts(recording, kind, limit, times, found)
+    parts = _parts(recording, kind, limit)
     return Kind(found, fitted.sample_of(found, parts), limit, steps, seen, held, parts.described())
 
 
-def _parts(recording: Recording, kind: str, limit: switches.Behaviour, times: Mapping[int, Estimate], found: Fit) -> fitted.Parts:
+def _parts(recording: Recording, kind: str, limit: switches.Behaviour) -> fitted.Parts:
+    times = estimate.times(recording, "pingpong", kind)
     sends, back = (estimate.marked(recording, what, kind) for what in ("send", "send_back"))
     send = {s: (t + back.get(s, t)) / 2 for s, t in sends.items()}
     recv = estimate.marked(recording, "late", kind)
