@@ -40,7 +40,7 @@ RESIDUALS = (
 @seed_option
 @click.option("--evaluations", type=click.IntRange(1), help="About how many candidates to try (default: the optimiser's).")
 @click.option("--dry-run", is_flag=True, help="Print the fit without writing fit.toml.")
-@click.option("--mpi", type=click.Choice(["mpich", "openmpi"]), help="this-machine: whose messages to measure (default: MPICH, else Open MPI).")
+@click.option("--mpi", type=click.Choice(["mpich", "openmpi"]), help="this-machine: whose messages (default: MPICH, else Open MPI).")
 @click.option("--quick", is_flag=True, help="this-machine: a few seconds instead of a minute; wider noise.")
 @click.option("--internode", is_flag=True, help="this-machine: also two network namespaces on a virtual link, as root.")
 @click.option("--rate", metavar="RATE", help="this-machine --internode: rate of the link (default: 1000 Mbps).")

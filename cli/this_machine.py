@@ -71,7 +71,11 @@ def _recording(wanted: Wanted) -> Recording:
     from retrompi.machine import recording
 
     if wanted.recorded is not None:
-        clash = [k for k, v in (("--record", wanted.record), ("--mpi", wanted.mpi), ("--internode", wanted.internode), ("--quick", wanted.quick)) if v]
+        clash = [
+            k
+            for k, v in (("--record", wanted.record), ("--mpi", wanted.mpi), ("--internode", wanted.internode), ("--quick", wanted.quick))
+            if v
+        ]
         if clash:
             raise UsageError(f"{clash[0]} is for measuring; --from fits what was measured before")
         return recording.load(Path(wanted.recorded))
@@ -129,24 +133,41 @@ def calibrate(wanted: Wanted, as_json: bool, as_csv: bool) -> None:
 def _tell(told: dict[str, Any]) -> None:
     """What is beside the points: changes of protocol, levels, costs, noise, errors."""
     click.echo("")
-    changes = [{"pair": kind, **row} for kind, k in told["kinds"].items() for row in ([k["eager_limit"]] if k["eager_limit"]["size"] else []) + k["steps"]]
+    changes = [
+        {"pair": kind, **row}
+        for kind, k in told["kinds"].items()
+        for row in ([k["eager_limit"]] if k["eager_limit"]["size"] else []) + k["steps"]
+    ]
     print_table(changes, SWITCHES, "no change of protocol was found")
     click.echo("")
     print_table([dict(x) for x in told["levels"]], LEVELS, "no copies were measured")
     facts, costs = told["machine"], told["costs_s"]
     click.echo("\n" + "  ".join(f"{k} {v * 1e9:.0f} ns" for k, v in costs.items()))
+    for kind, seconds in told["first_use_s"].items():
+        if seconds:
+            click.echo(f"{kind}: the first messages of two ranks take {seconds * 1e6:.0f} us more than later ones, all together")
     rates = told["rates_flops"]
     if rates:
-        click.echo("arithmetic: " + ", ".join(f"{v / 1e9:.1f} Gflop/s {'beside a busy core' if k == 'flops_both' else 'alone'}" for k, v in rates.items()))
+        click.echo(
+            "arithmetic: "
+            + ", ".join(f"{v / 1e9:.1f} Gflop/s {'beside a busy core' if k == 'flops_both' else 'alone'}" for k, v in rates.items())
+        )
     state = facts.get("state")
     if state:
-        click.echo(f"a cache line between the cores: {state['line_ns']:.0f} ns (seen: {state['least_ns']:.0f} to {state['most_ns']:.0f}); "
-                   f"{state['moved']} of {state['moved'] + state['kept']} launches ran in another state" + (" and were left out" if not facts["quick"] else ""))  # fmt: skip
+        out = "" if facts["quick"] else " and were left out"
+        click.echo(
+            f"a cache line between the cores: {state['line_ns']:.0f} ns (seen: {state['least_ns']:.0f} to {state['most_ns']:.0f}); "
+            f"{state['moved']} of {state['moved'] + state['kept']} launches ran in another state{out}"
+        )
     for kind, k in told["kinds"].items():
-        for which in ("seen", "held_out"):
+        for which, words in (("seen", "the fit saw"), ("held_out", "held out")):
             e = k[f"errors_{which}"]
             if e:
-                click.echo(f"{kind}: {e['sizes']} sizes {'the fit saw' if which == 'seen' else 'held out'}: median error {100 * e['median']:.1f} %, "
-                           f"95th percentile {100 * e['p95']:.1f} %, worst {100 * e['worst']:.1f} %")  # fmt: skip
+                click.echo(
+                    f"{kind}: {e['sizes']} sizes {words}: median error {100 * e['median']:.1f} %, "
+                    f"95th percentile {100 * e['p95']:.1f} %, worst {100 * e['worst']:.1f} %"
+                )
     if facts["noise"]["loaded"]:
-        click.echo(f"warning: the machine was busy while it was measured: {facts['noise']['why']}; measure again when it is at rest", err=True)
+        click.echo(
+            f"warning: the machine was busy while it was measured: {facts['noise']['why']}; measure again when it is at rest", err=True
+        )

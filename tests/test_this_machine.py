@@ -70,7 +70,11 @@ def test_a_straight_line_has_no_step() -> None:
 @pytest.mark.parametrize(
     ("probes", "size", "agree"),
     [
-        ([(0, 0, True), (0, 100, False), (0, 50, True), (0, 51, False), (1, 0, True), (1, 100, False), (1, 50, True), (1, 51, False)], 51, 2),
+        (
+            [(0, 0, True), (0, 100, False), (0, 50, True), (0, 51, False), (1, 0, True), (1, 100, False), (1, 50, True), (1, 51, False)],
+            51,
+            2,
+        ),
         ([(0, 0, True), (0, 100, True)], None, 0),
         ([(0, 0, False)], None, 0),
         ([(0, 40, False), (0, 60, True)], None, 0),
@@ -131,8 +135,11 @@ def test_held_out_sizes_are_met(found: model.Found) -> None:
 
 
 def test_the_fit_does_not_read_held_out_sizes(recorded: recording.Recording, found: model.Found) -> None:
-    changed = {k: [replace(r, values=tuple(9 * v for v in r.values)) if r.what in ("pingpong", "echo") and r.size in plan.HELD_OUT else r for r in v]
-               for k, v in recorded.rows.items()}  # fmt: skip
+    def spoilt(r: Row) -> Row:
+        hidden = r.what in ("pingpong", "echo") and r.size in plan.HELD_OUT
+        return replace(r, values=tuple(9 * v for v in r.values)) if hidden else r
+
+    changed = {k: [spoilt(r) for r in v] for k, v in recorded.rows.items()}
     other = model.fit(recording.Recording(recorded.facts, changed))
     assert {k: x.sample for k, x in other.kinds.items()} == {k: x.sample for k, x in found.kinds.items()}
     assert other.kinds["same"].rows() != found.kinds["same"].rows()
@@ -158,7 +165,9 @@ def test_a_recording_survives_a_file(recorded: recording.Recording, tmp_path: Pa
         assert recording.load(tmp_path / name) == recorded
 
 
-@pytest.mark.parametrize("text", [b"", b"{}", b'{"retrompi-machine": 9, "facts": {}, "rows": {}}', b'{"retrompi-machine": 1, "facts": {}, "rows": 3}'])
+@pytest.mark.parametrize(
+    "text", [b"", b"{}", b'{"retrompi-machine": 9, "facts": {}, "rows": {}}', b'{"retrompi-machine": 1, "facts": {}, "rows": 3}']
+)
 def test_what_is_no_recording_is_refused(text: bytes, tmp_path: Path) -> None:
     for name in ("bad.json", "bad.json.zst"):
         (tmp_path / name).write_bytes(text)
@@ -184,8 +193,6 @@ def test_nonsense_of_a_program_is_told() -> None:
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     return tmp_path / "retrompi"
-
-
 
 
 def test_the_command_fits_a_recording_and_writes(own: Path) -> None:

@@ -11,7 +11,7 @@ from retrompi.machine.switches import median, spread
 if TYPE_CHECKING:
     from retrompi.machine.recording import Recording
 
-__all__ = ["Estimate", "copies", "levels", "one_way", "stream_gap", "times"]
+__all__ = ["Estimate", "copies", "first_use", "levels", "one_way", "stream_gap", "times"]
 
 NS = 1e-9
 MEDIAN = 3
@@ -64,6 +64,13 @@ def stream_gap(recording: Recording, what: str, kind: str = "same") -> dict[int,
             gaps.append((long[1 + MEDIAN - 1] - short[1 + MEDIAN - 1]) / (long[0] - short[0]))
         out[size] = max(0.0, median(gaps)) * NS
     return out
+
+
+def first_use(recording: Recording, kind: str = "same") -> float:
+    """Seconds that the first exchanges of two ranks take longer than later ones, all together: connections, pages touched first."""
+    rounds = [r for all_rounds in recording.of("first", kind).values() for r in all_rounds]
+    # A disturbance of microseconds is nothing to a batch, but much to single messages.
+    return max(0.0, one_way([r[0] for r in rounds]) * NS) if rounds else 0.0
 
 
 def costs(recording: Recording) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """A second host on one machine: two network namespaces joined by a link of set rate and delay, removed whatever happens.
 
-The link is a veth pair with ``tc ... netem`` where the kernel has it; else our relay carries the frames between two TAP devices (user space,
-rate and delay by timer). Ranks start in the namespaces through hydra's launcher, without ssh, and may only talk by TCP.
+The link is a veth pair with ``tc ... netem`` where the kernel has it; else our relay carries the frames between two TAP devices (user
+space, rate and delay by timer). Ranks start in the namespaces through hydra's launcher, without ssh, and may only talk by TCP.
 """
 
 from __future__ import annotations
@@ -148,7 +148,9 @@ def two_hosts(bench: Bench, link: Link) -> Iterator[tuple[Bench, dict[str, Any]]
             by_kernel = _netem(ends, spaces, link)
             if not by_kernel:
                 words = [str(_relay()), *ends, f"{link.rate:.0f}", f"{link.delay * 1e9:.0f}"]
-                relay = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+                relay = subprocess.Popen(
+                    words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+                )
                 if relay.stdout is None or relay.stdout.readline().strip() != "ready":
                     said = relay.stderr.read().strip() if relay.stderr else ""
                     raise BackendError(f"the link between two hosts cannot be made: {said[:160]}")
@@ -158,12 +160,15 @@ def two_hosts(bench: Bench, link: Link) -> Iterator[tuple[Bench, dict[str, Any]]
                 _ip("-n", space, "addr", "add", f"{_NET}.{i + 1}/24", "dev", _DEVICE)
                 _ip("-n", space, "link", "set", _DEVICE, "up")
                 _ip("-n", space, "link", "set", "lo", "up")
-            yield _remote(bench, spaces, Path(work)), {
-                "rate_Bps": link.rate,
-                "delay_s": link.delay,
-                "link": "veth and tc netem" if by_kernel else "our relay over two TAP devices (this kernel has no netem)",
-                "transport": "TCP (UCX_TLS=tcp,self)",
-            }
+            yield (
+                _remote(bench, spaces, Path(work)),
+                {
+                    "rate_Bps": link.rate,
+                    "delay_s": link.delay,
+                    "link": "veth and tc netem" if by_kernel else "our relay over two TAP devices (this kernel has no netem)",
+                    "transport": "TCP (UCX_TLS=tcp,self)",
+                },
+            )
         finally:
             if relay is not None:
                 relay.kill()
@@ -180,14 +185,15 @@ def _remote(bench: Bench, spaces: tuple[str, str], work: Path) -> Bench:
     script = work / "launch"
     # hydra calls it as ssh: options, the host, the command.
     script.write_text(
-        "#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nhost=$1\nshift\n"
+        '#!/bin/sh\nwhile [ "${1#-}" != "$1" ]; do shift; done\nhost=$1\nshift\n'
         f'case "$host" in {_NET}.1) space={spaces[0]} ;; *) space={spaces[1]} ;; esac\n'
         f'exec {ip} netns exec "$space" /bin/sh -c "$*"\n'
     )
     script.chmod(0o755)
     mpiexec = bench.words[0]
-    words = (str(ip), "netns", "exec", spaces[0], mpiexec, "-launcher", "ssh", "-launcher-exec", str(script), "-hosts", f"{_NET}.1,{_NET}.2",
-             "-iface", _DEVICE, "-n", "2", "-ppn", "1")  # fmt: skip
+    hosts = f"{_NET}.1,{_NET}.2"
+    launcher = ("-launcher", "ssh", "-launcher-exec", str(script), "-hosts", hosts, "-iface", _DEVICE)
+    words = (str(ip), "netns", "exec", spaces[0], mpiexec, *launcher, "-n", "2", "-ppn", "1")
     more = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": _DEVICE, "RETROMPI_LATE_NS": "3e6", "RETROMPI_LATE_NS_PER_B": "200"}
     environment = {**bench.environment, **more}
     return replace(bench, words=words, environment=environment, launches=0, timeout_s=60.0)

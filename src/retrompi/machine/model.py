@@ -97,7 +97,9 @@ def _kind(recording: Recording, kind: str) -> Kind:
         max_segments=MOST_SEGMENTS,
     )
     parts = _parts(recording, kind, limit)
-    return Kind(found, fitted.sample_of(found, parts), limit, steps, seen, held, parts.described())
+    return Kind(
+        found, fitted.sample_of(found, parts, connect_s=estimate.first_use(recording, kind)), limit, steps, seen, held, parts.described()
+    )
 
 
 def _parts(recording: Recording, kind: str, limit: switches.Behaviour) -> fitted.Parts:
@@ -150,7 +152,7 @@ def summary(found: Found) -> dict[str, Any]:
             "points": rows,
         }
     return {"machine": found.recording.facts, "kinds": kinds, "levels": [dict(x) for x in found.levels], "costs_s": dict(found.costs),
-            "rates_flops": dict(found.rates)}  # fmt: skip
+            "rates_flops": dict(found.rates), "first_use_s": {k: x.sample.connect * 1e-12 for k, x in found.kinds.items()}}  # fmt: skip
 
 
 def write(found: Found, folder: Path, room: Path) -> None:
@@ -179,7 +181,10 @@ def write(found: Found, folder: Path, room: Path) -> None:
         fits={kind: k.fit for kind, k in found.kinds.items()},
         sources=found.kinds["same"].sources,
         collectives=mpich4.TABLE if family == "mpich" else None,
-        meta={"line_ns": facts.get("state", {}).get("line_ns", 0.0), "machine": {"cpu": facts["cpu"], "cores": facts["cores"], "mpi": facts["mpi"], **({"host": facts["host"]} if "host" in facts else {})}},
+        meta={
+            "line_ns": facts.get("state", {}).get("line_ns", 0.0),
+            "machine": {k: facts[k] for k in ("host", "cpu", "cores", "mpi") if k in facts},
+        },
         extra={f"{kind}-held-out": {f"{r['size_B']} B": {k: r[k] for k in ("measured_us", "fitted_us", "error")}
                                     for r in k.rows() if not r["seen"]} for kind, k in found.kinds.items()},
         by=BY,

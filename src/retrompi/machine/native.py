@@ -65,7 +65,9 @@ def program(compiler: Compiler) -> Path:
     done = subprocess.run([*compiler.command(), *_FLAGS, "-o", made, *files], capture_output=True, text=True, env=compiler.environment())
     if done.returncode != 0:
         Path(made).unlink(missing_ok=True)
-        raise BackendError(f"{compiler.path} cannot compile the measuring programs: {first_error(done.stderr, _NATIVE / 'main.c', compiler.path)}")
+        raise BackendError(
+            f"{compiler.path} cannot compile the measuring programs: {first_error(done.stderr, _NATIVE / 'main.c', compiler.path)}"
+        )
     Path(made).chmod(0o755)
     Path(made).rename(target)
     return target

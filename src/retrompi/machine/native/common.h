@@ -37,6 +37,7 @@ int far_apart(const Plan* p);
 
 void measure_pingpong(Plan* p);
 void measure_echo(Plan* p);
+void measure_first(Plan* p);
 void measure_rotating(Plan* p);
 void measure_marked(Plan* p);
 void measure_late(Plan* p);

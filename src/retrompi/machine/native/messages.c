@@ -32,40 +32,59 @@ static void exchange_once(const Plan* p, char* out, char* in, long size)
 }
 
 /* One-way times of BATCHES batches, without a clock inside them. */
-static void batches(const Plan* p, const char* what, int round, long size, char* in)
+static void batches(const Plan* p, const char* what, int round, long size, char* out, char* in)
 {
   double times[BATCHES];
   const int n = repetitions(p, size);
   for (int i = 0; i < (n + 3) / 4; i++)
-    exchange_once(p, p->out, in, size);
+    exchange_once(p, out, in, size);
   for (int b = 0; b < BATCHES; b++) {
     const double begun = now_ns();
     for (int i = 0; i < n; i++)
-      exchange_once(p, p->out, in, size);
+      exchange_once(p, out, in, size);
     times[b] = (now_ns() - begun) / (2.0 * n);
   }
   if (p->rank == 0)
     say(what, size, round, times, BATCHES);
 }
 
-static void rounds_of_batches(Plan* p, const char* what, char* in)
+static void rounds_of_batches(Plan* p, const char* what, char* out, char* in)
 {
   for (int r = 0; r < p->rounds; r++) {
     shuffle(p->sizes, p->count, (uint64_t)r);
     for (int i = 0; i < p->count; i++)
-      batches(p, what, r, p->sizes[i], in);
+      batches(p, what, r, p->sizes[i], out, in);
   }
 }
 
 void measure_pingpong(Plan* p)
 {
-  rounds_of_batches(p, "pingpong", p->in);
+  rounds_of_batches(p, "pingpong", p->out, p->in);
 }
 
-/* What came is sent back out of the same buffer: its lines were changed by the core that sends them, as those of a program's results are. */
+/* What came is sent back out of the same buffer: its lines were changed by the core that sends them, as those of a program's results are.
+ * The buffer begins where malloc would have it begin. */
 void measure_echo(Plan* p)
 {
-  rounds_of_batches(p, "echo", p->out);
+  rounds_of_batches(p, "echo", p->out + 16, p->out + 16);
+}
+
+/* The first exchanges of two ranks: what they take longer than later ones, all together; the very first; a later one. Half round trips. */
+void measure_first(Plan* p)
+{
+  enum { FIRST = 400, LATER = 100 };
+  double times[FIRST], sum = 0;
+  for (int i = 0; i < FIRST; i++) {
+    const double begun = now_ns();
+    exchange_once(p, p->out, p->in, 8);
+    times[i] = (now_ns() - begun) / 2;
+    sum += times[i];
+  }
+  const double very_first = times[0];
+  double q[QUANTILES];
+  quantiles(times + FIRST - LATER, LATER, q);
+  if (p->rank == 0)
+    say("first", 8, 0, (double[]){2 * (sum - FIRST * q[3]), very_first, q[3]}, 3);
 }
 
 /* A PingPong whose every message is another piece of a region that no cache of a core holds, written before it is sent. */
