@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,9 @@ from retrompi.cli.options import (
 from retrompi.cli.output import Column, emit, note, print_json, print_table, time_column
 from retrompi.errors import UsageError
 from retrompi.units import format_bytes, format_time, parse
+
+if TYPE_CHECKING:
+    from retrompi.store import Store
 
 LIMIT = "600s"
 MOST_CALLS = 12
@@ -122,9 +125,10 @@ def command(
     _check(ctx, backend)
     if as_json and as_csv:
         raise UsageError("--json and --csv exclude each other")
+    store_ = open_for(ctx, store)
     with progress(f"{Path(program).name} on {backend}") as report:
         done = backends.run(
-            open_for(ctx, store), backend, program, arguments, ranks, sets=sets, model=model, platform=_given(ctx, "platform", platform),
+            store_, backend, program, arguments, ranks, sets=sets, model=model, platform=_given(ctx, "platform", platform),
             mode=mode, seed=seed, fidelity=fidelity, mpi=mpi, repetitions=repetitions, warmup=warmup, profile=not no_profile,
             timeout_s=_seconds("--timeout", timeout) if timeout or backend == "model" else parse(LIMIT, "s"),
             wait_quiet_s=_seconds("--wait-quiet", wait_quiet) or 0.0, trace=None if trace is None else str(trace), fresh=fresh,
@@ -138,10 +142,13 @@ def command(
         emit([{**about, **row} for row in _summaries(done)], (), as_json=False, as_csv=True, keys=CSV)
     else:
         _tell(done, most_calls)
+    if done.errors.strip():
+        click.echo(done.errors.rstrip("\n"), err=True)
     for text in done.notes:
         click.echo(f"{'warning' if text.startswith(('this machine', 'oversubscribed', 'outside')) else 'note'}: {text}", err=True)
     if not done.completed:
-        click.echo(f"{done.outcome}: {done.detail}", err=True)
+        for line in _why(store_, done):
+            click.echo(line, err=True)
         ctx.exit(1)
     note(f"run {done.run_id}" + (" (found in the store; --fresh simulates again)" if done.found else ""))
 
@@ -162,6 +169,16 @@ def _check(ctx: click.Context, backend: str) -> None:
         if backend not in read and ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
             option = next(p.opts[-1] for p in ctx.command.params if p.name == name)
             raise UsageError(f"{option} means nothing to --backend {backend}; it is for {' and '.join(read)}")
+
+
+def _why(store: Store, done: Any) -> list[str]:
+    """How it ended: of a replay with who waited for whom, by the lines of its trace."""
+    row = store.run(done.run_id)
+    if "diagnosis" not in row["facts"]:
+        return [f"{done.outcome}: {done.detail}"]
+    from retrompi.cli.replay import why
+
+    return [line.replace(f"{done.trace}/", "") for line in why(row)]
 
 
 def _given(ctx: click.Context, name: str, value: str) -> str | None:

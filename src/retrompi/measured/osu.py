@@ -1,4 +1,4 @@
-"""OSU Micro-Benchmarks: latency, bandwidth and message rate between ranks, collectives, one-sided operations; headers of 3.x to 7.x."""
+"""OSU Micro-Benchmarks: latency, bandwidth and message rate between ranks, collectives, one-sided operations; headers of 2.x to 7.x."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from retrompi.measured.series import Line, Measured, Point, Provenance, cells, d
 
 __all__ = ["detect", "read"]
 
-_TITLE = re.compile(r"#\s*OSU (MPI\S*.*?) Test(?: v(\S+))?\s*$")
+_TITLE = re.compile(r"#\s*OSU (MPI\S*.*?) Test(?: v(\S+)| \(Version ([^)]+)\))?\s*$")
 _NAMES = {
     "Latency": "pingpong",
     "Bandwidth": "bw",
     "Bi-Directional Bandwidth": "bibw",
+    "Bidirectional Bandwidth": "bibw",
     "Multiple Bandwidth / Message Rate": "mbw_mr",
     "Multi Latency": "multi_lat",
     "Multi-threaded Latency": "multi_lat",
@@ -64,7 +65,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
             about.file,
             about.sha256,
             "OSU Micro-Benchmarks",
-            title[2] or "",
+            title[2] or title[3] or "",
             "us, MB/s of 10^6 B",
             about.host,
             about.date,
@@ -88,7 +89,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
                 facts["window"] = int(window[1])
             head = re.sub(r"\s+\(", "(", text.lstrip("# ")).strip()
             if title is not None and re.search(r"\((us|MB/s)\)|MB/s", head):
-                columns = [c.lower() for c in re.split(r"\s{2,}", re.sub(r"(\)|Iterations|MB/s|Size)(?=\s)", r"\1  ", head)) if c]
+                columns = [c.lower() for c in re.split(r"\s{2,}|\t", re.sub(r"(\)|Iterations|MB/s|Size)(?=\s)", r"\1  ", head)) if c]
         elif text.strip() and title is not None and columns:
             if not re.match(r"\s*\d", text):
                 continue  # what the library or the launcher says between rows
@@ -100,7 +101,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
 def _point(text: str, columns: Sequence[str], path: Path, line: int) -> Point:
     row = dict(zip(columns, cells(text, len(columns), path, line, columns), strict=True))
     size = whole(row["size"], path, line, "bytes") if "size" in row else 0
-    rate = next((c for c in ("bandwidth(mb/s)", "mb/s") if c in row), None)
+    rate = next((c for c in columns if c in ("bandwidth(mb/s)", "bi-bandwidth(mb/s)", "mb/s")), None)
     if rate is not None:
         value = number(row[rate], path, line, "a rate in MB/s")
         if value <= 0:

@@ -105,7 +105,7 @@ def page(done: Sequence[Judged], bounds: Mapping[str, float], footer: str = "") 
         title,
         f"""<header><p class="soft">retrompi compares</p><h1>{escape(title)}</h1>
 <p>The collectives and the example programs on {first.ranks} ranks, {escape(", ".join(NAMES[b] for b in first.executions))}.{where}
-Nothing here was seen by a fit, but the PingPong sizes that are marked so on a comparison's own page; those are left out.</p></header>
+Nothing here was seen by a fit, but single messages of sizes that are marked so on a comparison's own page; those are left out.</p></header>
 {warned}{_groups(done)}
 <div class="figures">{"".join(figure_html(f, n).replace('class="figure', 'class="figure tall', 1) for n, f in drawn.items())}</div>
 <h2>Programs</h2><p class="soft">A program's own page: <code>retrompi compare --runs RUNS -o PAGE.html</code>.</p>{_table(done)}

@@ -15,6 +15,10 @@ int main(int argc, char **argv) {
   if (strcmp(how, "hang") == 0) MPI_Recv(buffer, 1, MPI_CHAR, (rank + 1) % ranks, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   if (strcmp(how, "kill") == 0 && rank == ranks - 1) raise(SIGKILL);
   if (strcmp(how, "abort") == 0 && rank == 0) MPI_Abort(MPI_COMM_WORLD, 5);
+  if (strcmp(how, "cross") == 0) {  // both send first: it depends on the library whether that works
+    MPI_Send(buffer, 8000, MPI_CHAR, 1 - rank, 8, MPI_COMM_WORLD);
+    MPI_Recv(buffer, 8000, MPI_CHAR, 1 - rank, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
   for (int i = 0; i < 4 && ranks > 1; i++) {
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Pcontrol(sizes[i]);
