@@ -331,11 +331,13 @@ int reduce_scatter(Rank& r, Comm& c, Op op, const void* out, void* in, const std
   Vector v = memory(out == MPI_IN_PLACE ? in : out, all, type);
   const MPI_Aint extent = extent_of(type);
   const int mine = counts[static_cast<size_t>(c.me)];
-  o.take = [=, &c](Given& g) {
-    Bytes sum = all_combined(g, c.n, all, type, how);
-    sum.resize(static_cast<size_t>((before + mine) * extent));
-    lay(sum, in, type, static_cast<size_t>(before * extent));
-  };
+  // Who gets nothing may be through before the others have come.
+  if (mine > 0)
+    o.take = [=, &c](Given& g) {
+      Bytes sum = all_combined(g, c.n, all, type, how);
+      sum.resize(static_cast<size_t>((before + mine) * extent));
+      lay(sum, in, type, static_cast<size_t>(before * extent));
+    };
   return carry_out(r, c, o, {std::move(v.bytes)}, request);
 }
 
