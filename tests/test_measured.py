@@ -26,6 +26,7 @@ OUTPUTS = [
     ("osu53-allreduce-f.txt", [("allreduce", None, 15)], "OSU Micro-Benchmarks", "5.3"),
     ("osu53-barrier.txt", [("barrier", None, 1)], "OSU Micro-Benchmarks", "5.3"),
     ("osu53-ibcast.txt", [("ibcast", None, 11)], "OSU Micro-Benchmarks", "5.3"),
+    ("osu53-ibarrier.txt", [("ibarrier", None, 1)], "OSU Micro-Benchmarks", "5.3"),
     ("osu74-latency.txt", [("pingpong", 2, 23)], "OSU Micro-Benchmarks", "7.4"),
     ("osu74-latency-tails.txt", [("pingpong", 2, 11)], "OSU Micro-Benchmarks", "7.4"),
     ("osu74-bw.txt", [("bw", 2, 21)], "OSU Micro-Benchmarks", "7.4"),

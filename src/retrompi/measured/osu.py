@@ -80,7 +80,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
             end()
             title, columns, points = begins, [], []
             facts = {"ranks": 2} if _what(begins[1]) in ("pingpong", "bw", "bibw") else {}
-        elif text.lstrip().startswith("#"):
+        elif text.lstrip().startswith("#") or re.match(r"\s+[A-Z].*\(us\)", text):  # osu_ibarrier's header has no sign
             pairs = re.search(r"pairs: (\d+)", text)
             window = re.search(r"window size: (\d+)", text)
             if pairs:
