@@ -142,6 +142,8 @@ def command(
         emit([{**about, **row} for row in _summaries(done)], (), as_json=False, as_csv=True, keys=CSV)
     else:
         _tell(done, most_calls)
+    if done.errors.strip():
+        click.echo(done.errors.rstrip("\n"), err=True)
     for text in done.notes:
         click.echo(f"{'warning' if text.startswith(('this machine', 'oversubscribed', 'outside')) else 'note'}: {text}", err=True)
     if not done.completed:

@@ -24,8 +24,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrompi import backends, record, simulate, traces
-from retrompi.backends import Call, Execution, Machine, build, job, model, native, profile, stats, stored
+from retrompi.backends import Call, Execution, Machine, build, job, machine, model, native, profile, stats, stored
 from retrompi.errors import UsageError
+from retrompi.machine import state
 from retrompi.record.run import Launcher
 from retrompi.store import Store, open_store
 
@@ -95,10 +96,17 @@ def test_quantiles_of_nothing_and_of_no_share_are_refused() -> None:
 def test_a_machine_is_loaded_exactly_when_something_was_taken_from_it(
     samples: list[float], probes: list[float], stolen: float, waiting: float
 ) -> None:
-    noise = stats.judged(samples, probes, stolen, waiting, 0.0)
+    noise = stats.judged(samples, probes, stolen, waiting, 0.0, [45.0, 46.0])
     slow = stats.quantile(probes, 0.5) / min(probes) - 1 >= stats.BUSY_PROBE
     assert noise.loaded == (slow or stolen >= stats.BUSY_STOLEN or waiting >= stats.BUSY_WAITING)
     assert bool(noise.why) == (noise.loaded or noise.spread >= stats.NOISY_SPREAD)
+
+
+def test_processors_that_were_moved_are_told_from_a_busy_machine() -> None:
+    noise = stats.judged([1.0, 1.0], [1.0], 0.0, 0.0, 0.0, [45.0, 200.0])
+    assert not noise.loaded
+    assert noise.why == "a cache line between two cores took 45 ns before and 200 ns after: they were moved"
+    assert stats.MOVED == state.OTHER
 
 
 # --- profiles ---------------------------------------------------------------------------------------------------------------
@@ -267,10 +275,39 @@ def test_a_binary_is_run_by_the_mpi_that_it_links() -> None:
 def test_ranks_are_bound_where_they_fit() -> None:
     hydra, orte = Launcher("/usr/bin/mpiexec.hydra", "hydra"), Launcher("/usr/bin/orterun", "openmpi")
     for launcher, option in ((hydra, "-bind-to"), (orte, "--bind-to")):
-        fits, over = (native.command_line(launcher, n, ["./a"], 2) for n in (2, 3))
+        fits, half, over = (native.command_line(launcher, n, ["./a"], 2, 4) for n in (2, 3, 5))
         assert fits[fits.index(option) + 1] == "core"
+        assert half[half.index(option) + 1] == "hwthread"
         assert over[over.index(option) + 1] == "none"
         assert fits[-3:] == ["-n", "2", "./a"]
+
+
+def test_threads_of_a_core_are_not_cores(tmp_path: Path) -> None:
+    for processor, siblings in enumerate(("0,2", "1,3", "0,2", "1,3")):
+        (tmp_path / f"cpu{processor}" / "topology").mkdir(parents=True)
+        (tmp_path / f"cpu{processor}" / "topology" / "thread_siblings_list").write_text(siblings + "\n")
+    assert [job.whole_cores(allowed, tmp_path) for allowed in ([0, 1, 2, 3], [0, 2], [1, 2], [7, 8])] == [2, 1, 2, 2]
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e6))
+def test_what_went_elsewhere_is_a_share(total: float, busy: float, steal: float, ours: float) -> None:
+    zero = machine.Counters(0.0, 0.0, 0.0, 0.0)
+    share = machine.elsewhere(zero, machine.Counters(total, busy, steal, ours))
+    assert 0 <= share <= 1
+    if total >= 0.5 and busy <= ours:
+        assert share == pytest.approx(min(steal / total, 1))
+
+
+def test_the_machine_is_looked_at_without_changing_where_we_run() -> None:
+    before = job.cores()
+    assert len(machine.probe()) % len(before) == 0
+    assert job.cores() == before
+    here = machine.machine()
+    assert here.cores == len(before)
+    assert here.cpu
+    first, second = machine.Counters.now(), machine.Counters.now()
+    assert second.total >= first.total
+    assert second.ours >= first.ours
 
 
 # --- natively ---------------------------------------------------------------------------------------------------------------

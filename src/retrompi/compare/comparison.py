@@ -257,11 +257,7 @@ def _warnings(executions: Mapping[str, Execution], sections: Sequence[Row], seen
     out = [f"{b} did not complete ({e.outcome}{': ' + e.detail if e.detail else ''})" for b, e in executions.items() if not e.completed]
     native, model = executions.get("native"), executions.get("model") or executions.get("smpi")
     if native is not None:
-        machine = native.machine
-        if machine is not None and native.ranks > machine.cores:
-            out.append(f"{native.ranks} ranks shared {machine.cores} cores natively: they waited for each other's time slices")
-        if native.noise is not None and native.noise.loaded:
-            out.append(f"the machine was loaded while it was measured ({native.noise.why or 'others wanted its cores'})")
+        out += native.notes
         if len(native.samples_s) == 1:
             out.append("one native repetition has no noise band")
         if model is not None:

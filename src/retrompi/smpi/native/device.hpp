@@ -121,6 +121,7 @@ class Rank {
 
   // ---- the program's
   Comm& comm(MPI_Comm handle);
+  int next_number(MPI_Comm handle);  // of a communicator that is being made
   void forget(MPI_Comm handle) {  // what is under way goes on
     if (auto gone = comms_.extract(handle)) freed_.push_back(std::move(gone.mapped()));
   }

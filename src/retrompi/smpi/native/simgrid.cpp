@@ -11,6 +11,11 @@
 
 #include "law.hpp"
 
+// Exported, but in no public header.
+namespace simgrid::smpi::colls {
+extern int (*bcast)(void* buf, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
+}
+
 namespace sg = simgrid::s4u;
 
 namespace retrompi::online {
@@ -78,6 +83,25 @@ void Sleeper::wake() {
 
 int64_t actor() { return sg::Actor::self() == nullptr ? 0 : sg::this_actor::get_pid(); }
 void on_deadlock(std::function<void()> what) { sg::Engine::on_deadlock_cb(std::move(what)); }
-void compute(double flops) { sg::this_actor::execute(flops); }
+
+namespace {
+std::function<int(MPI_Comm)>& numbering() {
+  static std::function<int(MPI_Comm)> chosen;
+  return chosen;
+}
+int (*smpis_bcast)(void*, int, MPI_Datatype, int, MPI_Comm) = nullptr;
+int bcast(void* at, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  const int number = count == 1 && type == MPI_INT ? numbering()(comm) : -1;
+  if (number < 0) return smpis_bcast(at, count, type, root, comm);
+  *static_cast<int*>(at) = number;
+  return MPI_SUCCESS;
+}
+}  // namespace
+
+void number_communicators(std::function<int(MPI_Comm)> number) {
+  numbering() = std::move(number);
+  smpis_bcast = simgrid::smpi::colls::bcast;
+  simgrid::smpi::colls::bcast = &bcast;
+}
 
 }  // namespace retrompi::online

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <mpi.h>
 
 #include "../../engine/core.hpp"
 
@@ -47,8 +48,8 @@ class Sleeper {
 };
 
 int64_t actor();  // its number, from 1 on; 0: none runs
+/// Who tells the members of a new communicator its number; SMPI's own way is a broadcast, for which they would wait.
+void number_communicators(std::function<int(MPI_Comm)> number);
 void on_deadlock(std::function<void()> what);
-/// Computation on the host of the actor that runs now.
-void compute(double flops);
 
 }  // namespace retrompi::online
