@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def _percent(value: Any) -> str:
-    return "" if value is None else f"{100 * value:.1f} %"
+    return "" if value is None else f"{100 * value:.2f} %"
 
 
 def _signed(value: Any) -> str:
-    return "" if value is None else f"{100 * value:+.1f} %"
+    return "" if value is None else f"{100 * value:+.2f} %"
 
 
 _SPREAD = (

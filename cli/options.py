@@ -120,6 +120,8 @@ fresh_option = click.option("--fresh", is_flag=True, help="Simulate even when an
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 measured_option = click.option(
     "--measured",
+    "--overlay",
+    "measured",
     multiple=True,
     metavar="ID|NAME[@FIGURE]",
     help="Lay a measured curve of the store over the figures (or one of them): a native run, an import, a program's run.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,14 +26,22 @@ from retrompi.cli.options import (
     warn,
 )
 from retrompi.cli.output import Column, emit, note
-from retrompi.errors import UsageError
 from retrompi.units import format_bytes, format_time, parse_sizes
+
+if TYPE_CHECKING:
+    from retrompi.report.measured import Measured
 
 COLUMNS = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
     Column("time_us", "one-way time", lambda v: format_time(v * 1e-6), right=True),
     Column("bandwidth_MBps", "MB/s", lambda v: f"{v:.4g}", right=True),
     Column("repetitions", "repetitions", right=True),
+)
+BESIDE = (
+    Column("size_B", "size", lambda v: format_bytes(v), right=True),
+    Column("simulated", "simulated", lambda v: format_time(v), right=True),
+    Column("measured", "measured", lambda v: format_time(v), right=True),
+    Column("difference", "simulated / measured - 1", lambda v: f"{v:+.1%}", right=True),
 )
 
 
@@ -82,19 +90,34 @@ def command(
     from retrompi import experiment, registry
     from retrompi.calibrated import outside
 
-    if measured and out is None:
-        raise UsageError("--measured lays a curve over the page's figures: give -o PAGE.html as well")
     registry.model(model), registry.platform(platform).placement(mode)  # wrong names first, before any store is made
     overlaid = measured_curves(ctx, store, measured)
     wanted = None if sizes is None else parse_sizes(sizes)
+    if wanted is None and overlaid and out is None:  # without a page only equal sizes can stand beside each other
+        wanted = sorted({int(p["size_B"]) for m in overlaid for p in m.points})
     found = experiment.pingpong(
         open_for(ctx, store), model, platform, mode, wanted, sets=sets, seed=seed, reps=reps, fresh=fresh, fidelity=fidelity
     )
     beyond = outside(model, platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=sets)
     emit_curve(found.rows, warn(beyond, model), as_json, as_csv)
+    if overlaid and not as_json and not as_csv:
+        _beside(found.rows, overlaid)
     if out is not None:
         from retrompi.report import pingpong as page
 
         page.write(out, page.Simulated(model, platform, mode, tuple(found.rows), found.run_id), overlaid)
         click.echo(f"page: {out}", err=True)
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
+
+
+def _beside(rows: Sequence[Mapping[str, Any]], measured: Sequence[Measured]) -> None:
+    """Simulated beside measured times at the sizes that both have."""
+    simulated = {int(r["size_B"]): float(r["time_us"]) for r in rows}
+    for curve in measured:
+        both = [
+            {"size_B": p["size_B"], "simulated": simulated[p["size_B"]] * 1e-6, "measured": p["time_us"] * 1e-6,
+             "difference": simulated[p["size_B"]] / p["time_us"] - 1}
+            for p in curve.points if p["size_B"] in simulated
+        ]  # fmt: skip
+        click.echo(f"\n{curve.legend}" + (f" ({curve.about})" if curve.about else ""))
+        emit(both, BESIDE, as_json=False, as_csv=False, empty="no size of it was simulated")

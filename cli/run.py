@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,6 +26,9 @@ from retrompi.cli.output import Column, emit, note, print_json, print_table, tim
 from retrompi.errors import UsageError
 from retrompi.units import format_bytes, format_time, parse
 
+if TYPE_CHECKING:
+    from retrompi.store import Store
+
 LIMIT = "600s"
 MOST_CALLS = 12
 MOST_SECTIONS = 40
@@ -41,8 +44,8 @@ SECTIONS = (
     time_column("max_s", "max"),
 )
 CSV = (
-    "backend", "program", "ranks", "mpi", "model", "platform", "mode", "fidelity", "outcome", "section", "parts", "n", "min_s", "q25_s", "median_s",
-    "q75_s", "p95_s", "max_s",
+    "backend", "program", "ranks", "mpi", "model", "platform", "mode", "fidelity", "outcome", "section", "parts", "n", "min_s", "q25_s",
+    "median_s", "q75_s", "p95_s", "max_s",
 )  # fmt: skip
 CALLS = (
     Column("call", "call"),
@@ -59,7 +62,9 @@ CALLS = (
 @click.option("-b", "--backend", type=click.Choice(["model", "smpi", "native"]), required=True, help="Where the program runs.")
 @click.argument("program")
 @click.option("-n", "--np", "ranks", type=click.IntRange(1), default=2, show_default=True, help="Number of ranks.")
-@click.option("-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model, help="Runtime of model and smpi (see 'retrompi models list').")
+@click.option(
+    "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model, help="Runtime of model and smpi (see 'retrompi models list')."
+)
 @platform_option
 @click.option("--mode", metavar="MODE", help="Where the ranks are: as of replay (default: distributed; shared on a platform of one host).")
 @click.option("--mpi", metavar="mpich|openmpi", help="MPI to compile and run with natively (default: MPICH where it is, else Open MPI).")
@@ -68,8 +73,12 @@ CALLS = (
 @click.option("--no-profile", is_flag=True, help="Leave out the per-call profile (natively one run less).")
 @click.option("--wait-quiet", metavar="TIME", help="Wait so long at most for a busy machine to come to rest first, e.g. 60s.")
 @click.option("--timeout", metavar="TIME", help=f"End a run after so long (default: {LIMIT} of wall time); of simulated time on a model.")
-@click.option("--trace", type=click.Path(exists=True, path_type=Path), help="With model: replay this trace instead of recording the program's.")
-@click.option("--most-calls", type=click.IntRange(0), default=MOST_CALLS, show_default=True, help="Rows of the profile to print (JSON has all).")
+@click.option(
+    "--trace", type=click.Path(exists=True, path_type=Path), help="With model: replay this trace instead of recording the program's."
+)
+@click.option(
+    "--most-calls", type=click.IntRange(0), default=MOST_CALLS, show_default=True, help="Rows of the profile to print (JSON has all)."
+)
 @set_option
 @fidelity_option
 @seed_option
@@ -107,20 +116,23 @@ def command(
 ) -> None:
     """Run a program on a runtime model, online on SimGrid's SMPI, or natively, and show its times and calls.
 
-    PROGRAM is a source file (.c, .cpp, .f90, …; compiled with the MPI's own compiler and kept), a binary, or an mpi4py script; its own ARGUMENTS
-    come after --. Sections are what it marks with MPI_Pcontrol(N) … MPI_Pcontrol(-PARTS). Exit code 1: it failed, hung or deadlocked.
+    PROGRAM is a source file (.c, .cpp, .f90, …; compiled with the MPI's own compiler and kept), a binary, or an mpi4py script; its own
+    ARGUMENTS come after --. Sections are what it marks with MPI_Pcontrol(N) … MPI_Pcontrol(-PARTS). Exit code 1: it failed, hung or
+    deadlocked.
     """
     from retrompi import backends
 
     _check(ctx, backend)
     if as_json and as_csv:
         raise UsageError("--json and --csv exclude each other")
+    store_ = open_for(ctx, store)
     with progress(f"{Path(program).name} on {backend}") as report:
         done = backends.run(
-            open_for(ctx, store), backend, program, arguments, ranks, sets=sets, model=model, platform=_given(ctx, "platform", platform),
+            store_, backend, program, arguments, ranks, sets=sets, model=model, platform=_given(ctx, "platform", platform),
             mode=mode, seed=seed, fidelity=fidelity, mpi=mpi, repetitions=repetitions, warmup=warmup, profile=not no_profile,
             timeout_s=_seconds("--timeout", timeout) if timeout or backend == "model" else parse(LIMIT, "s"),
-            wait_quiet_s=_seconds("--wait-quiet", wait_quiet) or 0.0, trace=None if trace is None else str(trace), fresh=fresh, report=report,
+            wait_quiet_s=_seconds("--wait-quiet", wait_quiet) or 0.0, trace=None if trace is None else str(trace), fresh=fresh,
+            report=report,
         )  # fmt: skip
     if as_json:
         times = _summaries(done)
@@ -130,20 +142,25 @@ def command(
         emit([{**about, **row} for row in _summaries(done)], (), as_json=False, as_csv=True, keys=CSV)
     else:
         _tell(done, most_calls)
+    if done.errors.strip():
+        click.echo(done.errors.rstrip("\n"), err=True)
     for text in done.notes:
         click.echo(f"{'warning' if text.startswith(('this machine', 'oversubscribed', 'outside')) else 'note'}: {text}", err=True)
     if not done.completed:
-        click.echo(f"{done.outcome}: {done.detail}", err=True)
+        for line in _why(store_, done):
+            click.echo(line, err=True)
         ctx.exit(1)
     note(f"run {done.run_id}" + (" (found in the store; --fresh simulates again)" if done.found else ""))
 
 
 # option of the command -> the backends that it means something to
+_SIMULATED = ("model", "smpi")
 _ONLY = {
-    "model": ("model", "smpi"), "platform": ("model", "smpi"), "mode": ("model", "smpi"), "sets": ("model", "smpi"), "seed": ("model", "smpi"),
-    "fidelity": ("model", "smpi"), "mpi": ("native", "model"), "repetitions": ("native",), "warmup": ("native",), "wait_quiet": ("native",),
+    **dict.fromkeys(("model", "platform", "mode", "sets", "seed", "fidelity"), _SIMULATED),
+    **dict.fromkeys(("repetitions", "warmup", "wait_quiet"), ("native",)),
+    "mpi": ("native", "model"),
     "trace": ("model",),
-}  # fmt: skip
+}
 
 
 def _check(ctx: click.Context, backend: str) -> None:
@@ -152,6 +169,16 @@ def _check(ctx: click.Context, backend: str) -> None:
         if backend not in read and ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
             option = next(p.opts[-1] for p in ctx.command.params if p.name == name)
             raise UsageError(f"{option} means nothing to --backend {backend}; it is for {' and '.join(read)}")
+
+
+def _why(store: Store, done: Any) -> list[str]:
+    """How it ended: of a replay with who waited for whom, by the lines of its trace."""
+    row = store.run(done.run_id)
+    if "diagnosis" not in row["facts"]:
+        return [f"{done.outcome}: {done.detail}"]
+    from retrompi.cli.replay import why
+
+    return [line.replace(f"{done.trace}/", "") for line in why(row)]
 
 
 def _given(ctx: click.Context, name: str, value: str) -> str | None:
@@ -198,7 +225,9 @@ def _tell(done: Any, most_calls: int) -> None:
         print_table(shown, columns)
         if len(done.calls) > most_calls:
             rest = sum(c.seconds for c in done.calls[most_calls:])
-            click.echo(f"… and {len(done.calls) - most_calls} more rows, {rest / total if total else 0:.0%} of the time in MPI (--json has all)")
+            click.echo(
+                f"… and {len(done.calls) - most_calls} more rows, {rest / total if total else 0:.0%} of the time in MPI (--json has all)"
+            )
 
 
 def _call(c: Any, total: float) -> Mapping[str, Any]:

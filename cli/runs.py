@@ -58,7 +58,7 @@ LIST_KEYS = (
     "simgrid_version",
     "host",
 )
-KINDS = ("pingpong", "replay", "explain", "startup", "sample", "benchmark", "native", "smpi", "program")
+KINDS = ("pingpong", "replay", "explain", "startup", "sample", "benchmark", "native", "smpi", "program", "measured")
 PARTS = ("run", "points", "ranks", "anatomy")
 
 

@@ -46,6 +46,13 @@ def section(level: int) -> None:
         call(level)
 
 
+def total(world: MPI.Comm, mine: int) -> int:
+    """The sum over all processes."""
+    numbers = array("q", [mine])
+    world.Allreduce(MPI.IN_PLACE, numbers, MPI.SUM)
+    return numbers[0]
+
+
 def alive(row: int, column: int, generation: int) -> int:
     """The cell of the known board after a multiple of 4 generations."""
     moved = generation // 4
@@ -92,7 +99,7 @@ def main() -> int:
             world.Sendrecv(rows[0], before, UP, below, after, UP)
             world.Sendrecv(rows[-1], after, DOWN, above, before, DOWN)
             rows = following([above, *rows, below])
-        living = world.allreduce(sum(map(sum, rows)))
+        living = total(world, sum(map(sum, rows)))
         took = MPI.Wtime() - start
         section(-more)
         done += more
@@ -100,7 +107,7 @@ def main() -> int:
             print(f"{done:12d} {living:10d} {took / more * 1e6:14.3f}")
 
     wrong = sum(cell != alive(i, j, generations) for i, row in enumerate(rows, first) for j, cell in enumerate(row))
-    wrong = world.allreduce(wrong)
+    wrong = total(world, wrong)
     if world.rank == 0:
         print("# board: correct" if wrong == 0 else f"# board: WRONG in {wrong} places")
     return int(wrong != 0)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrompi import compare, report
-from retrompi.backends import Call, Execution, Machine, Noise, stored
+from retrompi import backends, compare, report
+from retrompi.backends import Call, Execution, Machine, Noise, native, stored
 from retrompi.backends.stats import quantile
 from retrompi.compare import comparison, errors, suite
 from retrompi.errors import UsageError
@@ -133,8 +133,8 @@ CALLS = st.tuples(
 
 @given(LABELS, LABELS)
 def test_every_section_is_one_row_whoever_has_it(a: list[str], b: list[str]) -> None:
-    native, model = replace(NATIVE, sections={k: [1.0, 2.0] for k in a}), replace(MODEL, sections={k: [1.5] for k in b})
-    rows = comparison.sections_of({"native": native, "model": model})
+    here, model = replace(NATIVE, sections={k: [1.0, 2.0] for k in a}), replace(MODEL, sections={k: [1.5] for k in b})
+    rows = comparison.sections_of({"native": here, "model": model})
     assert [r.label for r in rows] == sorted({*a, *b}, key=int)
     for r in rows:
         assert ("native" in r.times, "model" in r.times) == (r.label in a, r.label in b)
@@ -164,7 +164,7 @@ def test_the_difference_is_split_without_a_rest() -> None:
 # --- what a fit saw ---
 
 
-def test_only_a_pingpong_of_a_fitted_size_was_seen_by_the_fit() -> None:
+def test_only_single_messages_of_a_fitted_size_were_seen_by_the_fit() -> None:
     c = compare.build([NATIVE, MODEL], SEEN)
     assert {r.label: r.use for r in c.sections} == {"1": "fit", "64": "held out", "4096": "fit", "65536": "held out", "1048576": "fit"}
     assert [r.label for r in c.judged()] == ["64", "65536"]
@@ -228,10 +228,9 @@ def test_without_a_native_run_smpi_is_the_reference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("native", "seen", "told"),
+    ("changes", "seen", "told"),
     [
-        ({"ranks": 4}, SEEN, "4 ranks shared 2 cores"),
-        ({"noise": Noise(0.5, 0.4, 0.3, 2.0, 900.0, loaded=True, why="30 % stolen")}, SEEN, "loaded while it was measured (30 % stolen)"),
+        ({"notes": ["oversubscribed: 4 ranks on 2 cores"]}, SEEN, "oversubscribed: 4 ranks on 2 cores"),
         ({"samples_s": [1.0]}, SEEN, "no noise band"),
         ({"machine": Machine("here", "another processor", 2)}, SEEN, "fitted elsewhere (cpu a processor is not another processor)"),
         ({}, compare.Seen("wmpi"), "wmpi was not fitted to this machine"),
@@ -239,9 +238,8 @@ def test_without_a_native_run_smpi_is_the_reference() -> None:
         ({"sections": {"1": [1.0]}}, SEEN, "native has no section 64, 4096, 65536 …"),
     ],
 )
-def test_what_makes_no_sense_is_said(native: dict[str, Any], seen: compare.Seen, told: str) -> None:
-    ranks = native.get("ranks", 2)
-    c = compare.build([replace(NATIVE, **native), replace(MODEL, ranks=ranks)], seen)
+def test_what_makes_no_sense_is_said(changes: dict[str, Any], seen: compare.Seen, told: str) -> None:
+    c = compare.build([replace(NATIVE, **changes), MODEL], seen)
     assert any(told in w for w in c.warnings), c.warnings
     assert not compare.build([NATIVE, MODEL], SEEN).warnings
 
@@ -436,6 +434,37 @@ def test_a_real_program_is_compared_with_a_model(retrompi: Any, tmp_path: Path) 
     assert counts["MPI_Bcast", 8] == counts["MPI_Bcast", 4096] == (2 * (10 + 3 + 1), 2 * (10 + 3 + 1))
     assert "nemesis was not fitted to this machine" in done.err
     assert "MPICH" in page.read_text()
+
+
+@pytest.mark.skipif(None in map(shutil.which, ("smpicc", "smpirun")), reason="SimGrid's SMPI is not installed")
+@pytest.mark.parametrize(("model", "platform", "operation"), [("wmpi", "nt-cluster", "allreduce"), ("nemesis", "abe", "alltoall")])
+def test_smpi_and_the_replay_of_its_own_trace_agree(model: str, platform: str, operation: str, retrompi: Any, tmp_path: Path) -> None:
+    done = retrompi(
+        "--store", str(tmp_path / "x.db"), "compare", str(EXAMPLES / "collectives.c"), "-n", "4", "-m", model, "-p", platform,
+        "--backends", "smpi,model", "--within", "worst=3%,whole=3%", "--json",
+        "--", "--operation", operation, "--scale", "0.003", "--sizes", "8,1000,20000",
+    )  # fmt: skip
+    assert done.code == 0, done.out + done.err
+    told = json.loads(done.out)
+    assert [e["fidelity"] for e in told["executions"]] == ["curve", "curve"]
+    assert told["executions"][1]["trace"] == told["executions"][0]["trace"]
+    assert len(told["sections"]) == 3
+    assert all(r["model_to_smpi"] is not None for r in told["sections"])
+
+
+@needs_mpich
+def test_a_run_in_another_state_of_the_machine_is_repeated_and_counted(kept: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_WAIT_S", 0.0)
+    # Before and after: the profile (after a wait), a repetition, the other one, which is done again.
+    told = iter(["far apart", "", "", "", "far apart", "", ""])
+    program, words = str(EXAMPLES / "collectives.c"), ["--operation", "barrier", "--scale", "0.01"]
+    done = backends.run(kept, "native", program, words, 2, mpi="mpich", repetitions=2, warmup=0, odd_state=lambda: next(told))
+    assert len(done.samples_s) == 2
+    assert next(told, "all asked") == "all asked"
+    assert any(n.startswith("1 runs were repeated and 0 s waited: far apart") and "too" not in n for n in done.notes), done.notes
+    never = backends.run(kept, "native", program, words, 2, mpi="mpich", repetitions=1, warmup=0, odd_state=lambda: "far apart")
+    assert len(never.samples_s) == 1
+    assert any("runs that count were of that state too" in n for n in never.notes)
 
 
 @needs_mpich

@@ -76,6 +76,9 @@ class Noise:
     switches: float
     loaded: bool
     why: str = ""
+    line_ns: list[float] = field(default_factory=list)
+    """Nanoseconds of a cache line between the first two cores, before and after the runs (not for a single run): a hypervisor that moves
+    its virtual processors is seen by nothing else, and messages through shared memory take several times as long."""
 
 
 @dataclass
@@ -102,6 +105,8 @@ class Execution:
     detail: str = ""
     exit_code: int | None = None
     output: str = ""
+    errors: str = ""
+    """What it wrote to its standard error, the launcher's words among it."""
     wall_s: float = 0.0
     samples_s: list[float] = field(default_factory=list)
     sections: dict[str, list[float]] = field(default_factory=dict)
@@ -132,6 +137,11 @@ def _quiet(done: int, total: int, what: str = "") -> None:
     """Report nothing."""
 
 
+def _any_state() -> str:
+    """Every state of the machine is as good as another."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Request:
     """What `run` was asked for; each backend takes what concerns it.
@@ -154,9 +164,14 @@ class Request:
     repetitions: int = 10
     warmup: int = 1
     timeout_s: float | None = None
+    recording_limit_s: float = 600.0
+    """Wall time that a program may take while its trace is recorded for a model."""
     profile: bool = True
     wait_quiet_s: float = 0.0
     """How long to wait for a loaded machine to come to rest before measuring."""
+    odd_state: Callable[[], str] = _any_state
+    """Asked before and after every native run that counts: "", or in words the state that the machine is in and should not be. Such a run
+    is repeated, however long or short it took."""
     trace: str | None = None
     """Folder of a trace: the model replays this one instead of recording the program's. SMPI leaves its own in `Execution.trace`."""
     fresh: bool = False
@@ -164,7 +179,13 @@ class Request:
 
 
 def run(
-    store: Store, backend: str, program: str, arguments: Sequence[str] = (), ranks: int = 2, *, sets: Mapping[str, str] | Sequence[str] = (),
+    store: Store,
+    backend: str,
+    program: str,
+    arguments: Sequence[str] = (),
+    ranks: int = 2,
+    *,
+    sets: Mapping[str, str] | Sequence[str] = (),
     **options: Any,
 ) -> Execution:
     """Run ``program`` (a source file, a binary or an mpi4py script) with ``arguments`` on ``ranks`` ranks of ``backend`` and store it.

@@ -97,9 +97,15 @@ def build(program: str, family: str | None = None) -> Built:
 def _binary(path: Path, family: str | None) -> Built:
     linked = family_of_program(path)
     if linked is None:
-        raise BackendError(f"{path.name} links no MPI library that is known here (MPICH, Open MPI, SMPI): is it an MPI program, linked dynamically?")
+        raise BackendError(
+            f"{path.name} links no MPI library that is known here (MPICH, Open MPI, SMPI): is it an MPI program, linked dynamically?"
+        )
     if family is not None and family != linked:
-        hint = "give its source, or build it with smpicc, smpicxx or smpif90" if family == "smpi" else f"build it with the mpicc of {TITLES[family]}"
+        hint = (
+            "give its source, or build it with smpicc, smpicxx or smpif90"
+            if family == "smpi"
+            else f"build it with the mpicc of {TITLES[family]}"
+        )
         raise BackendError(f"{path.name} is linked with {TITLES[linked]}, not with {TITLES[family]}: {hint}")
     return Built(path, (str(path),), linked, "binary", _sha256(path))
 
@@ -127,7 +133,7 @@ def _mpi4py(interpreter: str) -> dict[str, str]:
     folder = done.stdout.strip()
     if done.returncode != 0 or not folder:
         return {}
-    found = {}
+    found: dict[str, str] = {}
     for module in sorted(Path(folder).glob("MPI*.so")):
         linked = family_of_program(module)
         if linked is not None:
@@ -150,7 +156,9 @@ def _python(path: Path, family: str | None) -> Built:
         tried += [f"{interpreter} has it for {TITLES.get(k, k)}" for k in having]
     if tried:
         raise BackendError(f"{path.name}: no mpi4py for {TITLES.get(family or '', family)} ({'; '.join(tried)})")
-    raise BackendError(f"{path.name}: no Python with mpi4py was found (Debian and Ubuntu: apt-get install python3-mpi4py, or pip install mpi4py)")
+    raise BackendError(
+        f"{path.name}: no Python with mpi4py was found (Debian and Ubuntu: apt-get install python3-mpi4py, or pip install mpi4py)"
+    )
 
 
 # -- compiling ---------------------------------------------------------------------------------------------------------------
@@ -173,7 +181,10 @@ def _wrapper(language: str, family: str | None) -> tuple[str, Compiler]:
             wrapper = compiler.path
     if wrapper is None:
         package = _PACKAGES.get(compiler.family, ("", "libmpich-dev"))[1]
-        raise BackendError(f"no {smpi if family == 'smpi' else native} beside {compiler.path}: install {package} (Debian and Ubuntu: apt-get install {package})")
+        raise BackendError(
+            f"no {smpi if family == 'smpi' else native} beside {compiler.path}: install {package} "
+            f"(Debian and Ubuntu: apt-get install {package})"
+        )
     return wrapper, compiler
 
 
@@ -278,4 +289,6 @@ def find_mpiexec(family: str) -> Launcher:
         if found is not None and found.kind == kinds.get(family, found.kind):
             return found
     package = _PACKAGES.get(family, ("mpich", ""))[0]
-    raise BackendError(f"no mpiexec of {TITLES.get(family, family)} was found: install {package} (Debian and Ubuntu: apt-get install {package})")
+    raise BackendError(
+        f"no mpiexec of {TITLES.get(family, family)} was found: install {package} (Debian and Ubuntu: apt-get install {package})"
+    )

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from retrompi.backends import BackendError
 
-__all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "run", "told_signal"]
+__all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "run", "told_signal", "whole_cores"]
 
 MOST_OUTPUT = 1 << 20
 """So many bytes of a program's output are kept."""
@@ -39,8 +39,19 @@ class Ended:
 
 
 def cores() -> list[int]:
-    """The cores that this process may use."""
+    """The processors (cores, or threads of them) that this process may use."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+
+
+def whole_cores(allowed: Sequence[int], folder: Path = Path("/sys/devices/system/cpu")) -> int:
+    """How many cores the processors ``allowed`` are threads of; each counts as one where the kernel does not tell."""
+    siblings = set()
+    for processor in allowed:
+        try:
+            siblings.add((folder / f"cpu{processor}" / "topology" / "thread_siblings_list").read_text(encoding="ascii").strip())
+        except OSError:
+            siblings.add(str(processor))
+    return len(siblings)
 
 
 def _die_with_parent() -> None:
@@ -77,7 +88,7 @@ def run(words: Sequence[str], environment: Mapping[str, str], timeout_s: float |
         try:
             process = subprocess.Popen(
                 list(words), env={**environment, _MARK: mark}, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd,
-                start_new_session=True, preexec_fn=_die_with_parent,  # noqa: PLW1509 - nothing of ours runs in threads here
+                start_new_session=True, preexec_fn=_die_with_parent,
             )  # fmt: skip
         except OSError as e:
             raise BackendError(f"{words[0]} cannot be run: {e.strerror or e}") from e

@@ -44,7 +44,7 @@ def machine() -> Machine:
 
 
 def probe() -> list[float]:
-    """Seconds of a fixed piece of work (a hash of 256 KiB), several times on each core: what the machine takes away shows as longer ones."""
+    """Seconds of a fixed piece of work (a hash of 256 KiB), several times on each core: what is taken from us makes some longer."""
     allowed = cores()
     out = []
     try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi import registry, traces
 from retrompi.backends import KINDS, BackendError, Execution, Request, job, profile, stored
 from retrompi.backends.build import TITLES, Built, build, default_family, find_mpiexec, is_source
-from retrompi.backends.native import command_line
+from retrompi.backends.native import words_for
 from retrompi.errors import UsageError
 from retrompi.record import RecordError, record
 from retrompi.record.library import cache_dir, recorder_version
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from retrompi.simulate import Result
     from retrompi.store.database import Store
 
-__all__ = ["RECORDING_LIMIT_S", "Recorded", "execute", "recorded", "trace_digest"]
-
-RECORDING_LIMIT_S = 600.0
-"""Wall time that a program may take while it is recorded, where the user gives no limit."""
+__all__ = ["Recorded", "execute", "recorded", "trace_digest"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +33,7 @@ class Recorded:
 
     folder: Path
     output: str
+    errors: str
     exit_code: int
     failed: str
     family: str
@@ -70,8 +68,8 @@ def recorded(request: Request) -> Recorded:
         words = [str(built.path) if is_source(built.path) else built.command[0], *request.arguments]
     else:
         launcher = find_mpiexec(built.family)
-        words = command_line(launcher, request.ranks, [*built.command, *request.arguments], len(job.cores()))
-    limit = request.timeout_s or RECORDING_LIMIT_S
+        words = words_for(launcher, request, built)
+    limit = request.recording_limit_s
     ends: list[job.Ended] = []
 
     def runner(line: list[str], environment: dict[str, str]) -> int:
@@ -93,10 +91,10 @@ def recorded(request: Request) -> Recorded:
             failed = f"not finished after {limit:g} s: " + ", ".join(f"rank {s.rank} {s.ended()}" for s in done.states if s.inside)
         elif done.failed or done.partial:
             failed = job.ending(ended)[1] or "not every rank reached MPI_Finalize"
-        about = {"output": ended.output, "exit_code": ended.code, "failed": failed, "family": built.family}
+        about = {"output": ended.output, "errors": ended.errors, "exit_code": ended.code, "failed": failed, "family": built.family}
         (work / "about.json").write_text(json.dumps(about), encoding="utf-8")
         if failed:
-            return Recorded(Path(), ended.output, ended.code, failed, built.family)
+            return Recorded(Path(), ended.output, ended.errors, ended.code, failed, built.family)
         if folder.exists():
             shutil.rmtree(folder)
         work.rename(folder)
@@ -136,7 +134,7 @@ def execute(store: Store, request: Request) -> Execution:
         done.notes.append(f"the trace {request.trace} was replayed")
     else:
         program = recorded(request)
-        done.output, done.exit_code = program.output, program.exit_code
+        done.output, done.errors, done.exit_code = program.output, program.errors, program.exit_code
         if program.failed:
             done.outcome, done.detail = "failed", f"the program failed while its trace was recorded: {program.failed}"
             made = [done.program, done.arguments, done.ranks, done.detail]
@@ -169,7 +167,7 @@ def _replayed(store: Store, request: Request, done: Execution, read: Any, platfo
     def about(result: Result) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
         told = _told(done, result)
         # The marks are the sections in another form, the profile is the calls.
-        return {**stored.facts(told), "marks": [], "profile": {}}, stored.points(told)
+        return {**stored.facts(told), "detail": told.detail, "marks": [], "profile": {}}, stored.points(told)
 
     request.report(0, 1, "replaying")
     found = experiment.replay(
@@ -179,19 +177,21 @@ def _replayed(store: Store, request: Request, done: Execution, read: Any, platfo
     again = stored.load(store, found.run_id)
     # An identical trace may have been another program's: what does not hang on the trace is this one's.
     return replace(
-        again, program=done.program, arguments=done.arguments, output=done.output, exit_code=done.exit_code, notes=done.notes, trace=done.trace,
-        mode=done.mode, found=found.found,
+        again, program=done.program, arguments=done.arguments, output=done.output, errors=done.errors, exit_code=done.exit_code,
+        notes=done.notes,
+        trace=done.trace, mode=done.mode, found=found.found,
     )  # fmt: skip
 
 
 def _told(done: Execution, result: Result) -> Execution:
     """What a replay says as an execution."""
+    detail = result.detail.replace(f"{done.trace}/", "")
     if not result.profile:  # it failed to start
-        return replace(done, outcome=result.outcome, detail=result.detail)
+        return replace(done, outcome=result.outcome, detail=detail)
     profiles = profile.of_replay(result.marks, result.profile, result.ranks)
     sections, parts = profile.sections(profiles)
     took = profile.elapsed(profiles) if result.outcome == "completed" else result.time_s
     return replace(
-        done, outcome=result.outcome, detail=result.detail, samples_s=[took], sections=sections, parts=parts, calls=profile.calls(profiles),
+        done, outcome=result.outcome, detail=detail, samples_s=[took], sections=sections, parts=parts, calls=profile.calls(profiles),
         profile_s=took,
     )  # fmt: skip

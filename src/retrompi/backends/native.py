@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retrompi.backends import BackendError, Execution, Noise, Request, job, machine, profile, stats, stored
-from retrompi.backends.build import TITLES, Built, build, find_mpiexec
+from retrompi.backends.build import FAMILIES, TITLES, Built, build, find_mpiexec
 from retrompi.errors import UsageError
 from retrompi.record import RecordError
 from retrompi.record.library import Compiler, find_compiler, library
@@ -20,7 +21,11 @@ from retrompi.record.state import read_states
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["command_line", "execute"]
+__all__ = ["command_line", "execute", "words_for"]
+
+_WAIT_S = 0.5
+_MOST_WAITS = 60
+"""Half a minute is waited in all for the state in which a measurement is wanted."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +48,27 @@ class _Once:
     """Where ranks were that did not finish, in words."""
 
 
-def command_line(launcher: Launcher, ranks: int, program: Sequence[str], cores: int) -> list[str]:
-    """The launcher's words for ``ranks`` on ``cores`` cores: bound to a core each where they fit, else left to the system."""
-    fits = ranks <= cores
+def command_line(launcher: Launcher, ranks: int, program: Sequence[str], cores: int, threads: int = 0) -> list[str]:
+    """The launcher's words for ``ranks`` on ``cores`` cores with so many ``threads`` in all (0: one a core): bound to a core each where
+    they fit, else to a thread, else left to the system."""
+    unit = "core" if ranks <= cores else "hwthread" if ranks <= threads else ""
     words = [launcher.path]
     if launcher.kind == "openmpi":
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             words.append("--allow-run-as-root")
         # Slots are what a host file says, or the cores it counts itself; how many ranks there may be is for the user to say.
         words.append("--oversubscribe")
-        words += ["--bind-to", "core", "--map-by", "core"] if fits else ["--bind-to", "none"]
+        words += ["--use-hwthread-cpus"] if unit == "hwthread" else []
+        words += ["--bind-to", unit, "--map-by", unit] if unit else ["--bind-to", "none"]
     elif launcher.kind == "hydra":
-        words += ["-bind-to", "core", "-map-by", "core"] if fits else ["-bind-to", "none"]
+        words += ["-bind-to", unit, "-map-by", unit] if unit else ["-bind-to", "none"]
     return [*words, "-n", str(ranks), *program]
+
+
+def words_for(launcher: Launcher, request: Request, built: Built) -> list[str]:
+    """The launcher's words for a program on this machine."""
+    allowed = job.cores()
+    return command_line(launcher, request.ranks, [*built.command, *request.arguments], job.whole_cores(allowed), len(allowed))
 
 
 def prepare(request: Request) -> _Ready:
@@ -68,8 +81,7 @@ def prepare(request: Request) -> _Ready:
         compiler = find_compiler(built.family, launcher.path)
     except RecordError as error:
         raise BackendError(str(error).replace(", or name the mpicc with --mpicc", "")) from error
-    words = command_line(launcher, request.ranks, [*built.command, *request.arguments], len(job.cores()))
-    return _Ready(built, launcher, compiler, words)
+    return _Ready(built, launcher, compiler, words_for(launcher, request, built))
 
 
 def _once(ready: _Ready, timeout_s: float | None, *, calls: bool = False) -> _Once:
@@ -105,8 +117,86 @@ def _judge(once: _Once, request: Request, built: Built) -> tuple[str, str]:
 
 
 def _pinned(profiles: Sequence[profile.RankProfile], ranks: int) -> bool:
-    """Whether every rank had a core of its own."""
-    return len({p.cores for p in profiles if len(p.cores) == 1}) == ranks
+    """Whether no two ranks shared a processor."""
+    seen = [core for p in profiles for core in p.cores]
+    return len(profiles) == ranks and all(p.cores for p in profiles) and len(set(seen)) == len(seen) and ranks > 0
+
+
+class _Gate:
+    """The state of the machine that a measurement is wanted in, asked for before and after every run that counts (`Request.odd_state`)."""
+
+    def __init__(self, request: Request) -> None:
+        self._ask, self._most = request.odd_state, request.repetitions
+        self._state: str | None = None  # None: to be asked again
+        self._left_out, self._waited, self._odd, self._unsure = 0, 0, "", False
+
+    def enter(self) -> None:
+        """Wait for the state, as long as there is patience left."""
+        while self._state is None:
+            now = self._ask()
+            if now and self._waited < _MOST_WAITS:
+                self._waited, self._odd = self._waited + 1, now
+                time.sleep(_WAIT_S)
+            else:
+                self._state = now
+
+    def leave(self, once: _Once) -> bool:
+        """Whether the run is to count, as far as its ends tell."""
+        before, self._state = self._state, self._ask()
+        odd = before or self._state
+        if odd and once.ended.code == 0 and self._left_out < self._most:
+            self._left_out, self._odd, self._state = self._left_out + 1, odd, None
+            return False
+        self._unsure = self._unsure or bool(odd)
+        return True
+
+    def forget(self) -> None:
+        """A run that does not count has passed."""
+        self._state = None
+
+    def notes(self) -> list[str]:
+        if not self._left_out and not self._waited:
+            return []
+        too = "; runs that count were of that state too" if self._unsure else ""
+        return [f"{self._left_out} runs were repeated and {self._waited * _WAIT_S:g} s waited: {self._odd}{too}"]
+
+
+class _Watch:
+    """What is seen of the machine from before the first run until after the last."""
+
+    def __init__(self, ready: _Ready, request: Request) -> None:
+        # What a cache line takes says something where two ranks have two cores, and is worth its time where runs are compared.
+        two = min(request.ranks, len(job.cores())) >= 2 and request.repetitions > 1 and ready.built.family in FAMILIES
+        self._family = ready.built.family if two else ""
+        self.machine = machine.machine()
+        self._lines, self._probes, self._queue = self._line(), machine.probe(), [self.machine.load]
+        self._before = machine.Counters.now()
+
+    def _line(self) -> list[float]:
+        from retrompi.machine import state
+
+        try:
+            return [state.line_ns(self._family)] if self._family else []
+        except BackendError:
+            return []
+
+    def between(self) -> None:
+        """Between two runs: who else wants a core?"""
+        self._queue.append(machine.waiting())
+
+    def told(self, done: Execution, runs: Sequence[_Once]) -> Noise:
+        """The noise of the runs, which are over."""
+        stolen = machine.elsewhere(self._before, machine.Counters.now())
+        self._probes += machine.probe()
+        self._lines += self._line()
+        waiting = sum(self._queue) / len(self._queue)
+        ranks = [p for once in runs for p in once.profiles if len(p.usage) == 4]
+        seconds = sum(p.time for p in ranks) * profile.PS
+        switches = sum(p.usage[3] for p in ranks) / seconds if seconds > 0 else 0.0
+        noise = stats.judged(done.samples_s, self._probes, stolen, waiting, switches, self._lines)
+        if done.ranks > len(job.cores()):  # the ranks themselves are what wants the cores
+            return replace(noise, loaded=noise.loaded and waiting >= stats.BUSY_WAITING)
+        return noise
 
 
 def execute(store: Store, request: Request) -> Execution:
@@ -114,52 +204,78 @@ def execute(store: Store, request: Request) -> Execution:
     if request.repetitions < 1 or request.warmup < 0:
         raise UsageError("a measurement needs at least one repetition, and warm-up runs cannot be fewer than none")
     ready = prepare(request)
-    allowed = len(job.cores())
     done = Execution("native", ready.built.path.name, list(request.arguments), request.ranks, mpi=TITLES[ready.built.family])
     rested = machine.wait_until_quiet(request.wait_quiet_s, lambda text: request.report(0, 1, text)) if request.wait_quiet_s > 0 else True
-    done.machine = machine.machine()
-    total = int(request.profile) + request.warmup + request.repetitions
-    runs: list[_Once] = []
-    probes = machine.probe()
-    queue = [done.machine.load]
-    before = machine.Counters.now()
-    for at in range(total):
-        once = _once(ready, request.timeout_s, calls=request.profile and at == 0)
-        done.wall_s += once.ended.wall_s
-        done.outcome, done.detail = _judge(once, request, ready.built)
-        done.exit_code, done.output = once.ended.code, once.ended.output if at == 0 or not done.completed else done.output
-        request.report(at + 1, total, _named(at, request))
-        if once.profiles:
-            done.mpi = profile.library_name(once.profiles[0].library)
-        if request.profile and at == 0:
-            done.calls, done.profile_s = profile.calls(once.profiles), profile.elapsed(once.profiles) if once.profiles else None
-        if not done.completed:
-            done.detail += f" ({_named(at, request)})" if at else ""
-            break
-        if at >= total - request.repetitions:
-            runs.append(once)
-        queue.append(machine.waiting())
-    after = machine.Counters.now()
-    probes += machine.probe()
+    watch, gate = _Watch(ready, request), _Gate(request)
+    done.machine = watch.machine
+    runs = _runs(ready, request, done, watch, gate)
     for once in runs:
         done.samples_s.append(profile.elapsed(once.profiles))
         times, done.parts = profile.sections(once.profiles)
         for label, samples in times.items():
             done.sections.setdefault(label, []).extend(samples)
-    done.noise = _noise(runs, done, probes, machine.elsewhere(before, after), sum(queue) / len(queue))
-    pinned = bool(runs) and _pinned(runs[-1].profiles, request.ranks)
-    done.mode = "pinned" if pinned else "oversubscribed" if request.ranks > allowed else "free" if runs else ""
-    if request.ranks > allowed:
-        done.notes.append(f"oversubscribed: {request.ranks} ranks on {allowed} cores take turns; these times compare with no model's")
-    elif runs and not pinned:
-        done.notes.append("the launcher did not pin the ranks: they may move between cores")
-    if done.noise.loaded:
-        done.notes.append(f"this machine is busy ({done.noise.why}): times are upper limits")
-    elif done.noise.why:
-        done.notes.append(f"the times scatter: {done.noise.why}")
+    done.noise = watch.told(done, runs)
+    done.notes = [*_placed(done, runs), *_noisy(done.noise), *gate.notes()]
     if not rested:
         done.notes.append(f"the machine did not come to rest within {request.wait_quiet_s:g} s")
-    return stored.save(store, stored.measured_spec(done, ready.built.digest), done, {"repetitions": request.repetitions, "warmup": request.warmup})
+    more = {"repetitions": request.repetitions, "warmup": request.warmup}
+    return stored.save(store, stored.measured_spec(done, ready.built.digest), done, more)
+
+
+def _runs(ready: _Ready, request: Request, done: Execution, watch: _Watch, gate: _Gate) -> list[_Once]:
+    """The repetitions that count. ``done`` learns how the program ended, what it wrote and its calls; a run that fails is the last one."""
+    first = int(request.profile) + request.warmup  # of those that count
+    total = first + request.repetitions
+    runs: list[_Once] = []
+    at = 0
+    while at < total:
+        profiled = request.profile and at == 0
+        counts = profiled or at >= first
+        if counts:
+            gate.enter()
+        else:
+            gate.forget()
+        once = _once(ready, request.timeout_s, calls=profiled)
+        done.wall_s += once.ended.wall_s
+        if counts and not gate.leave(once):
+            continue
+        done.outcome, done.detail = _judge(once, request, ready.built)
+        done.exit_code = once.ended.code
+        if at == 0 or not done.completed:
+            done.output, done.errors = once.ended.output, once.ended.errors
+        request.report(at + 1, total, _named(at, request))
+        if once.profiles:
+            done.mpi = profile.library_name(once.profiles[0].library)
+        if profiled:
+            done.calls, done.profile_s = profile.calls(once.profiles), profile.elapsed(once.profiles) if once.profiles else None
+        if not done.completed:
+            done.detail += f" ({_named(at, request)})" if at else ""
+            return runs
+        if at >= first:
+            runs.append(once)
+        watch.between()
+        at += 1
+    return runs
+
+
+def _placed(done: Execution, runs: Sequence[_Once]) -> list[str]:
+    """Notes on where the ranks were, which becomes the execution's mode."""
+    allowed = len(job.cores())
+    pinned = bool(runs) and _pinned(runs[-1].profiles, done.ranks)
+    done.mode = "pinned" if pinned else "oversubscribed" if done.ranks > allowed else "free" if runs else ""
+    if done.ranks > allowed:
+        return [f"oversubscribed: {done.ranks} ranks on {allowed} cores take turns; these times compare with no model's"]
+    if runs and not pinned:
+        return ["the launcher did not pin the ranks: they may move between cores"]
+    if runs and done.ranks > job.whole_cores(job.cores()):
+        return ["some ranks were two threads of one core, which they shared"]
+    return []
+
+
+def _noisy(noise: Noise) -> list[str]:
+    if noise.loaded:
+        return [f"this machine is busy ({noise.why}): times are upper limits"]
+    return [f"the times scatter: {noise.why}"] if noise.why else []
 
 
 def _named(at: int, request: Request) -> str:
@@ -168,13 +284,3 @@ def _named(at: int, request: Request) -> str:
             return "profile"
         at -= 1
     return f"warm-up {at + 1}" if at < request.warmup else f"repetition {at - request.warmup + 1}"
-
-
-def _noise(runs: Sequence[_Once], done: Execution, probes: list[float], stolen: float, waiting: float) -> Noise:
-    ranks = [p for once in runs for p in once.profiles if len(p.usage) == 4]
-    seconds = sum(p.time for p in ranks) * profile.PS
-    switches = sum(p.usage[3] for p in ranks) / seconds if seconds > 0 else 0.0
-    noise = stats.judged(done.samples_s, probes, stolen, waiting, switches)
-    if done.ranks > len(job.cores()):  # the ranks themselves are what wants the cores
-        return replace(noise, loaded=noise.loaded and waiting >= stats.BUSY_WAITING)
-    return noise

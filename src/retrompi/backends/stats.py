@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from retrompi.backends import Noise
 from retrompi.errors import UsageError
 
-__all__ = ["BUSY_PROBE", "BUSY_STOLEN", "BUSY_WAITING", "NOISY_SPREAD", "judged", "quantile", "spread", "summary"]
+__all__ = ["BUSY_PROBE", "BUSY_STOLEN", "BUSY_WAITING", "MOVED", "NOISY_SPREAD", "judged", "quantile", "spread", "summary"]
 
 NOISY_SPREAD = 0.10
 """Interquartile range over median from which the repetitions are said to disagree: above the 5 % that predictions are held to, twice."""
@@ -17,10 +17,15 @@ BUSY_STOLEN = 0.05
 """Share of the cores' time that went elsewhere: as much as a prediction may err."""
 BUSY_PROBE = 0.10
 """How much longer than its quickest a piece of work without communication takes, at the median."""
+MOVED = 2.5
+"""A cache line that takes so many times as long goes between another pair of cores (`retrompi.machine.state.OTHER`, measured there)."""
 
 
 def quantile(samples: Sequence[float], q: float) -> float:
-    """The ``q`` quantile (0..1) of unsorted ``samples``, on a straight line between neighbours (type 7, as numpy's). UsageError without any."""
+    """The ``q`` quantile (0..1) of unsorted ``samples``, on a straight line between neighbours (type 7, as numpy's).
+
+    Raises UsageError without any sample, or for another ``q``.
+    """
     if not samples:
         raise UsageError("a quantile needs at least one sample")
     if not 0 <= q <= 1:
@@ -48,8 +53,11 @@ def summary(samples: Sequence[float]) -> dict[str, float | int]:
     return {"n": len(samples), **{name: quantile(samples, q) for name, q in points.items()}}
 
 
-def judged(samples: Sequence[float], probes: Sequence[float], stolen: float, waiting: float, switches: float) -> Noise:
-    """The noise of a measurement: see `Noise`. ``probes``: seconds of the fixed piece of work, each time it was done.
+def judged(
+    samples: Sequence[float], probes: Sequence[float], stolen: float, waiting: float, switches: float, lines: Sequence[float] = ()
+) -> Noise:
+    """The noise of a measurement: see `Noise`. ``probes``: seconds of the fixed piece of work, each time it was done; ``lines``:
+    nanoseconds of a cache line between two cores, before and after.
 
     The machine is loaded when others wanted its cores or the fixed work was slow; that repetitions disagree is told as well, as the
     program itself may be the reason.
@@ -64,6 +72,8 @@ def judged(samples: Sequence[float], probes: Sequence[float], stolen: float, wai
     if probe >= BUSY_PROBE:
         reasons.append(f"fixed work took {probe:.0%} longer than its quickest")
     loaded = bool(reasons)
+    if lines and max(lines) >= MOVED * min(lines) > 0:
+        reasons.append(f"a cache line between two cores took {lines[0]:.0f} ns before and {lines[-1]:.0f} ns after: they were moved")
     if wide >= NOISY_SPREAD:
         reasons.append(f"half of the repetitions differ by more than {wide:.0%} of the median")
-    return Noise(wide, probe, stolen, waiting, switches, loaded, ", ".join(reasons))
+    return Noise(wide, probe, stolen, waiting, switches, loaded, ", ".join(reasons), list(lines))

@@ -19,8 +19,9 @@ __all__ = ["MOST_TEXT", "facts", "load", "measured_spec", "points", "save"]
 MOST_TEXT = 64 << 10
 """So many characters of a program's output are stored."""
 _FACTS = (
-    "backend", "arguments", "mpi", "machine", "exit_code", "output", "samples_s", "sections", "parts", "calls", "profile_s", "noise", "notes",
-    "trace_folder",
+    "backend", "arguments", "mpi", "machine", "exit_code", "output", "errors", "samples_s", "sections", "parts",
+    "calls", "profile_s", "noise",
+    "notes", "trace_folder",
 )  # fmt: skip
 
 
@@ -37,7 +38,7 @@ def points(execution: Execution) -> list[dict[str, Any]]:
 def facts(execution: Execution) -> dict[str, Any]:
     """What has no column of its own in the store, as plain values."""
     row = {**execution.row(), "trace_folder": execution.trace}
-    row["output"] = row["output"][:MOST_TEXT]
+    row |= {name: row[name][:MOST_TEXT] for name in ("output", "errors")}
     # A row a call in columns: names once, not once a row.
     row["calls"] = {f.name: [getattr(c, f.name) for c in execution.calls] for f in fields(Call)} if execution.calls else {}
     return {k: row[k] for k in _FACTS}
@@ -89,6 +90,7 @@ def load(store: Store, run_id: int) -> Execution:
         detail=run["detail"],
         exit_code=kept.get("exit_code"),
         output=kept.get("output", ""),
+        errors=kept.get("errors", ""),
         wall_s=run["wall_s"],
         samples_s=list(kept.get("samples_s", [])),
         sections={k: list(v) for k, v in kept.get("sections", {}).items()},

@@ -15,10 +15,10 @@ from retrompi.compare.errors import Band, Distribution, band, distribution, rela
 from retrompi.compare.seen import NOTHING_SEEN, Seen
 from retrompi.errors import UsageError
 
-__all__ = ["CallRow", "Comparison", "Row", "Split", "build", "calls_of", "is_pingpong", "pairs_of", "sections_of", "split_of"]
+__all__ = ["CallRow", "Comparison", "Row", "Split", "build", "calls_of", "is_message", "pairs_of", "sections_of", "split_of"]
 
 FIT, HELD_OUT = "fit", "held out"
-_POINT_TO_POINT = frozenset(["MPI_Send", "MPI_Recv"])
+_POINT_TO_POINT = frozenset(["MPI_Send", "MPI_Recv", "MPI_Sendrecv"])
 
 
 @dataclass(frozen=True)
@@ -165,8 +165,11 @@ def pairs_of(backends: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return tuple(p for p in (("model", "native"), ("smpi", "native"), ("model", "smpi")) if have.issuperset(p))
 
 
-def is_pingpong(execution: Execution, label: str) -> bool:
-    """Whether a section is two ranks that exchange messages of the size that it is called, by MPI_Send and MPI_Recv alone."""
+def is_message(execution: Execution, label: str) -> bool:
+    """Whether a section is what fits are made from: messages of the size that it is called between two ranks, and nothing else.
+
+    A PingPong, a stream and an exchange by blocking calls are alike here: a fit that saw the size saw all of them.
+    """
     mine = [c for c in execution.calls if c.section == label and c.call not in ("MPI_Pcontrol", "MPI_Wtime")]
     kinds = {c.call for c in mine}
     return execution.ranks == 2 and bool(kinds) and kinds <= _POINT_TO_POINT and all(str(c.size_B) == label for c in mine)
@@ -207,7 +210,7 @@ def sections_of(executions: Mapping[str, Execution], seen: Seen = NOTHING_SEEN) 
         parts = next((e.parts[label] for e in executions.values() if label in e.parts), 1)
         use = ""
         if seen.fitted:
-            alike = size in seen.sizes and any(is_pingpong(e, label) for e in executions.values())
+            alike = size in seen.sizes and any(is_message(e, label) for e in executions.values())
             use = FIT if alike else HELD_OUT
         out.append(_row(label, size, parts, {b: e.sections.get(label, ()) for b, e in executions.items()}, use))
     return tuple(out)
@@ -254,11 +257,7 @@ def _warnings(executions: Mapping[str, Execution], sections: Sequence[Row], seen
     out = [f"{b} did not complete ({e.outcome}{': ' + e.detail if e.detail else ''})" for b, e in executions.items() if not e.completed]
     native, model = executions.get("native"), executions.get("model") or executions.get("smpi")
     if native is not None:
-        machine = native.machine
-        if machine is not None and native.ranks > machine.cores:
-            out.append(f"{native.ranks} ranks shared {machine.cores} cores natively: they waited for each other's time slices")
-        if native.noise is not None and native.noise.loaded:
-            out.append(f"the machine was loaded while it was measured ({native.noise.why or 'others wanted its cores'})")
+        out += native.notes
         if len(native.samples_s) == 1:
             out.append("one native repetition has no noise band")
         if model is not None:

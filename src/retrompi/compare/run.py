@@ -65,7 +65,10 @@ def compare(
     fidelity = options.get("fidelity") or ("curve" if "smpi" in wanted else "mechanism")
     simulated: dict[str, Any] = {"model": model, "platform": platform, "mode": mode, "fidelity": fidelity}
     simulated |= {k: v for k in ("sets", "seed", "fresh", "timeout_s") if (v := options.get(k)) is not None}
-    native = {k: v for k in ("mpi", "repetitions", "warmup", "wait_quiet_s", "timeout_s") if (v := options.get(k)) is not None}
+    keys = ("mpi", "repetitions", "warmup", "wait_quiet_s", "timeout_s")
+    native: dict[str, Any] = {k: v for k in keys if (v := options.get(k)) is not None}
+    if "native" in wanted and ranks > 1:
+        native["odd_state"] = seen_by(str(model)).odd_state
     done: list[Execution] = []
     for i, backend in enumerate(wanted):
         report(i, len(wanted), backend)

@@ -25,6 +25,19 @@ class Seen:
     sizes: frozenset[int] = frozenset()
     machine: Mapping[str, Any] = field(default_factory=dict)
     date: str = ""
+    line_ns: float = 0.0
+    """Nanoseconds that a cache line took between the cores when it was measured; 0 when nobody knows."""
+
+    def odd_state(self) -> str:
+        """"" when the cores are as far apart now as when the model was measured, else how far. Raises BackendError without an MPI."""
+        from retrompi.machine import state
+
+        if not self.line_ns:
+            return ""
+        now = state.line_ns()
+        if state.alike((now,), self.line_ns):
+            return ""
+        return f"a cache line took {now:.0f} ns between the cores, and {self.line_ns:.0f} ns when the model was measured"
 
     def apart(self, native: Execution) -> list[str]:
         """Sentences on how the machine of a native run differs from the one that the model describes."""
@@ -57,5 +70,5 @@ def seen_by(model: str, *, remote: bool | None = None) -> Seen:
     machine = meta.get("machine", {})
     return Seen(
         cls.name, True, frozenset(int(s) for part in wanted for s in part), machine if isinstance(machine, Mapping) else {},
-        str(meta.get("date", "")),
+        str(meta.get("date", "")), float(meta.get("line_ns", 0.0)),
     )  # fmt: skip

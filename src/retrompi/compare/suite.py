@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["CASES", "COLLECTIVES", "Case", "Judged", "cases", "row_of", "run", "totals", "warnings_of"]
 
 COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall")
-_ODD = "0,3,12,48,100,200,384,768,1500,3000,6000,12000,24000,48000,96000,200000,400000,800000,1600000,3200000"
-"""Sizes between the powers of two that fits are made from."""
+_ODD = "5,20,50,100,200,400,700,1500,3000,6000,12000,24000,48000,96000,200000,400000,800000,1600000,3200000"
+_FEW = "5,20,100,400,1500,6000,24000,100000,400000"
+"""Sizes between those that fits are made from (powers of two, and one and a half times them), for what a fit sees: single messages."""
 _LONG = "8,24,96,384,1536,6144,24576,98304,393216"
 
 
@@ -37,8 +38,8 @@ class Case:
 
 CASES = (
     Case("pingpong", "pingpong.c", ("--warm-up", "50", "--sizes", _ODD), "point to point"),
-    Case("half-to-half", "half_to_half.c", ("--sizes", _LONG), "point to point"),
-    Case("half-to-half-both", "half_to_half.c", ("--both", "--sizes", _LONG), "point to point"),
+    Case("half-to-half", "half_to_half.c", ("--sizes", _FEW), "point to point"),
+    Case("half-to-half-both", "half_to_half.c", ("--both", "--sizes", _FEW), "point to point"),
     Case("broadcast", "broadcast.c", ("--sizes", _LONG), "collective"),
     *(Case(name, "collectives.c", ("--operation", name, "--sizes", _LONG), "collective") for name in COLLECTIVES),
     Case("overlap", "overlap.c", (), "application"),

@@ -29,6 +29,7 @@ FLOOR = 1e-5
 LEAST = 2
 """Points of a segment, unless a pinned threshold leaves fewer."""
 MOST_POINTS = 3000
+_MODERATE = 0.3
 LEVEL = 0.95
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -156,9 +157,10 @@ def fit(
 ) -> Fit:
     """Segments of the one-way times ``times_s`` (seconds) of messages of ``sizes_B`` bytes, in any order.
 
-    ``spread``: relative standard deviation of each time, where known. ``thresholds`` are pinned: each is the first size of a segment;
-    others may be found beside them. ``segments`` fixes their number. Several times of one size count as their mean. Raises UsageError when
-    there are too few sizes, a time is not positive, or a pinned threshold lies outside of the sizes.
+    ``spread``: relative standard deviation of each time as far as it is known; what all times scatter beside it is found. ``thresholds``
+    are pinned: each is the first size of a segment; others may be found beside them. ``segments`` fixes their number. Several times of one
+    size count as their mean. Raises UsageError when there are too few sizes, a time is not positive, or a pinned threshold lies outside of
+    the sizes.
     """
     x, y, sd, count = _merged(sizes_B, times_s, spread)
     n = len(x)
@@ -167,9 +169,7 @@ def fit(
         raise UsageError(f"{len(forced)} pinned thresholds make at least {len(forced) + 1} segments, not {segments}")
     weight = np.sqrt(count) / y
     if sd is not None:
-        # Only the ratio of spreads moves weight between times; how large the noise is comes out of what is left.
-        typical = float(np.median(np.maximum(sd, FLOOR)))
-        weight = weight * typical / np.maximum(sd, FLOOR)
+        weight = weight * _typical(x, y, sd, forced, max_segments)
     costs = _costs(x, y, weight)
     most = min(max_segments, max(1, (n + 1) // LEAST)) if segments is None else segments
     best, cuts = _best(costs, max(most, len(forced) + 1), forced)
@@ -182,6 +182,17 @@ def fit(
     chosen = min(usable, key=lambda k: (usable[k], k)) if usable else min(criterion)
     starts = _starts(cuts, chosen, n)
     return _described(x, y, weight, sd, costs, starts, forced, thresholds, criterion, level)
+
+
+def _typical(x: Array, y: Array, sd: Array, forced: Sequence[int], most: int) -> Array:
+    """How much each time counts beside a typical one, for its stated spread and the noise that all have besides."""
+    n = len(x)
+    best, _ = _best(_costs(x, y, 1 / y), max(min(most, (n + 1) // LEAST), len(forced) + 1), forced)
+    k = min((k for k in best if math.isfinite(best[k])), key=lambda k: (_criterion(best[k], n, k, len(forced)), k))
+    noise = max(FLOOR**2, best[k] / max(1, n - 2 * k) - float(np.mean(sd**2)))
+    whole = np.sqrt(np.maximum(sd, FLOOR) ** 2 + noise)
+    share: Array = np.median(whole) / whole
+    return share
 
 
 def _merged(sizes_B: Sequence[int], times_s: Sequence[float], spread: Sequence[float] | None) -> tuple[Array, Array, Array | None, Array]:
@@ -237,7 +248,8 @@ def _refined(x: Array, y: Array, weight: Array) -> tuple[tuple[float, float, flo
     line, better = _line(x, y, weight), weight
     for _ in range(3):
         there = line[0] + line[1] * x
-        if there.min() <= 0:
+        # A time far above the line would count for much more there than beside itself, and pull the line to it.
+        if there.min() <= 0 or np.abs(y / there - 1).max() > _MODERATE:
             break
         better = weight * y / there
         line = _line(x, y, better)

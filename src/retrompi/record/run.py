@@ -225,7 +225,8 @@ def _prepare_smpi(
             raise RecordError(f"no program was found in '{' '.join(words)}'")
         place, program = found
         smpi.relink(program, work / program.name)
-        return [launcher.path, *smpi.wrapper(recorder, *beside), *words[1 : place + 1], str(work / program.name), *words[place + 2 :]], recorder
+        before = [launcher.path, *smpi.wrapper(recorder, *beside), *words[1 : place + 1]]
+        return [*before, str(work / program.name), *words[place + 2 :]], recorder
     if ranks is None:
         raise RecordError("--smpi needs the number of ranks: --smpi -n 4 -- ./app")
     given = Path(words[0])

@@ -345,7 +345,9 @@ def page(c: Comparison, verdict: Verdict | None = None, hashes: Mapping[str, str
     links = " ".join(f'<a href="#{n}">{n.capitalize()}</a>' for n in ("curves", "sections", "calls", "provenance"))
     noise = c.noise()
     floor = "" if noise is None else f" Half of the native band is {100 * noise:.1f} % of its median: differences below that say nothing."
-    fitted = f" The fit of {escape(c.seen.model)} saw {len(c.seen.sizes)} sizes of PingPong; they are marked." if c.seen.fitted else ""
+    fitted = ""
+    if c.seen.fitted:
+        fitted = f" The fit of {escape(c.seen.model)} saw {len(c.seen.sizes)} sizes of single messages; they are marked."
     other = "".join(f'<div>{figure_html(f, n)}</div>' for n, f in drawn.items() if n != "curves")
     told = " · ".join(t for t in (footer, "drawn from runs " + ", ".join(str(e.run_id) for e in c.executions.values())
                                   if all(e.run_id is not None for e in c.executions.values()) else "") if t)  # fmt: skip

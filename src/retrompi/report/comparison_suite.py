@@ -45,7 +45,10 @@ def figure(done: Sequence[Judged], bound: float | None, backend: str, reference:
     if bound is not None:
         out.add_vline(x=100 * bound, line={"color": "#D55E00", "width": 2, "dash": "dash"},
                       annotation={"text": f"{100 * bound:g} %", "yanchor": "bottom"})  # fmt: skip
-    out.update_xaxes(title={"text": "size of the error, %"}, rangemode="tozero", gridcolor="#e3e3e3", showline=True, linecolor="#666")
+    # One program that is off by far must not press all others against the axis: its line then leaves the figure.
+    most = 100 * max([2 * (bound or 0), *(2.5 * r["median"] for r in rows)], default=1)
+    top = min(most, 105 * max([bound or 0, *(r["p95"] for r in rows)], default=1))
+    out.update_xaxes(title={"text": "size of the error, %"}, range=[0, top or 1], gridcolor="#e3e3e3", showline=True, linecolor="#666")
     out.update_yaxes(autorange="reversed", automargin=True)
     out.update_layout(margin={"l": 10}, barmode="overlay")
     return out
@@ -102,7 +105,7 @@ def page(done: Sequence[Judged], bounds: Mapping[str, float], footer: str = "") 
         title,
         f"""<header><p class="soft">retrompi compares</p><h1>{escape(title)}</h1>
 <p>The collectives and the example programs on {first.ranks} ranks, {escape(", ".join(NAMES[b] for b in first.executions))}.{where}
-Nothing here was seen by a fit, but the PingPong sizes that are marked so on a comparison's own page; those are left out.</p></header>
+Nothing here was seen by a fit, but single messages of sizes that are marked so on a comparison's own page; those are left out.</p></header>
 {warned}{_groups(done)}
 <div class="figures">{"".join(figure_html(f, n).replace('class="figure', 'class="figure tall', 1) for n, f in drawn.items())}</div>
 <h2>Programs</h2><p class="soft">A program's own page: <code>retrompi compare --runs RUNS -o PAGE.html</code>.</p>{_table(done)}

@@ -64,15 +64,24 @@ def _bands(facts: Mapping[str, Any]) -> dict[int, tuple[float, float]]:
 def _about(run: Mapping[str, Any]) -> str:
     facts = run["facts"]
     machine = facts.get("machine") or {}
-    source = facts.get("provenance") or facts.get("source") or {}
+    source = facts.get("provenance") or {}
     parts = [str(facts.get("mpi") or ""), str(machine.get("cpu") or ""), str(run["model"]) if run["kind"] in ("smpi", "program") else ""]
-    if isinstance(source, Mapping):
-        parts += [str(source[k]) for k in ("tool", "file", "sha256") if source.get(k)]
+    parts += [" ".join(str(source[k]) for k in ("tool", "version") if source.get(k))]
+    parts += [str(source.get(k) or "") for k in ("units", "host", "date", "by")]
+    if source.get("file"):
+        parts.append(f"{source['file']} (SHA-256 {str(source.get('sha256', ''))[:12]})")
     return ", ".join(p for p in parts if p)
 
 
+def _label(run: Mapping[str, Any]) -> str:
+    """What an import is called, or a program with its arguments."""
+    if run["facts"].get("label"):
+        return str(run["facts"]["label"])
+    return " ".join([str(run["trace"]).rpartition("/")[2], *run["facts"].get("arguments", [])])
+
+
 def from_store(store: Store, name: str) -> Measured:
-    """The curve that ``ID`` or ``NAME``, or either with ``@FIGURE``, names: a run with points, or the newest import of that name.
+    """The curve that ``ID`` or ``NAME``, or either with ``@FIGURE``, names: a run with points, or the newest import with that label.
 
     Raises UsageError when there is none, or when it has no points.
     """
@@ -80,18 +89,19 @@ def from_store(store: Store, name: str) -> Measured:
     if text.isdecimal():
         run = store.run(int(text))
     else:
-        known = {str(r["trace"]): r for r in store.runs(kind="measured")}
+        stored = store.runs(kind="measured")
+        # A file of several tables is known by its PingPong; each of them has a label of its own.
+        first = sorted(stored, key=lambda r: r["facts"].get("what") == "pingpong")
+        known = {str(r["trace"]): r for r in first} | {str(r["facts"]["label"]): r for r in stored if r["facts"].get("label")}
         if text not in known:
             raise UsageError(f"no measured curve '{text}' in the store{nearest(text, known)} (a run is named by its number)")
         run = known[text]
     if run["kind"] not in KINDS:
         raise UsageError(f"run {run['id']} is a {run['kind']}, not a measured curve (kinds {', '.join(KINDS)})")
-    points = tuple(p for p in store.points(run["id"]) if p["time_us"] > 0)
+    points = tuple(p for p in store.points(run["id"]) if p["time_us"] > 0 or p["bandwidth_MBps"] > 0)
     if not points:
         raise UsageError(f"run {run['id']} ({run['trace']}) has no points to draw: no section of it was named by a message size")
-    args = " ".join(run["facts"].get("arguments", []))
-    label = " ".join(t for t in (str(run["trace"]).rpartition("/")[2], args) if t)
-    return Measured(run["id"], run["kind"], label, points, figure, _about(run), _bands(run["facts"]))
+    return Measured(run["id"], run["kind"], _label(run), points, figure, _about(run), _bands(run["facts"]))
 
 
 def wanted(found: Iterable[Measured], figure: str) -> list[Measured]:

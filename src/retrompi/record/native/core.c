@@ -199,17 +199,21 @@ static char *amount(char *p, int64_t ticks) {
   return rate == 1e9 ? digits(p, ticks) : decimal(p, (double)ticks * (rate * 1e-9));
 }
 
+// The computation since the last call as a line.
+static char *burst(Rank *r, char *p) {
+  p = text(digits(p, r->world), " compute ");
+  p = amount(p, r->pending);
+  *p++ = '\n';
+  r->pending = 0;
+  r->state->lines++;
+  return p;
+}
+
 // The text of a line that no longer fits anywhere is lost with it: `room` says how long a line may become.
 char *line(Rank *r, const char *action, size_t room) {
   char *p = r->silent ? NULL : reserve(r, room + ROOM);
   if (UNLIKELY(p == NULL)) return room + ROOM <= sizeof drop ? drop : scratch(r, 3, room + ROOM);
-  if (r->pending >= threshold && r->pending > 0) {
-    p = text(digits(p, r->world), " compute ");
-    p = amount(p, r->pending);
-    *p++ = '\n';
-    r->pending = r->told = 0;
-    r->state->lines++;
-  }
+  if (r->pending >= threshold && r->pending > 0) p = burst(r, p);
   p = digits(p, r->world);
   *p++ = ' ';
   return text(p, action);
@@ -241,9 +245,20 @@ void unsupported(Rank *r, const char *action) {
 
 // --- a call -----------------------------------------------------------------------------------------------------------------
 
+// The computation up to here is told now, not with the next line.
+static void tell_burst(Rank *r) {
+  char *p = r->silent || r->pending <= 0 ? NULL : reserve(r, ROOM);
+  if (p == NULL) return;
+  p = burst(r, p);
+  r->at = p;
+  r->state->written = r->base + (uint64_t)(p - r->map);
+}
+
+static bool calibrating;  // the recorder measures itself
+
 #ifdef RECORD_SMPI
-// Online at a runtime's costs (retrompi/smpi) the computation that the trace will say is the one that is simulated, at the same place.
-static void tell_computation(Rank *r) {
+// Online at a runtime's costs (retrompi/smpi) the computation that the trace says is the one that is simulated, at the same place.
+static void tell_computation(Rank *r, int64_t least) {
   static void (*simulate)(double);
   static bool looked;
   if (UNLIKELY(!looked)) {
@@ -251,14 +266,15 @@ static void tell_computation(Rank *r) {
     *(void **)&simulate = dlsym(RTLD_DEFAULT, "retrompi_smpi_compute");
   }
   if (simulate == NULL) return;
-  const bool due = r->pending >= threshold && r->pending > r->told;
   // Nothing is due most of the time, but from the first call on nobody else measures.
-  simulate(!due ? 0.0 : (double)(r->pending - r->told) * (clock_kind >= CLOCK_INSTRUCTIONS ? rate : rate * 1e-9));
-  if (due) r->told = r->pending;
+  const bool due = r->pending >= least && r->pending > 0;
+  simulate(!due ? 0.0 : (double)r->pending * (clock_kind >= CLOCK_INSTRUCTIONS ? rate : rate * 1e-9));
+  if (due) tell_burst(r);
 }
 #endif
 
-Rank *enter(void) {
+// `least`: ticks of computation that are told before the call, not with a later one.
+static Rank *enter_after(int64_t least) {
   Rank *r = self();
   if (UNLIKELY(r == NULL || !r->on)) return NULL;
   if (UNLIKELY(IN_CALL(r))) {
@@ -279,7 +295,9 @@ Rank *enter(void) {
   const int64_t busy = t - LAST(r) - r->gap;
   if (busy > 0) r->pending += busy;
 #ifdef RECORD_SMPI
-  tell_computation(r);
+  if (!calibrating) tell_computation(r, least);
+#else
+  (void)least;
 #endif
   if (UNLIKELY(r->profile != NULL)) {
 #ifdef RECORD_SMPI
@@ -292,6 +310,8 @@ Rank *enter(void) {
   }
   return r;
 }
+
+Rank *enter(void) { return enter_after(threshold); }
 
 int leave(Rank *r, int rc) {
   if (UNLIKELY(r->profile != NULL) && r->call != NULL) profile_call(r->profile, r->call, r->size, profile_clock() - r->began);
@@ -340,7 +360,7 @@ static void calibrate(Rank *r) {
   char *const at = r->at;
   const State before = *r->state;
   int64_t least = INT64_MAX, call = INT64_MAX;
-  r->on = true;
+  r->on = calibrating = true;
   r->gap = 0;
   for (int batch = 0; batch < BATCHES; batch++) {  // the quickest: others had the processor taken from them
     struct timespec t0, t1;
@@ -364,6 +384,7 @@ static void calibrate(Rank *r) {
   memset(at, 0, (size_t)(r->at - at));
   r->at = at;
   r->pending = 0;
+  calibrating = false;
   r->gap = least == INT64_MAX ? 0 : least;
   r->state->gap_ns = (uint64_t)r->gap;
   r->state->overhead_ns = (uint64_t)call;
@@ -535,14 +556,13 @@ DEFINE(Abort, (MPI_Comm comm, int code)) {
 
 API int MPI_Pcontrol(const int level, ...) __attribute__((alias("PMPI_Pcontrol")));
 API int PMPI_Pcontrol(const int level, ...) {
-  Rank *r;
-  ENTER(r, "MPI_Pcontrol");
+  Rank *const r = enter_after(1);  // however short it was: what is computed in a section is not to be found in the next one
   if (r == NULL) return MPI_SUCCESS;
   char row[48];
   snprintf(row, sizeof row, "mark pcontrol %d", level);
+  tell_burst(r);
   comment(r, row);
   if (r->profile != NULL) profile_section(r->profile, level, r->began);
-  r->call = NULL;
   // What a library makes of it is a profiler's affair, and this is the profiler.
   return leave(r, MPI_SUCCESS);
 }

@@ -84,8 +84,8 @@ typedef struct {
   int inside;    // a thread is in a call
   bool in_call;  // SMPI: this rank is
   pthread_t owner;
-  int64_t last, pending, told, gap;  // told: of `pending`, to whoever simulates it
-  char *at, *end, *map;  // the window of the file that is mapped
+  int64_t last, pending, gap;
+  char *at, *end, *map;              // the window of the file that is mapped
   size_t mapped;
   uint64_t base;  // of the window in the file
   int fd;

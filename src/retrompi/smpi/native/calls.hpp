@@ -44,7 +44,10 @@ void drop_handle(Request& r, MPI_Request* where);
 /// SimGrid's own traffic, of making a communicator: costs nothing, since the runtime's has been paid.
 class Gratis {
  public:
-  Gratis() { ++depth; }
+  Gratis() {
+    ++depth;
+    simulated().go_on();  // SimGrid may let others run
+  }
   ~Gratis() { --depth; }
   Gratis(const Gratis&) = delete;
   Gratis& operator=(const Gratis&) = delete;

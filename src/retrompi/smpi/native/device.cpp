@@ -45,8 +45,30 @@ Counters& counters() {
 
 // ---------------------------------------------------------------- time
 
+Rank::Rank(int n) : id(n), host(environment().host_of(n)) {
+  const Environment& e = environment();
+  const int where = e.ranks[static_cast<size_t>(n)].host;
+  const auto ranks = std::count_if(e.ranks.begin(), e.ranks.end(), [where](const Environment::Place& p) { return p.host == where; });
+  if (ranks <= host.cores) return;
+  static std::map<int, std::unique_ptr<Processors>> crowded;
+  auto& processors = crowded[where];
+  if (!processors) processors = std::make_unique<Processors>(host);
+  thread_ = std::make_unique<Thread>(*processors, sleeper_);
+}
+
+void Rank::start() {
+  if (thread_) thread_->start();
+}
+
+void Rank::end() {
+  finished = true;
+  if (thread_) thread_->end();
+  simulated().go_on();
+}
+
 void Rank::run(Ps ps) {
   if (ps <= 0) return;
+  if (thread_) return thread_->run(ps);
   bool over = false;
   simulated().at(simulated().now() + ps, [this, &over] {
     over = true;
@@ -68,18 +90,21 @@ void Rank::use(double flops) {
 void Rank::nap(double seconds) {
   const Ps wanted = simulated().now() + to_ps(seconds);
   const Ps tick = host.phase + (wanted - host.phase + host.tick - 1) / host.tick * host.tick;
+  if (thread_) return thread_->sleep_until(tick);
   run(tick - simulated().now());
 }
 
 void Rank::doze() {
   dozing_ = true;
+  if (thread_) return thread_->doze();
   while (dozing_) sleeper_.stop();
 }
 
 void Rank::signal() {
   if (!dozing_) return;
   dozing_ = false;
-  sleeper_.wake();
+  if (thread_) return thread_->wake();
+  simulated().at(simulated().now(), [this] { sleeper_.wake(); });
 }
 
 // ---------------------------------------------------------------- sending
@@ -142,7 +167,12 @@ void Rank::push(const Packet& p) {
 
 void Rank::fly(Channel& c, const Packet& p, Ps end) {
   c.last = end;
-  simulated().at(end, [p] { rank(p.to).arrive(p); });
+  if (end == simulated().now() && c.flying == 0) return rank(p.to).arrive(p);
+  ++c.flying;
+  simulated().at(end, [p, &c] {
+    --c.flying;
+    rank(p.to).arrive(p);
+  });
 }
 
 void Rank::sent(Message& m) {
@@ -343,7 +373,9 @@ void Rank::put(int target, int64_t bytes) {
   const Ps begin = simulated().now();
   put_until_ = std::max(put_until_, begin + at.transit);
   run(at.send);
-  run(put_until_ - simulated().now());  // until everything has arrived
+  // Until everything has arrived, which may be earlier puts; what comes meanwhile is taken in.
+  simulated().at(put_until_, [this] { signal(); });
+  until([this] { return simulated().now() >= put_until_; });
 }
 
 std::string Rank::waits_for() const {

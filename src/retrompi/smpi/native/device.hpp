@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "law.hpp"
-#include "simgrid.hpp"
+#include "processors.hpp"
 
 namespace retrompi::online {
 
@@ -78,13 +78,15 @@ struct Packet {
 
 class Rank {
  public:
-  explicit Rank(int n) : id(n), host(environment().host_of(n)) {}
+  explicit Rank(int n);
   const int id;
   const HostFacts& host;
 
   // ---- time
   void run(Ps ps);  // this rank's processor is busy
   void use(double flops);
+  void start();  // when it has a processor
+  void end();
   void nap(double seconds);  // rounded up to the clock tick, as the engine's sleep
 
   // ---- messages
@@ -119,6 +121,7 @@ class Rank {
 
   // ---- the program's
   Comm& comm(MPI_Comm handle);
+  int next_number(MPI_Comm handle);  // of a communicator that is being made
   void forget(MPI_Comm handle) {  // what is under way goes on
     if (auto gone = comms_.extract(handle)) freed_.push_back(std::move(gone.mapped()));
   }
@@ -163,6 +166,7 @@ class Rank {
   std::vector<std::unique_ptr<Comm>> freed_;
   std::map<std::vector<int32_t>, int> made_;  // how many communicators of these members this rank has known
   Sleeper sleeper_;
+  std::unique_ptr<Thread> thread_;  // where ranks share processors
 };
 
 /// A collective under way.

@@ -146,6 +146,11 @@ HostFacts host(Lines& l) {
   h.cores = l.take<int>();
   h.tick = l.take<Ps>();
   h.phase = l.take<Ps>();
+  h.quantum = l.take<Ps>();
+  h.wait_charge = l.take<Ps>();
+  h.boost = l.take<int>();
+  h.quantum_carry = l.take<int>() != 0;
+  h.quantum_at_tick = l.take<int>() != 0;
   for (double* v : {&h.l1, &h.l2, &h.l2_ways, &h.copy_l1, &h.copy_l2, &h.copy_mem}) *v = l.take<double>();
   return h;
 }

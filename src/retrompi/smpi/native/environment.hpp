@@ -25,7 +25,9 @@ struct HostFacts {
   std::string name;
   double flops = 1, speed = 1;
   int cores = 1;
-  Ps tick = 0, phase = 0;
+  Ps tick = 0, phase = 0, quantum = 0, wait_charge = 0;
+  int boost = 0;
+  bool quantum_carry = false, quantum_at_tick = false;
   double l1 = 0, l2 = 0, l2_ways = 4, copy_l1 = 1, copy_l2 = 1, copy_mem = 1;
   /// A copy between two places of ordinary memory.
   [[nodiscard]] Ps copy(int64_t bytes, double copies = 1) const;

@@ -20,6 +20,7 @@ struct Channel {
   Ps connect = 0;
   Ps free = 0, last = 0;
   bool open = false;
+  int flying = 0;
   int prepaid = 0;  // of plain SMPI: sends whose overhead has been slept through
   Point known{.size = -1};
   /// Messages of a pair tend to be of one size.

@@ -158,6 +158,12 @@ const Listed* complete(const std::vector<Listed>& all) {
   return nullptr;
 }
 
+/// A call that does not wait: nothing to look for costs nothing.
+void look(Rank& rank) {
+  rank.test_cost();
+  rank.progress();
+}
+
 bool any_active(const std::vector<Listed>& all) {
   return std::any_of(all.begin(), all.end(), [](const Listed& l) { return active(*l.r); });
 }
@@ -308,8 +314,7 @@ DEFINE(Request_get_status, (MPI_Request request, int* flag, MPI_Status* status))
   const Call rank("MPI_Request_get_status");
   const Request* r = rank ? request_of(request) : nullptr;
   if (!r) return NATIVE(Request_get_status)(request, flag, status);
-  rank->test_cost();
-  rank->progress();
+  look(*rank);
   *flag = r->done ? 1 : 0;
   if (r->done) tell(*r, status);
   return MPI_SUCCESS;
@@ -381,13 +386,12 @@ DEFINE(Test, (MPI_Request * request, int* flag, MPI_Status* status)) {
   if (!rank) return NATIVE(Test)(request, flag, status);
   Request* r = *request == MPI_REQUEST_NULL ? nullptr : request_of(*request);
   if (!r && *request != MPI_REQUEST_NULL) return NATIVE(Test)(request, flag, status);
-  rank->test_cost();
-  rank->progress();
-  *flag = !r || r->done ? 1 : 0;
-  if (!r)
-    empty(status);
-  else if (r->done)
-    settle(*r, request, status);
+  *flag = 1;
+  empty(status);
+  if (!r) return MPI_SUCCESS;
+  look(*rank);
+  *flag = r->done ? 1 : 0;
+  if (r->done) settle(*r, request, status);
   return MPI_SUCCESS;
 }
 
@@ -396,8 +400,7 @@ DEFINE(Testall, (int count, MPI_Request* requests, int* flag, MPI_Status* status
   bool foreign = false;
   const auto all = listed(count, requests, foreign);
   if (!rank || (all.empty() && foreign)) return NATIVE(Testall)(count, requests, flag, statuses);
-  rank->test_cost();
-  rank->progress();
+  if (!all.empty()) look(*rank);
   *flag = std::all_of(all.begin(), all.end(), [](const Listed& l) { return l.r->done; }) ? 1 : 0;
   if (*flag == 0) return MPI_SUCCESS;
   for (int i = 0; i < count; ++i) empty(at(statuses, i));
@@ -410,8 +413,7 @@ DEFINE(Testany, (int count, MPI_Request* requests, int* index, int* flag, MPI_St
   bool foreign = false;
   const auto all = listed(count, requests, foreign);
   if (!rank || (all.empty() && foreign)) return NATIVE(Testany)(count, requests, index, flag, status);
-  rank->test_cost();
-  rank->progress();
+  if (!all.empty()) look(*rank);
   *index = MPI_UNDEFINED;
   const Listed* found = complete(all);
   *flag = found || !any_active(all) ? 1 : 0;
@@ -429,8 +431,7 @@ DEFINE(Testsome, (int count, MPI_Request* requests, int* done, int* indices, MPI
   bool foreign = false;
   const auto all = listed(count, requests, foreign);
   if (!rank || (all.empty() && foreign)) return NATIVE(Testsome)(count, requests, done, indices, statuses);
-  rank->test_cost();
-  rank->progress();
+  if (!all.empty()) look(*rank);
   *done = any_active(all) ? settle_all(all, requests, indices, statuses) : MPI_UNDEFINED;
   return MPI_SUCCESS;
 }
@@ -470,8 +471,7 @@ DEFINE(Iprobe, (int source, int tag, MPI_Comm comm, int* flag, MPI_Status* statu
   if (!rank) return NATIVE(Iprobe)(source, tag, comm, flag, status);
   Request wanted;
   fill(wanted, Request::Recv, nullptr, 0, MPI_BYTE, source, tag, rank->comm(comm));
-  rank->test_cost();
-  rank->progress();
+  look(*rank);
   *flag = found(*rank, wanted, status) ? 1 : 0;
   return MPI_SUCCESS;
 }

@@ -87,14 +87,21 @@ extern "C" __attribute__((visibility("default"))) void retrompi_smpi_compute(dou
 }
 
 namespace {
+constexpr int kFirstNumber = 1 << 20;  // above SMPI's own
+
 void started() {
   int world = 0;
   NATIVE(Comm_rank)(MPI_COMM_WORLD, &world);
   Rank& r = enrol(world);
+  r.start();
   r.begin_at = simulated().now();
   report("begin " + std::to_string(world) + " " + std::to_string(r.begin_at));
   static bool once = [] {
     on_deadlock(deadlock);
+    number_communicators([](MPI_Comm comm) {
+      Rank* r = self();
+      return Gratis::depth > 0 && r ? kFirstNumber + r->next_number(comm) : -1;
+    });
     return true;
   }();
   (void)once;
@@ -120,8 +127,8 @@ DEFINE(Finalize, (void)) {
     report("reach " + std::to_string(r->id) + " " + std::to_string(simulated().now()));
     r->until([&r] { return r->settled(); });
     r->end_at = simulated().now();
-    r->finished = true;
     report("end " + std::to_string(r->id) + " " + std::to_string(r->end_at));
+    r->end();
     bool last = true;
     for (const Rank* each : everybody()) last = last && each && each->finished;
     if (last) {

@@ -11,6 +11,11 @@
 
 #include "law.hpp"
 
+// Exported, but in no public header.
+namespace simgrid::smpi::colls {
+extern int (*bcast)(void* buf, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
+}
+
 namespace sg = simgrid::s4u;
 
 namespace retrompi::online {
@@ -27,23 +32,34 @@ Ps Clock::now() {
 void Clock::at(Ps t, std::function<void()> what) {
   t = std::max(t, now());
   coming_.push({t, order_++, std::make_shared<std::function<void()>>(std::move(what))});
-  if (t < armed_) {
+  if (!busy_ && t < armed_) {
     armed_ = t;
     Timer::set(to_s(t), [this, t] { due(t); });
   }
 }
 
 void Clock::due(Ps t) {
-  if (t != armed_) return;  // an earlier one has been here
+  if (busy_ || t != armed_) return;  // an earlier one has been here
   last_ = std::max(last_, t);
-  armed_ = 0;  // what these events ask for is seen below
-  while (!coming_.empty() && coming_.front().t <= last_) {
+  busy_ = true;
+  run();
+}
+
+void Clock::run() {
+  woken_ = false;
+  while (!woken_ && !coming_.empty() && coming_.front().t <= last_) {
     const auto what = coming_.front().what;
     coming_.pop();
     (*what)();
   }
+  if (woken_) return;  // who stops next goes on
+  busy_ = false;
   armed_ = coming_.empty() ? kNever : coming_.front().t;
   if (armed_ != kNever) Timer::set(to_s(armed_), [this, next = armed_] { due(next); });
+}
+
+void Clock::go_on() {
+  if (busy_) run();
 }
 
 Clock& simulated() {
@@ -56,11 +72,36 @@ struct Sleeper::Inside {
 };
 Sleeper::Sleeper() : in_(std::make_unique<Inside>()) {}
 Sleeper::~Sleeper() = default;
-void Sleeper::stop() { in_->bell->acquire(); }
-void Sleeper::wake() { in_->bell->release(); }
+void Sleeper::stop() {
+  simulated().go_on();
+  in_->bell->acquire();
+}
+void Sleeper::wake() {
+  simulated().woken_ = true;
+  in_->bell->release();
+}
 
 int64_t actor() { return sg::Actor::self() == nullptr ? 0 : sg::this_actor::get_pid(); }
 void on_deadlock(std::function<void()> what) { sg::Engine::on_deadlock_cb(std::move(what)); }
-void compute(double flops) { sg::this_actor::execute(flops); }
+
+namespace {
+std::function<int(MPI_Comm)>& numbering() {
+  static std::function<int(MPI_Comm)> chosen;
+  return chosen;
+}
+int (*smpis_bcast)(void*, int, MPI_Datatype, int, MPI_Comm) = nullptr;
+int bcast(void* at, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  const int number = count == 1 && type == MPI_INT ? numbering()(comm) : -1;
+  if (number < 0) return smpis_bcast(at, count, type, root, comm);
+  *static_cast<int*>(at) = number;
+  return MPI_SUCCESS;
+}
+}  // namespace
+
+void number_communicators(std::function<int(MPI_Comm)> number) {
+  numbering() = std::move(number);
+  smpis_bcast = simgrid::smpi::colls::bcast;
+  simgrid::smpi::colls::bcast = &bcast;
+}
 
 }  // namespace retrompi::online

@@ -2,16 +2,19 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <mpi.h>
 
 #include "../../engine/core.hpp"
 
 namespace retrompi::online {
 
-/// The simulated time. What happens at one time happens in the order in which it was asked for.
+/// The simulated time. What happens at one time happens in the order in which it was asked for, and whom an event wakes acts before the
+/// next event: who stops then goes on with the events.
 class Clock {
  public:
   [[nodiscard]] Ps now();
   void at(Ps t, std::function<void()> what);
+  void go_on();  // by an actor that is about to stop
 
  private:
   struct Event {
@@ -19,10 +22,13 @@ class Clock {
     uint64_t order;
     std::shared_ptr<std::function<void()>> what;
   };
+  friend class Sleeper;
   void due(Ps t);
+  void run();
   Coming<Event> coming_;
   uint64_t order_ = 0;
   Ps last_ = 0, armed_ = kNever;
+  bool busy_ = false, woken_ = false;
 };
 Clock& simulated();
 
@@ -42,8 +48,8 @@ class Sleeper {
 };
 
 int64_t actor();  // its number, from 1 on; 0: none runs
+/// Who tells the members of a new communicator its number; SMPI's own way is a broadcast, for which they would wait.
+void number_communicators(std::function<int(MPI_Comm)> number);
 void on_deadlock(std::function<void()> what);
-/// Computation on the host of the actor that runs now.
-void compute(double flops);
 
 }  // namespace retrompi::online

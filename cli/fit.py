@@ -1,0 +1,256 @@
+"""``retrompi fit``: a measured curve becomes a model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from retrompi.cli.measured import columns_of, declared_options, format_option
+from retrompi.cli.options import complete_model, complete_platform, csv_option, debug_option, json_option, open_for, store_option
+from retrompi.cli.output import Column, emit, print_json
+from retrompi.units import format_bytes, format_rate, format_time
+
+if TYPE_CHECKING:
+    from retrompi.fitted.make import Curve, Made
+    from retrompi.measured import Measured
+
+
+def _interval(show: Callable[[float], str]) -> Callable[[Sequence[float]], str]:
+    return lambda v: f"{show(v[0])} .. {'no limit' if math.isinf(v[1]) else show(v[1])}"
+
+
+SEGMENTS = (
+    Column("pair", "pair"),
+    Column("low_B", "from", lambda v: format_bytes(v), right=True),
+    Column("high_B", "below", lambda v: "" if v is None else format_bytes(v), right=True),
+    Column("latency_s", "latency", lambda v: format_time(v), right=True),
+    Column("latency_interval_s", "interval", _interval(format_time)),
+    Column("rate_Bps", "rate", lambda v: "any" if math.isinf(v) else format_rate(v), right=True),
+    Column("rate_interval_Bps", "interval", _interval(format_rate)),
+    Column("points", "sizes", right=True),
+)
+THRESHOLDS = (
+    Column("pair", "pair"),
+    Column("size_B", "threshold", lambda v: format_bytes(v), right=True),
+    Column("low_B", "lies in", lambda v: format_bytes(v), right=True),
+    Column("high_B", "..", lambda v: format_bytes(v), right=True),
+    Column("step", "step", lambda v: f"{v:+.1%}", right=True),
+    Column("how", "how"),
+)
+RESIDUALS = (
+    Column("pair", "pair"),
+    Column("size_B", "size", lambda v: format_bytes(v), right=True),
+    Column("measured_s", "measured", lambda v: format_time(v), right=True),
+    Column("fitted_s", "fitted", lambda v: format_time(v), right=True),
+    Column("error", "error", lambda v: f"{v:+.2%}", right=True),
+    Column("seen", "seen by the fit", lambda v: "yes" if v else "held out"),
+    Column("inside_threshold", "", lambda v: "in a threshold's interval" if v else ""),
+)
+KEYS = ("pair", "size_B", "measured_s", "fitted_s", "error", "seen", "inside_threshold")
+
+
+@click.command()
+@click.argument("curve", metavar="FILE|RUN|LABEL")
+@click.option("--name", help="The model's name (default: made of the file's).")
+@click.option("--pair", type=click.Choice(["same", "remote"]), default="same", show_default=True, help="Two ranks of one host, or of two.")
+@click.option("--remote", metavar="FILE|RUN|LABEL", help="Also the curve between two hosts.")
+@click.option(
+    "--threshold",
+    "thresholds",
+    multiple=True,
+    metavar="SIZE",
+    help="A segment begins at this size, e.g. 64KiB; others are found beside it.",
+)
+@click.option("--segments", type=click.IntRange(1), help="So many segments (default: as many as the information criterion finds).")
+@click.option("--max-segments", type=click.IntRange(1), default=12, show_default=True, help="At most so many segments.")
+@click.option("--eager-below", metavar="SIZE", help="Messages from this size on ask first (default: assumed from the largest step up).")
+@click.option(
+    "--stream", "streams", multiple=True, metavar="FILE", help="Streams of the same pair: osu_bw, osu_bibw, osu_mbw_mr, Uniband, ..."
+)
+@click.option("--remote-stream", "remote_streams", multiple=True, metavar="FILE", help="Streams between two hosts.")
+@click.option(
+    "--overhead", type=click.FloatRange(0, 0.5), default=0.25, show_default=True, help="Each end's part of a time, where not measured."
+)
+@click.option("--hold-out", is_flag=True, help="Fit every second size only and show how well the others are met.")
+@click.option("--leave-out", "without", multiple=True, metavar="SIZE", help="A size whose time is known to be wrong: not seen by the fit.")
+@click.option("--level", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True, help="Level of the intervals of uncertainty.")
+@click.option(
+    "--collectives-of", "like", metavar="MODEL", shell_complete=complete_model, help="Use this model's table of collective algorithms."
+)
+@click.option(
+    "-p", "--platform", shell_complete=complete_platform, metavar="NAME|FILE", help="The machine room it belongs to (default: one is made)."
+)
+@click.option(
+    "-o", "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the model's folder (default: found by name)."
+)
+@format_option
+@declared_options
+@json_option
+@csv_option
+@store_option
+@debug_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    curve: str,
+    name: str | None,
+    pair: str,
+    remote: str | None,
+    thresholds: tuple[str, ...],
+    segments: int | None,
+    max_segments: int,
+    eager_below: str | None,
+    streams: tuple[str, ...],
+    remote_streams: tuple[str, ...],
+    overhead: float,
+    hold_out: bool,
+    without: tuple[str, ...],
+    level: float,
+    like: str | None,
+    platform: str | None,
+    out: Path | None,
+    format_: str | None,
+    unit: str | None,
+    way: str | None,
+    columns: tuple[str, ...],
+    as_json: bool,
+    as_csv: bool,
+    store: str | None,
+) -> None:
+    """Make a runnable model of a measured curve: segments, thresholds, residuals.
+
+    The curve is a benchmark's output or a table (see 'retrompi measured import'), or one that is stored. T = latency + size / rate,
+    piecewise; the places and the number of thresholds are found, and may be pinned. The model is then found by its name.
+    """
+    from retrompi import registry, units
+    from retrompi.errors import UsageError
+    from retrompi.fitted.make import fitted_curve, make, name_from
+
+    if remote is not None and pair == "remote":
+        raise UsageError("--remote goes with --pair same: the curve itself is said to be the remote one")
+    if remote_streams and remote is None:
+        raise UsageError("--remote-stream needs --remote; streams of the curve itself are given by --stream")
+    kept = {"unit": unit, "way": way, "columns": columns_of(columns)}
+    pinned = [int(units.parse(t, "B")) for t in thresholds]
+    limit = None if eager_below is None else int(units.parse(eager_below, "B"))
+    collectives = None if like is None else registry.model(like)
+    whole = [(pair, curve, streams), *([("remote", remote, remote_streams)] if remote is not None else [])]
+    found = []
+    for kind, which, beside in whole:
+        series = _curve(ctx, store, which, format_, kept)
+        found.append(
+            fitted_curve(
+                kind,
+                series,
+                thresholds=pinned,
+                segments=segments,
+                max_segments=max_segments,
+                level=level,
+                hold_out=hold_out,
+                leave_out=[int(units.parse(t, "B")) for t in without],
+                eager_below=limit,
+                overhead=overhead,
+                streams=[s for f in beside for s in _streams(f)],
+            )
+        )
+    chosen = name or name_from(curve if Path(curve).is_file() else found[0].measured.provenance.file)
+    made = make(found, name=chosen, folder=out, platform=platform, collectives=collectives)
+    _show(made, found, out, as_json, as_csv)
+
+
+def _curve(ctx: click.Context, store: str | None, which: str, format_: str | None, kept: dict[str, Any]) -> Measured:
+    from retrompi.measured import read
+    from retrompi.measured.stored import series_of
+
+    if Path(which).is_file() or "/" in which or "." in which:
+        return read(which, format_, **kept)
+    return series_of(open_for(ctx, store, write=False), which)
+
+
+def _streams(file: str) -> list[Measured]:
+    from retrompi.errors import UsageError
+    from retrompi.measured import read_all
+
+    found = [s for s in read_all(file) if s.what in ("bw", "bibw", "mbw_mr")]
+    if not found:
+        raise UsageError(f"{file} holds no stream (bw, bibw, mbw_mr)")
+    return found
+
+
+def rows_of(curves: Sequence[Curve]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
+    """Rows of the segments, the thresholds and the residuals of all curves."""
+    segments = [{"pair": c.kind, **s.row(), "high_B": s.high} for c in curves for s in c.fit.segments]
+    thresholds = [{"pair": c.kind, **t.row()} for c in curves for t in c.fit.thresholds]
+    residuals = [{"pair": c.kind, **r.row()} for c in curves for r in sorted((*c.fit.residuals, *c.held), key=lambda r: r.size)]
+    return segments, thresholds, residuals
+
+
+def _show(made: Made, curves: Sequence[Curve], out: Path | None, as_json: bool, as_csv: bool) -> None:
+    from retrompi.fitted.make import POOR, far_off, limit_text, summary
+
+    for c in curves:
+        if c.fit.noise > POOR:
+            click.echo(
+                f"warning: {c.kind}: what the segments leave is {c.fit.noise:.0%} of a time: more sizes would tell more segments, "
+                "and --segments, --threshold or --leave-out state what is known",
+                err=True,
+            )
+        for r in far_off(c):
+            click.echo(
+                f"warning: {c.kind}: {format_bytes(r.size)} took {format_time(r.measured_s)}, more than twice its neighbours: "
+                f"a stall, or measured wrong (--leave-out {r.size}B fits without it)",
+                err=True,
+            )
+
+    segments, thresholds, residuals = rows_of(curves)
+    told = {c.kind: {"seen": summary(c.fit.residuals), "held_out": summary(c.held)} for c in curves}
+    eager = {c.kind: {"below_B": c.eager[0], "source": c.eager[1]} for c in curves}
+    if as_csv:
+        emit(residuals, RESIDUALS, as_json=as_json, as_csv=True, keys=KEYS)
+        return
+    if as_json:
+        choice = {c.kind: c.fit.choice() for c in curves}
+        sources = {c.kind: c.parts.described() for c in curves}
+        print_json(
+            {
+                "name": made.name,
+                "folder": str(made.folder),
+                "platform": made.platform,
+                "platform_file": None if made.room is None else str(made.room),
+                "segments": segments,
+                "thresholds": thresholds,
+                "residuals": residuals,
+                "errors": told,
+                "eager": eager,
+                "choice": choice,
+                "sources": sources,
+            }
+        )
+        return
+    level = curves[0].fit.level
+    click.echo(f"T = latency + size / rate; intervals at {level:.0%}")
+    emit(segments, SEGMENTS, as_json=False, as_csv=False)
+    if thresholds:
+        click.echo("")
+        emit(thresholds, THRESHOLDS, as_json=False, as_csv=False)
+    click.echo("")
+    emit(residuals, RESIDUALS, as_json=False, as_csv=False)
+    click.echo("")
+    for c in curves:
+        others = ", ".join(f"{k}: {v:.1f}" for k, v in sorted(c.fit.criterion.items(), key=lambda kv: kv[1])[:3])
+        click.echo(f"{c.kind}: {len(c.fit.segments)} segments have the least criterion ({others}); noise of a time {c.fit.noise:.2%}")
+        for what, errors in told[c.kind].items():
+            if errors:
+                shown = ", ".join(f"{k} {errors[v]:.2%}" for k, v in (("median", "median"), ("95th percentile", "p95"), ("worst", "worst")))
+                click.echo(f"{c.kind}: errors at sizes {what.replace('_', ' ')}: {shown}, mean {errors['mean']:+.2%}")
+        click.echo(f"{c.kind}: messages ask first from {limit_text(c.eager)} on ({c.eager[1]})")
+        for part, source in c.parts.described().items():
+            click.echo(f"{c.kind}: {part}: {source}")
+    model = made.name if out is None else str(made.folder)
+    room = made.platform if out is None or made.room is None else str(made.room)
+    mode = "distributed" if curves[0].kind == "remote" else "shared"
+    click.echo(f"\nmodel {made.name} in {made.folder}\nretrompi pingpong --model {model} --platform {room} --mode {mode}")

@@ -1,0 +1,566 @@
+"""Running a program natively and on a model: building, repeating, outcomes, profiles, the store.
+
+No test asks how long anything took. Those that need an MPI skip, with the reason, where it is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import Outcome
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrompi import backends, record, simulate, traces
+from retrompi.backends import Call, Execution, Machine, build, job, machine, model, native, profile, stats, stored
+from retrompi.errors import UsageError
+from retrompi.machine import state
+from retrompi.record.run import Launcher
+from retrompi.store import Store, open_store
+
+PROGRAMS = Path(__file__).parent / "data" / "programs"
+SECTIONS = PROGRAMS / "sections.c"
+FAMILIES = ("mpich", "openmpi")
+
+
+def need(*tools: str) -> None:
+    missing = [t for t in tools if shutil.which(t) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} not installed")
+
+
+def need_mpi(family: str) -> None:
+    need(f"mpicc.{family}", f"mpiexec.{family}")
+
+
+@pytest.fixture(autouse=True)
+def _surroundings(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One cache of compiled programs a session."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(tmp_path / "runs.db")
+
+
+# --- statistics -------------------------------------------------------------------------------------------------------------
+
+TIMES = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=40)
+SHARES = st.floats(0, 1)
+
+
+@given(TIMES, SHARES, SHARES)
+def test_quantiles_grow_and_stay_within_the_samples(samples: list[float], a: float, b: float) -> None:
+    low, high = sorted((a, b))
+    assert min(samples) <= stats.quantile(samples, low) <= stats.quantile(samples, high) <= max(samples)
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=2, max_size=40))
+def test_quartiles_are_those_of_the_standard_library(samples: list[int]) -> None:
+    ours = [stats.quantile(samples, q) for q in (0.25, 0.5, 0.75)]
+    assert ours == pytest.approx(statistics.quantiles(samples, n=4, method="inclusive"), rel=1e-12)
+
+
+@given(TIMES, st.floats(1e-3, 1e3), st.randoms(use_true_random=False))
+def test_quantiles_know_no_order_and_scale_with_the_unit(samples: list[float], factor: float, chance: object) -> None:
+    mixed = samples.copy()
+    chance.shuffle(mixed)  # type: ignore[attr-defined]
+    assert stats.summary(mixed) == stats.summary(samples)
+    scaled = [s * factor for s in samples]
+    assert stats.spread(scaled) == pytest.approx(stats.spread(samples), rel=1e-6, abs=1e-9)
+    assert stats.quantile(scaled, 0.5) == pytest.approx(stats.quantile(samples, 0.5) * factor, rel=1e-9)
+
+
+def test_quantiles_of_nothing_and_of_no_share_are_refused() -> None:
+    with pytest.raises(UsageError, match="at least one sample"):
+        stats.quantile([], 0.5)
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        stats.quantile([1.0], 1.5)
+
+
+@given(TIMES, TIMES, SHARES, st.floats(0, 10))
+def test_a_machine_is_loaded_exactly_when_something_was_taken_from_it(
+    samples: list[float], probes: list[float], stolen: float, waiting: float
+) -> None:
+    noise = stats.judged(samples, probes, stolen, waiting, 0.0, [45.0, 46.0])
+    slow = stats.quantile(probes, 0.5) / min(probes) - 1 >= stats.BUSY_PROBE
+    assert noise.loaded == (slow or stolen >= stats.BUSY_STOLEN or waiting >= stats.BUSY_WAITING)
+    assert bool(noise.why) == (noise.loaded or noise.spread >= stats.NOISY_SPREAD)
+
+
+def test_processors_that_were_moved_are_told_from_a_busy_machine() -> None:
+    noise = stats.judged([1.0, 1.0], [1.0], 0.0, 0.0, 0.0, [45.0, 200.0])
+    assert not noise.loaded
+    assert noise.why == "a cache line between two cores took 45 ns before and 200 ns after: they were moved"
+    assert stats.MOVED == state.OTHER
+
+
+# --- profiles ---------------------------------------------------------------------------------------------------------------
+
+
+def test_sections_are_those_of_the_slowest_rank_by_occurrence(tmp_path: Path) -> None:
+    lines = {
+        0: ["section 8 2 2000000000000", "section 8 2 4000000000000", "section 1 1 5"],
+        1: ["section 8 2 6000000000000", "section 8 2 1000000000000", "section 1 1 3"],
+    }
+    for rank, sections in lines.items():
+        text = ["retrompi profile 1", f"rank {rank} 2", "how finalized", f"time {rank + 1}000000000000", *sections]
+        (tmp_path / f"rank-{rank}.profile").write_text("\n".join(text) + "\n")
+    (tmp_path / "rank-7.profile").write_text("retrompi pro")  # killed while it wrote
+    read = profile.read(tmp_path)
+    assert [p.rank for p in read] == [0, 1]
+    assert profile.elapsed(read) == 2.0
+    assert profile.sections(read) == ({"8": [3.0, 2.0], "1": [5e-12]}, {"8": 2, "1": 1})
+
+
+def test_names_of_libraries_and_of_calls() -> None:
+    assert profile.library_name("MPICH Version:\t4.0.2 MPICH Release date: Thu Apr  7") == "MPICH 4.0.2"
+    assert profile.library_name("Open MPI v4.1.4, package: Debian OpenMPI") == "Open MPI 4.1.4"
+    names = {
+        "send": "MPI_Send",
+        "ISsend": "MPI_Issend",
+        "waitAny": "MPI_Waitany",
+        "reducescatter": "MPI_Reduce_scatter",
+        "Rput": "MPI_Rput",
+    }
+    assert {a: profile.function_of(a) for a in names} == names
+
+
+def table(calls: list[Call], *, timing: bool) -> Counter[tuple[str, int, str]]:
+    """Calls by name, size and section. Without ``timing`` those whose number hangs on when messages come are left out, and such as the
+    trace has under another name or in another number (a wait for what was complete before)."""
+    skip = () if timing else ("MPI_Wait", "MPI_Test", "MPI_Iprobe", "MPI_Probe", "MPI_Improbe", "MPI_Mprobe", "MPI_Request_")
+    out: Counter[tuple[str, int, str]] = Counter()
+    for c in calls:
+        if not c.call.startswith(skip or ("-",)):
+            out[c.call.replace("_replace", ""), c.size_B, c.section] += c.count
+    return out
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, "smpi"])
+@pytest.mark.parametrize("name", ["sections", "collectives", "nonblocking", "persistent", "rowcol", "onesided"])
+def test_the_recorders_profile_is_that_of_the_replay_of_the_trace_it_recorded(
+    name: str, family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if family == "smpi":
+        need("smpicc", "smpirun")
+    else:
+        need_mpi(family)
+    ranks = 2
+    built = build.build(str(PROGRAMS / f"{name}.c"), family)
+    folder = tmp_path / "profiles"
+    folder.mkdir()
+    monkeypatch.setenv("RETROMPI_PROFILE_DIR", str(folder))
+    smpi = family == "smpi"
+    words = built.command if smpi else native.command_line(build.find_mpiexec(family), ranks, built.command, ranks)
+    done = record.record(list(words), tmp_path / "trace", use_smpi=smpi, ranks=ranks if smpi else None)
+    assert done.exit_code == 0
+    seen = profile.calls(profile.read(folder))
+    result = simulate.run("craympt", "cray-j90", traces.read(tmp_path / "trace"), mode="shared", profile=True)
+    assert result.outcome == "completed"
+    replayed = profile.calls(profile.of_replay(result.marks, result.profile, ranks))
+    timing = name in ("sections", "collectives", "rowcol")
+    told, again = table(seen, timing=timing), table(replayed, timing=timing)
+    renamed = {"MPI_Win_allocate": "MPI_Win_create"}
+    told = Counter({(renamed.get(c, c), s, label): n for (c, s, label), n in told.items()})
+    # A trace makes MPI_COMM_SELF where it is first used; nobody called anything.
+    assert told == Counter({key: n for key, n in again.items() if key[0] != "MPI_Comm_create_group"})
+    assert all(c.bytes == c.size_B * c.count and c.seconds >= 0 for c in (*seen, *replayed))
+
+
+def test_a_profile_changes_no_time_of_a_replay() -> None:
+    from retrompi.traces import generate
+
+    trace = generate.alltoall(4, 1000)
+    plain, profiled = (simulate.run("wmpi", "nt-pair", trace, profile=p) for p in (False, True))
+    assert (plain.time_ps, plain.per_rank, plain.marks, plain.events) == (
+        profiled.time_ps,
+        profiled.per_rank,
+        profiled.marks,
+        profiled.events,
+    )
+    assert plain.profile == {}
+    inside = sum(ps for *_, ps in profiled.profile["calls"]) * 1e-12
+    assert inside == pytest.approx(sum(r["mpi_s"] for r in profiled.per_rank), rel=1e-6)
+
+
+# --- building ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_source_is_compiled_once_and_again_when_its_header_changes(family: str, tmp_path: Path) -> None:
+    need_mpi(family)
+    (tmp_path / "a.h").write_text("#define CODE 0\n")
+    source = tmp_path / "a.c"
+    source.write_text('#include "a.h"\n#include <mpi.h>\nint main(int c, char **v) { MPI_Init(&c, &v); MPI_Finalize(); return CODE; }\n')
+    first = build.build(str(source), family)
+    made = Path(first.command[0]).stat().st_mtime_ns
+    assert first.family == family
+    assert build.build(str(source), family) == first
+    assert Path(first.command[0]).stat().st_mtime_ns == made
+    (tmp_path / "a.h").write_text("#define CODE 3\n")
+    assert build.build(str(source), family).digest != first.digest
+
+
+ERRORS = {
+    "a.c": ("#include <mpi.h>\nint main(void) {\n  return nothing;\n}\n", r"a\.c:3: .*nothing.*\(mpicc"),
+    "a.cpp": ("#include <mpi.h>\nint main() {\n  return nothing;\n}\n", r"a\.cpp:3: .*nothing.*\(mpicxx"),
+    "a.f90": ("program a\n  use mpi\n  implicit none\n  nothing = 1\nend program\n", r"a\.f90:4: .*nothing.*\(mpif90"),
+    "b.c": ("int nothing(void);\nint main(void) { return nothing(); }\n", r"b\.c does not compile: .*nothing"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_the_compilers_first_error_is_one_line_with_its_place(name: str, tmp_path: Path, retrompi: Callable[..., Outcome]) -> None:
+    need_mpi("mpich")
+    if name.endswith("f90"):
+        need("gfortran")
+    text, expected = ERRORS[name]
+    (tmp_path / name).write_text(text)
+    got = retrompi("run", "-b", "native", "--mpi", "mpich", name)
+    assert got.code == 2
+    assert got.err.count("\n") == 1
+    assert re.search(expected, got.err), got.err
+
+
+def test_a_missing_tool_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for family, package in (("mpich", "libmpich-dev"), ("openmpi", "libopenmpi-dev"), ("smpi", "libsimgrid-dev")):
+        with pytest.raises(backends.BackendError, match=f"apt-get install {package}"):
+            build.build(str(SECTIONS), family)
+    for family, package in (("mpich", "mpich"), ("openmpi", "openmpi-bin")):
+        with pytest.raises(backends.BackendError, match=f"apt-get install {package}"):
+            build.find_mpiexec(family)
+
+
+def test_what_cannot_run_is_refused_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text("from mpi4py import MPI\n")
+    cases = [
+        (("nothing.c", None), UsageError, "no such source file"),
+        (("nothing", None), UsageError, "no such program"),
+        (("nothing.c", "mpihc"), UsageError, "did you mean 'mpich'"),
+        (("/bin/sh", None), backends.BackendError, "links no MPI library"),
+        (("x.py", "smpi"), backends.BackendError, "cannot run on SMPI"),
+    ]
+    for arguments, error, said in cases:
+        with pytest.raises(error, match=said):
+            build.build(*arguments)
+
+
+def test_a_binary_is_run_by_the_mpi_that_it_links() -> None:
+    for family in FAMILIES:
+        need_mpi(family)
+    made = {f: build.build(str(SECTIONS), f).command[0] for f in FAMILIES}
+    assert {f: build.build(p).family for f, p in made.items()} == dict(zip(FAMILIES, FAMILIES, strict=True))
+    with pytest.raises(backends.BackendError, match="linked with MPICH, not with Open MPI"):
+        build.build(made["mpich"], "openmpi")
+    with pytest.raises(backends.BackendError, match="give its source"):
+        build.build(made["mpich"], "smpi")
+
+
+def test_ranks_are_bound_where_they_fit() -> None:
+    hydra, orte = Launcher("/usr/bin/mpiexec.hydra", "hydra"), Launcher("/usr/bin/orterun", "openmpi")
+    for launcher, option in ((hydra, "-bind-to"), (orte, "--bind-to")):
+        fits, half, over = (native.command_line(launcher, n, ["./a"], 2, 4) for n in (2, 3, 5))
+        assert fits[fits.index(option) + 1] == "core"
+        assert half[half.index(option) + 1] == "hwthread"
+        assert over[over.index(option) + 1] == "none"
+        assert fits[-3:] == ["-n", "2", "./a"]
+
+
+def test_threads_of_a_core_are_not_cores(tmp_path: Path) -> None:
+    for processor, siblings in enumerate(("0,2", "1,3", "0,2", "1,3")):
+        (tmp_path / f"cpu{processor}" / "topology").mkdir(parents=True)
+        (tmp_path / f"cpu{processor}" / "topology" / "thread_siblings_list").write_text(siblings + "\n")
+    assert [job.whole_cores(allowed, tmp_path) for allowed in ([0, 1, 2, 3], [0, 2], [1, 2], [7, 8])] == [2, 1, 2, 2]
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e6))
+def test_what_went_elsewhere_is_a_share(total: float, busy: float, steal: float, ours: float) -> None:
+    zero = machine.Counters(0.0, 0.0, 0.0, 0.0)
+    share = machine.elsewhere(zero, machine.Counters(total, busy, steal, ours))
+    assert 0 <= share <= 1
+    if total >= 0.5 and busy <= ours:
+        assert share == pytest.approx(min(steal / total, 1))
+
+
+def test_the_machine_is_looked_at_without_changing_where_we_run() -> None:
+    before = job.cores()
+    assert len(machine.probe()) % len(before) == 0
+    assert job.cores() == before
+    here = machine.machine()
+    assert here.cores == len(before)
+    assert here.cpu
+    first, second = machine.Counters.now(), machine.Counters.now()
+    assert second.total >= first.total
+    assert second.ours >= first.ours
+
+
+# --- natively ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_measurement_has_every_repetition_and_the_programs_sections(family: str, store: Store) -> None:
+    need_mpi(family)
+    told: list[str] = []
+    done = backends.run(
+        store, "native", str(SECTIONS), (), 2, mpi=family, repetitions=3, report=lambda _done, _total, what: told.append(what)
+    )
+    assert done.completed, done.detail
+    assert told == ["profile", "warm-up 1", "repetition 1", "repetition 2", "repetition 3"]
+    assert done.mpi.startswith(build.TITLES[family])
+    assert done.output == "sum 1\n"
+    assert len(done.samples_s) == 3
+    assert {k: len(v) for k, v in done.sections.items()} == {"0": 3, "8": 3, "1000": 3, "100000": 3}
+    assert set(done.parts.values()) == {40}
+    assert all(0 < part * 40 < whole for whole, part in zip(done.samples_s, done.sections["8"], strict=True))
+    counts = table(done.calls, timing=True)
+    assert counts["MPI_Send", 1000, "1000"] == counts["MPI_Recv", 1000, "1000"] == 40
+    assert counts["MPI_Allreduce", 8, ""] == 2
+    assert counts["MPI_Barrier", 0, ""] == 8
+    assert done.noise is not None
+    assert done.machine is not None
+    assert done.machine.cores == len(job.cores())
+    assert done.mode == ("pinned" if done.machine.cores >= 2 else "oversubscribed")
+    assert backends.load(store, done.run_id or 0) == done
+    row = store.run(done.run_id or 0)
+    assert (row["kind"], row["model"], row["outcome"]) == ("native", done.mpi, "completed")
+    assert row["time_s"] == statistics.median(done.samples_s)
+    points = store.points(done.run_id or 0)
+    assert [p["size_B"] for p in points] == [0, 8, 1000, 100000]
+    assert points[2]["time_us"] == statistics.median(done.sections["1000"]) * 1e6
+    again = backends.run(store, "native", str(SECTIONS), (), 2, mpi=family, repetitions=1, warmup=0, profile=False)
+    assert again.run_id != done.run_id
+    assert again.calls == []
+
+
+def test_more_ranks_than_cores_are_said_to_compare_with_nothing(store: Store) -> None:
+    need_mpi("mpich")
+    ranks = len(job.cores()) + 1
+    done = backends.run(store, "native", str(SECTIONS), (), ranks, mpi="mpich", repetitions=1, warmup=0, profile=False)
+    assert done.completed, done.detail
+    assert done.mode == "oversubscribed"
+    assert any(n.startswith("oversubscribed:") and "compare with no model" in n for n in done.notes)
+
+
+def left(program: str) -> list[int]:
+    """Living processes whose command line names ``program``, but for our own."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words and words[0].decode(errors="replace").endswith(program):
+            found.append(int(entry.name))
+    return found
+
+
+OUTCOMES = {
+    "hang": ("timeout", r"not finished after 1 s: rank . stopped in MPI_Recv, rank . stopped in MPI_Recv"),
+    "kill": ("killed", "SIGKILL"),
+    "abort": ("aborted", "MPI_Abort, exit code 5"),
+    "fail": ("failed", "exit code 7"),
+}
+
+
+@pytest.mark.parametrize("how", OUTCOMES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_however_a_program_ends_it_is_an_outcome_and_nothing_is_left(family: str, how: str, store: Store, tmp_path: Path) -> None:
+    need_mpi(family)
+    source = tmp_path / f"ends_{family}_{how}.c"  # a name of its own, to be found among the processes
+    shutil.copy(SECTIONS, source)
+    done = backends.run(store, "native", str(source), [how], 2, mpi=family, repetitions=5, timeout_s=1.0 if how == "hang" else 60.0)
+    outcome, said = OUTCOMES[how]
+    assert done.outcome == outcome
+    assert re.search(said, done.detail), done.detail
+    assert done.samples_s == []
+    assert left(source.stem) == []
+    assert store.run(done.run_id or 0)["outcome"] == outcome
+
+
+@pytest.mark.parametrize(
+    ("family", "number"), [("mpich", signal.SIGINT), ("mpich", signal.SIGTERM), ("mpich", signal.SIGKILL), ("openmpi", signal.SIGKILL)]
+)
+def test_who_is_interrupted_leaves_nothing_running(family: str, number: signal.Signals, tmp_path: Path) -> None:
+    need_mpi(family)
+    source = tmp_path / f"left_{family}_{number.name}.c"
+    shutil.copy(SECTIONS, source)
+    words = [
+        sys.executable,
+        "-m",
+        "retrompi.cli.main",
+        "--store",
+        "s.db",
+        "run",
+        "-b",
+        "native",
+        "--mpi",
+        family,
+        source.name,
+        "--",
+        "hang",
+    ]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while len(left(source.stem)) < 2 and time.monotonic() < until:
+        time.sleep(0.02)
+    assert len(left(source.stem)) >= 2
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    until = time.monotonic() + 20  # after SIGKILL it is the launcher that ends its ranks
+    while left(source.stem) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert left(source.stem) == []
+    if number != signal.SIGKILL:
+        assert process.returncode == 130
+        assert err.splitlines()[-1] == "error: interrupted"
+
+
+def test_an_mpi_of_no_program_is_no_measurement(tmp_path: Path, store: Store) -> None:
+    need_mpi("mpich")
+    (tmp_path / "no.c").write_text("#include <mpi.h>\nint main(void) { int flag; MPI_Initialized(&flag); return 0; }\n")
+    with pytest.raises(backends.BackendError, match="no rank came through MPI_Init"):
+        backends.run(store, "native", "no.c", (), 2, mpi="mpich", repetitions=1)
+
+
+# --- on a model -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_trace_is_recorded_once_and_replayed_at_every_rung(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    need_mpi("mpich")
+    options = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "mpi": "mpich"}
+    first = backends.run(store, "model", str(SECTIONS), (), 2, **options)
+    assert first.completed, first.detail
+    assert not first.found
+    assert first.output == "sum 1\n"
+    assert (first.exit_code, first.fidelity, first.mode) == (0, "mechanism", "shared")
+    assert first.parts == {"0": 40, "8": 40, "1000": 40, "100000": 40}
+    assert len(first.samples_s) == 1
+    assert sum(v[0] * 40 for v in first.sections.values()) < first.samples_s[0]
+
+    def never(*_args: object, **_options: object) -> None:
+        raise AssertionError("recorded again")
+
+    monkeypatch.setattr(model, "record", never)
+    again = backends.run(store, "model", str(SECTIONS), (), 2, **options)
+    assert again.found
+    assert replace(again, found=False) == first
+    curve = backends.run(store, "model", str(SECTIONS), (), 2, **options, fidelity="curve")
+    assert curve.sections["1000"][0] == pytest.approx(first.sections["1000"][0], rel=0.05)
+    assert table(curve.calls, timing=True) == table(first.calls, timing=True)
+    given = backends.run(store, "model", str(SECTIONS), (), 2, **options, trace=first.trace)
+    assert given.samples_s == first.samples_s
+    with pytest.raises(UsageError, match="is of 2 ranks, not 3"):
+        backends.run(store, "model", str(SECTIONS), (), 3, **options, trace=first.trace)
+
+
+def test_a_programs_sections_are_the_generators_curve(store: Store, tmp_path: Path) -> None:
+    """The same PingPong as a program, without what it computes between its calls, and as a generated trace."""
+    need_mpi("mpich")
+    from retrompi import experiment
+
+    options = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "mpi": "mpich"}
+    kept = Path(backends.run(store, "model", str(SECTIONS), (), 2, **options).trace)
+    idle = shutil.copytree(kept, tmp_path / "idle")
+    for file in idle.glob("rank-*.txt"):
+        file.write_text("".join(row for row in file.read_text().splitlines(keepends=True) if " compute " not in row))
+    done = backends.run(store, "model", str(SECTIONS), (), 2, **options, trace=str(idle))
+    for point in experiment.pingpong(store, "wmpi", "nt-pair", "shared", [8, 1000, 100000], reps=20).rows:
+        # Of 20 round trips the first one begins while the barrier before it is still being answered.
+        assert done.sections[str(point["size_B"])][0] * 1e6 == pytest.approx(point["time_us"], rel=0.05)
+
+
+def test_a_program_that_fails_while_recorded_is_an_outcome(store: Store) -> None:
+    need_mpi("mpich")
+    for how, said in (("fail", "exit code 7"), ("kill", "SIGKILL"), ("hang", "not finished after 1 s: rank")):
+        done = backends.run(store, "model", str(SECTIONS), [how], 2, model="wmpi", mpi="mpich", recording_limit_s=1.0)
+        assert done.outcome == "failed"
+        assert said in done.detail
+        assert store.run(done.run_id or 0)["outcome"] == "failed"
+
+
+def test_what_works_here_may_deadlock_on_a_model(retrompi: Callable[..., Outcome]) -> None:
+    need_mpi("mpich")
+    words = ("run", "-b", "model", "--mpi", "mpich", str(SECTIONS))
+    fine = retrompi("--store", "s.db", *words, "-m", "wmpi", "--", "cross")
+    assert fine.code == 0, fine.err
+    stuck = retrompi("--store", "s.db", *words, "-m", "mpibip", "-p", "myrinet-piii", "--", "cross")
+    assert stuck.code == 1
+    assert "deadlock" in stuck.err
+    assert re.search(r"\(rank-0\.txt:\d+ send to 1 tag 8 8000 B\) -> rank 1", stuck.err), stuck.err
+
+
+# --- storing and telling ----------------------------------------------------------------------------------------------------
+
+AN_EXECUTION = Execution(
+    "native", "a.c", ["1"], 2, "MPICH 4.0.2", Machine("host", "cpu", 2, 0.0), mode="pinned", exit_code=0, output="x" * 10, wall_s=1.5,
+    samples_s=[1.0, 3.0, 2.0], sections={"8": [2e-6, 1e-6]}, parts={"8": 4}, calls=[Call("MPI_Send", 8, "8", 3, 0.5, 24)], profile_s=1.2,
+    noise=stats.judged([1.0, 3.0, 2.0], [1.0, 1.1], 0.0, 0.0, 0.1), notes=["the times scatter"],
+)  # fmt: skip
+
+
+def test_an_execution_comes_back_from_the_store(store: Store) -> None:
+    kept = stored.save(store, stored.measured_spec(AN_EXECUTION, "abc"), AN_EXECUTION)
+    assert backends.load(store, kept.run_id or 0) == kept
+    assert store.points(kept.run_id or 0) == [{"size_B": 8, "time_us": 1.5, "bandwidth_MBps": 8 / 1.5, "repetitions": 4}]
+    other = store.add_run(replace(stored.measured_spec(AN_EXECUTION, "abc"), kind="pingpong"), {})
+    with pytest.raises(UsageError, match="is a pingpong"):
+        backends.load(store, other)
+
+
+def test_the_command_line_prints_times_sections_and_calls(retrompi: Callable[..., Outcome]) -> None:
+    need_mpi("mpich")
+    words = ("run", "-b", "native", "--mpi", "mpich", "-r", "2", str(SECTIONS))
+    plain = retrompi("--store", "s.db", *words)
+    assert plain.code == 0
+    assert plain.out.startswith("sum 1\n")
+    assert "2 repetitions" in plain.out
+    assert "MPI_Allreduce" in plain.out
+    told = json.loads(retrompi("--store", "s.db", *words, "--json").out)
+    assert told["summary"]["n"] == 2
+    assert [s["section"] for s in told["section_summaries"]] == ["0", "8", "1000", "100000"]
+    rows = retrompi("--store", "s.db", *words, "--csv").out.splitlines()
+    assert len(rows) == 6
+    assert rows[0].startswith("backend,program,ranks,mpi")
+    listed = json.loads(retrompi("--store", "s.db", "runs", "list", "--kind", "native", "--json").out)
+    assert len(listed) == 3
+    shown = retrompi("--store", "s.db", "runs", "show", str(listed[-1]["id"]), "--part", "points", "--json")
+    assert [p["size_B"] for p in json.loads(shown.out)] == [0, 8, 1000, 100000]
+
+
+def test_a_failed_program_ends_the_command_with_one(retrompi: Callable[..., Outcome]) -> None:
+    need_mpi("mpich")
+    got = retrompi("--store", "s.db", "run", "-b", "native", "--mpi", "mpich", str(SECTIONS), "--", "fail")
+    assert got.code == 1
+    assert got.err.splitlines()[-1].startswith("failed: exit code 7")
+
+
+def test_options_that_a_backend_does_not_read_are_refused(retrompi: Callable[..., Outcome]) -> None:
+    for words, said in (
+        (("-b", "native", "--model", "wmpi", "a.c"), "--model means nothing to --backend native"),
+        (("-b", "model", "-m", "wmpi", "--repetitions", "3", "a.c"), "--repetitions means nothing to --backend model"),
+        (("-b", "smpi", "-m", "wmpi", "--mpi", "mpich", "a.c"), "--mpi means nothing to --backend smpi"),
+        (("-b", "native", "--set", "wmpi.pool=1MiB", "a.c"), "--set means nothing to --backend native"),
+        (("-b", "model", "a.c"), "a model is needed"),
+        (("-b", "native", "--timeout", "0s", "a.c"), "leaves no time"),
+        (("-b", "real", "a.c"), "'real' is not one of"),
+    ):
+        got = retrompi("--store", "s.db", "run", *words)
+        assert got.code == 2, got
+        assert said in got.err
+        assert got.err.count("\n") == 1
