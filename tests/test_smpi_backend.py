@@ -110,8 +110,11 @@ def test_ranks_of_one_host(model: str, platform: str, ranks: int, tmp_path: Path
         assert apart(told, replay) <= ROUNDING, program
 
 
+KINDS = ["persistent.c", "nonblocking.c", "derived.c", "wildcard.c", "rowcol.c", "topology.c", "ring.c", "exchange.f90"]
+
+
 @needs_smpi
-@pytest.mark.parametrize("program", ["persistent.c", "nonblocking.c", "derived.c", "wildcard.c", "rowcol.c", "topology.c", "ring.c", "exchange.f90"])
+@pytest.mark.parametrize("program", KINDS)
 def test_all_kinds_of_calls(program: str, tmp_path: Path) -> None:
     """Persistent requests, tests, derived types, wildcards, groups, Fortran: written for the recorder, run online."""
     if program.endswith(".f90") and shutil.which("smpif90") is None:
