@@ -455,6 +455,7 @@ def test_a_trace_is_recorded_once_and_replayed_at_every_rung(store: Store, monke
         raise AssertionError("recorded again")
 
     monkeypatch.setattr(model, "record", never)
+    monkeypatch.setattr(machine, "waiting", lambda: 9.0)  # a busy machine's trace is recorded anew on one that is not
     again = backends.run(store, "model", str(SECTIONS), (), 2, **options)
     assert again.found
     assert replace(again, found=False) == first
@@ -501,6 +502,29 @@ def test_what_works_here_may_deadlock_on_a_model(retrompi: Callable[..., Outcome
     assert stuck.code == 1
     assert "deadlock" in stuck.err
     assert re.search(r"\(rank-0\.txt:\d+ send to 1 tag 8 8000 B\) -> rank 1", stuck.err), stuck.err
+
+
+def test_the_trace_of_a_busy_machine_is_recorded_anew_when_it_rests(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    need_mpi("mpich")
+    if len(job.cores()) < 2:
+        pytest.skip("computation is measured by CPU time: ranks share a core")
+    monkeypatch.setattr(machine, "elsewhere", lambda before, after: 0.0)
+
+    def at(waiting: float) -> tuple[Execution, bool]:
+        made: list[object] = []
+        real = record.record
+        monkeypatch.setattr(machine, "waiting", lambda: waiting)
+        monkeypatch.setattr(model, "record", lambda *words, **options: made.append(words) or real(*words, **options))
+        done = backends.run(store, "model", str(SECTIONS), ["busy"], 2, model="wmpi", mode="shared", mpi="mpich", fidelity="loggp")
+        return done, bool(made)
+
+    busy, first = at(4.0)
+    _, again = at(4.0)
+    rested, anew = at(0.0)
+    _, last = at(0.0)
+    assert (first, again, anew, last) == (True, False, True, False)
+    assert any("this machine was busy then (4.0 other processes wanted a core)" in n for n in busy.notes)
+    assert not any("busy" in n for n in rested.notes)
 
 
 # --- storing and telling ----------------------------------------------------------------------------------------------------
