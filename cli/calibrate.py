@@ -40,6 +40,14 @@ RESIDUALS = (
 @seed_option
 @click.option("--evaluations", type=click.IntRange(1), help="About how many candidates to try (default: the optimiser's).")
 @click.option("--dry-run", is_flag=True, help="Print the fit without writing fit.toml.")
+@click.option("--mpi", type=click.Choice(["mpich", "openmpi"]), help="this-machine: whose messages (default: MPICH, else Open MPI).")
+@click.option("--quick", is_flag=True, help="this-machine: a few seconds instead of a minute; wider noise.")
+@click.option("--internode", is_flag=True, help="this-machine: also two network namespaces on a virtual link, as root.")
+@click.option("--rate", metavar="RATE", help="this-machine --internode: rate of the link (default: 1000 Mbps).")
+@click.option("--delay", metavar="TIME", help="this-machine --internode: one-way delay of the link (default: 50 us).")
+@click.option("--name", metavar="NAME", help="this-machine: the model's name (default: that of the MPI).")
+@click.option("--record", metavar="FILE", help="this-machine: keep every measured number in FILE (.json or .json.zst).")
+@click.option("--from", "recorded", metavar="FILE", help="this-machine: fit again from what --record kept, measuring nothing.")
 @click.option("--nas", is_flag=True, help="Fit the NAS programs (computation, gain) of the study on this runtime's systems instead.")
 @click.option("--replication", is_flag=True, help="Fit the disks of the replication study instead.")
 @json_option
@@ -54,6 +62,14 @@ def command(
     seed: int,
     evaluations: int | None,
     dry_run: bool,
+    mpi: str | None,
+    quick: bool,
+    internode: bool,
+    rate: str | None,
+    delay: str | None,
+    name: str | None,
+    record: str | None,
+    recorded: str | None,
     nas: bool,
     replication: bool,
     as_json: bool,
@@ -64,10 +80,28 @@ def command(
 
     MODEL is a name or a folder. Values move inside their sourced ranges only, no held-out claim is read, and the
     same seed gives the same fit. Writes fit.toml beside the model.
+
+    MODEL may also be this-machine: then messages between two ranks on this machine are measured, and a model of its
+    MPI and the platform 'this-machine' are written among your own models and platforms. Sizes and programs that the fit
+    does not see judge it.
     """
     from retrompi import calibrate, registry
     from retrompi.errors import UsageError
 
+    own = {"--mpi": mpi, "--quick": quick, "--internode": internode, "--rate": rate, "--delay": delay, "--name": name, "--record": record,
+           "--from": recorded}  # fmt: skip
+    if model == "this-machine":
+        others = {"--nas": nas, "--replication": replication, "--evaluations": evaluations}
+        wrong = next((k for k, v in others.items() if v), None)
+        if wrong:
+            raise UsageError(f"{wrong} is of the historical models; 'calibrate this-machine' takes {', '.join(own)} and --dry-run")
+        from retrompi.cli import this_machine
+
+        this_machine.calibrate(this_machine.Wanted(mpi, quick, internode, rate, delay, name, record, recorded, dry_run), as_json, as_csv)
+        return
+    wrong = next((k for k, v in own.items() if v), None)
+    if wrong:
+        raise UsageError(f"{wrong} goes with 'calibrate this-machine', not with '{model}'")
     cls = registry.model(model)
     if nas or replication:
         if nas and replication:

@@ -190,9 +190,15 @@ def rows_of(curves: Sequence[Curve]) -> tuple[list[dict[str, Any]], list[dict[st
 
 
 def _show(made: Made, curves: Sequence[Curve], out: Path | None, as_json: bool, as_csv: bool) -> None:
-    from retrompi.fitted.make import far_off, limit_text, summary
+    from retrompi.fitted.make import POOR, far_off, limit_text, summary
 
     for c in curves:
+        if c.fit.noise > POOR:
+            click.echo(
+                f"warning: {c.kind}: what the segments leave is {c.fit.noise:.0%} of a time: more sizes would tell more segments, "
+                "and --segments, --threshold or --leave-out state what is known",
+                err=True,
+            )
         for r in far_off(c):
             click.echo(
                 f"warning: {c.kind}: {format_bytes(r.size)} took {format_time(r.measured_s)}, more than twice its neighbours: "

@@ -20,6 +20,7 @@ COMMANDS = {
     "pingpong": "Simulate a PingPong curve: one-way time and bandwidth against message size.",
     "replay": "Replay a time-independent trace on a runtime and a platform.",
     "run": "Run a program on a runtime model, online on SimGrid's SMPI, or natively, and show its times and calls.",
+    "smpi": "Export a model's costs for SimGrid's SMPI, or build the plug-in that reads them.",
     "timeline": "Draw the timeline kept with a run, or show how long each process was in each state.",
     "trace": "Record a program's trace, look at one, and convert, cut, merge or scale it.",
     "nas": "Replay the captured NAS benchmarks (IS and LU, classes A and B) on MPI-BIP and show their times beside the published ones.",

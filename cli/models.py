@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -116,6 +116,16 @@ def print_rows_cited(cited: Sequence[Any]) -> None:
             click.echo(f"      note: {c.note}")
 
 
+def _of_curve(part: str, row: Mapping[str, Any]) -> str:
+    """A segment or a threshold of a fitted curve in a line."""
+    kind, _, what = part.rpartition("-")
+    low, high = (f"{format_quantity(float(row[k]), 'B')}" if isinstance(row[k], int) else "" for k in ("low_B", "high_B"))
+    if what == "segments":
+        rate = "any rate" if row["rate_Bps"] == float("inf") else format_quantity(float(row["rate_Bps"]), "B/s")
+        return f"{kind} from {low}{' to below ' + high if high else ''}: {format_quantity(float(row['latency_s']), 's')} + size / {rate}"
+    return f"{kind} threshold {format_quantity(float(row['size_B']), 'B')} ({row['how']}; in {low} .. {high}): {float(row['step']):+.1%}"
+
+
 def _print_fit(card: dict[str, Any]) -> None:
     fit = card["fit"]
     if fit is None:
@@ -127,6 +137,11 @@ def _print_fit(card: dict[str, Any]) -> None:
     for v in fit["values"]:
         between = f" in {v['range'][0]}..{v['range'][1]}" if v["range"] else ""
         click.echo(f"  {v['name']} = {v['value']}{between}: {v['identifiability']}")
+    for part, rows in fit["curves"].items():
+        for row in rows.values():
+            click.echo(f"  {_of_curve(part, row)}")
+    for column, source in fit.get("sources", {}).items():
+        click.echo(f"  {column}: {source}")
     for r in fit["residuals"]:
         click.echo(f"  {r['claim']}  simulated {as_text(r['observed'])} {r['unit']}, read as {as_text(r['low'])}..{as_text(r['high'])}: "
                    f"{r['half_ranges']:+.2f} half ranges from the middle")  # fmt: skip

@@ -91,8 +91,9 @@ def recorded(request: Request) -> Recorded:
         raise BackendError(f"{folder.parent} cannot be written: {e.strerror or e}") from e
     try:
         smpi = built.family == "smpi"
-        done = record(words, work / "trace", use_smpi=smpi, ranks=request.ranks if smpi else None, clock=_clock(built, request), check=False,
-                      runner=runner)  # fmt: skip
+        clock = _clock(built, request)
+        np = request.ranks if smpi else None
+        done = record(words, work / "trace", use_smpi=smpi, ranks=np, clock=clock, check=False, runner=runner)
         ended = ends[0]
         failed = ""
         if ended.timed_out:

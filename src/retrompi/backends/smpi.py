@@ -11,7 +11,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,8 +83,20 @@ class Online:
         return told
 
 
+def _silent(done: int, total: int, what: str) -> None:
+    """Report nothing."""
+
+
 def online(
-    command: Sequence[str], ranks: int, facts: Export, trace: Path, work: Path, *, timeout_s: float | None = None, profiles: bool = True
+    command: Sequence[str],
+    ranks: int,
+    facts: Export,
+    trace: Path,
+    work: Path,
+    *,
+    timeout_s: float | None = None,
+    profiles: bool = True,
+    report: Callable[[int, int, str], None] = _silent,
 ) -> tuple[job.Ended, Online, list[profile.RankProfile]]:
     """Run ``command`` (a binary of SMPI's compilers and its arguments) on ``facts`` and leave its trace in ``trace``.
 
@@ -92,7 +104,7 @@ def online(
     BackendError for a missing tool or a program that cannot be recorded.
     """
     try:
-        library = plugin()
+        library = plugin(report=report)
         if re.search(r"\s", str(library)):  # smpirun splits its wrapper at blanks
             library = Path(shutil.copy(library, work))
     except RecordError as error:
@@ -150,8 +162,9 @@ def execute(store: Store, request: Request) -> Execution:
     name = registry.model(request.model).name
     built = build(request.program, "smpi")
     done = Execution(
-        "smpi", Path(request.program).name, list(request.arguments), request.ranks, model=name, platform=room.name, mode=mode, fidelity=FIDELITY
-    )
+        "smpi", Path(request.program).name, list(request.arguments), request.ranks, model=name, platform=room.name, mode=mode,
+        fidelity=FIDELITY,
+    )  # fmt: skip
     made = [built.digest, list(request.arguments), request.ranks]
     spec = run_spec(
         KINDS["smpi"], request.model, platform, mode=mode, sets=request.sets, seed=request.seed, fidelity=FIDELITY, trace=done.program,
@@ -167,8 +180,9 @@ def execute(store: Store, request: Request) -> Execution:
     trace = _place(spec.identity, made)
     with tempfile.TemporaryDirectory(prefix="retrompi-") as folder:
         ended, told, profiles = online(
-            [*built.command, *request.arguments], request.ranks, facts, trace, Path(folder), timeout_s=request.timeout_s, profiles=request.profile
-        )
+            [*built.command, *request.arguments], request.ranks, facts, trace, Path(folder), timeout_s=request.timeout_s,
+            profiles=request.profile, report=request.report,
+        )  # fmt: skip
     request.report(2, 2, "running under SMPI")
     _tell(done, ended, told, profiles, request)
     done.trace = str(trace) if (trace / "index.txt").is_file() else ""

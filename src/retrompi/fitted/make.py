@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Curve", "Made", "far_off", "fitted_curve", "held_out", "make", "name_from", "summary"]
 
+POOR = 0.10
+"""Noise from which a curve is not described well by its segments."""
 STEP = 0.10
 """By how much a curve must step up for that to be taken as where messages begin to ask first, when nobody says."""
 _STREAMS = {"bw": "gap", "bibw": "both", "mbw_mr": "port"}
@@ -266,12 +268,12 @@ def _note(curves: Sequence[Curve]) -> str:
 
 
 def far_off(curve: Curve) -> list[Residual]:
-    """The sizes whose time is more than twice both of its neighbours' and that the fit misses by as much: measured wrong, or a stall."""
+    """The sizes that took more than twice as long as the next larger one and as the one before: measured wrong, or a stall."""
     rows = sorted(curve.fit.residuals, key=lambda r: r.size)
     found = []
-    for i, r in enumerate(rows):
-        beside = [rows[j].measured_s for j in (i - 1, i + 1) if 0 <= j < len(rows)]
-        if r.measured_s > 2 * max(beside) and (r.error < -0.5 or abs(r.error) > 5 * curve.fit.noise):
+    for i, r in enumerate(rows[:-1]):
+        before = rows[i - 1].measured_s if i else 0.0
+        if r.measured_s > 2 * max(before, rows[i + 1].measured_s):
             found.append(r)
     return found
 

@@ -11,7 +11,7 @@ from retrompi.machine.switches import median, spread
 if TYPE_CHECKING:
     from retrompi.machine.recording import Recording
 
-__all__ = ["Estimate", "copies", "levels", "one_way", "stream_gap", "times"]
+__all__ = ["Estimate", "copies", "first_use", "levels", "one_way", "stream_gap", "times"]
 
 NS = 1e-9
 MEDIAN = 3
@@ -66,6 +66,13 @@ def stream_gap(recording: Recording, what: str, kind: str = "same") -> dict[int,
     return out
 
 
+def first_use(recording: Recording, kind: str = "same") -> float:
+    """Seconds that the first exchanges of two ranks take longer than later ones, all together: connections, pages touched first."""
+    rounds = [r for all_rounds in recording.of("first", kind).values() for r in all_rounds]
+    # A disturbance of microseconds is nothing to a batch, but much to single messages.
+    return max(0.0, one_way([r[0] for r in rounds]) * NS) if rounds else 0.0
+
+
 def costs(recording: Recording) -> dict[str, float]:
     """Seconds of clock, wtime, syscall, iprobe, test, line, switch; what an empty call costs is taken off."""
     of = {what: recording.of(what) for what in ("nothing", "clock", "wtime", "syscall", "iprobe", "test", "line", "switch")}
@@ -111,7 +118,8 @@ def levels(rates_by_set: Mapping[int, float], known: Sequence[Mapping[str, Any]]
             continue
         rows.append({"low_B": sizes[i], "high_B": sizes[j - 1], "rate_Bps": rate})
     for row in rows:
-        fits = [c for c in known if c["size_B"] >= row["low_B"]]
+        middle = math.sqrt(row["low_B"] * row["high_B"])
+        fits = [c for c in known if c["size_B"] >= middle]
         row["sysfs"] = f"L{fits[0]['level']} {fits[0]['size_B'] // 1024} KiB" if fits else "memory"
     return rows
 

@@ -75,7 +75,9 @@ def fit(recording: Recording) -> Found:
 
 def _kind(recording: Recording, kind: str) -> Kind:
     limit = plan.limits_from(recording.rows[kind])
-    times = estimate.times(recording, "pingpong", kind)
+    # What a program sends it has just made, so its lines are those of the sending core; where only one buffer was sent again and again
+    # (recordings without an echo), that has to do.
+    times = estimate.times(recording, "echo", kind) or estimate.times(recording, "pingpong", kind)
     seen = {s: e for s, e in times.items() if s not in plan.HELD_OUT}
     held = {s: e for s, e in times.items() if s in plan.HELD_OUT}
     steps: tuple[switches.Step, ...] = ()
@@ -94,11 +96,14 @@ def _kind(recording: Recording, kind: str) -> Kind:
         thresholds=sorted(p for p in pins if sizes[0] < p <= sizes[-1]),
         max_segments=MOST_SEGMENTS,
     )
-    parts = _parts(recording, kind, limit, times, found)
-    return Kind(found, fitted.sample_of(found, parts), limit, steps, seen, held, parts.described())
+    parts = _parts(recording, kind, limit)
+    return Kind(
+        found, fitted.sample_of(found, parts, connect_s=estimate.first_use(recording, kind)), limit, steps, seen, held, parts.described()
+    )
 
 
-def _parts(recording: Recording, kind: str, limit: switches.Behaviour, times: Mapping[int, Estimate], found: Fit) -> fitted.Parts:
+def _parts(recording: Recording, kind: str, limit: switches.Behaviour) -> fitted.Parts:
+    times = estimate.times(recording, "pingpong", kind)
     sends, back = (estimate.marked(recording, what, kind) for what in ("send", "send_back"))
     send = {s: (t + back.get(s, t)) / 2 for s, t in sends.items()}
     recv = estimate.marked(recording, "late", kind)
@@ -147,7 +152,7 @@ def summary(found: Found) -> dict[str, Any]:
             "points": rows,
         }
     return {"machine": found.recording.facts, "kinds": kinds, "levels": [dict(x) for x in found.levels], "costs_s": dict(found.costs),
-            "rates_flops": dict(found.rates)}  # fmt: skip
+            "rates_flops": dict(found.rates), "first_use_s": {k: x.sample.connect * 1e-12 for k, x in found.kinds.items()}}  # fmt: skip
 
 
 def write(found: Found, folder: Path, room: Path) -> None:
@@ -176,7 +181,10 @@ def write(found: Found, folder: Path, room: Path) -> None:
         fits={kind: k.fit for kind, k in found.kinds.items()},
         sources=found.kinds["same"].sources,
         collectives=mpich4.TABLE if family == "mpich" else None,
-        meta={"line_ns": facts.get("state", {}).get("line_ns", 0.0), "machine": {"cpu": facts["cpu"], "cores": facts["cores"], "mpi": facts["mpi"], **({"host": facts["host"]} if "host" in facts else {})}},
+        meta={
+            "line_ns": facts.get("state", {}).get("line_ns", 0.0),
+            "machine": {k: facts[k] for k in ("host", "cpu", "cores", "mpi") if k in facts},
+        },
         extra={f"{kind}-held-out": {f"{r['size_B']} B": {k: r[k] for k in ("measured_us", "fitted_us", "error")}
                                     for r in k.rows() if not r["seen"]} for kind, k in found.kinds.items()},
         by=BY,

@@ -17,8 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from retrompi.backends import BackendError, stats
 from retrompi.backends import machine as _machine
-from retrompi.backends import stats
 from retrompi.errors import UsageError
 from retrompi.machine import state, switches
 from retrompi.machine.estimate import one_way
@@ -33,7 +33,7 @@ FIT_SIZES = tuple(sorted({0, 1, 3, *(s for k in range(1, 23) for s in (1 << k, 3
 """Sizes in bytes that the fit sees."""
 STREAM_SIZES = tuple(s for s in FIT_SIZES if s == 0 or s & (s - 1) == 0)
 """Sizes of streams, exchanges and late receives."""
-REMOTE_SIZES = (0, *(4**k for k in range(0, 11)), 1 << 21)
+REMOTE_SIZES = (0, 1, 16, 64, 256, *(1 << k for k in range(10, 19)))
 HELD_SEED = 20_05
 
 
@@ -66,8 +66,9 @@ def caches() -> list[dict[str, Any]]:
             text = {k: (index / k).read_text().strip() for k in ("level", "type", "size", "shared_cpu_list", "ways_of_associativity")}
             if text["type"] != "Instruction":
                 scale = {"K": 1024, "M": 1 << 20}.get(text["size"][-1], 1)
-                found.append({"level": int(text["level"]), "size_B": int(text["size"].rstrip("KM")) * scale,
-                              "ways": int(text["ways_of_associativity"]), "shared_by": len(_cpu_list(text["shared_cpu_list"]))})  # fmt: skip
+                size = int(text["size"].rstrip("KM")) * scale
+                shared = len(_cpu_list(text["shared_cpu_list"]))
+                found.append({"level": int(text["level"]), "size_B": size, "ways": int(text["ways_of_associativity"]), "shared_by": shared})
     return sorted(found, key=lambda c: int(c["level"]))
 
 
@@ -143,30 +144,39 @@ def _probing(steady: _Steady, recording: Recording) -> switches.Measure:
     return probe
 
 
+class _MovedError(Exception):
+    """The machine went into another state and stayed there."""
+
+
 class _Steady:
-    """Launches that all ran in one state of the machine; the others are counted and made again, as often as ``patience`` allows."""
+    """Launches that all ran in one state of the machine; the others are counted and made again.
+
+    After `_STAYS` launches in a row that ran in another state it raises `_MovedError`; a quick measurement takes what comes.
+    """
 
     def __init__(self, bench: Bench, quick: bool) -> None:
         self.bench, self.quick = bench, quick
         self.kept = self.moved = 0
-        self.patience = 0 if quick else 90
-        seen = [state.line_ns(bench=bench) for _ in range(2 if quick else 12)]
-        self.reference = min(seen)
-        self.states: list[float] = list(seen)
+        self.states = [state.line_ns(bench=bench) for _ in range(2 if quick else 12)]
+        self.reference = switches.median(self.states[-3:])
 
     def run(self, what: str, sizes: Sequence[int] = (), *, rounds: int, launches: int = 1) -> list[Row]:
+        """Rows of ``launches`` launches, as `Bench.run` gives them, without those of the state."""
         rows: list[Row] = []
-        done = 0
+        done = in_a_row = 0
         while done < launches:
             found = self.bench.run(what, sizes, rounds=rounds, quick=self.quick)
             here = state.of(found)
             self.states += here
             if not state.alike(here, self.reference):
                 self.moved += 1
-                if self.patience > 0:
-                    self.patience -= 1
-                    time.sleep(0.5)
+                in_a_row += 1
+                if not self.quick:
+                    if in_a_row == _STAYS:
+                        raise _MovedError
+                    time.sleep(0.3)
                     continue
+            in_a_row = 0
             self.kept += 1
             rows += (replace(r, round=r.round + done * rounds) for r in found if r.what != "state")
             done += 1
@@ -174,14 +184,37 @@ class _Steady:
 
     def facts(self) -> dict[str, Any]:
         """For the recording: the reference, launches kept and made again, least and largest line seen."""
-        return {"line_ns": self.reference, "kept": self.kept, "moved": self.moved, "least_ns": min(self.states), "most_ns": max(self.states)}
+        return {
+            "line_ns": self.reference,
+            "kept": self.kept,
+            "moved": self.moved,
+            "least_ns": min(self.states),
+            "most_ns": max(self.states),
+        }
 
 
-def measure(bench: Bench, *, quick: bool = False, report: Report = _silent, remote: Bench | None = None) -> Recording:
-    """Measures two ranks of one host (and, with ``remote``, of two): about half a minute, with ``quick`` a few seconds.
+_STAYS = 12
+_ATTEMPTS = 4
 
-    Raises BackendError when a program cannot be run.
+
+def measure(bench: Bench, *, quick: bool = False, report: Report = _silent) -> Recording:
+    """Measures two ranks of one host: about a minute, with ``quick`` a few seconds.
+
+    All of it is of one state of the machine (`state`); when that changes for good it begins again. Raises BackendError when a program
+    cannot be run, or the state keeps changing.
     """
+    for _ in range(_ATTEMPTS):
+        try:
+            return _measured(bench, quick, report)
+        except _MovedError:
+            continue
+    raise BackendError(
+        f"the hypervisor moved the cores apart or together {_ATTEMPTS} times while they were measured: "
+        "measure again later, or with --quick, which takes whatever state there is"
+    )
+
+
+def _measured(bench: Bench, quick: bool, report: Report) -> Recording:
     recording = Recording(_facts(bench, quick))
     steady = _Steady(bench, quick)
     before, probes, waited = _machine.Counters.now(), _machine.probe(), [_machine.waiting()]
@@ -189,10 +222,12 @@ def measure(bench: Bench, *, quick: bool = False, report: Report = _silent, remo
     jobs: list[tuple[str, Sequence[int], int, int]] = [
         ("eager", (0, TOP), 1, 3 if quick else 5),
         ("room", (0, KIB, 4 * KIB, 16 * KIB, 64 * KIB), 1, 1 if quick else 3),
+        ("first", (), 3 * launches, 1),
         ("costs", (), launches, rounds),
         ("copies", _copy_sizes(quick), 1, rounds),
         ("compute", (), launches, rounds),
         ("pingpong", sorted({*FIT_SIZES, *HELD_OUT}), launches, rounds),
+        ("echo", sorted({*FIT_SIZES, *HELD_OUT}), launches, rounds),
         ("marked", FIT_SIZES, launches, max(2, rounds // 2)),
         ("stream", STREAM_SIZES, launches, max(2, rounds // 2)),
         ("both", STREAM_SIZES, launches, max(2, rounds // 2)),
@@ -211,11 +246,15 @@ def measure(bench: Bench, *, quick: bool = False, report: Report = _silent, remo
     _steps(steady, recording)
     probes += _machine.probe()
     noise = stats.judged([], probes, _machine.elsewhere(before, _machine.Counters.now()), sum(waited) / len(waited), 0.0)
-    recording.facts["noise"] = {"probe": noise.probe, "stolen": noise.stolen, "waiting": noise.waiting, "loaded": noise.loaded, "why": noise.why}
+    recording.facts["noise"] = {
+        "probe": noise.probe,
+        "stolen": noise.stolen,
+        "waiting": noise.waiting,
+        "loaded": noise.loaded,
+        "why": noise.why,
+    }
     recording.facts["launches"] = bench.launches
     recording.facts["state"] = steady.facts()
-    if remote is not None:
-        measure_remote(remote, recording, quick=quick, report=report)
     report(total, total, "")
     return recording
 
@@ -235,7 +274,8 @@ def _late(steady: _Steady, recording: Recording, launches: int, rounds: int) -> 
         recording.add("same", steady.run("late", sorted(set(sizes)), rounds=max(2, rounds // 2), launches=launches))
     if limit is not None:
         around = [s for s in (limit - 1, limit) if 0 < s <= TOP]
-        recording.add("same", steady.run("pingpong", around, rounds=rounds, launches=launches))
+        for what in ("pingpong", "echo"):
+            recording.add("same", steady.run(what, around, rounds=rounds, launches=launches))
         recording.add("same", steady.run("marked", around, rounds=max(2, rounds // 2), launches=launches))
         for what in ("stream", "both"):
             recording.add("same", steady.run(what, around, rounds=max(2, rounds // 2), launches=launches))
@@ -255,6 +295,7 @@ def measure_remote(bench: Bench, recording: Recording, *, quick: bool, report: R
     jobs: list[tuple[str, Sequence[int], int]] = [
         ("eager", (0, REMOTE_SIZES[-1]), 1 if quick else 3),
         ("pingpong", sorted({*REMOTE_SIZES, *held}), rounds),
+        ("echo", sorted({*REMOTE_SIZES, *held}), rounds),
         ("marked", REMOTE_SIZES, rounds),
         ("stream", REMOTE_SIZES, 1 if quick else 2),
         ("both", REMOTE_SIZES, 1 if quick else 2),

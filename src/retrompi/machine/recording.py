@@ -62,5 +62,5 @@ def load(file: Path) -> Recording:
         return Recording(dict(data["facts"]), rows)
     except OSError as error:
         raise InputError(f"cannot read this measurement: {error.strerror}", file) from None
-    except (ValueError, KeyError, TypeError, IndexError, zstandard.ZstdError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, zstandard.ZstdError) as error:
         raise InputError(f"no measurement of 'retrompi calibrate this-machine' ({error})", file) from None

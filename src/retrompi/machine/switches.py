@@ -35,7 +35,7 @@ class Behaviour:
 
     def row(self) -> dict[str, Any]:
         """For tables and JSON."""
-        return {"what": "asks first (behaviour)", **{k: v for k, v in asdict(self).items()}}
+        return {"what": "asks first (behaviour)", **asdict(self)}
 
 
 def by_behaviour(rows: Sequence[tuple[int, int, bool]]) -> Behaviour:
@@ -137,7 +137,9 @@ def find(measure: Measure, sizes: Sequence[int], samples: Samples) -> list[Step]
                 continue
             goes_left = abs(here - left) < abs(here - right)
             # Compared with what either line would make of the middle, a sample that belongs to neither tells nothing.
-            other = [v - median(seen[low]) + left for v in seen[low]] if not goes_left else [v - median(seen[high]) + right for v in seen[high]]
+            other = (
+                [v - median(seen[low]) + left for v in seen[low]] if not goes_left else [v - median(seen[high]) + right for v in seen[high]]
+            )
             if rank_test(seen[middle], other) > SURE or min(abs(here - left), abs(here - right)) > 0.4 * abs(right - left):
                 done[i] = _step(i, low, high, sizes, seen)
                 del open_[i]

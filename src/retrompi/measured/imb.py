@@ -13,7 +13,7 @@ __all__ = ["detect", "read"]
 
 _HEAD = re.compile(r"#\s+(?:Intel\s*\((?:R|TM)\)|PALLAS|Pallas) MPI Benchmarks?(?: Suite)?,?\s*(?:V(?:ersion)?\s*)?([\w. ]*)", re.I)
 _BEGIN = re.compile(r"#\s*Benchmarking\s+(\S+)")
-_RANKS = re.compile(r"#\s*#processes\s*=\s*(\d+)")
+_RANKS = re.compile(r"#\s*\(?\s*#processes\s*=\s*(\d+)")
 _GROUPS = re.compile(r"#\s*\(?\s*(\d+) groups? of (\d+) processes")
 _NAMES = {
     "PingPong": "pingpong", "PingPing": "pingping", "PingPingSpecificSource": "pingping", "PingPongSpecificSource": "pingpong",

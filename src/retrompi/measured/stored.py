@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["default_label", "save", "series_of", "stored"]
 
+
 def default_label(series: Measured) -> str:
     """Tool, version and benchmark."""
     tool = f"{series.provenance.tool} {series.provenance.version}".strip()
@@ -108,4 +109,3 @@ def series_of(store: Store, which: str) -> Measured:
     return Measured(
         facts["what"], points, Provenance(**{**p, "said": tuple(p.get("said", ()))}), run["ranks"], facts.get("pairs"), facts.get("window")
     )
-

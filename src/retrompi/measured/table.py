@@ -1,8 +1,8 @@
 """A curve as a table: digitised from a figure, printed by a program of one's own, or what ``retrompi pingpong --csv`` writes.
 
 A header names the columns; units are in its names (``time_us``, ``bandwidth_MBps``, ``t [ms]``), in a comment (``# unit: us``), or given by
-the caller. Whether a time is one way or a round trip is said by a column's name, by a comment (``# way: round trip``), or by the caller.
-Neither is guessed.
+the caller. Whether a time is one way or a round trip is said by a column's name, by a comment (``# way: round trip``), by the caller, or
+shown by a bandwidth in the next column. Neither is guessed.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ _SPELLED = {
     **dict.fromkeys(("MBps", "MBytes/s", "Mbytes/sec", "MByte/s"), "MB/s"),
     **{"Mbps": "Mbit/s", "Mb/s": "Mbit/s", "Gbps": "Gbit/s", "MiBps": "MiB/s", "kBps": "kB/s", "GBps": "GB/s", "Bps": "B/s"},
 }
+_CLOSE = 0.02
+"""By how much a printed bandwidth may differ from size over time."""
 _TOLD = ("unit", "units", "way", "what", "tool", "version", "host", "date", "source", "by", "ranks", "library", "figure", "paper")
 _PARTS = ("send", "recv", "gap", "port", "both")
 _SIZES = ("size", "size_b", "bytes", "b", "message size", "msgsize", "length", "len", "#bytes", "size [b]", "size (b)", "nbytes")
@@ -152,8 +154,13 @@ def _columns(head: Sequence[str], said: Said, path: Path, line: int) -> dict[str
             if {"time", "rate"} & set(said.columns):
                 found.pop(other, None)
     if "size" not in found:
+        shown = ", ".join(head)
+        shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
         raise InputError(
-            f"no column is a message size: {', '.join(head)}; name one size_B, or say which with --column size=NUMBER", path, line
+            f"no output of a known benchmark, and as a table no column of it is a message size: {shown}; "
+            "name one size_B, or say which with --column size=NUMBER",
+            path,
+            line,
         )
     if not {"time", "rate"} & set(found):
         raise InputError(
@@ -197,7 +204,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> li
             path,
             first[0],
         )
-    crossings = main.way or way
+    crossings = main.way or way or _shown(rows, delimiter, columns, main, stated)
     if main.way and said.way and main.way != said.way:
         raise UsageError(
             f"the column '{head[main.index]}' of {path} says {main.way}, not {said.way}; leave out the option or rename the column"
@@ -244,6 +251,27 @@ def _is_header(text: str) -> bool:
     return "size" in roles and bool(roles & {"time", "rate"})
 
 
+def _shown(rows: Sequence[Line], delimiter: str | None, columns: Mapping[str, _Column], main: _Column, unit: str) -> str:
+    """What a bandwidth beside the times shows about them: size over time is one way, twice that a round trip; "" for neither."""
+    rate = columns.get("rate")
+    if main.role != "time" or rate is None or not rate.unit:
+        return ""
+    ratios = []
+    for _, text in rows:
+        row = _split(text, delimiter)
+        try:
+            size, time, moved = (
+                float(row[columns["size"].index]),
+                float(row[main.index]) * TIMES[unit],
+                float(row[rate.index]) * RATES[rate.unit],
+            )
+        except (ValueError, IndexError):
+            return ""  # told with its line where the row is read
+        if size > 0 and time > 0:
+            ratios.append(moved * time / size)
+    return next((way for way, ways in WAYS.items() if ratios and all(abs(r / ways - 1) < _CLOSE for r in ratios)), "")
+
+
 def _given_unit(option: str | None, told: Mapping[str, str], path: Path) -> str:
     text = option or told.get("unit", "")
     if not text:
@@ -258,7 +286,7 @@ def _given_unit(option: str | None, told: Mapping[str, str], path: Path) -> str:
 
 def _given_way(option: str | None, told: Mapping[str, str], path: Path) -> str:
     text = option or told.get("way", "")
-    way = re.sub(r"[\s_-]+", " ", text.lower()).strip()
+    way = re.sub(r"[\s_-]+", " ", text.lower()).strip().replace("oneway", "one way").replace("roundtrip", "round trip")
     if way and way not in WAYS:
         raise UsageError(f"a time is 'one way' or 'round trip', not '{text}'" + ("" if option else f" (in {path})"))
     return way

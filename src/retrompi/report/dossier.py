@@ -77,7 +77,8 @@ def _fit(cls: type[RuntimeModel]) -> Row | None:
         for k, v in t.get("values", {}).items()
     ]
     told = {k: v for k, v in meta.items() if k != "identifiability"}
-    return {"of": name, "file": str(cls.folder() / "fit.toml"), "values": values, "residuals": residuals, **told}
+    curves = {part: rows for part, rows in t.items() if part.endswith(("-segments", "-thresholds"))}
+    return {"of": name, "file": str(cls.folder() / "fit.toml"), "values": values, "residuals": residuals, "curves": curves, **told}
 
 
 def _calibrated(cls: type[RuntimeModel]) -> Row | None:

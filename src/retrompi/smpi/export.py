@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from retrompi.platform import Placement
     from retrompi.simulate import Sets
 
-__all__ = ["FORMAT", "SETTINGS", "Export", "export"]
+__all__ = ["COLLECTIVES", "FORMAT", "SETTINGS", "Export", "export"]
 
 FORMAT = 1
 PS = 1e-12
@@ -21,7 +21,7 @@ NONE = "none"
 
 SETTINGS: dict[str, str] = {
     "smpi/simulate-computation": "no",  # the plug-in measures it, or the recorder tells it
-    "smpi/host-speed": "1e9",
+    "smpi/host-speed": "1Gf",
     "smpi/cpu-threshold": "0",
     "smpi/wtime": "0",
     "smpi/test": "0",
@@ -32,7 +32,6 @@ SETTINGS: dict[str, str] = {
     "smpi/finalization-barrier": "no",
     "smpi/privatization": "dlopen",
     "smpi/coll-selector": "default",
-    "smpi/bcast": "flattree",  # of SMPI's own making of communicators: nobody waits but for the first
     "network/model": "CM02",
     "network/TCP-gamma": "0",
     "network/crosstraffic": "no",
@@ -44,6 +43,22 @@ SETTINGS: dict[str, str] = {
 }
 """Every setting of SimGrid that bears on a time, stated: none of its defaults, fitted on another cluster, counts."""
 
+COLLECTIVES = {
+    "barrier": {"dissemination": "ompi_bruck", "tree": "ompi_tree"},
+    "bcast": {"binomial": "binomial_tree", "folded": "binomial_tree", "linear": "flattree", "scatter_doubling": "scatter_rdb_allgather",
+              "scatter_ring": "scatter_LR_allgather"},
+    "reduce": {"binomial": "binomial", "linear": "flat_tree", "rabenseifner": "scatter_gather"},
+    "allreduce": {"reduce_bcast": "redbcast", "doubling": "rdb", "ring": "lr", "rabenseifner": "rab"},
+    "allgather": {"ring": "NTSLR", "doubling": "rdb", "bruck": "bruck"},
+    "alltoall": {"pairwise": "pair", "bruck": "bruck", "posted": "basic_linear", "in_order": "basic_linear"},
+    "gather": {"binomial": "ompi_binomial", "linear": "ompi_basic_linear"},
+    "scatter": {"binomial": "ompi_binomial", "linear": "ompi_basic_linear"},
+}  # fmt: skip
+"""Operation -> our algorithm -> SMPI's name of the same or the nearest one (the same ones: tests/test_smpi_online.py)."""
+
+
+TYPICAL = 1024
+"""Bytes of the call for which SMPI's own algorithm is chosen: it takes one for all."""
 LAT = "curve points: send, transit, recv, gap, port, both, wire"
 SPLITMIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
@@ -72,9 +87,38 @@ class Export:
 
     def settings(self) -> dict[str, str]:
         """SimGrid's settings for a run, those of the plug-in and, for plain SMPI, the nearest thresholds."""
-        eager = self.eager_limit()
-        limit = str(min(eager, 2**31 - 1))
-        return SETTINGS | {"smpi/async-small-thresh": limit, "smpi/send-is-detached-thresh": limit}
+        limit = str(min(self.eager_limit(), 2**31 - 1))
+        thresholds = {"smpi/async-small-thresh": limit, "smpi/send-is-detached-thresh": limit}
+        named = ((o, COLLECTIVES.get(o, {}).get(a)) for o, a in self._typical().items())
+        return SETTINGS | thresholds | {f"smpi/{operation}": name for operation, name in named if name is not None}
+
+    def unknown(self) -> list[tuple[str, str]]:
+        """(operation, algorithm) for which SMPI has none: its default stands where SMPI's own collectives are used."""
+        return [(o, a) for o, a in self._typical().items() if a not in COLLECTIVES.get(o, {})]
+
+    def _typical(self) -> dict[str, str]:
+        """Operation -> the algorithm for `TYPICAL` bytes on all ranks."""
+        power = self.ranks & (self.ranks - 1) == 0
+        chosen: dict[str, str] = {}
+        for operation, algorithm, low, high, least, most, count, _, nodes in self._table():
+            fits = low <= TYPICAL and (high is None or high > TYPICAL) and not nodes
+            fits = fits and least <= self.ranks and (most is None or self.ranks <= most)
+            if fits and (count == "any" or power == (count == "power")):
+                chosen.setdefault(operation, algorithm)
+        return chosen
+
+    def _table(self) -> list[tuple[Any, ...]]:
+        """The model's rows; its own broadcast (a put tree, a shared buffer) comes behind them, as in the engine."""
+        own = ("bcast", self.rows["bcast"]["algorithm"], 0, None, 1, None, "any", "both", False)
+        return [*self.rows["collectives"], own]
+
+    def points(self) -> Iterator[dict[str, Any]]:
+        """The points of the curves as rows: pair, curve, size_B and the times in picoseconds."""
+        names = ("size_B", "send_ps", "transit_ps", "recv_ps", "gap_ps", "port_ps", "both_ps", "wire_ps")
+        for which in self.kinds():
+            for number, (table, _, _) in enumerate(self._hop(which)["curve"]["tables"]):
+                for point in table:
+                    yield {"pair": which, "curve": number, **dict(zip(names, point, strict=True))}
 
     def eager_limit(self) -> int:
         """The smallest message that asks its receiver first, over both pair kinds that the placement has; bytes."""
@@ -90,10 +134,12 @@ class Export:
         yield f"retrompi-smpi {FORMAT}"
         yield f"model {self.model}"
         yield f"platform {self.platform}"
-        yield f"# mode {self.mode}, {self.ranks} ranks, seed {self.seed}; times are picoseconds, sizes bytes, rates bytes or operations a second"
+        yield f"# mode {self.mode}, {self.ranks} ranks, seed {self.seed}"
+        yield "# times are picoseconds, sizes bytes, rates bytes or operations a second"
         for note in (*self.cautions, *self.notes):
             yield "# " + " ".join(note.split())
-        yield "# host NAME FLOPS SPEED CORES TICK PHASE QUANTUM WAIT_CHARGE BOOST QUANTUM_CARRY QUANTUM_AT_TICK L1 L2 WAYS COPY_L1 COPY_L2 COPY_MEM"
+        yield "# host NAME FLOPS SPEED CORES TICK PHASE QUANTUM WAIT_CHARGE BOOST QUANTUM_CARRY QUANTUM_AT_TICK"
+        yield "#      L1 L2 WAYS COPY_L1 COPY_L2 COPY_MEM"
         for host, phase in zip(rows["hosts"], _phases(rows["hosts"], self.seed), strict=True):
             numbers = [host["flops"], host["speed"]]
             copies = [host[k] for k in ("l1", "l2", "l2_ways", "copy_l1", "copy_l2", "copy_mem")]
@@ -151,13 +197,9 @@ class Export:
                 yield f"point {size} {busy} {there} 0 0 0 0 0"
 
     def _collectives(self) -> Iterator[str]:
-        def line(operation: str, algorithm: str, low: float, high: float | None, least: int, most: int | None, count: str, nodes: bool) -> str:
+        for operation, algorithm, low, high, least, most, count, _, nodes in self._table():
             bounds = [str(int(low)), _bound(high), str(least), NONE if most is None else str(most)]
-            return " ".join(["collective", operation, algorithm, *bounds, count, str(int(nodes))])
-
-        for operation, algorithm, low, high, least, most, count, _, nodes in self.rows["collectives"]:
-            yield line(operation, algorithm, low, high, least, most, count, nodes)
-        yield line("bcast", self.rows["bcast"]["algorithm"], 0, None, 1, None, "any", False)
+            yield " ".join(["collective", operation, algorithm, *bounds, count, str(int(nodes))])
 
 
 def _bound(high: float | None) -> str:
@@ -186,7 +228,9 @@ def _phases(hosts: Sequence[Mapping[str, Any]], seed: int) -> list[int]:
     return phases
 
 
-def _puts(model: str, platform: str, placement: Placement, sets: Sets, seed: int, sizes: Sequence[int]) -> dict[str, list[tuple[int, int, int]]]:
+def _puts(
+    model: str, platform: str, placement: Placement, sets: Sets, seed: int, sizes: Sequence[int]
+) -> dict[str, list[tuple[int, int, int]]]:
     """What a put costs between two ranks of each kind: the engine's own, one at a time."""
     from retrompi import simulate
     from retrompi._engine import Trace
@@ -201,8 +245,11 @@ def _puts(model: str, platform: str, placement: Placement, sets: Sets, seed: int
                 continue
             cores = (spots[a][1], spots[b][1]) if placement.cores else ()
             lines: list[list[str]] = [["init", "win_create 1 0"], ["init", "win_create 1 0"]]
+            # What the other rank sends as it waits for the window's end is taken in before anything is timed.
+            lines[0] += ["sleep 1", "Put 1 0 1 6 win=1", "Win_flush 1 win=1"]
             for size in sizes:
-                lines[0] += [f"# mark {size} begin", f"Put 1 0 {size} 6 win=1", f"# mark {size} left", "Win_flush 1 win=1", f"# mark {size} there"]
+                lines[0] += [f"# mark {size} begin", f"Put 1 0 {size} 6 win=1", f"# mark {size} left"]
+                lines[0] += ["Win_flush 1 win=1", f"# mark {size} there"]
             for mine in lines:
                 mine += ["win_free 1", "finalize"]
             texts = ["\n".join(x if x.startswith("#") else f"{r} {x}" for x in mine) + "\n" for r, mine in enumerate(lines)]

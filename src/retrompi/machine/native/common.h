@@ -32,8 +32,12 @@ void shuffle(long* sizes, int count, uint64_t seed);
 /* How far apart the two cores are: "state 0 WHEN ns", a cache line from one to the other; WHEN is 0 before and 1 after a measurement. A
  * hypervisor that moves a virtual processor shows here and nowhere else. Nothing for ranks of two hosts. */
 void say_state(const Plan* p, int when);
+/* Whether the ranks share no memory. */
+int far_apart(const Plan* p);
 
 void measure_pingpong(Plan* p);
+void measure_echo(Plan* p);
+void measure_first(Plan* p);
 void measure_rotating(Plan* p);
 void measure_marked(Plan* p);
 void measure_late(Plan* p);

@@ -137,6 +137,11 @@ static _Atomic int64_t* shared_line(const Plan* p)
   return line;
 }
 
+int far_apart(const Plan* p)
+{
+  return shared_line(p) == NULL;
+}
+
 void say_state(const Plan* p, int when)
 {
   _Atomic int64_t* line = shared_line(p);

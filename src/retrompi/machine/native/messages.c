@@ -32,29 +32,59 @@ static void exchange_once(const Plan* p, char* out, char* in, long size)
 }
 
 /* One-way times of BATCHES batches, without a clock inside them. */
-static void batches(const Plan* p, const char* what, int round, long size)
+static void batches(const Plan* p, const char* what, int round, long size, char* out, char* in)
 {
   double times[BATCHES];
   const int n = repetitions(p, size);
   for (int i = 0; i < (n + 3) / 4; i++)
-    exchange_once(p, p->out, p->in, size);
+    exchange_once(p, out, in, size);
   for (int b = 0; b < BATCHES; b++) {
     const double begun = now_ns();
     for (int i = 0; i < n; i++)
-      exchange_once(p, p->out, p->in, size);
+      exchange_once(p, out, in, size);
     times[b] = (now_ns() - begun) / (2.0 * n);
   }
   if (p->rank == 0)
     say(what, size, round, times, BATCHES);
 }
 
-void measure_pingpong(Plan* p)
+static void rounds_of_batches(Plan* p, const char* what, char* out, char* in)
 {
   for (int r = 0; r < p->rounds; r++) {
     shuffle(p->sizes, p->count, (uint64_t)r);
     for (int i = 0; i < p->count; i++)
-      batches(p, "pingpong", r, p->sizes[i]);
+      batches(p, what, r, p->sizes[i], out, in);
   }
+}
+
+void measure_pingpong(Plan* p)
+{
+  rounds_of_batches(p, "pingpong", p->out, p->in);
+}
+
+/* What came is sent back out of the same buffer: its lines were changed by the core that sends them, as those of a program's results are.
+ * The buffer begins where malloc would have it begin. */
+void measure_echo(Plan* p)
+{
+  rounds_of_batches(p, "echo", p->out + 16, p->out + 16);
+}
+
+/* The first exchanges of two ranks: what they take longer than later ones, all together; the very first; a later one. Half round trips. */
+void measure_first(Plan* p)
+{
+  enum { FIRST = 400, LATER = 100 };
+  double times[FIRST], sum = 0;
+  for (int i = 0; i < FIRST; i++) {
+    const double begun = now_ns();
+    exchange_once(p, p->out, p->in, 8);
+    times[i] = (now_ns() - begun) / 2;
+    sum += times[i];
+  }
+  const double very_first = times[0];
+  double q[QUANTILES];
+  quantiles(times + FIRST - LATER, LATER, q);
+  if (p->rank == 0)
+    say("first", 8, 0, (double[]){2 * (sum - FIRST * q[3]), very_first, q[3]}, 3);
 }
 
 /* A PingPong whose every message is another piece of a region that no cache of a core holds, written before it is sent. */
@@ -123,6 +153,13 @@ void measure_marked(Plan* p)
   }
 }
 
+/* A number of the environment: how long a message needs is another thing across a link. */
+static double setting(const char* name, double otherwise)
+{
+  const char* text = getenv(name);
+  return text == NULL ? otherwise : atof(text);
+}
+
 /* Receives of messages that have long arrived. Only for sizes whose sends do not wait for their receive. */
 void measure_late(Plan* p)
 {
@@ -139,7 +176,7 @@ void measure_late(Plan* p)
           MPI_Send(p->out, (int)size, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
           continue;
         }
-        spin_ns(5e3 + 1.0 * (double)size); /* a core copies more than a byte a nanosecond */
+        spin_ns(setting("RETROMPI_LATE_NS", 5e3) + setting("RETROMPI_LATE_NS_PER_B", 1.0) * (double)size);
         const double begun = now_ns();
         MPI_Recv(p->in, (int)size, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         times[k] = now_ns() - begun;

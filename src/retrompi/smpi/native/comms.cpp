@@ -54,6 +54,13 @@ Comm& Rank::comm(MPI_Comm handle) {
   return *slot;
 }
 
+int Rank::next_number(MPI_Comm handle) {
+  MPI_Group group = MPI_GROUP_NULL;
+  NATIVE(Comm_group)(handle, &group);
+  const std::vector<int32_t> key = world_ranks(group);
+  return number_of(key, made_[key]);
+}
+
 namespace {
 
 /// A new communicator is known from its making on, so that all members number it alike.

@@ -373,7 +373,9 @@ void Rank::put(int target, int64_t bytes) {
   const Ps begin = simulated().now();
   put_until_ = std::max(put_until_, begin + at.transit);
   run(at.send);
-  run(put_until_ - simulated().now());  // until everything has arrived
+  // Until everything has arrived, which may be earlier puts; what comes meanwhile is taken in.
+  simulated().at(put_until_, [this] { signal(); });
+  until([this] { return simulated().now() >= put_until_; });
 }
 
 std::string Rank::waits_for() const {

@@ -87,6 +87,8 @@ extern "C" __attribute__((visibility("default"))) void retrompi_smpi_compute(dou
 }
 
 namespace {
+constexpr int kFirstNumber = 1 << 20;  // above SMPI's own
+
 void started() {
   int world = 0;
   NATIVE(Comm_rank)(MPI_COMM_WORLD, &world);
@@ -96,6 +98,10 @@ void started() {
   report("begin " + std::to_string(world) + " " + std::to_string(r.begin_at));
   static bool once = [] {
     on_deadlock(deadlock);
+    number_communicators([](MPI_Comm comm) {
+      Rank* r = self();
+      return Gratis::depth > 0 && r ? kFirstNumber + r->next_number(comm) : -1;
+    });
     return true;
   }();
   (void)once;

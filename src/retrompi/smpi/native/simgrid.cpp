@@ -5,11 +5,17 @@
 #include <simgrid/s4u.hpp>
 
 // clang-format off: not self-contained in 3.32, it needs what s4u.hpp includes
-#include <simgrid/kernel/resource/NetworkModelIntf.hpp>
 #include <simgrid/version.h>
+
+#include <simgrid/kernel/resource/NetworkModelIntf.hpp>
 // clang-format on
 
 #include "law.hpp"
+
+// Exported, but in no public header.
+namespace simgrid::smpi::colls {
+extern int (*bcast)(void* buf, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
+}
 
 namespace sg = simgrid::s4u;
 
@@ -27,7 +33,8 @@ Ps Clock::now() {
 void Clock::at(Ps t, std::function<void()> what) {
   t = std::max(t, now());
   coming_.push({t, order_++, std::make_shared<std::function<void()>>(std::move(what))});
-  if (!busy_ && t < armed_) {
+  if (busy_) return in_any_case(t);
+  if (t < armed_) {
     armed_ = t;
     Timer::set(to_s(t), [this, t] { due(t); });
   }
@@ -47,10 +54,24 @@ void Clock::run() {
     coming_.pop();
     (*what)();
   }
-  if (woken_) return;  // who stops next goes on
+  if (woken_) {  // who stops next goes on
+    ++opening_;
+    if (!coming_.empty()) in_any_case(coming_.front().t);
+    return;
+  }
   busy_ = false;
   armed_ = coming_.empty() ? kNever : coming_.front().t;
   if (armed_ != kNever) Timer::set(to_s(armed_), [this, next = armed_] { due(next); });
+}
+
+/// Who was woken may stop inside of SimGrid and not here: then time goes on without him.
+void Clock::in_any_case(Ps t) {
+  t = std::max(t, last_ + 1);
+  Timer::set(to_s(t), [this, t, opening = opening_] {
+    if (!busy_ || opening != opening_) return;
+    last_ = std::max(last_, t);
+    run();
+  });
 }
 
 void Clock::go_on() {
@@ -78,6 +99,25 @@ void Sleeper::wake() {
 
 int64_t actor() { return sg::Actor::self() == nullptr ? 0 : sg::this_actor::get_pid(); }
 void on_deadlock(std::function<void()> what) { sg::Engine::on_deadlock_cb(std::move(what)); }
-void compute(double flops) { sg::this_actor::execute(flops); }
+
+namespace {
+std::function<int(MPI_Comm)>& numbering() {
+  static std::function<int(MPI_Comm)> chosen;
+  return chosen;
+}
+int (*smpis_bcast)(void*, int, MPI_Datatype, int, MPI_Comm) = nullptr;
+int bcast(void* at, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  const int number = count == 1 && type == MPI_INT ? numbering()(comm) : -1;
+  if (number < 0) return smpis_bcast(at, count, type, root, comm);
+  *static_cast<int*>(at) = number;
+  return MPI_SUCCESS;
+}
+}  // namespace
+
+void number_communicators(std::function<int(MPI_Comm)> number) {
+  numbering() = std::move(number);
+  smpis_bcast = simgrid::smpi::colls::bcast;
+  simgrid::smpi::colls::bcast = &bcast;
+}
 
 }  // namespace retrompi::online

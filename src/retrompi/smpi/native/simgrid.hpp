@@ -1,5 +1,7 @@
 // The only door to SimGrid: its clock, its actors, the platform. What differs between its versions is in simgrid.cpp.
 #pragma once
+#include <mpi.h>
+
 #include <functional>
 #include <memory>
 
@@ -24,10 +26,12 @@ class Clock {
   friend class Sleeper;
   void due(Ps t);
   void run();
+  void in_any_case(Ps t);
   Coming<Event> coming_;
   uint64_t order_ = 0;
   Ps last_ = 0, armed_ = kNever;
   bool busy_ = false, woken_ = false;
+  uint64_t opening_ = 0;
 };
 Clock& simulated();
 
@@ -47,8 +51,8 @@ class Sleeper {
 };
 
 int64_t actor();  // its number, from 1 on; 0: none runs
+/// Who tells the members of a new communicator its number; SMPI's own way is a broadcast, for which they would wait.
+void number_communicators(std::function<int(MPI_Comm)> number);
 void on_deadlock(std::function<void()> what);
-/// Computation on the host of the actor that runs now.
-void compute(double flops);
 
 }  // namespace retrompi::online

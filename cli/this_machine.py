@@ -1,0 +1,173 @@
+"""``retrompi calibrate this-machine``: measures two ranks here, shows fit and held-out sizes, writes a model and a platform."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from retrompi.cli.options import progress
+from retrompi.cli.output import Column, as_text, emit, print_json, print_table
+
+if TYPE_CHECKING:
+    from retrompi.machine.recording import Recording
+
+__all__ = ["Wanted", "calibrate"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options of the command, as given."""
+
+    mpi: str | None = None
+    quick: bool = False
+    internode: bool = False
+    rate: str | None = None
+    delay: str | None = None
+    name: str | None = None
+    record: str | None = None
+    recorded: str | None = None
+    dry_run: bool = False
+
+
+def _percent(value: Any) -> str:
+    return "" if value is None else f"{100 * value:+.1f} %"
+
+
+POINTS = (
+    Column("pair", "pair"),
+    Column("size_B", "size, B", right=True),
+    Column("measured_us", "measured, us", lambda v: f"{v:.3f}", right=True),
+    Column("low_us", "10 %", lambda v: f"{v:.3f}", right=True),
+    Column("high_us", "90 %", lambda v: f"{v:.3f}", right=True),
+    Column("fitted_us", "fit, us", lambda v: f"{v:.3f}", right=True),
+    Column("error", "error", _percent, right=True),
+    Column("use", ""),
+)
+SWITCHES = (
+    Column("pair", "pair"),
+    Column("what", "change"),
+    Column("size", "from, B", as_text, right=True),
+    Column("low", "least", as_text, right=True),
+    Column("high", "most", as_text, right=True),
+    Column("step", "jump", _percent, right=True),
+    Column("chance", "by chance", lambda v: "" if v is None else f"{v:.1g}", right=True),
+    Column("trials", "trials", as_text, right=True),
+    Column("agree", "agree", as_text, right=True),
+)
+LEVELS = (
+    Column("low_B", "working set, B", right=True),
+    Column("high_B", "to, B", right=True),
+    Column("rate_Bps", "copies, GB/s", lambda v: f"{v / 1e9:.1f}", right=True),
+    Column("sysfs", "the system says"),
+)
+
+
+def _recording(wanted: Wanted) -> Recording:
+    """What is to be fitted: from a file, or measured now."""
+    from retrompi.errors import UsageError
+    from retrompi.machine import recording
+
+    if wanted.recorded is not None:
+        clash = [
+            k
+            for k, v in (("--record", wanted.record), ("--mpi", wanted.mpi), ("--internode", wanted.internode), ("--quick", wanted.quick))
+            if v
+        ]
+        if clash:
+            raise UsageError(f"{clash[0]} is for measuring; --from fits what was measured before")
+        return recording.load(Path(wanted.recorded))
+    from retrompi.backends import BackendError
+    from retrompi.machine import internode, native, plan
+
+    if not wanted.internode and (wanted.rate or wanted.delay):
+        raise UsageError(f"{'--rate' if wanted.rate else '--delay'} is of the link between two hosts: add --internode")
+    link = internode.Link.parse(wanted.rate, wanted.delay) if wanted.internode else None
+    if link is not None:
+        internode.check()
+    try:
+        bench = native.bench(wanted.mpi or "mpich")
+    except BackendError:
+        if wanted.mpi is not None:
+            raise
+        bench = native.bench("openmpi")
+    with progress("measure") as report:
+        found = plan.measure(bench, quick=wanted.quick, report=report)
+        if link is not None:
+            with internode.two_hosts(bench, link) as (remote, facts):
+                found.facts["internode"] = facts
+                plan.measure_remote(remote, found, quick=wanted.quick, report=report)
+    if wanted.record is not None:
+        recording.save(found, Path(wanted.record))
+    return found
+
+
+def calibrate(wanted: Wanted, as_json: bool, as_csv: bool) -> None:
+    """Runs the command; see ``retrompi calibrate --help``."""
+    from retrompi import fitted, paths
+    from retrompi.machine import model
+
+    if wanted.name is not None:
+        fitted.check_name(wanted.name)
+    found = model.fit(_recording(wanted))
+    name = wanted.name or fitted.check_name(str(found.recording.facts["family"]))
+    told = model.summary(found)
+    rows = [{"pair": kind, **row, "use": "" if row["seen"] else "held out"} for kind, k in told["kinds"].items() for row in k["points"]]
+    folder = fitted.default_folder(name)
+    room = paths.user_platforms_dir() / "this-machine.toml"
+    if not wanted.dry_run:
+        model.write(found, folder, room)
+    if as_json:
+        print_json(told | ({} if wanted.dry_run else {"model": str(folder), "platform": str(room)}))
+        return
+    emit(rows, POINTS, as_json=False, as_csv=as_csv)
+    if as_csv:
+        return
+    _tell(told)
+    if not wanted.dry_run:
+        click.echo(f"\nwritten: {folder}\nwritten: {room}\ntry: retrompi pingpong {name} -p {room.stem} --mode shared")
+
+
+def _tell(told: dict[str, Any]) -> None:
+    """What is beside the points: changes of protocol, levels, costs, noise, errors."""
+    click.echo("")
+    changes = [
+        {"pair": kind, **row}
+        for kind, k in told["kinds"].items()
+        for row in ([k["eager_limit"]] if k["eager_limit"]["size"] else []) + k["steps"]
+    ]
+    print_table(changes, SWITCHES, "no change of protocol was found")
+    click.echo("")
+    print_table([dict(x) for x in told["levels"]], LEVELS, "no copies were measured")
+    facts, costs = told["machine"], told["costs_s"]
+    click.echo("\n" + "  ".join(f"{k} {v * 1e9:.0f} ns" for k, v in costs.items()))
+    for kind, seconds in told["first_use_s"].items():
+        if seconds:
+            click.echo(f"{kind}: the first messages of two ranks take {seconds * 1e6:.0f} us more than later ones, all together")
+    rates = told["rates_flops"]
+    if rates:
+        click.echo(
+            "arithmetic: "
+            + ", ".join(f"{v / 1e9:.1f} Gflop/s {'beside a busy core' if k == 'flops_both' else 'alone'}" for k, v in rates.items())
+        )
+    state = facts.get("state")
+    if state:
+        out = "" if facts["quick"] else " and were left out"
+        click.echo(
+            f"a cache line between the cores: {state['line_ns']:.0f} ns (seen: {state['least_ns']:.0f} to {state['most_ns']:.0f}); "
+            f"{state['moved']} of {state['moved'] + state['kept']} launches ran in another state{out}"
+        )
+    for kind, k in told["kinds"].items():
+        for which, words in (("seen", "the fit saw"), ("held_out", "held out")):
+            e = k[f"errors_{which}"]
+            if e:
+                click.echo(
+                    f"{kind}: {e['sizes']} sizes {words}: median error {100 * e['median']:.1f} %, "
+                    f"95th percentile {100 * e['p95']:.1f} %, worst {100 * e['worst']:.1f} %"
+                )
+    if facts["noise"]["loaded"]:
+        click.echo(
+            f"warning: the machine was busy while it was measured: {facts['noise']['why']}; measure again when it is at rest", err=True
+        )

@@ -1,0 +1,597 @@
+"""Segments of a curve and the models made of them: known thresholds are found, stated uncertainty holds, a fitted model runs everywhere."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Outcome
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from retrompi import _engine, paths, registry, simulate, toml_text
+from retrompi.errors import InputError, UsageError
+from retrompi.fitted import (
+    FittedModel,
+    Parts,
+    check_name,
+    default_folder,
+    fit,
+    sample_of,
+    sizes_seen,
+    write_model,
+    write_room,
+)  # fmt: skip
+from retrompi.fitted.make import fitted_curve, held_out, make, name_from
+from retrompi.fitted.segments import LEAST, Fit, _costs, _merged
+from retrompi.measured import read
+from retrompi.platform import SOURCE_KINDS, Placement
+from retrompi.runtime import fit_tables, resolve
+from retrompi.sampling import Point, Sample
+
+Truth = Sequence[tuple[int, float, float]]
+"""(first size, latency in s, rate in B/s) of each segment."""
+KNOWN: Truth = ((0, 2e-6, 1e9), (1025, 3e-6, 2e9), (65537, 8e-6, 4e9), (1048576, 50e-6, 3e9))
+POWERS = (0, *(1 << k for k in range(23)))
+BRACKETED = sorted({*POWERS, *(3 << k for k in range(20)), *(s for low, _, _ in KNOWN[1:] for s in (low - 1, low))})
+
+
+def time_of(truth: Truth, size: int) -> float:
+    return next(a + size / r for low, a, r in reversed(truth) if size >= low)
+
+
+def times(truth: Truth, sizes: Sequence[int], noise: float = 0.0, seed: int = 0) -> list[float]:
+    draw = np.random.default_rng(seed)
+    return [time_of(truth, s) * (1 + noise * float(draw.standard_normal())) for s in sizes]
+
+
+# -- segments ---------------------------------------------------------------------------------------------------------------
+
+
+def test_known_thresholds_are_found_exactly_and_rates_within_one_percent() -> None:
+    found = fit(BRACKETED, times(KNOWN, BRACKETED))
+    assert [t.size for t in found.thresholds] == [low for low, _, _ in KNOWN[1:]]
+    assert all(t.low == t.high == t.size and t.how == "bracketed" for t in found.thresholds)
+    for segment, (low, latency, rate) in zip(found.segments, KNOWN, strict=True):
+        assert segment.low == low
+        assert segment.rate_Bps == pytest.approx(rate, rel=0.01)
+        assert segment.latency_s == pytest.approx(latency, rel=0.01)
+        assert segment.rate_interval[0] <= rate <= segment.rate_interval[1]
+    assert max(abs(r.error) for r in found.residuals) < 1e-6
+
+
+def test_between_two_sizes_a_threshold_is_told_as_the_interval_that_contains_it() -> None:
+    found = fit(POWERS, times(KNOWN, POWERS))
+    assert len(found.thresholds) == 3
+    for threshold, (low, _, _) in zip(found.thresholds, KNOWN[1:], strict=True):
+        assert threshold.low <= low <= threshold.high
+        assert threshold.how in ("grid", "crossing")
+        before, after = threshold.low - 1, threshold.high
+        assert before in POWERS
+        assert after in POWERS
+        assert threshold.low <= threshold.size <= threshold.high
+
+
+def test_a_bend_without_a_step_is_where_the_lines_cross() -> None:
+    truth = ((0, 1e-6, 1e9), (3000, 1e-6 + 3000 / 1e9 - 3000 / 2e8, 2e8))
+    found = fit(POWERS, times(truth, POWERS))
+    assert [(t.size, t.how) for t in found.thresholds] == [(3000, "crossing")]
+    assert found.thresholds[0].step == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("noise", [0.005, 0.02])
+def test_the_stated_uncertainty_covers_the_truth_about_as_often_as_it_says(noise: float) -> None:
+    counts = {"number": [], "latency": [], "rate": [], "threshold": []}
+    for seed in range(120):
+        found = fit(BRACKETED, times(KNOWN, BRACKETED, noise, seed), level=0.9)
+        counts["number"].append(len(found.segments) == len(KNOWN))
+        if len(found.segments) != len(KNOWN):
+            continue
+        for segment, (_, latency, rate) in zip(found.segments, KNOWN, strict=True):
+            counts["latency"].append(segment.latency_interval[0] <= latency <= segment.latency_interval[1])
+            counts["rate"].append(segment.rate_interval[0] <= rate <= segment.rate_interval[1])
+        counts["threshold"] += [t.low <= low <= t.high for t, (low, _, _) in zip(found.thresholds, KNOWN[1:], strict=True)]
+    share = {k: sum(v) / len(v) for k, v in counts.items()}
+    assert share["number"] >= 0.95
+    # 480 intervals at 90 %: two standard deviations are 2.7 %; and not so wide that they say nothing.
+    assert 0.86 <= share["latency"] <= 0.95
+    assert 0.86 <= share["rate"] <= 0.95
+    assert share["threshold"] >= 0.9
+
+
+def test_a_straight_curve_with_noise_is_rarely_cut() -> None:
+    cut = [len(fit(POWERS, times(KNOWN[:1], POWERS, 0.02, seed)).segments) > 1 for seed in range(100)]
+    assert sum(cut) <= 10
+
+
+def test_noise_makes_a_threshold_an_interval() -> None:
+    truth = ((0, 1e-5, 1e9), (70_000, 1.12e-5, 1e9))
+    grid = range(1000, 200_000, 4000)
+    wide = 0
+    for seed in range(30):
+        found = fit(grid, times(truth, grid, 0.03, seed), segments=2, level=0.95)
+        threshold = found.thresholds[0]
+        wide += threshold.high - threshold.low > 4000
+    assert wide >= 15
+
+
+def test_pinned_thresholds_hold_and_others_are_found_beside_them() -> None:
+    found = fit(POWERS, times(KNOWN, POWERS), thresholds=[65537])
+    assert [t.size for t in found.thresholds if t.how == "pinned"] == [65537]
+    assert len(found.thresholds) == 3
+    straight = fit(POWERS, times(KNOWN[:1], POWERS), thresholds=[4096])
+    assert [(t.size, t.how) for t in straight.thresholds] == [(4096, "pinned")]
+    assert abs(straight.thresholds[0].step) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"sizes_B": [1], "times_s": [1.0]}, "at least two sizes"),
+        ({"sizes_B": [1, 2], "times_s": [1.0, 0.0]}, "times are more than 0"),
+        ({"sizes_B": [1, 2], "times_s": [1.0, math.nan]}, "cannot be fitted"),
+        ({"sizes_B": [1, 2], "times_s": [1.0]}, "do not belong together"),
+        ({"sizes_B": [1, 2, 4], "times_s": [1.0, 2.0, 3.0], "thresholds": [1]}, "no measured size on one of its sides"),
+        ({"sizes_B": [1, 2, 4], "times_s": [1.0, 2.0, 3.0], "thresholds": [9]}, "no measured size on one of its sides"),
+        ({"sizes_B": [1, 2, 4, 8], "times_s": [1.0] * 4, "thresholds": [3, 4]}, "no measured size between two of the pinned"),
+        ({"sizes_B": [1, 2, 4, 8], "times_s": [1.0] * 4, "segments": 3}, "cannot be 3 segments"),
+        ({"sizes_B": [1, 2, 4, 8], "times_s": [1.0] * 4, "segments": 1, "thresholds": [4]}, "make at least 2 segments"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused_in_a_line(arguments: dict[str, object], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        fit(**arguments)  # type: ignore[arg-type]
+
+
+CURVES = st.lists(
+    st.tuples(st.integers(0, 1 << 22), st.floats(1e-7, 1e-2, allow_nan=False)), min_size=4, max_size=9, unique_by=lambda p: p[0]
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(CURVES, st.integers(1, 3))
+def test_no_other_places_of_as_many_segments_fit_better(points: list[tuple[int, float]], k: int) -> None:
+    sizes, values = [p[0] for p in points], [p[1] for p in points]
+    x, y, _, _ = _merged(sizes, values, None)
+    n = len(x)
+    if n < LEAST * k:
+        return
+    costs = _costs(x, y, 1 / y)
+    places = (c for c in itertools.combinations(range(1, n), k - 1) if all(b - a >= LEAST for a, b in itertools.pairwise((0, *c, n))))
+    best = min(sum(costs[a, b - 1] for a, b in itertools.pairwise((0, *c, n))) for c in places)
+    found = fit(sizes, values, segments=k)
+    # A threshold may lie between two sizes: the number of sizes of each segment says where it begins.
+    starts = [0, *itertools.accumulate(s.points for s in found.segments)][:-1]
+    mine = sum(costs[a, b - 1] for a, b in itertools.pairwise((*starts, n)))
+    assert mine <= best * (1 + 1e-9) + 1e-12
+
+
+@settings(max_examples=40, deadline=None)
+@given(CURVES, st.floats(1e-3, 1e3), st.randoms(use_true_random=False))
+def test_units_and_order_do_not_matter(points: list[tuple[int, float]], factor: float, draw: random.Random) -> None:
+    first = fit([p[0] for p in points], [p[1] for p in points])
+    draw.shuffle(points)
+    again = fit([p[0] for p in points], [p[1] * factor for p in points])
+    assert [s.points for s in again.segments] == [s.points for s in first.segments]
+    for a, b in zip(first.segments, again.segments, strict=True):
+        assert b.slope == pytest.approx(a.slope * factor, rel=1e-6, abs=1e-18)
+        assert b.slope >= 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(9, 20), st.floats(0.15, 2.0), st.floats(2e8, 2e10)), min_size=1, max_size=3, unique_by=lambda t: t[0]),
+    st.booleans(),
+)
+def test_any_steps_of_an_exact_curve_are_found(steps: list[tuple[int, float, float]], down: bool) -> None:
+    truth: list[tuple[int, float, float]] = [(0, 1e-6, 1e9)]
+    for k, up, rate in sorted(steps):
+        size = (1 << k) + 1
+        begin = time_of(truth, size) * ((1 / (1 + up)) if down else (1 + up))
+        truth.append((size, begin - size / rate, rate))
+    if any(time_of(truth, low) <= 0 for low, _, _ in truth):
+        return
+    grid = sorted({*POWERS, *(3 << k for k in range(21)), *(low for low, _, _ in truth[1:])})
+    grid = [s for s in grid if time_of(truth, s) > 0]
+    found = fit(grid, times(truth, grid))
+    assert [t.size for t in found.thresholds] == [low for low, _, _ in truth[1:]]
+    for segment, (_, _, rate) in zip(found.segments, truth, strict=True):
+        assert segment.rate_Bps == pytest.approx(rate, rel=0.01)
+
+
+def test_coarse_digits_do_not_outweigh_the_noise_that_all_times_have() -> None:
+    truth = ((0, 2e-7, 1e10),)
+    values = times(truth, POWERS, 0.02, 3)
+    spread = [1e-8 / 12**0.5 / v for v in values]  # printed with hundredths of a microsecond
+    found = fit(POWERS, [round(v * 1e8) / 1e8 for v in values], spread=spread)
+    assert len(found.segments) == 1
+    assert found.segments[0].latency_s == pytest.approx(2e-7, rel=0.1)
+    assert found.segments[0].rate_Bps == pytest.approx(1e10, rel=0.05)
+
+
+# -- models -----------------------------------------------------------------------------------------------------------------
+
+
+def written(name: str = "mine", kinds: Sequence[str] = ("same", "remote"), folder: Path | None = None, **more: object) -> Path:
+    """A model found by name with KNOWN within a host and three times that between hosts, and its room."""
+    fits = {k: fit(BRACKETED, [t * (3 if k == "remote" else 1) for t in times(KNOWN, BRACKETED)]) for k in kinds}
+    samples = {k: sample_of(f, Parts(remote=k == "remote")) for k, f in fits.items()}
+    place = write_model(
+        folder or default_folder(name), name=name, samples=samples, title="A test's curve", version="1", years="2026", summary="segments",
+        platform=f"{name}-room", source="fit: made for a test", fits=fits, seen=dict.fromkeys(kinds, BRACKETED),
+        eager=dict.fromkeys(kinds, (65537.0, "fit: known", 65537.0, 65537.0)), **more,  # type: ignore[arg-type]
+    )  # fmt: skip
+    write_room(paths.user_platforms_dir() / f"{name}-room.toml", name=f"{name}-room", title="A room", summary="for a test", years="2026",
+               known={"cores": ("2", "assumed: for tests")})  # fmt: skip
+    return place
+
+
+@pytest.mark.parametrize(("mode", "factor"), [("shared", 1), ("distributed", 3)])
+def test_a_fitted_model_gives_its_curve_at_every_rung_and_size(mode: str, factor: int) -> None:
+    written()
+    sizes = [0, 1, 777, 1024, 1025, 30_000, 65536, 65537, 500_000, 1048575, 1048576, 3 << 20, 8 << 20]
+    mechanism = simulate.pingpong("mine", "mine-room", mode, sizes, reps=3)
+    assert mechanism == simulate.pingpong("mine", "mine-room", mode, sizes, reps=3, fidelity="curve")
+    for row in mechanism:
+        assert row["time_us"] * 1e-6 == pytest.approx(factor * time_of(KNOWN, row["size_B"]), rel=2e-5)
+    loggp = simulate.pingpong("mine", "mine-room", mode, sizes, reps=3, fidelity="loggp")
+    assert all(0.3 < a["time_us"] / b["time_us"] < 3 for a, b in zip(loggp, mechanism, strict=True))
+
+
+def job(*ranks: str) -> _engine.Trace:
+    texts = ("\n".join(f"{r} {a.strip()}" for a in ["init", *said.split(";"), "finalize"]) + "\n" for r, said in enumerate(ranks))
+    return _engine.Trace.parse([(text.encode(), f"rank {r}", r) for r, text in enumerate(texts)])
+
+
+def test_a_fitted_model_replays_collectives_on_two_hosts() -> None:
+    written()
+    trace = job(*["barrier; bcast 4096 0 6; allreduce 8192 0 6; alltoall 1000 1000 6; barrier"] * 4)
+    result = simulate.run("mine", "mine-room", trace, mode=[0, 0, 1, 1])
+    assert result.outcome == "completed"
+    assert simulate.run("mine", "mine-room", trace, mode=[0, 0, 1, 1], fidelity="curve").time_ps == result.time_ps
+
+
+def test_what_was_not_measured_is_refused_with_what_to_do(retrompi: Callable[..., Outcome]) -> None:
+    written("here", ["same"])
+    written("there", ["remote"])
+    told = retrompi("pingpong", "-m", "here", "-p", "here-room", "--mode", "distributed", "--sizes", "1B")
+    assert (told.code, "--remote FILE" in told.err) == (1, True)
+    told = retrompi("pingpong", "-m", "there", "-p", "there-room", "--mode", "shared", "--sizes", "1B")
+    assert (told.code, "nothing is known of two ranks of one" in told.err) == (1, True)
+    with pytest.raises(UsageError, match="nothing is known"):
+        registry.model("here").sample(registry.platform("here-room"), Placement([0, 1]))  # type: ignore[attr-defined]
+
+
+def test_a_fitted_model_keeps_the_contract_of_models() -> None:
+    """What tests/test_registry.py asks of every model of the package."""
+    folder = written(collectives=registry.model("nemesis").collectives)
+    cls = registry.model("mine")
+    assert issubclass(cls, FittedModel)
+    assert cls.folder() == folder.resolve()
+    values, room = resolve(cls, "mine-room")
+    for row in values.describe():
+        assert row["help"]
+        assert row["source"].startswith(SOURCE_KINDS)
+        assert row["low"] <= row["value"] <= row["high"]
+    assert all(p.low is not None and p.high is not None for p in cls.params().values() if p.fitted)
+    assert values.settings["eager_same"].source == "fit:fit.toml [mine]"
+    for platform in ("mine-room", "nt-pair"):
+        for placement in ([0, 0], [0, 1], [1, 1]):
+            values, room = resolve(cls, platform)
+            rows = cls().compile(values, room, placement)
+            json.dumps(rows)
+            assert cls().compile(resolve(cls, platform)[0], room, placement) == rows
+            assert not values.unread()
+    assert [c.engine() for c in cls.collectives] == [c.engine() for c in registry.model("nemesis").collectives]
+    assert registry.model(str(folder)) is cls
+    tables = fit_tables(folder)["mine"]
+    assert tables["meta"]["sizes_seen"]["same"] == BRACKETED
+    assert sizes_seen(cls)["remote"] == tuple(BRACKETED)
+    assert sizes_seen(registry.model("wmpi")) == {}
+    assert len(tables["same-segments"]) == len(KNOWN)
+
+
+def test_an_override_of_the_eager_limit_changes_when_a_message_waits() -> None:
+    written()
+    trace = job("send 1 0 4096 6", "sleep 0.5; recv 0 0 4096 6")
+    early = simulate.run("mine", "mine-room", trace).per_rank[0]["mpi_s"]
+    late = simulate.run("mine", "mine-room", trace, sets={"mine.eager_remote": "1 KiB"}).per_rank[0]["mpi_s"]
+    assert early < 0.01
+    assert late > 0.4
+
+
+def test_curves_of_pinned_ranks_are_chosen_by_what_they_share() -> None:
+    point = Point(0, 1, 1, 1, 0, 0, 0)
+    samples: dict[str, Sample] = {}
+    for n, kind in enumerate(("same", "same-cache", "same-bus", "same-apart"), 2):
+        both = (replace(point, transit=n), replace(point, size=10, transit=n))
+        samples[kind] = Sample(both, both, 0)
+    write_model(default_folder("pinned"), name="pinned", samples=samples, title="t", version="1", years="2026", summary="s",
+                platform="abe", source="fit: for a test")  # fmt: skip
+    cls, room = registry.model("pinned"), registry.platform("abe")
+    assert issubclass(cls, FittedModel)
+    found = [cls.sample(room, Placement([0, 0], cores)).there[0].transit for cores in ((), (0, 1), (0, 2), (0, 4))]
+    assert found == [2, 3, 4, 5]
+
+
+def test_measured_parts_are_taken_and_the_rest_is_declared() -> None:
+    found = fit(POWERS, times(KNOWN, POWERS))
+    parts = Parts({"send": {0: 1e-6, 1 << 22: 2e-3}, "gap": {0: 2e-7, 1 << 22: 1e-3}}, {"send": "fit: column send"}, 0.1)
+    sample = sample_of(found, parts, connect_s=1e-3)
+    assert sample.connect == 10**9
+    for p in sample.there:
+        assert p.time == pytest.approx(found.time(p.size) * 1e12, abs=2)
+        assert p.gap <= p.time
+        assert (p.port, p.both) == (0, 0)
+    assert sample.there[0].send == 10**6
+    assert sample.there[0].recv == pytest.approx(0.1 * found.time(0) * 1e12, abs=1)
+    told = parts.described()
+    assert told["send"] == "fit: column send"
+    assert all(told[k].startswith("assumed:") for k in ("recv", "port", "both"))
+    with pytest.raises(UsageError, match="no column"):
+        Parts({"sned": {}})
+    with pytest.raises(UsageError, match=r"not between 0 and 0\.5"):
+        Parts(overhead=0.7)
+
+
+def test_overheads_that_do_not_fit_into_a_time_are_cut() -> None:
+    found = fit([0, 1 << 20], [1e-6, 1e-3], segments=1)
+    for p in sample_of(found, Parts({"send": {0: 1.0}, "recv": {0: 3.0}})).there:
+        assert p.transit in (0, 1)
+        assert p.send + p.recv + p.transit == pytest.approx(found.time(p.size) * 1e12, abs=1)
+        assert p.recv == pytest.approx(3 * p.send, rel=1e-3)
+
+
+# -- the user's own folders ---------------------------------------------------------------------------------------------------
+
+
+def test_users_models_are_found_beside_the_packages(retrompi: Callable[..., Outcome]) -> None:
+    written()
+    assert "mine" in registry.model_names()
+    assert "mine-room" in registry.platform_names()
+    with pytest.raises(UsageError, match="did you mean 'mine'"):
+        registry.model("mien")
+    rows = {r["name"]: r for r in json.loads(retrompi("models", "list", "--json").out)}
+    assert (rows["mine"]["origin"], rows["wmpi"]["origin"]) == ("user", "retrompi")
+    rows = {r["name"]: r for r in json.loads(retrompi("platforms", "list", "--json").out)}
+    assert (rows["mine-room"]["origin"], rows["nt-pair"]["origin"]) == ("user", "retrompi")
+    assert "(your own)" in retrompi("models", "show", "mine").out
+
+
+def test_a_broken_model_of_the_users_breaks_no_other(retrompi: Callable[..., Outcome]) -> None:
+    written()
+    (paths.user_models_dir() / "bad").mkdir()
+    (paths.user_models_dir() / "bad" / "__init__.py").write_text("x = 1 +")
+    (paths.user_platforms_dir() / "badroom.toml").write_text("name = 3")
+    assert {"mine", "wmpi"} <= set(registry.models())
+    assert "mine-room" in registry.platforms()
+    assert set(registry.broken()) == {"bad", "badroom"}
+    told = retrompi("models", "list")
+    assert told.code == 0
+    assert "'bad' is left out" in told.err
+    with pytest.raises(InputError, match="SyntaxError"):
+        registry.model("bad")
+
+
+def test_the_packages_names_win(retrompi: Callable[..., Outcome]) -> None:
+    place = paths.user_models_dir() / "wmpi"
+    place.mkdir(parents=True)
+    (place / "__init__.py").write_text("raise RuntimeError('never imported')")
+    assert registry.origin(registry.model("wmpi").folder()) == "retrompi"
+    assert "wmpi" not in registry.broken()
+    with pytest.raises(UsageError, match="its names win"):
+        check_name("wmpi")
+    with pytest.raises(UsageError, match="its names win"):
+        check_name("abe", "platform")
+    with pytest.raises(UsageError, match="a letter first"):
+        check_name("4ever")
+
+
+def test_a_curve_written_again_is_read_again_and_another_model() -> None:
+    folder = written()
+    before = registry.model("mine").hash()
+    first = registry.model("mine").samples()  # type: ignore[attr-defined]
+    text = (folder / "curve.csv").read_text()
+    (folder / "curve.csv").write_text(text.replace("same,there,0,", "same,there,0,1", 1))
+    assert registry.model("mine").hash() != before
+    assert registry.model("mine").samples() != first  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("same,there,0,", "same,there,x,"), ":3: a row is pair,way"),
+        (("same,there,0,", "samme,there,0,"), ":3: no pair kind 'samme'; did you mean 'same'"),
+        (("same,there,0,", "same,thither,0,"), ":3: the way is"),
+        (("same,there,0,", "same,there,99999999,"), ":4: sizes of a curve must rise"),
+        (("pair,way", "pear,way"), ":2: the columns must be"),
+        (("same,there,0,", "same,back,0,"), "no points"),
+    ],
+)
+def test_a_damaged_curve_is_told_by_file_and_line(change: tuple[str, str], says: str) -> None:
+    folder = written()
+    text = (folder / "curve.csv").read_text()
+    old, new = change
+    if "back" in new:
+        text = text.replace("there", "back")
+    (folder / "curve.csv").write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError) as caught:
+        registry.model("mine").samples()  # type: ignore[attr-defined]
+    assert says in str(caught.value)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(max_size=40), st.dictionaries(st.text(max_size=8), st.one_of(st.integers(), st.booleans(), st.text(max_size=8)), max_size=3))
+def test_what_is_written_as_toml_is_read_back(text: str, table: dict[str, object]) -> None:
+    if "\x7f" in text or any("\ud800" <= c <= "\udfff" for c in text):
+        return
+    written_text = toml_text.tables("a test", {"name": {"part": {"text": text, "table": table, "list": [text, 1, True]}}})
+    assert tomllib.loads(written_text)["name"]["part"] == {"text": text, "table": table, "list": [text, 1, True]}
+
+
+# -- retrompi fit -------------------------------------------------------------------------------------------------------------
+
+
+def as_table(points: Sequence[float], sizes: Sequence[int] = POWERS) -> str:
+    """A table of one-way times; ``points`` in seconds."""
+    return "# way: one way\nsize_B,time_us\n" + "\n".join(f"{s},{1e6 * t!r}" for s, t in zip(sizes, points, strict=True))
+
+
+@pytest.fixture
+def curve_file(tmp_path: Path) -> Path:
+    """KNOWN as a digitised curve in milliseconds of a round trip."""
+    file = tmp_path / "My Curve.csv"
+    rows = [f"{s},{2e3 * t!r}" for s, t in zip(BRACKETED, times(KNOWN, BRACKETED), strict=True)]
+    file.write_text("# unit: ms\n# way: round trip\nsize_B,t\n" + "\n".join(rows) + "\n")
+    return file
+
+
+def test_curve_in_model_out(retrompi: Callable[..., Outcome], curve_file: Path, store_path: Path) -> None:
+    told = retrompi("fit", str(curve_file), "--hold-out", "--json")
+    assert told.code == 0, told.err
+    out = json.loads(told.out)
+    assert out["name"] == "my-curve"
+    # Every second size is held out, so that not every threshold has both of its sides left.
+    for threshold, (low, _, _) in zip(out["thresholds"], KNOWN[1:], strict=True):
+        assert threshold["low_B"] <= low <= threshold["high_B"]
+    for segment, (_, _, rate) in zip(out["segments"], KNOWN, strict=True):
+        assert segment["rate_Bps"] == pytest.approx(rate, rel=0.01)
+    held = [r for r in out["residuals"] if not r["seen"]]
+    assert len(held) == len(BRACKETED) // 2 or len(held) == (len(BRACKETED) - 1) // 2
+    assert all(abs(r["error"]) < 1e-3 for r in held if not r["inside_threshold"])
+    assert out["errors"]["same"]["held_out"]["sizes"] == len(held)
+    told = retrompi(
+        "--store", str(store_path), "pingpong", "-m", "my-curve", "-p", out["platform"], "--mode", "shared", "--sizes", "7B,100kB", "--json"
+    )
+    assert told.code == 0, told.err
+    for row in json.loads(told.out):
+        assert row["time_us"] * 1e-6 == pytest.approx(time_of(KNOWN, row["size_B"]), rel=1e-3)
+    assert "errors at sizes held out" in retrompi("models", "show", "my-curve").out
+
+
+def test_fit_says_its_uncertainty_and_what_is_assumed(retrompi: Callable[..., Outcome], curve_file: Path) -> None:
+    told = retrompi("fit", str(curve_file), "--name", "m", "--eager-below", "64KiB", "--threshold", "65537B")
+    assert told.code == 0, told.err
+    for words in (
+        "intervals at 95%",
+        "pinned",
+        "messages ask first from 64 KiB on",
+        "assumed: 0.25 of the one-way time",
+        "retrompi pingpong",
+    ):
+        assert words in told.out
+    table = fit_tables(default_folder("m"))["m"]
+    assert all("rate_interval_Bps" in row for row in table["same-segments"].values())
+    assert all({"low_B", "high_B"} <= set(row) for row in table["same-thresholds"].values())
+
+
+def test_a_step_up_is_taken_for_the_eager_limit_only_as_an_assumption(tmp_path: Path) -> None:
+    file = tmp_path / "c.csv"
+    file.write_text(as_table(times(KNOWN, POWERS)))
+    curve = fitted_curve("same", read(file))
+    assert curve.eager[0] is not None
+    assert "assumed: the largest step up" in curve.eager[1]
+    smooth = fitted_curve("same", read(file), segments=1)
+    assert smooth.eager[0] is None
+
+
+def test_streams_remote_curves_and_left_out_sizes(tmp_path: Path, retrompi: Callable[..., Outcome]) -> None:
+    data = Path(__file__).parent / "data" / "measured"
+    values = times(KNOWN, POWERS)
+    values[8] *= 9
+    near = tmp_path / "near.csv"
+    near.write_text(as_table(values))
+    far = tmp_path / "far.csv"
+    far.write_text(as_table([3 * t for t in times(KNOWN, POWERS)]))
+    told = retrompi("fit", str(near), "--remote", str(far), "--name", "two")
+    assert "more than twice its neighbours" in told.err
+    told = retrompi(
+        "fit", str(near), "--remote", str(far), "--name", "two", "--leave-out", f"{POWERS[8]}B", "--stream", str(data / "osu74-bw.txt"),
+        "--stream", str(data / "osu74-bibw.txt"), "--collectives-of", "nemesis", "--json",
+    )  # fmt: skip
+    assert (told.code, told.err) == (0, "")
+    out = json.loads(told.out)
+    assert out["sources"]["same"]["gap"].startswith("fit: bw of OSU Micro-Benchmarks 7.4")
+    assert out["sources"]["same"]["both"].startswith("fit: bibw")
+    assert out["sources"]["remote"]["gap"].startswith("assumed:")
+    assert [r["size_B"] for r in out["residuals"] if r["pair"] == "same" and not r["seen"]] == [POWERS[8]]
+    rows = {m: simulate.pingpong("two", "two-room", m, [1, 1 << 20], reps=2) for m in ("shared", "distributed")}
+    assert rows["distributed"][1]["time_us"] == pytest.approx(3 * rows["shared"][1]["time_us"], rel=1e-3)
+    assert registry.model("two").collectives == registry.model("nemesis").collectives
+
+
+def test_a_real_curve_is_fitted_and_runs(retrompi: Callable[..., Outcome]) -> None:
+    file = Path(__file__).parent / "data" / "measured" / "netpipe37-np.out"
+    told = retrompi("fit", str(file), "--name", "np", "--hold-out", "--json")
+    assert told.code == 0, told.err
+    out = json.loads(told.out)
+    held = out["errors"]["same"]["held_out"]
+    seen = out["errors"]["same"]["seen"]
+    # Neighbours of NetPIPE are 3 B apart: what was held out is met about as well as what was seen.
+    assert held["median"] < 2 * seen["median"] + 0.01
+    assert out["choice"]["same"]["noise"] > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["none.csv"], "cannot be read"),
+        (["12"], "store"),
+        (["{curve}", "--name", "wmpi"], "its names win"),
+        (["{curve}", "--name", "9"], "a letter first"),
+        (["{curve}", "--threshold", "64KB"], "ambiguous"),
+        (["{curve}", "--threshold", "1GiB"], "no measured size on one of its sides"),
+        (["{curve}", "--leave-out", "77B"], "no size of 77 B"),
+        (["{curve}", "--pair", "remote", "--remote", "{curve}"], "--remote goes with --pair same"),
+        (["{curve}", "--remote-stream", "x"], "needs --remote"),
+        (["{curve}", "--stream", "{curve}"], "holds no stream"),
+        (["{curve}", "--collectives-of", "wmpy"], "did you mean 'wmpi'"),
+        (["{curve}", "-p", "nowhere"], "no platform 'nowhere'"),
+        (["{bcast}"], "needs one-way times, of a PingPong"),
+    ],
+)
+def test_wrong_use_is_one_line(
+    retrompi: Callable[..., Outcome], curve_file: Path, store_path: Path, arguments: list[str], says: str
+) -> None:
+    data = Path(__file__).parent / "data" / "measured"
+    told = retrompi("fit", "--store", str(store_path), *(a.format(curve=curve_file, bcast=data / "osu74-bcast-f.txt") for a in arguments))
+    assert told.code == 2
+    assert told.err.count("\n") == 1
+    assert says in told.err
+
+
+def test_a_folder_of_ones_own_is_not_overwritten(tmp_path: Path, curve_file: Path) -> None:
+    (tmp_path / "out" / "mine").mkdir(parents=True)
+    curve = fitted_curve("same", read(curve_file))
+    with pytest.raises(UsageError, match="has not written"):
+        make([curve], name="mine", folder=tmp_path / "out")
+    made = make([curve], name="other", folder=tmp_path / "out")
+    assert registry.model(str(made.folder)).name == "other"
+    assert made.room is not None
+    assert simulate.pingpong(str(made.folder), str(made.room), "shared", [1], reps=1)[0]["time_us"] > 0
+    make([curve], name="other", folder=tmp_path / "out")  # its own may be written again
+
+
+def test_a_curve_that_segments_do_not_describe_is_said_to_be_one(retrompi: Callable[..., Outcome], tmp_path: Path) -> None:
+    draw = np.random.default_rng(1)
+    file = tmp_path / "wild.csv"
+    file.write_text(as_table([1e-6 * float(draw.lognormal(0, 1)) for _ in POWERS]))
+    told = retrompi("fit", str(file))
+    assert told.code == 0
+    assert "what the segments leave is" in told.err
+
+
+def test_small_things() -> None:
+    assert held_out([1, 2, 3, 4, 5, 6]) == ([1, 3, 5, 6], [2, 4])
+    assert name_from("/x/OSU latency (2).txt") == "osu-latency-2"
+    assert name_from("12.csv") == "curve-12"
+    found: Fit = fit(POWERS, times(KNOWN[:1], POWERS))
+    assert found.segment(-1) is found.segments[0]

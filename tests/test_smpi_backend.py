@@ -1,0 +1,261 @@
+"""Programs online under SMPI at a runtime's costs take the time of a replay, at ``curve``, of the trace recorded in the same run.
+
+The plug-in's messages, its scheduler and its clock are not the engine's; what both share are the algorithms of the collectives and the
+recorder. So every difference is one of MPI's semantics or of the law of contention, and there is none: to the picosecond.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from retrompi import registry, simulate, traces
+from retrompi.backends import Execution, Request
+from retrompi.backends import smpi as backend
+from retrompi.backends.build import build
+from retrompi.backends.smpi import Online
+from retrompi.cli.main import cli
+from retrompi.smpi.export import SETTINGS, Export, export
+from retrompi.smpi.plain import plain
+from retrompi.store import open_store
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES, PROGRAMS = ROOT / "examples", Path(__file__).parent / "data" / "programs"
+needs_smpi = pytest.mark.skipif(not all(map(shutil.which, ("smpicc", "smpicxx", "smpirun"))), reason="SimGrid's SMPI is not installed")
+
+WHERE = {"craympt": "cray-t3e", "craympt:pvm": "cray-j90", "hpvm": "nt-cluster", "mpibip": "myrinet-piii", "nemesis": "abe",
+         "nemesis:windows": "abe-windows", "sockets": "myrinet-piii", "winmpich": "nt-cluster", "wmpi": "nt-cluster"}  # fmt: skip
+
+
+def room_of(model: str) -> tuple[str, str]:
+    """The platform and placement on which a model of the package is tried."""
+    name = next(n for n in (model, model.partition(":")[0]) if n in WHERE)
+    name = "nemesis:windows" if model.startswith("nemesis:windows") else name
+    return WHERE[name], "shared" if len(registry.platform(WHERE[name]).hosts) == 1 else "distributed"
+
+
+MODELS = [name for name in registry.model_names() if name.partition(":")[0] in WHERE]
+SMALL = {
+    "pingpong.c": (2, ["--sizes", "0,1,1500,70000,300000", "--scale", "0.002"]),
+    "half_to_half.c": (4, ["--both", "--sizes", "100,70000", "--scale", "0.01"]),
+    "broadcast.c": (3, ["--sizes", "64,70000", "--scale", "0.01"]),
+    "overlap.c": (2, ["--sizes", "1024,70000", "--tests", "20", "--scale", "0.05"]),
+    "jacobi.c": (4, ["--size", "60", "--sweeps", "20", "--every", "10"]),
+    "matmul.c": (4, ["--size", "48", "--reps", "1"]),
+    "sort.c": (4, ["--keys", "500", "--reps", "1"]),
+    "collectives.c": (4, ["--operation", "allreduce", "--sizes", "8,20000", "--scale", "0.005"]),
+}
+"""Program -> ranks and arguments that are soon done."""
+
+
+@cache
+def costs(model: str, platform: str, mode: str, ranks: int) -> Export:
+    return export(model, platform, mode, ranks)
+
+
+def run(program: Path, arguments: list[str], ranks: int, facts: Export, folder: Path) -> tuple[Any, Online, Any, Path]:
+    command = [*build(str(program), "smpi").command, *arguments]
+    (folder / "work").mkdir(parents=True)
+    ended, told, profiles = backend.online(command, ranks, facts, folder / "trace", folder / "work", timeout_s=120)
+    return ended, told, profiles, folder / "trace"
+
+
+def agreement(program: Path, arguments: list[str], ranks: int, model: str, platform: str, mode: str, folder: Path) -> tuple[Online, Any]:
+    """The run and the replay of its trace."""
+    ended, told, _, trace = run(program, arguments, ranks, costs(model, platform, mode, ranks), folder)
+    assert told.outcome == "completed", (told, ended.errors)
+    return told, simulate.run(model, platform, traces.read(trace), mode=mode, fidelity="curve")
+
+
+def apart(told: Online, replay: Any) -> int:
+    """Picoseconds between the ends of a rank in the two, the most of all ranks."""
+    assert replay.outcome == "completed", replay.detail
+    ends = {int(row["rank"]): round(row["time_s"] * 1e12) for row in replay.per_rank}
+    return max(abs(told.end[rank] - end) for rank, end in ends.items())
+
+
+# A put of a broadcast follows a table that was taken between neighbours of the torus (docs/smpi.md).
+TOLERANCE: dict[str, float] = {"craympt": 0.01, "craympt:shmem": 0.01}
+ROUNDING = 16
+"""Picoseconds: the recorder writes, and the engine adds up, amounts of computation as numbers of operations."""
+
+
+@needs_smpi
+@pytest.mark.parametrize("model", MODELS)
+def test_every_runtime_takes_the_replays_time(model: str, tmp_path: Path) -> None:
+    platform, mode = room_of(model)
+    for program, (ranks, arguments) in SMALL.items():
+        if model not in WHERE and program not in ("pingpong.c", "sort.c"):
+            continue  # a variant changes costs, not semantics
+        told, replay = agreement(EXAMPLES / program, arguments, ranks, model, platform, mode, tmp_path / program)
+        most = max(ROUNDING, TOLERANCE.get(model, 0.0) * replay.time_ps)
+        assert apart(told, replay) <= most, (program, told.time_ps, replay.time_ps)
+
+
+@needs_smpi
+@pytest.mark.parametrize(("model", "platform", "ranks"), [("wmpi", "nt-pair", 2), ("hpvm", "nt-pair", 3), ("nemesis", "abe", 4)])
+def test_ranks_of_one_host(model: str, platform: str, ranks: int, tmp_path: Path) -> None:
+    """Also where they share its processors: the system's scheduler is the engine's."""
+    for program in ("collectives.c", "jacobi.c"):
+        told, replay = agreement(EXAMPLES / program, SMALL[program][1], ranks, model, platform, "shared", tmp_path / program)
+        assert apart(told, replay) <= ROUNDING, program
+
+
+@needs_smpi
+@pytest.mark.parametrize("program", ["persistent.c", "nonblocking.c", "derived.c", "wildcard.c", "rowcol.c", "exchange.f90"])
+def test_all_kinds_of_calls(program: str, tmp_path: Path) -> None:
+    """Persistent requests, tests, derived types, wildcards, groups, Fortran: written for the recorder, run online."""
+    if program.endswith(".f90") and shutil.which("smpif90") is None:
+        pytest.skip("no Fortran compiler for SMPI")
+    told, replay = agreement(PROGRAMS / program, [], 4, "nemesis", "abe", "distributed", tmp_path)
+    assert apart(told, replay) <= max(ROUNDING, 0.001 * replay.time_ps), (told.time_ps, replay.time_ps)
+
+
+@needs_smpi
+def test_the_platform_alone_has_the_pingpong(tmp_path: Path) -> None:
+    """SMPI's own messages, matching and requests on the plug-in's platform, without the library: an implementation that is not ours."""
+    facts = costs("nemesis", "abe", "shared", 2)
+    program = tmp_path / "pingpong.c"
+    program.write_text(PINGPONG)
+    command = build(str(program), "smpi").command
+    from retrompi.smpi.plugin import plugin
+
+    words = backend.command_line(list(command), 2, facts, plugin(), tmp_path)
+    said = subprocess.run(
+        words, env={**os.environ, "RETROMPI_SMPI_EXPORT": str(tmp_path / "export")}, capture_output=True, text=True, check=True
+    ).stdout
+    online = {int(line.split()[0]): float(line.split()[1]) for line in said.splitlines()}
+    curve = {p[0]: (p[1] + p[2] + p[3]) * 1e-12 for p in facts.rows["same"][0]["curve"]["tables"][0][0]}
+    for size in (1, 4096, 262144):  # below and above the size that asks first
+        assert online[size] == pytest.approx(curve[size], abs=2e-12), size
+
+
+PINGPONG = """
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char** argv) {
+  static const int sizes[] = {1, 4096, 262144};
+  int me;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  char* at = malloc(262144);
+  for (int s = 0; s < 3; s++)
+    for (int turn = 0; turn < 2; turn++) {
+      const double begin = MPI_Wtime();
+      if (me == 0) MPI_Send(at, sizes[s], MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+      MPI_Recv(at, sizes[s], MPI_BYTE, 1 - me, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      if (me == 1) MPI_Send(at, sizes[s], MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+      if (me == 0 && turn == 1) printf("%d %.13f\\n", sizes[s], (MPI_Wtime() - begin) / 2);
+    }
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+# -- how a run can end -----------------------------------------------------------------------------------------------------
+
+
+def ends(text: str, folder: Path, model: str = "wmpi", platform: str = "nt-cluster") -> Execution:
+    program = folder / "program.c"
+    program.write_text(f"#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\nint main(int n, char** v) {{ MPI_Init(&n, &v); int me; "
+                       f"MPI_Comm_rank(MPI_COMM_WORLD, &me); {text} MPI_Finalize(); return 0; }}\n")  # fmt: skip
+    request = Request(str(program), (), 2, model=model, platform=platform, timeout_s=60)
+    return backend.execute(open_store(str(folder / "runs.db")), request)
+
+
+@needs_smpi
+def test_a_deadlock_is_an_outcome(tmp_path: Path) -> None:
+    done = ends("int x; MPI_Recv(&x, 1, MPI_INT, 1 - me, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);", tmp_path)
+    assert done.outcome == "deadlock"
+    assert "rank 0 in MPI_Recv waits for a message from rank 1, tag 7" in done.detail
+    assert done.samples_s == []
+
+
+@needs_smpi
+def test_an_abort_keeps_its_code(tmp_path: Path) -> None:
+    done = ends('if (me == 1) { printf("before\\n"); MPI_Abort(MPI_COMM_WORLD, 5); }', tmp_path)
+    assert (done.outcome, done.exit_code) == ("aborted", 5)
+    assert "before" in done.output
+
+
+@needs_smpi
+def test_a_size_that_the_mechanism_does_not_carry_aborts_with_its_reason(tmp_path: Path) -> None:
+    """WMPI on one host gives up where its pool is exhausted: the export has the size and the reason."""
+    facts = costs("wmpi", "nt-pair", "shared", 2)
+    limits = [(limit, reason) for _, limit, reason in facts.rows["same"][0]["curve"]["tables"] if limit is not None]
+    text = facts.text()
+    for limit, reason in limits:
+        assert f"curve same {limit} {' '.join(reason.split())}" in text
+    facts = Export("wmpi", "nt-pair", "shared", 2, 1, _limited(facts.rows, 1000), {})
+    ended, told, _, _ = run(EXAMPLES / "pingpong.c", ["--sizes", "100,2000", "--scale", "0.001"], 2, facts, tmp_path)
+    assert (told.outcome, told.code) == ("aborted", 1)
+    assert "did not carry one of 1000 B: a test" in told.reason
+    assert ended.code != 0
+
+
+def _limited(rows: Any, limit: int) -> dict[str, Any]:
+    hop = dict(rows["same"][0])
+    hop["curve"] = {**hop["curve"], "tables": [(points, limit, "a test") for points, _, _ in hop["curve"]["tables"]]}
+    return {**rows, "same": [hop]}
+
+
+@needs_smpi
+def test_what_is_stored(tmp_path: Path) -> None:
+    from retrompi import backends
+
+    store = open_store(str(tmp_path / "runs.db"))
+    request = Request(str(EXAMPLES / "pingpong.c"), ("--sizes", "8,4096", "--scale", "0.005"), 2, model="mpibip", platform="myrinet-piii")
+    done = backend.execute(store, request)
+    again = backends.load(store, done.run_id or 0)
+    assert again.sections == done.sections and set(done.sections) == {"8", "4096"}
+    assert done.mpi.startswith("SMPI ") and done.fidelity == "curve" and done.completed
+    assert {c.call for c in done.calls} >= {"MPI_Send", "MPI_Recv"}
+    assert simulate.run("mpibip", "myrinet-piii", traces.read(Path(done.trace)), fidelity="curve").outcome == "completed"
+
+
+# -- the export ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [m for m in MODELS if m in WHERE])
+def test_an_export_states_every_setting_and_pair(model: str) -> None:
+    platform, mode = room_of(model)
+    facts = costs(model, platform, mode, 4)
+    text = facts.text()
+    for key, value in facts.settings().items():
+        assert f"set {key} {value}" in text
+    assert set(SETTINGS) < set(facts.settings())
+    assert text.count("\nrank ") == 4
+    for which in facts.kinds():
+        assert f"protocol {which} 0 " in text and f"connect {which} " in text and f"between {which} 0 0 " in text
+    first = plain(facts)
+    assert first.platform.count("<host ") == 4 and first.notes
+
+
+def test_the_command(tmp_path: Path, invoke: Callable[..., Any]) -> None:
+    out = tmp_path / "wmpi.export"
+    done = invoke("smpi", "export", "wmpi", "-p", "nt-cluster", "-n", "2", "-o", str(out))
+    assert done.exit_code == 0 and out.read_text().startswith("retrompi-smpi 1\nmodel wmpi\n")
+    done = invoke("smpi", "export", "wmpi", "-p", "nt-cluster", "--plain", "-o", str(tmp_path / "plain"))
+    assert done.exit_code == 0 and (tmp_path / "plain" / "run.sh").is_file()
+    assert "# lost: contention" in (tmp_path / "plain" / "run.sh").read_text()
+    done = invoke("smpi", "export", "wmpi", "--plain", "--json")
+    assert json.loads(done.output)["settings"]["smpi/lat-factor"].startswith("0:")
+    assert "did you mean 'wmpi'" in str(invoke("smpi", "export", "wpmi").exception)
+    assert "--plain" in str(invoke("smpi", "export", "wmpi", "--pairs", "same").exception)
+
+
+@pytest.fixture
+def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    monkeypatch.setenv("RETROMPI_STORE", str(tmp_path / "cli.db"))
+    return lambda *words: CliRunner().invoke(cli, list(words))
