@@ -8,6 +8,7 @@ import click
 
 from retrompi.cli.options import (
     complete_model,
+    csv_option,
     debug_option,
     json_option,
     mode_option,
@@ -18,8 +19,10 @@ from retrompi.cli.options import (
     set_option,
     store_option,
 )
-from retrompi.cli.output import note, print_json
+from retrompi.cli.output import note, print_csv, print_json
 from retrompi.errors import UsageError
+
+POINTS = ("pair", "curve", "size_B", "send_ps", "transit_ps", "recv_ps", "gap_ps", "port_ps", "both_ps", "wire_ps")
 
 
 @click.group()
@@ -39,6 +42,7 @@ def command() -> None:
 @set_option
 @seed_option
 @json_option
+@csv_option
 @store_option
 @debug_option
 @click.pass_context
@@ -54,24 +58,29 @@ def export_command(
     sets: tuple[str, ...],
     seed: int,
     as_json: bool,
+    as_csv: bool,
     store: str | None,
 ) -> None:
     """Write the curves, thresholds, collectives and settings of MODEL for a placement to a file.
 
-    Without --out it is printed. 'retrompi run --backend smpi' does all of this by itself; docs/smpi.md says how to do it by hand.
+    Without --out it is printed; --csv prints the points of the curves. 'retrompi run --backend smpi' does all of this by itself; docs/smpi.md says how to do it by hand.
     """
     from retrompi.smpi.export import export
     from retrompi.smpi.plain import plain as for_plain_smpi
 
+    if as_json and as_csv:
+        raise UsageError("--json and --csv exclude each other")
     if pairs is not None and not plain:
         raise UsageError("--pairs is for --plain: the plug-in reads both kinds of pairs")
     facts = export(model, platform, mode, ranks, sets, seed, open_for(ctx, store))
+    if as_csv:
+        print_csv(list(facts.points()), POINTS)
     if not plain:
         if as_json:
             about = {"model": model, "platform": platform, "mode": facts.mode, "ranks": ranks}
             notes = [*facts.cautions, *facts.notes]
             print_json({**about, "rows": facts.rows, "settings": facts.settings(), "puts": facts.puts, "notes": notes})
-        elif out is None:
+        elif out is None and not as_csv:
             click.echo(facts.text(), nl=False)
         if out is not None:
             _write(out, facts.text())
@@ -80,7 +89,7 @@ def export_command(
     told = for_plain_smpi(facts, pairs)
     if as_json:
         print_json({"platform": told.platform, "hosts": told.hosts, "settings": told.settings, "notes": told.notes})
-    elif out is None:
+    elif out is None and not as_csv:
         click.echo("".join(f"# lost: {line}\n" for line in told.notes) + told.command("platform.xml", "hosts", ranks) + " PROGRAM")
         click.echo(told.platform, nl=False)
     if out is not None:
@@ -94,14 +103,21 @@ def export_command(
 
 @command.command("plugin")
 @click.option("--mpicc", metavar="SMPICC", help="The compiler of another SimGrid than the first one on the PATH.")
+@json_option
+@csv_option
 @debug_option
-def plugin_command(mpicc: str | None) -> None:
+def plugin_command(mpicc: str | None, as_json: bool, as_csv: bool) -> None:
     """Print the path of the plug-in for the SimGrid in use, and compile it if need be."""
     from retrompi.smpi.plugin import plugin
 
     with progress("smpi plugin") as report:
         path = plugin(mpicc, report)
-    click.echo(path)
+    if as_json:
+        print_json({"path": str(path)})
+    elif as_csv:
+        print_csv([{"path": str(path)}], ["path"])
+    else:
+        click.echo(path)
 
 
 def _write(path: Path, text: str) -> None:

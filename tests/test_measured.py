@@ -26,6 +26,7 @@ OUTPUTS = [
     ("osu53-allreduce-f.txt", [("allreduce", None, 15)], "OSU Micro-Benchmarks", "5.3"),
     ("osu53-barrier.txt", [("barrier", None, 1)], "OSU Micro-Benchmarks", "5.3"),
     ("osu53-ibcast.txt", [("ibcast", None, 11)], "OSU Micro-Benchmarks", "5.3"),
+    ("osu53-ibarrier.txt", [("ibarrier", None, 1)], "OSU Micro-Benchmarks", "5.3"),
     ("osu74-latency.txt", [("pingpong", 2, 23)], "OSU Micro-Benchmarks", "7.4"),
     ("osu74-latency-tails.txt", [("pingpong", 2, 11)], "OSU Micro-Benchmarks", "7.4"),
     ("osu74-bw.txt", [("bw", 2, 21)], "OSU Micro-Benchmarks", "7.4"),
@@ -104,7 +105,22 @@ def test_the_time_is_the_printed_one(name: str, what: str, column: int, scale: f
     assert read(DATA / name, what=what).points[-1].time_us == pytest.approx(row[column] * scale)
 
 
-@pytest.mark.parametrize("name", ["osu53-bw.txt", "osu74-bw.txt", "osu74-bibw.txt", "osu74-mbw_mr.txt"])
+def test_the_rate_of_messages_tells_more_than_that_of_bytes() -> None:
+    size, rate, messages = last_row("osu74-mbw_mr.txt")
+    point = read_all(DATA / "osu74-mbw_mr.txt")[0].points[-1]
+    assert point.time_us == pytest.approx(1e6 / messages)
+    assert point.bandwidth_MBps == pytest.approx(rate, rel=1e-3)
+    assert point.size_B == size
+
+
+def test_a_rate_that_is_rounded_to_nothing_says_no_time(tmp_path: Path) -> None:
+    file = tmp_path / "slow.txt"
+    text = (DATA / "osu74-bw.txt").read_text(encoding="utf-8")
+    file.write_text(re.sub(r"\n1 +[\d.]+", "\n1   0.00", text), encoding="utf-8")
+    assert [p.size_B for p in read_all(file)[0].points] == [p.size_B for p in read_all(DATA / "osu74-bw.txt")[0].points if p.size_B != 1]
+
+
+@pytest.mark.parametrize("name", ["osu53-bw.txt", "osu74-bw.txt", "osu74-bibw.txt"])
 def test_a_stream_is_what_a_message_adds(name: str) -> None:
     size, rate, *_ = last_row(name)
     point = read_all(DATA / name)[0].points[-1]
@@ -207,7 +223,7 @@ def test_a_damaged_file_is_an_error_of_its_own_or_fewer_points(name: str, tmp_pa
     [
         ("osu74-latency.txt", r"\n64 +[\d.]+", "\n64   nothing", r":\d+: 'nothing' is no number; a time in us is expected"),
         ("osu74-bcast-f.txt", r"(\n64 .*) \d+\n", r"\1\n", r":\d+: a row of 4 columns where the table has 5"),
-        ("osu74-bw.txt", r"\n64 +[\d.]+", "\n64   0.00", r":\d+: a rate of 0\.00 MB/s says no time"),
+        ("osu74-bw.txt", r"\n64 +[\d.]+", "\n64   -0.01", r":\d+: -0\.01 cannot be a rate in MB/s"),
         ("imb2021.txt", r"(\n +64 +100 +\S+)", r"\1 x y", r":\d+: a row of 6 columns where the table has 4"),
         ("mpptest.txt", r"0\t1\t1\t128\t\S+", "0\t1\t1\t128\t-3", r":\d+: -3 cannot be a time in us"),
         ("mpptest.txt", r"0\t1\t1\t128\t\S+", "0\t1\t1\t128", r":\d+: a row of 5 columns where mpptest has 6"),
@@ -278,7 +294,11 @@ def test_a_table_is_read_as_it_is_declared(tmp_path: Path, text: str, said: dict
         ("size_B,time_us\n8,2\n\n16\n", {"way": "one way"}, r":4: a row of 1 columns where the header has 2"),
         ("size_B,time_us\n8,0\n", {"way": "one way"}, r":2: a time of 0 cannot be"),
         ("size_B,time_us\n64K,1\n", {"way": "one way"}, r":2: '64K': the unit 'K' is ambiguous"),
-        ("colour,time_us\nred,1\n", {"way": "one way"}, r":1: no column is a message size"),
+        (
+            "colour,time_us\nred,1\n",
+            {"way": "one way"},
+            r":1: no output of a known benchmark, and as a table no column of it is a message size",
+        ),
         ("size_B,colour\n1,red\n", {"way": "one way"}, r":1: no column is a time or a bandwidth"),
         ("1,2,3\n", {"unit": "us", "way": "one way"}, r":1: no header names the columns"),
         ("size_B,t\n1,2\n", {"columns": {"tme": "2"}}, "no kind of column 'tme'"),

@@ -6,6 +6,7 @@ No test asks how long anything took. Those that need an MPI skip, with the reaso
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -382,7 +383,7 @@ OUTCOMES = {
 @pytest.mark.parametrize("family", FAMILIES)
 def test_however_a_program_ends_it_is_an_outcome_and_nothing_is_left(family: str, how: str, store: Store, tmp_path: Path) -> None:
     need_mpi(family)
-    source = tmp_path / f"ends_{family}_{how}.c"  # a name of its own, to be found among the processes
+    source = tmp_path / f"ends_{family}_{how}_{os.getpid()}.c"  # a name of its own, to be found among the processes of all who test
     shutil.copy(SECTIONS, source)
     done = backends.run(store, "native", str(source), [how], 2, mpi=family, repetitions=5, timeout_s=1.0 if how == "hang" else 60.0)
     outcome, said = OUTCOMES[how]
@@ -398,7 +399,7 @@ def test_however_a_program_ends_it_is_an_outcome_and_nothing_is_left(family: str
 )
 def test_who_is_interrupted_leaves_nothing_running(family: str, number: signal.Signals, tmp_path: Path) -> None:
     need_mpi(family)
-    source = tmp_path / f"left_{family}_{number.name}.c"
+    source = tmp_path / f"left_{family}_{number.name}_{os.getpid()}.c"
     shutil.copy(SECTIONS, source)
     words = [
         sys.executable,

@@ -80,7 +80,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
             end()
             title, columns, points = begins, [], []
             facts = {"ranks": 2} if _what(begins[1]) in ("pingpong", "bw", "bibw") else {}
-        elif text.lstrip().startswith("#"):
+        elif text.lstrip().startswith("#") or re.match(r"\s+[A-Z].*\(us\)", text):  # osu_ibarrier's header has no sign
             pairs = re.search(r"pairs: (\d+)", text)
             window = re.search(r"window size: (\d+)", text)
             if pairs:
@@ -93,20 +93,24 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
         elif text.strip() and title is not None and columns:
             if not re.match(r"\s*\d", text):
                 continue  # what the library or the launcher says between rows
-            points.append(_point(text, columns, path, n))
+            point = _point(text, columns, path, n)
+            if point is not None:
+                points.append(point)
     end()
     return found
 
 
-def _point(text: str, columns: Sequence[str], path: Path, line: int) -> Point:
+def _point(text: str, columns: Sequence[str], path: Path, line: int) -> Point | None:
     row = dict(zip(columns, cells(text, len(columns), path, line, columns), strict=True))
     size = whole(row["size"], path, line, "bytes") if "size" in row else 0
     rate = next((c for c in columns if c in ("bandwidth(mb/s)", "bi-bandwidth(mb/s)", "mb/s")), None)
     if rate is not None:
         value = number(row[rate], path, line, "a rate in MB/s")
-        if value <= 0:
-            raise InputError(f"a rate of {row[rate]} MB/s says no time", path, line)
-        return Point(size, size / value, value, spread=digits(row[rate], value))
+        messages = number(row.get("messages/s", "0"), path, line, "a rate of messages")
+        if messages > 0:
+            return Point.of_time(size, 1e6 / messages, spread=digits(row["messages/s"], messages))
+        # Rounded to hundredths, the rate of a byte on a slow machine is 0: that says no time.
+        return Point(size, size / value, value, spread=digits(row[rate], value)) if value > 0 else None
     times = [c for c in _TIMES if c in row] or [c for c in columns if c.endswith("(us)")]
     if not times:
         raise InputError(f"no column of this table is a time or a rate: {', '.join(columns)}", path, line)

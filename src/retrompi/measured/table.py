@@ -154,8 +154,13 @@ def _columns(head: Sequence[str], said: Said, path: Path, line: int) -> dict[str
             if {"time", "rate"} & set(said.columns):
                 found.pop(other, None)
     if "size" not in found:
+        shown = ", ".join(head)
+        shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
         raise InputError(
-            f"no column is a message size: {', '.join(head)}; name one size_B, or say which with --column size=NUMBER", path, line
+            f"no output of a known benchmark, and as a table no column of it is a message size: {shown}; "
+            "name one size_B, or say which with --column size=NUMBER",
+            path,
+            line,
         )
     if not {"time", "rate"} & set(found):
         raise InputError(

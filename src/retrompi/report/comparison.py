@@ -55,7 +55,7 @@ def places(rows: Sequence[Row]) -> list[float | str]:
     """Where each row stands: its size, or its name."""
     if is_curve(rows):
         return [place(float(r.size_B or 0)) for r in rows]
-    return [r.label if r.size_B is None else f"section {r.label}" for r in rows]
+    return [f"section {r.label}" if r.label.isdecimal() else r.label for r in rows]
 
 
 def steps(errors: Sequence[float]) -> tuple[list[float], list[float]]:
@@ -162,6 +162,7 @@ def _curve_figure(c: Comparison) -> go.Figure:
     else:
         figure.update_yaxes(title={"text": "time"}, exponentformat="SI", ticksuffix="s", gridcolor="#e3e3e3", linecolor="#666",
                             showline=True, ticks="outside", zeroline=False, automargin=True, row=1, col=1)  # fmt: skip
+        figure.update_xaxes(type="category", row=2, col=1)
     figure.update_yaxes(title={"text": "error, %"}, gridcolor="#e3e3e3", linecolor="#666", showline=True, ticks="outside",
                         zeroline=True, zerolinecolor="#444", zerolinewidth=1.5, automargin=True, row=2, col=1)  # fmt: skip
     figure.update_layout(legend={"y": -0.13})
@@ -209,7 +210,7 @@ def _split_figure(c: Comparison) -> go.Figure | None:
         return None
     layout(figure, "Where the difference comes from")
     figure.update_layout(barmode="group", margin={"l": 10})
-    figure.update_xaxes(title={"text": "difference, % of the reference's time (all ranks)"}, gridcolor="#e3e3e3", zeroline=True,
+    figure.update_xaxes(title={"text": "difference, % of the time of all ranks"}, gridcolor="#e3e3e3", zeroline=True,
                         zerolinecolor="#444", zerolinewidth=1.5)  # fmt: skip
     figure.update_yaxes(autorange="reversed", automargin=True)
     return figure

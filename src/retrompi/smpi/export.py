@@ -112,6 +112,14 @@ class Export:
         own = ("bcast", self.rows["bcast"]["algorithm"], 0, None, 1, None, "any", "both", False)
         return [*self.rows["collectives"], own]
 
+    def points(self) -> Iterator[dict[str, Any]]:
+        """The points of the curves as rows: pair, curve, size_B and the times in picoseconds."""
+        names = ("size_B", "send_ps", "transit_ps", "recv_ps", "gap_ps", "port_ps", "both_ps", "wire_ps")
+        for which in self.kinds():
+            for number, (table, _, _) in enumerate(self._hop(which)["curve"]["tables"]):
+                for point in table:
+                    yield {"pair": which, "curve": number, **dict(zip(names, point, strict=True))}
+
     def eager_limit(self) -> int:
         """The smallest message that asks its receiver first, over both pair kinds that the placement has; bytes."""
         bounds = [low for which in self.kinds() for low, _, kind in self.rows[f"protocol_{which}"] if kind != "eager"]

@@ -7,16 +7,16 @@
 namespace retrompi::online {
 
 /// SimGrid's own function of this name.
-#define NATIVE(name)                                                                           \
-  (*[] {                                                                                       \
+#define NATIVE(name)                                                                              \
+  (*[] {                                                                                          \
     static auto found = reinterpret_cast<decltype(&PMPI_##name)>(native_function("PMPI_" #name)); \
-    return found;                                                                              \
+    return found;                                                                                 \
   }())
 void* native_function(const char* name);
 
 /// An MPI function that a program calls, by this or by its profiling name.
-#define DEFINE(name, params)                                                              \
-  extern "C" int PMPI_##name params;                                                      \
+#define DEFINE(name, params)                                                                     \
+  extern "C" int PMPI_##name params;                                                             \
   extern "C" __attribute__((alias("PMPI_" #name), visibility("default"))) int MPI_##name params; \
   extern "C" __attribute__((visibility("default"))) int PMPI_##name params
 
@@ -54,7 +54,7 @@ class Gratis {
   static inline int depth = 0;
 };
 
-void report(const std::string& line);  // into the file of results
+void report(const std::string& line);    // into the file of results
 inline constexpr int kThreshold = 1000;  // ns of computation that are worth an event, as the recorder's
 
 }  // namespace retrompi::online

@@ -74,7 +74,10 @@ Bytes combined(Given& g, int first, int last, int count, MPI_Datatype type, MPI_
   for (int m = last - 1; m >= first; --m) {
     Bytes mine = block(g, m);
     if (mine.size() != sum.size())
-      abort_run("aborted", "rank " + std::to_string(m) + " of a reduction gives " + std::to_string(mine.size()) + " B, another one " + std::to_string(sum.size()) + " B", 1);
+      abort_run("aborted",
+                "rank " + std::to_string(m) + " of a reduction gives " + std::to_string(mine.size()) + " B, another one " +
+                    std::to_string(sum.size()) + " B",
+                1);
     if (!sum.empty()) NATIVE(Reduce_local)(mine.data() - low, sum.data() - low, count, type, op);
   }
   return sum;
@@ -173,8 +176,8 @@ int bcast(Rank& r, Comm& c, void* at, int count, MPI_Datatype type, int root, MP
   return carry_out(r, c, o, std::move(mine), request);
 }
 
-int gather(Rank& r, Comm& c, bool vector, const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, const int* counts, const int* places,
-           MPI_Datatype in_type, int root, MPI_Request* request) {
+int gather(Rank& r, Comm& c, bool vector, const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, const int* counts,
+           const int* places, MPI_Datatype in_type, int root, MPI_Request* request) {
   const bool at_root = c.me == root;
   Operation o = about(r, c, vector ? Op::Gatherv : Op::Gather, root);
   const bool in_place = at_root && out == MPI_IN_PLACE;
@@ -192,15 +195,14 @@ int gather(Rank& r, Comm& c, bool vector, const void* out, int out_count, MPI_Da
     }
     o.take = [=, &c](Given& g) {
       for (int i = 0; i < c.n; ++i)
-        if (!(in_place && i == c.me))
-          unpack(block(g, i), moved(in, at[static_cast<size_t>(i)], in_type), n[static_cast<size_t>(i)], in_type, c);
+        if (!(in_place && i == c.me)) unpack(block(g, i), moved(in, at[static_cast<size_t>(i)], in_type), n[static_cast<size_t>(i)], in_type, c);
     };
   }
   return carry_out(r, c, o, std::move(mine), request);
 }
 
-int scatter(Rank& r, Comm& c, bool vector, const void* out, int out_count, const int* counts, const int* places, MPI_Datatype out_type, void* in, int in_count,
-            MPI_Datatype in_type, int root, MPI_Request* request) {
+int scatter(Rank& r, Comm& c, bool vector, const void* out, int out_count, const int* counts, const int* places, MPI_Datatype out_type, void* in,
+            int in_count, MPI_Datatype in_type, int root, MPI_Request* request) {
   const bool at_root = c.me == root, in_place = at_root && in == MPI_IN_PLACE;
   Operation o = about(r, c, vector ? Op::Scatterv : Op::Scatter, root);
   std::vector<Bytes> mine;
@@ -213,8 +215,7 @@ int scatter(Rank& r, Comm& c, bool vector, const void* out, int out_count, const
       mine.push_back(packed(moved(out, vector ? places[i] : int64_t{i} * out_count, out_type), vector ? counts[i] : out_count, out_type, c));
   }
   o.args.bytes_in = !in_place ? size_of(in_type) * in_count : vector ? o.out[static_cast<size_t>(root)] : o.args.bytes;
-  if (!in_place)
-    o.take = [=, &c](Given& g) { unpack(block(g, root, c.me), in, in_count, in_type, c); };
+  if (!in_place) o.take = [=, &c](Given& g) { unpack(block(g, root, c.me), in, in_count, in_type, c); };
   return carry_out(r, c, o, std::move(mine), request);
 }
 
@@ -330,11 +331,13 @@ int reduce_scatter(Rank& r, Comm& c, Op op, const void* out, void* in, const std
   Vector v = memory(out == MPI_IN_PLACE ? in : out, all, type);
   const MPI_Aint extent = extent_of(type);
   const int mine = counts[static_cast<size_t>(c.me)];
-  o.take = [=, &c](Given& g) {
-    Bytes sum = all_combined(g, c.n, all, type, how);
-    sum.resize(static_cast<size_t>((before + mine) * extent));
-    lay(sum, in, type, static_cast<size_t>(before * extent));
-  };
+  // Who gets nothing may be through before the others have come.
+  if (mine > 0)
+    o.take = [=, &c](Given& g) {
+      Bytes sum = all_combined(g, c.n, all, type, how);
+      sum.resize(static_cast<size_t>((before + mine) * extent));
+      lay(sum, in, type, static_cast<size_t>(before * extent));
+    };
   return carry_out(r, c, o, {std::move(v.bytes)}, request);
 }
 
@@ -342,19 +345,19 @@ int reduce_scatter(Rank& r, Comm& c, Op op, const void* out, void* in, const std
 
 // Each operation twice: the blocking call, and the one that returns a request. Intercommunicators' are SimGrid's own.
 #define LIST(...) __VA_ARGS__
-#define BOTH(name, params, arguments, ours)                                                      \
-  DEFINE(name, (LIST params MPI_Comm comm)) {                                                    \
-    const Call r("MPI_" #name);                                                                  \
-    if (!r || between_groups(comm)) return NATIVE(name)(LIST arguments comm);                    \
-    MPI_Request* const request = nullptr;                                                        \
-    Comm& c = r->comm(comm);                                                                     \
-    return ours;                                                                                 \
-  }                                                                                              \
-  DEFINE(I##name, (LIST params MPI_Comm comm, MPI_Request * request)) {                          \
-    const Call r("MPI_I" #name);                                                                 \
-    if (!r || between_groups(comm)) return NATIVE(I##name)(LIST arguments comm, request);        \
-    Comm& c = r->comm(comm);                                                                     \
-    return ours;                                                                                 \
+#define BOTH(name, begins, params, arguments, ours)                                      \
+  DEFINE(name, (LIST params MPI_Comm comm)) {                                            \
+    const Call r("MPI_" #name);                                                          \
+    if (!r || between_groups(comm)) return NATIVE(name)(LIST arguments comm);            \
+    MPI_Request* const request = nullptr;                                                \
+    Comm& c = r->comm(comm);                                                             \
+    return ours;                                                                         \
+  }                                                                                      \
+  DEFINE(begins, (LIST params MPI_Comm comm, MPI_Request * request)) {                   \
+    const Call r("MPI_" #begins);                                                        \
+    if (!r || between_groups(comm)) return NATIVE(begins)(LIST arguments comm, request); \
+    Comm& c = r->comm(comm);                                                             \
+    return ours;                                                                         \
   }
 
 namespace {
@@ -374,56 +377,57 @@ DEFINE(Ibarrier, (MPI_Comm comm, MPI_Request* request)) {
   return r && !between_groups(comm) ? barrier(*r, r->comm(comm), request) : NATIVE(Ibarrier)(comm, request);
 }
 
-BOTH(Bcast, (void* at, int count, MPI_Datatype type, int root, ), (at, count, type, root, ), bcast(*r, c, at, count, type, root, request))
-BOTH(Gather, (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, int root, ),
+BOTH(Bcast, Ibcast, (void* at, int count, MPI_Datatype type, int root, ), (at, count, type, root, ), bcast(*r, c, at, count, type, root, request))
+BOTH(Gather, Igather, (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, int root, ),
      (out, out_count, out_type, in, in_count, in_type, root, ),
      gather(*r, c, false, out, out_count, out_type, in, in_count, nullptr, nullptr, in_type, root, request))
-BOTH(Gatherv,
+BOTH(Gatherv, Igatherv,
      (const void* out, int out_count, MPI_Datatype out_type, void* in, const int* counts, const int* places, MPI_Datatype in_type, int root, ),
      (out, out_count, out_type, in, counts, places, in_type, root, ),
      gather(*r, c, true, out, out_count, out_type, in, 0, counts, places, in_type, root, request))
-BOTH(Scatter, (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, int root, ),
+BOTH(Scatter, Iscatter, (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, int root, ),
      (out, out_count, out_type, in, in_count, in_type, root, ),
      scatter(*r, c, false, out, out_count, nullptr, nullptr, out_type, in, in_count, in_type, root, request))
-BOTH(Scatterv,
+BOTH(Scatterv, Iscatterv,
      (const void* out, const int* counts, const int* places, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, int root, ),
      (out, counts, places, out_type, in, in_count, in_type, root, ),
      scatter(*r, c, true, out, 0, counts, places, out_type, in, in_count, in_type, root, request))
-BOTH(Allgather, (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, ),
+BOTH(Allgather, Iallgather, (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, ),
      (out, out_count, out_type, in, in_count, in_type, ),
      allgather(*r, c, out, out_count, out_type, in, in_count, nullptr, nullptr, in_type, request))
-BOTH(Allgatherv, (const void* out, int out_count, MPI_Datatype out_type, void* in, const int* counts, const int* places, MPI_Datatype in_type, ),
-     (out, out_count, out_type, in, counts, places, in_type, ),
-     allgather(*r, c, out, out_count, out_type, in, 0, counts, places, in_type, request))
-BOTH(Alltoall, (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, ),
+BOTH(Allgatherv, Iallgatherv,
+     (const void* out, int out_count, MPI_Datatype out_type, void* in, const int* counts, const int* places, MPI_Datatype in_type, ),
+     (out, out_count, out_type, in, counts, places, in_type, ), allgather(*r, c, out, out_count, out_type, in, 0, counts, places, in_type, request))
+BOTH(Alltoall, Ialltoall, (const void* out, int out_count, MPI_Datatype out_type, void* in, int in_count, MPI_Datatype in_type, ),
      (out, out_count, out_type, in, in_count, in_type, ),
      alltoall(*r, c, Op::Alltoall, out == MPI_IN_PLACE ? equal(in, in_count, in_type, c.n) : equal(out, out_count, out_type, c.n),
               equal(in, in_count, in_type, c.n), request))
-BOTH(Alltoallv,
+BOTH(Alltoallv, Ialltoallv,
      (const void* out, const int* out_counts, const int* out_places, MPI_Datatype out_type, void* in, const int* in_counts, const int* in_places,
       MPI_Datatype in_type, ),
      (out, out_counts, out_places, out_type, in, in_counts, in_places, in_type, ),
      alltoall(*r, c, Op::Alltoallv,
               out == MPI_IN_PLACE ? various(in, in_counts, in_places, in_type, c.n) : various(out, out_counts, out_places, out_type, c.n),
               various(in, in_counts, in_places, in_type, c.n), request))
-BOTH(Alltoallw,
+BOTH(Alltoallw, Ialltoallw,
      (const void* out, const int* out_counts, const int* out_places, const MPI_Datatype* out_types, void* in, const int* in_counts,
       const int* in_places, const MPI_Datatype* in_types, ),
      (out, out_counts, out_places, out_types, in, in_counts, in_places, in_types, ),
      alltoall(*r, c, Op::Alltoallw,
               out == MPI_IN_PLACE ? different(in, in_counts, in_places, in_types, c.n) : different(out, out_counts, out_places, out_types, c.n),
               different(in, in_counts, in_places, in_types, c.n), request))
-BOTH(Reduce, (const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, int root, ), (out, in, count, type, how, root, ),
+BOTH(Reduce, Ireduce, (const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, int root, ), (out, in, count, type, how, root, ),
      reduce(*r, c, Op::Reduce, out, in, count, type, how, root, request))
-BOTH(Allreduce, (const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, ), (out, in, count, type, how, ),
+BOTH(Allreduce, Iallreduce, (const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, ), (out, in, count, type, how, ),
      reduce(*r, c, Op::Allreduce, out, in, count, type, how, 0, request))
-BOTH(Scan, (const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, ), (out, in, count, type, how, ),
+BOTH(Scan, Iscan, (const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, ), (out, in, count, type, how, ),
      reduce(*r, c, Op::Scan, out, in, count, type, how, 0, request))
-BOTH(Exscan, (const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, ), (out, in, count, type, how, ),
+BOTH(Exscan, Iexscan, (const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, ), (out, in, count, type, how, ),
      reduce(*r, c, Op::Exscan, out, in, count, type, how, 0, request))
-BOTH(Reduce_scatter, (const void* out, void* in, const int* counts, MPI_Datatype type, MPI_Op how, ), (out, in, counts, type, how, ),
+BOTH(Reduce_scatter, Ireduce_scatter, (const void* out, void* in, const int* counts, MPI_Datatype type, MPI_Op how, ), (out, in, counts, type, how, ),
      reduce_scatter(*r, c, Op::ReduceScatter, out, in, {counts, counts + c.n}, type, how, request))
-BOTH(Reduce_scatter_block, (const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, ), (out, in, count, type, how, ),
+BOTH(Reduce_scatter_block, Ireduce_scatter_block, (const void* out, void* in, int count, MPI_Datatype type, MPI_Op how, ),
+     (out, in, count, type, how, ),
      reduce_scatter(*r, c, Op::ReduceScatterBlock, out, in, std::vector<int>(static_cast<size_t>(c.n), count), type, how, request))
 
 }  // namespace retrompi::online

@@ -3,10 +3,11 @@
 // What crosses between two ranks is handled only while the receiver is inside an MPI call, and the data of a message that asks first set
 // out only when the sender is inside one.
 #pragma once
+#include <mpi.h>
+
 #include <deque>
 #include <list>
 #include <memory>
-#include <mpi.h>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -32,12 +33,12 @@ struct Buffer {
 /// A communicator as one of its members uses it.
 struct Comm {
   MPI_Comm handle = MPI_COMM_NULL;
-  int id = 0;                    // the same at all members
+  int id = 0;  // the same at all members
   int n = 0, me = 0, remote = 0;
-  std::vector<int32_t> world;    // rank -> rank of the world, the other side's after the own
-  std::vector<int32_t> host;     // of the own side
-  bool low = true;               // of two sides the first
-  int sequence = 0;              // of its collectives
+  std::vector<int32_t> world;  // rank -> rank of the world, the other side's after the own
+  std::vector<int32_t> host;   // of the own side
+  bool low = true;             // of two sides the first
+  int sequence = 0;            // of its collectives
   [[nodiscard]] int rank_of(int world_rank) const;
   /// The world's rank of whom a program names; of an intercommunicator a member of the other side.
   [[nodiscard]] int peer(int rank) const;
@@ -122,7 +123,7 @@ class Rank {
   // ---- the program's
   Comm& comm(MPI_Comm handle);
   int next_number(MPI_Comm handle);  // of a communicator that is being made
-  void forget(MPI_Comm handle) {  // what is under way goes on
+  void forget(MPI_Comm handle) {     // what is under way goes on
     if (auto gone = comms_.extract(handle)) freed_.push_back(std::move(gone.mapped()));
   }
   int open_sends = 0;
@@ -181,9 +182,9 @@ struct Running {
     std::unique_ptr<Request> request;
   };
   std::vector<Open> open;
-  Request* request = nullptr;     // non-blocking: the program's
-  std::vector<int64_t> out, in;   // what its arguments name
-  std::function<void()> finish;   // gives the program its data
+  Request* request = nullptr;    // non-blocking: the program's
+  std::vector<int64_t> out, in;  // what its arguments name
+  std::function<void()> finish;  // gives the program its data
 };
 
 /// The rank whose actor runs now; null outside of MPI_Init .. MPI_Finalize.

@@ -182,9 +182,9 @@ int settle_all(const std::vector<Listed>& all, MPI_Request* requests, int* indic
 
 }  // namespace
 
-#define SENDS(name, mode)                                                                                          \
-  DEFINE(name, (const void* buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)) {                  \
-    const Call r("MPI_" #name);                                                                                    \
+#define SENDS(name, mode)                                                                                           \
+  DEFINE(name, (const void* buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)) {                   \
+    const Call r("MPI_" #name);                                                                                     \
     return r ? send_now(*r, mode, buf, count, type, to, tag, comm) : NATIVE(name)(buf, count, type, to, tag, comm); \
   }
 SENDS(Send, Request::Standard)
@@ -192,9 +192,9 @@ SENDS(Rsend, Request::Standard)
 SENDS(Ssend, Request::Synchronous)
 SENDS(Bsend, Request::Buffered)
 
-#define BEGINS(name, mode)                                                                                               \
-  DEFINE(name, (const void* buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request)) {  \
-    const Call r("MPI_" #name);                                                                                          \
+#define BEGINS(name, mode)                                                                                                              \
+  DEFINE(name, (const void* buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request)) {                 \
+    const Call r("MPI_" #name);                                                                                                         \
     return r ? begin_send(*r, mode, buf, count, type, to, tag, comm, request) : NATIVE(name)(buf, count, type, to, tag, comm, request); \
   }
 BEGINS(Isend, Request::Standard)
@@ -202,11 +202,10 @@ BEGINS(Irsend, Request::Standard)
 BEGINS(Issend, Request::Synchronous)
 BEGINS(Ibsend, Request::Buffered)
 
-#define PREPARES(name, mode)                                                                                            \
-  DEFINE(name, (const void* buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request)) { \
-    const Call r("MPI_" #name);                                                                                         \
-    return r ? prepare(*r, Request::Send, mode, buf, count, type, to, tag, comm, request)                               \
-             : NATIVE(name)(buf, count, type, to, tag, comm, request);                                                  \
+#define PREPARES(name, mode)                                                                                                                        \
+  DEFINE(name, (const void* buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request)) {                             \
+    const Call r("MPI_" #name);                                                                                                                     \
+    return r ? prepare(*r, Request::Send, mode, buf, count, type, to, tag, comm, request) : NATIVE(name)(buf, count, type, to, tag, comm, request); \
   }
 PREPARES(Send_init, Request::Standard)
 PREPARES(Rsend_init, Request::Standard)
@@ -254,11 +253,10 @@ void exchange(Rank& rank, const Buffer& out, int to, int send_tag, const Buffer&
 }
 }  // namespace
 
-DEFINE(Sendrecv, (const void* out, int out_count, MPI_Datatype out_type, int to, int send_tag, void* in, int in_count, MPI_Datatype in_type,
-                  int from, int receive_tag, MPI_Comm comm, MPI_Status* status)) {
+DEFINE(Sendrecv, (const void* out, int out_count, MPI_Datatype out_type, int to, int send_tag, void* in, int in_count, MPI_Datatype in_type, int from,
+                  int receive_tag, MPI_Comm comm, MPI_Status* status)) {
   const Call rank("MPI_Sendrecv");
-  if (!rank)
-    return NATIVE(Sendrecv)(out, out_count, out_type, to, send_tag, in, in_count, in_type, from, receive_tag, comm, status);
+  if (!rank) return NATIVE(Sendrecv)(out, out_count, out_type, to, send_tag, in, in_count, in_type, from, receive_tag, comm, status);
   exchange(*rank, {const_cast<void*>(out), out_count, out_type}, to, send_tag, {in, in_count, in_type}, from, receive_tag, comm, status);
   return MPI_SUCCESS;
 }

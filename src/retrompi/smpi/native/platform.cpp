@@ -1,8 +1,9 @@
 // The platform: one SimGrid host for a rank, so that SimGrid's callbacks know whose message it is. Sizes and places of the model's
 // hosts are the law's affair. Loaded by SimGrid (-platform) as well as before the program.
+#include <smpi/smpi.h>
+
 #include <cmath>
 #include <simgrid/s4u.hpp>
-#include <smpi/smpi.h>
 
 // clang-format off: not self-contained in 3.32, it needs what s4u.hpp includes
 #include <simgrid/kernel/resource/NetworkModelIntf.hpp>
@@ -15,9 +16,9 @@ namespace sg = simgrid::s4u;
 namespace retrompi::online {
 namespace {
 
-constexpr double kSecond = 1.0;     // latency of the one link: a factor of it is a time in seconds
-constexpr double kNoLimit = 1e30;   // bytes a second
-constexpr int kEnvelope = 16;       // bytes that SMPI adds to each message on the wire (smpi_request.cpp)
+constexpr double kSecond = 1.0;    // latency of the one link: a factor of it is a time in seconds
+constexpr double kNoLimit = 1e30;  // bytes a second
+constexpr int kEnvelope = 16;      // bytes that SMPI adds to each message on the wire (smpi_request.cpp)
 
 int number(const sg::Host* host) { return std::atoi(host->get_cname() + 4); }  // "rankN"
 

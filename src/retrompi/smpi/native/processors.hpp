@@ -16,9 +16,9 @@ class Processors;
 class Thread {
  public:
   Thread(Processors& host, Sleeper& sleeper);
-  void start();             // waits for a processor
-  void run(Ps ps);          // uses it
-  void doze();              // gives it up until `wake`
+  void start();     // waits for a processor
+  void run(Ps ps);  // uses it
+  void doze();      // gives it up until `wake`
   void sleep_until(Ps t);
   void wake();
   void end();

@@ -5,8 +5,9 @@
 #include <simgrid/s4u.hpp>
 
 // clang-format off: not self-contained in 3.32, it needs what s4u.hpp includes
-#include <simgrid/kernel/resource/NetworkModelIntf.hpp>
 #include <simgrid/version.h>
+
+#include <simgrid/kernel/resource/NetworkModelIntf.hpp>
 // clang-format on
 
 #include "law.hpp"
@@ -32,7 +33,8 @@ Ps Clock::now() {
 void Clock::at(Ps t, std::function<void()> what) {
   t = std::max(t, now());
   coming_.push({t, order_++, std::make_shared<std::function<void()>>(std::move(what))});
-  if (!busy_ && t < armed_) {
+  if (busy_) return in_any_case(t);
+  if (t < armed_) {
     armed_ = t;
     Timer::set(to_s(t), [this, t] { due(t); });
   }
@@ -52,10 +54,24 @@ void Clock::run() {
     coming_.pop();
     (*what)();
   }
-  if (woken_) return;  // who stops next goes on
+  if (woken_) {  // who stops next goes on
+    ++opening_;
+    if (!coming_.empty()) in_any_case(coming_.front().t);
+    return;
+  }
   busy_ = false;
   armed_ = coming_.empty() ? kNever : coming_.front().t;
   if (armed_ != kNever) Timer::set(to_s(armed_), [this, next = armed_] { due(next); });
+}
+
+/// Who was woken may stop inside of SimGrid and not here: then time goes on without him.
+void Clock::in_any_case(Ps t) {
+  t = std::max(t, last_ + 1);
+  Timer::set(to_s(t), [this, t, opening = opening_] {
+    if (!busy_ || opening != opening_) return;
+    last_ = std::max(last_, t);
+    run();
+  });
 }
 
 void Clock::go_on() {

@@ -1,8 +1,9 @@
 // The only door to SimGrid: its clock, its actors, the platform. What differs between its versions is in simgrid.cpp.
 #pragma once
+#include <mpi.h>
+
 #include <functional>
 #include <memory>
-#include <mpi.h>
 
 #include "../../engine/core.hpp"
 
@@ -25,10 +26,12 @@ class Clock {
   friend class Sleeper;
   void due(Ps t);
   void run();
+  void in_any_case(Ps t);
   Coming<Event> coming_;
   uint64_t order_ = 0;
   Ps last_ = 0, armed_ = kNever;
   bool busy_ = false, woken_ = false;
+  uint64_t opening_ = 0;
 };
 Clock& simulated();
 
