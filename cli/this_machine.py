@@ -127,7 +127,7 @@ def calibrate(wanted: Wanted, as_json: bool, as_csv: bool) -> None:
         return
     _tell(told)
     if not wanted.dry_run:
-        click.echo(f"\nwritten: {folder}\nwritten: {room}\ntry: retrompi pingpong {name} -p {room.stem} --mode shared")
+        click.echo(f"\nwritten: {folder}\nwritten: {room}\ntry: retrompi pingpong -m {name} -p {room.stem} --mode shared")
 
 
 def _tell(told: dict[str, Any]) -> None:

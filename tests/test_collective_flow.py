@@ -80,7 +80,7 @@ def test_algorithms_made_of_others_work_with_any_of_them(op: str) -> None:
     name, (first, second) = made[op]
     for a in algorithms(first):
         for b in algorithms(second):
-            if {a, b} & {*BY_MEMORY, "nothing", "nodes", "nodes_scatter"}:
+            if {a, b} & {*BY_MEMORY, "nothing", "nodes", "nodes_scatter", "nodes_forward"}:
                 continue
             for n in (1, 2, 5, 8, 13):
                 call = case(op, name, n, 11, 0, random.Random(n))

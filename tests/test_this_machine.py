@@ -149,11 +149,13 @@ def test_the_model_runs_as_it_was_fitted(found: model.Found, tmp_path: Path) -> 
     folder, room = tmp_path / "mpich", tmp_path / "this-machine.toml"
     model.write(found, folder, room)
     sizes = sorted({*plan.FIT_SIZES[::5], *plan.HELD_OUT[::5]})
-    rows = simulate.pingpong(str(folder), str(room), "shared", sizes, reps=3)
-    same = found.kinds["same"].fit
-    assert [r["time_us"] for r in rows] == pytest.approx([same.time(r["size_B"]) * 1e6 for r in rows], rel=0.01)
+    # The first message of all pays what the first use of the library's queues costs.
+    first, *rows = simulate.pingpong(str(folder), str(room), "shared", sizes, reps=3)
+    same = found.kinds["same"]
+    assert [r["time_us"] for r in rows] == pytest.approx([same.fit.time(r["size_B"]) * 1e6 for r in rows], rel=0.01)
+    assert first["time_us"] == pytest.approx(same.fit.time(first["size_B"]) * 1e6 + same.sample.connect * 1e-6 / 6, rel=0.01)
     cls = registry.model(str(folder))
-    assert cls.params()["eager_same"].parse(cls.params()["eager_same"].default) == found.kinds["same"].limit.size
+    assert cls.params()["eager_same"].parse(cls.params()["eager_same"].default) == same.limit.size
     assert {c.source.partition(":")[0] for c in cls.collectives} <= {"code", "assumed"}
     for path, q in platform.load(room).quantities.items():
         assert q.source != "assumed: not fitted yet", path
@@ -294,18 +296,18 @@ def test_two_hosts_come_and_go() -> None:
     bench = _bench()
 
     def spaces() -> set[str]:
-        return set(subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout.split())
+        names = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout.split()
+        return {n for n in names if n.startswith(f"rm{os.getpid() % 100000}")}  # others may be at the same
 
-    before = spaces()
     link = internode.Link.parse("100 Mbps", "2 ms")
     with internode.two_hosts(bench, link) as (remote, facts):
-        assert len(spaces() - before) >= 2
+        assert len(spaces()) == 2
         rows = remote.run("pingpong", (0,), rounds=1, quick=True)
         # No message is faster than the link: the only thing that does not depend on how busy this machine is.
         assert min(v for r in rows if r.what == "pingpong" for v in r.values) >= link.delay * 1e9
         assert facts["delay_s"] == link.delay
-    assert spaces() == before
+    assert spaces() == set()
 
     with pytest.raises(KeyboardInterrupt), internode.two_hosts(bench, link):
         raise KeyboardInterrupt
-    assert spaces() == before
+    assert spaces() == set()

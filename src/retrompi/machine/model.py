@@ -103,7 +103,7 @@ def _kind(recording: Recording, kind: str) -> Kind:
 
 
 def _parts(recording: Recording, kind: str, limit: switches.Behaviour) -> fitted.Parts:
-    times = estimate.times(recording, "pingpong", kind)
+    times = estimate.times(recording, "pingpong", kind) or estimate.times(recording, "echo", kind)
     sends, back = (estimate.marked(recording, what, kind) for what in ("send", "send_back"))
     send = {s: (t + back.get(s, t)) / 2 for s, t in sends.items()}
     recv = estimate.marked(recording, "late", kind)

@@ -1,7 +1,7 @@
 """Which algorithms MPICH 4.0 takes for its collective operations: facts read from its tuning files, written as a table.
 
 MPICH 4 chooses twice: the device (``ch4``) how an operation is put together from parts within and between hosts, and below it the
-library's general selection. On one host with the device Debian builds (``ch4:ucx``, all messages by UCX) only a barrier is composed.
+library's general selection. Debian builds ``ch4:ucx``, in which UCX carries all messages, also those of one host.
 """
 
 from __future__ import annotations
@@ -19,11 +19,15 @@ TABLE = (
     *(Choice(operation, "nothing", high="1 B", source=_EMPTY) for operation in _NO_DATA),
     Choice("barrier", "nodes", nodes=True, source=f"{_CH4}, composition alpha: within hosts, between them, one byte within"),
     Choice("barrier", "dissemination", source=_MPIR),
+    Choice("bcast", "nodes", ranks=(1, 7), nodes=True, source=f"{_CH4}, alpha: the root gives it to its host's first rank"),
+    Choice("bcast", "nodes", high="12288 B", nodes=True, source=f"{_CH4}, composition alpha"),
     Choice("bcast", "binomial", ranks=(1, 7), source=_MPIR),
     Choice("bcast", "binomial", high="12289 B", source=_MPIR),
     Choice("bcast", "scatter_doubling", high="524289 B", count="power", source=_MPIR),
     Choice("bcast", "scatter_ring", source=_MPIR),
+    Choice("reduce", "nodes", high="2049 B", nodes=True, source=f"{_CH4}, composition beta"),
     Choice("reduce", "binomial", high="2049 B", source=_MPIR),
+    Choice("reduce", "nodes_forward", nodes=True, source=f"{_CH4}, alpha: to rank 0, which passes it on to another root"),
     Choice("reduce", "rabenseifner", source=f"{_MPIR}, of as many elements as ranks at least, which sizes alone do not tell"),
     Choice("allreduce", "doubling", high="9 B", source=_MPIR),
     Choice("allreduce", "rabenseifner", source=f"{_MPIR}, of as many elements as ranks at least, which sizes alone do not tell"),

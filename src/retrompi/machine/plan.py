@@ -289,16 +289,14 @@ def _steps(steady: _Steady, recording: Recording) -> None:
 
 
 def measure_remote(bench: Bench, recording: Recording, *, quick: bool, report: Report = _silent, kind: str = "remote") -> None:
-    """Two ranks of two hosts, at fewer sizes: PingPong, marks, streams, exchange, the eager limit."""
-    rounds = 2 if quick else 5
+    """Two ranks of two hosts, at fewer sizes: echo, marks, a stream, exchange, late receives, the eager limit."""
+    rounds = 2 if quick else 3
     held = [s for s in HELD_OUT[::4] if s <= REMOTE_SIZES[-1]]
     jobs: list[tuple[str, Sequence[int], int]] = [
         ("eager", (0, REMOTE_SIZES[-1]), 1 if quick else 3),
-        ("pingpong", sorted({*REMOTE_SIZES, *held}), rounds),
         ("echo", sorted({*REMOTE_SIZES, *held}), rounds),
         ("marked", REMOTE_SIZES, rounds),
-        ("stream", REMOTE_SIZES, 1 if quick else 2),
-        ("both", REMOTE_SIZES, 1 if quick else 2),
+        ("stream", REMOTE_SIZES, 1),
         ("exchange", REMOTE_SIZES, rounds),
     ]
     for i, (what, sizes, r) in enumerate(jobs):

@@ -1,5 +1,7 @@
 // Reductions that know the hosts: within each host to its first member, then among those, then (the root's host comes last in a reduction to
 // it) or (an allreduce's result goes to all of the host) within a host again. What is done within and between is the model's choice.
+// "nodes_forward" reduces to member 0, wherever the root is.
+// code: MPICH 4.0, src/mpid/ch4/src/ch4_coll_impl.h, MPIDI_Reduce_intra_composition_alpha (nodes_forward)
 // code: MPICH2 1.1 to 1.3, src/mpi/coll/reduce.c, MPI_Reduce, and allreduce.c, MPI_Allreduce, for commutative operations
 #include "nodes.hpp"
 
@@ -16,6 +18,21 @@ Steps reduce(Args a) {
     for (Steps s = among(a, where.mine, where.in_mine, local, Op::Reduce); s.next();) co_yield s.step();
 }
 
+/// All the way to member 0, which passes it on to another root.
+Steps forward(Args a) {
+  const Nodes where(a);
+  for (Steps s = among(a, where.mine, where.in_mine, 0, Op::Reduce); s.next();) co_yield s.step();
+  for (Steps s = among(a, where.roots, where.in_roots, where.host_of(a, 0), Op::Reduce); s.next();) co_yield s.step();
+  if (a.root == 0) co_return;
+  if (a.me == 0) {
+    co_yield send(a.root, bytes_of(0, a.bytes));
+    co_yield wait();
+  } else if (a.me == a.root) {
+    co_yield receive(0, bytes_of(0, a.bytes));
+    co_yield wait();
+  }
+}
+
 Steps allreduce(Args a) {
   const Nodes where(a);
   for (Steps s = among(a, where.mine, where.in_mine, 0, Op::Reduce); s.next();) co_yield s.step();
@@ -24,6 +41,7 @@ Steps allreduce(Args a) {
 }
 
 const Algorithm kReduce{Op::Reduce, "nodes", &reduce, Algorithm::Hosts};
+const Algorithm kForward{Op::Reduce, "nodes_forward", &forward, Algorithm::Hosts};
 const Algorithm kAllreduce{Op::Allreduce, "nodes", &allreduce, Algorithm::Hosts};
 
 }  // namespace
