@@ -272,7 +272,8 @@ def first_error(text: str, source: Path, compiler: str) -> str:
 
 
 def _name(file: str, source: Path) -> str:
-    return str(source) if Path(file).name == source.name else file
+    # smpif90 compiles a copy, NAME.f90_RANDOM.f90
+    return str(source) if Path(file).name.startswith(source.name) else file
 
 
 # -- launchers ---------------------------------------------------------------------------------------------------------------

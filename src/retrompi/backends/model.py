@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi import registry, traces
-from retrompi.backends import KINDS, BackendError, Execution, Request, job, profile, stored
+from retrompi.backends import KINDS, BackendError, Execution, Request, job, machine, profile, stats, stored
 from retrompi.backends.build import TITLES, Built, build, default_family, find_mpiexec, is_source
 from retrompi.backends.native import words_for
 from retrompi.errors import UsageError
@@ -37,6 +37,8 @@ class Recorded:
     exit_code: int
     failed: str
     family: str
+    busy: str = ""
+    """What was taken from the machine meanwhile, in words: by the wall clock that is computation."""
 
 
 def _family(request: Request) -> str | None:
@@ -61,7 +63,7 @@ def trace_digest(built: Built, request: Request) -> str:
 
 
 def recorded(request: Request) -> Recorded:
-    """The program's trace, from the cache or recorded now (``fresh``: always now).
+    """The program's trace, from the cache or recorded now (``fresh``: always now; so is one of a busy machine that has come to rest).
 
     Raises BackendError when it cannot be built, started or recorded. That it failed is told by the result.
     """
@@ -69,7 +71,7 @@ def recorded(request: Request) -> Recorded:
     folder = cache_dir().parent / "traces" / trace_digest(built, request)[:24]
     if not request.fresh:
         known = _kept(folder)
-        if known is not None:
+        if known is not None and not (known.busy and machine.waiting() < stats.BUSY_WAITING):
             return known
     if built.family == "smpi":
         words = [str(built.path) if is_source(built.path) else built.command[0], *request.arguments]
@@ -91,9 +93,11 @@ def recorded(request: Request) -> Recorded:
         raise BackendError(f"{folder.parent} cannot be written: {e.strerror or e}") from e
     try:
         smpi = built.family == "smpi"
-        clock = _clock(built, request)
-        np = request.ranks if smpi else None
-        done = record(words, work / "trace", use_smpi=smpi, ranks=np, clock=clock, check=False, runner=runner)
+        ranks, clock = request.ranks if smpi else None, _clock(built, request)
+        before, queue = machine.Counters.now(), [machine.waiting()]
+        done = record(words, work / "trace", use_smpi=smpi, ranks=ranks, clock=clock, check=False, runner=runner)
+        queue.append(machine.waiting())
+        noise = stats.judged([], [], machine.elsewhere(before, machine.Counters.now()), sum(queue) / len(queue), 0.0)
         ended = ends[0]
         failed = ""
         if ended.timed_out:
@@ -101,6 +105,7 @@ def recorded(request: Request) -> Recorded:
         elif done.failed or done.partial:
             failed = job.ending(ended)[1] or "not every rank reached MPI_Finalize"
         about = {"output": ended.output, "errors": ended.errors, "exit_code": ended.code, "failed": failed, "family": built.family}
+        about["busy"] = noise.why if noise.loaded and clock.kind == "wall" else ""
         (work / "about.json").write_text(json.dumps(about), encoding="utf-8")
         if failed:
             return Recorded(Path(), ended.output, ended.errors, ended.code, failed, built.family)
@@ -155,6 +160,8 @@ def execute(store: Store, request: Request) -> Execution:
         folder = program.folder
         recorder = TITLES.get(program.family, program.family)
         done.notes.append(f"its trace was recorded on this machine with {recorder}; a second of its computation counts as 1 Gflop")
+        if program.busy:
+            done.notes.append(f"this machine was busy then ({program.busy}): what the program computes is too long in the trace")
     done.trace = str(folder)
     read = traces.read(folder)
     if read.ranks != request.ranks:

@@ -355,13 +355,13 @@ static void cpu_model(char *out, size_t size) {
   fclose(f);
 }
 
-// What the clock shows between the end of one call and the beginning of the next when the program does nothing: the recorder's
-// own share, taken off every burst. And what a recorded call costs in all, for the header.
 static int ascending(const void *a, const void *b) {
   const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
   return (x > y) - (x < y);
 }
 
+// What the clock shows between the end of one call and the beginning of the next when the program does nothing: the recorder's
+// own share, taken off every burst. And what a recorded call costs in all, for the header.
 static void calibrate(Rank *r) {
   enum { BATCHES = 8, TIMES = 64 };
   int64_t empty[BATCHES * TIMES];

@@ -85,7 +85,7 @@ typedef struct {
   bool in_call;  // SMPI: this rank is
   pthread_t owner;
   int64_t last, pending, gap;
-  char *at, *end, *map;              // the window of the file that is mapped
+  char *at, *end, *map;  // the window of the file that is mapped
   size_t mapped;
   uint64_t base;  // of the window in the file
   int fd;
