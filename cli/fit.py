@@ -159,7 +159,7 @@ def command(
         )
     chosen = name or name_from(curve if Path(curve).is_file() else found[0].measured.provenance.file)
     made = make(found, name=chosen, folder=out, platform=platform, collectives=collectives)
-    _show(made, found, out, as_json, as_csv)
+    _show(made, found, out, platform, as_json, as_csv)
 
 
 def _curve(ctx: click.Context, store: str | None, which: str, format_: str | None, kept: dict[str, Any]) -> Measured:
@@ -189,7 +189,7 @@ def rows_of(curves: Sequence[Curve]) -> tuple[list[dict[str, Any]], list[dict[st
     return segments, thresholds, residuals
 
 
-def _show(made: Made, curves: Sequence[Curve], out: Path | None, as_json: bool, as_csv: bool) -> None:
+def _show(made: Made, curves: Sequence[Curve], out: Path | None, platform: str | None, as_json: bool, as_csv: bool) -> None:
     from retrompi.fitted.make import POOR, far_off, limit_text, summary
 
     for c in curves:
@@ -251,6 +251,6 @@ def _show(made: Made, curves: Sequence[Curve], out: Path | None, as_json: bool, 
         for part, source in c.parts.described().items():
             click.echo(f"{c.kind}: {part}: {source}")
     model = made.name if out is None else str(made.folder)
-    room = made.platform if out is None or made.room is None else str(made.room)
+    room = platform or (made.platform if out is None or made.room is None else str(made.room))
     mode = "distributed" if curves[0].kind == "remote" else "shared"
     click.echo(f"\nmodel {made.name} in {made.folder}\nretrompi pingpong --model {model} --platform {room} --mode {mode}")

@@ -63,7 +63,8 @@ def export_command(
 ) -> None:
     """Write the curves, thresholds, collectives and settings of MODEL for a placement to a file.
 
-    Without --out it is printed; --csv prints the points of the curves. 'retrompi run --backend smpi' does all of this by itself; docs/smpi.md says how to do it by hand.
+    Without --out it is printed; --csv prints the points of the curves. 'retrompi run --backend smpi' does all of this by itself;
+    docs/smpi.md says how to do it by hand.
     """
     from retrompi.smpi.export import export
     from retrompi.smpi.plain import plain as for_plain_smpi

@@ -110,8 +110,11 @@ def test_ranks_of_one_host(model: str, platform: str, ranks: int, tmp_path: Path
         assert apart(told, replay) <= ROUNDING, program
 
 
+KINDS = ["persistent.c", "nonblocking.c", "derived.c", "wildcard.c", "rowcol.c", "topology.c", "ring.c", "exchange.f90"]
+
+
 @needs_smpi
-@pytest.mark.parametrize("program", ["persistent.c", "nonblocking.c", "derived.c", "wildcard.c", "rowcol.c", "exchange.f90"])
+@pytest.mark.parametrize("program", KINDS)
 def test_all_kinds_of_calls(program: str, tmp_path: Path) -> None:
     """Persistent requests, tests, derived types, wildcards, groups, Fortran: written for the recorder, run online."""
     if program.endswith(".f90") and shutil.which("smpif90") is None:
@@ -218,8 +221,11 @@ def test_what_is_stored(tmp_path: Path) -> None:
     request = Request(str(EXAMPLES / "pingpong.c"), ("--sizes", "8,4096", "--scale", "0.005"), 2, model="mpibip", platform="myrinet-piii")
     done = backend.execute(store, request)
     again = backends.load(store, done.run_id or 0)
-    assert again.sections == done.sections and set(done.sections) == {"8", "4096"}
-    assert done.mpi.startswith("SMPI ") and done.fidelity == "curve" and done.completed
+    assert again.sections == done.sections
+    assert set(done.sections) == {"8", "4096"}
+    assert done.mpi.startswith("SMPI ")
+    assert done.fidelity == "curve"
+    assert done.completed
     assert {c.call for c in done.calls} >= {"MPI_Send", "MPI_Recv"}
     assert simulate.run("mpibip", "myrinet-piii", traces.read(Path(done.trace)), fidelity="curve").outcome == "completed"
 
@@ -237,17 +243,22 @@ def test_an_export_states_every_setting_and_pair(model: str) -> None:
     assert set(SETTINGS) < set(facts.settings())
     assert text.count("\nrank ") == 4
     for which in facts.kinds():
-        assert f"protocol {which} 0 " in text and f"connect {which} " in text and f"between {which} 0 0 " in text
+        assert f"protocol {which} 0 " in text
+        assert f"connect {which} " in text
+        assert f"between {which} 0 0 " in text
     first = plain(facts)
-    assert first.platform.count("<host ") == 4 and first.notes
+    assert first.platform.count("<host ") == 4
+    assert first.notes
 
 
 def test_the_command(tmp_path: Path, invoke: Callable[..., Any]) -> None:
     out = tmp_path / "wmpi.export"
     done = invoke("smpi", "export", "wmpi", "-p", "nt-cluster", "-n", "2", "-o", str(out))
-    assert done.exit_code == 0 and out.read_text().startswith("retrompi-smpi 1\nmodel wmpi\n")
+    assert done.exit_code == 0
+    assert out.read_text().startswith("retrompi-smpi 1\nmodel wmpi\n")
     done = invoke("smpi", "export", "wmpi", "-p", "nt-cluster", "--plain", "-o", str(tmp_path / "plain"))
-    assert done.exit_code == 0 and (tmp_path / "plain" / "run.sh").is_file()
+    assert done.exit_code == 0
+    assert (tmp_path / "plain" / "run.sh").is_file()
     assert "# lost: contention" in (tmp_path / "plain" / "run.sh").read_text()
     done = invoke("smpi", "export", "wmpi", "--plain", "--json")
     assert json.loads(done.output)["settings"]["smpi/lat-factor"].startswith("0:")

@@ -182,9 +182,9 @@ def model(name_or_path: str) -> type[RuntimeModel]:
         found = _classes(folder)
         wanted = f"{folder.name}:{variant}" if variant else folder.name
     else:
-        folder = {**_users_models(), **_folders_in(paths.models_dir())}.get(base, Path())
+        place = {**_users_models(), **_folders_in(paths.models_dir())}.get(base)
         # One good model must stay usable beside a broken neighbour, so only the folder asked for is imported.
-        found = _classes(folder) if base and (folder / "__init__.py").is_file() else models()
+        found = models() if place is None else _classes(place)
         wanted = name_or_path
     if wanted not in found:
         raise UsageError(f"no model '{name_or_path}'{nearest(wanted, found)}")

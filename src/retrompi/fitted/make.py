@@ -201,7 +201,7 @@ def make(
             by=by,
         )
     else:
-        registry.platform(platform)
+        where = registry.platform(platform).name
     first = curves[0].measured.provenance
     tool = f"{first.tool} {first.version}".strip()
     write_model(

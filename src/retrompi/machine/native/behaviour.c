@@ -7,8 +7,7 @@
 enum { TAG = 8, GO = 9 };
 
 /* Rank 0: did a send complete within wait_ns while rank 1 was outside MPI? Rank 1 stays away for twice that long. */
-static int completes(const Plan* p, long size, double wait_ns, double* took)
-{
+static int completes(const Plan* p, long size, double wait_ns, double* took) {
   MPI_Request request;
   int done = 0;
   MPI_Barrier(MPI_COMM_WORLD);
@@ -21,18 +20,15 @@ static int completes(const Plan* p, long size, double wait_ns, double* took)
   spin_ns(0.1 * wait_ns); /* so that rank 1 has left the barrier */
   const double begun = now_ns();
   MPI_Isend(p->out, (int)size, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &request);
-  while (!done && now_ns() - begun < wait_ns)
-    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+  while (!done && now_ns() - begun < wait_ns) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
   *took = now_ns() - begun;
-  if (!done)
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  if (!done) MPI_Wait(&request, MPI_STATUS_IGNORE);
   MPI_Send(&done, 1, MPI_INT, 1, GO, MPI_COMM_WORLD);
   return done;
 }
 
 /* Bisection between the two sizes of the plan; prints every probe: "eager size round completed ns". */
-void measure_eager(Plan* p)
-{
+void measure_eager(Plan* p) {
   for (int r = 0; r < p->rounds; r++) {
     long low = p->sizes[0], high = p->sizes[p->count - 1];
     for (int step = 0; high - low > 1 || step < 2; step++) {
@@ -40,12 +36,9 @@ void measure_eager(Plan* p)
       const long size = step == 0 ? low : step == 1 ? high : low + (high - low) / 2;
       double took = 0;
       const int done = completes(p, size, p->quick ? 3e6 : 1e7, &took);
-      if (p->rank == 0)
-        say("eager", size, r, (double[]){done, took}, 2);
-      if (step == 0 && !done)
-        break;
-      if (step == 1 && done)
-        break;
+      if (p->rank == 0) say("eager", size, r, (double[]){done, took}, 2);
+      if (step == 0 && !done) break;
+      if (step == 1 && done) break;
       if (step > 1) {
         if (done)
           low = size;
@@ -57,8 +50,7 @@ void measure_eager(Plan* p)
 }
 
 /* How many sends of a size complete one after the other while nobody receives: "room size round count". */
-void measure_room(Plan* p)
-{
+void measure_room(Plan* p) {
   enum { MOST = 512 };
   static MPI_Status statuses[MOST];
   for (int r = 0; r < p->rounds; r++)
@@ -84,8 +76,7 @@ void measure_room(Plan* p)
         MPI_Isend(p->out, (int)size, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &data[open]);
         done = 0;
         const double begun = now_ns();
-        do
-          MPI_Test(&data[open], &done, MPI_STATUS_IGNORE);
+        do MPI_Test(&data[open], &done, MPI_STATUS_IGNORE);
         while (!done && now_ns() - begun < wait_ns);
         count += done;
         open++;

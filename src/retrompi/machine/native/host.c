@@ -13,56 +13,47 @@
 
 enum { TAG = 10, CALLS = 2000 };
 
-static double per_call(void (*call)(const Plan*, MPI_Request*), const Plan* p, MPI_Request* request)
-{
+static double per_call(void (*call)(const Plan*, MPI_Request*), const Plan* p, MPI_Request* request) {
   const double begun = now_ns();
-  for (int i = 0; i < CALLS; i++)
-    call(p, request);
+  for (int i = 0; i < CALLS; i++) call(p, request);
   return (now_ns() - begun) / CALLS;
 }
 
 static volatile double wtime_kept;
 
-static void call_nothing(const Plan* p, MPI_Request* q)
-{
+static void call_nothing(const Plan* p, MPI_Request* q) {
   (void)p;
   (void)q;
   __asm__ volatile("" ::: "memory");
 }
-static void call_clock(const Plan* p, MPI_Request* q)
-{
+static void call_clock(const Plan* p, MPI_Request* q) {
   (void)p;
   (void)q;
   wtime_kept = now_ns();
 }
-static void call_wtime(const Plan* p, MPI_Request* q)
-{
+static void call_wtime(const Plan* p, MPI_Request* q) {
   (void)p;
   (void)q;
   wtime_kept = MPI_Wtime();
 }
-static void call_syscall(const Plan* p, MPI_Request* q)
-{
+static void call_syscall(const Plan* p, MPI_Request* q) {
   (void)p;
   (void)q;
   syscall(SYS_getppid);
 }
-static void call_iprobe(const Plan* p, MPI_Request* q)
-{
+static void call_iprobe(const Plan* p, MPI_Request* q) {
   int found = 0;
   (void)q;
   MPI_Iprobe(p->peer, TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
 }
-static void call_test(const Plan* p, MPI_Request* q)
-{
+static void call_test(const Plan* p, MPI_Request* q) {
   int done = 0;
   (void)p;
   MPI_Test(q, &done, MPI_STATUS_IGNORE);
 }
 
 /* Two processes on this core hand a byte to and fro through pipes: half of it is a switch, two system calls and a wake-up. */
-static double context_switch(void)
-{
+static double context_switch(void) {
   int there[2], back[2];
   char byte = 0;
   cpu_set_t before, here;
@@ -70,19 +61,16 @@ static double context_switch(void)
   CPU_ZERO(&here);
   CPU_SET(sched_getcpu(), &here);
   sched_setaffinity(0, sizeof here, &here);
-  if (pipe(there) != 0 || pipe(back) != 0)
-    return 0;
+  if (pipe(there) != 0 || pipe(back) != 0) return 0;
   const pid_t child = fork();
   if (child == 0) {
     for (int i = 0; i < CALLS; i++)
-      if (read(there[0], &byte, 1) != 1 || write(back[1], &byte, 1) != 1)
-        break;
+      if (read(there[0], &byte, 1) != 1 || write(back[1], &byte, 1) != 1) break;
     _exit(0);
   }
   const double begun = now_ns();
   for (int i = 0; i < CALLS; i++)
-    if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1)
-      break;
+    if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) break;
   const double took = (now_ns() - begun) / CALLS / 2;
   waitpid(child, NULL, 0);
   for (int i = 0; i < 2; i++) {
@@ -94,8 +82,7 @@ static double context_switch(void)
 }
 
 /* Two ranks write a cache line in turn: time from one's write to the other's sight of it. */
-static double line_transfer(const Plan* p, _Atomic int64_t* line)
-{
+static double line_transfer(const Plan* p, _Atomic int64_t* line) {
   MPI_Barrier(MPI_COMM_WORLD);
   const int64_t first = atomic_load(line);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -113,12 +100,10 @@ static double line_transfer(const Plan* p, _Atomic int64_t* line)
 static MPI_Win line_window = MPI_WIN_NULL;
 
 /* A line in memory that both ranks share; NULL where they are on two hosts. */
-static _Atomic int64_t* shared_line(const Plan* p)
-{
+static _Atomic int64_t* shared_line(const Plan* p) {
   static _Atomic int64_t* line;
   static int known;
-  if (known)
-    return line;
+  if (known) return line;
   known = 1;
   MPI_Comm host;
   int together = 0, unit = 0;
@@ -130,34 +115,26 @@ static _Atomic int64_t* shared_line(const Plan* p)
     MPI_Win_allocate_shared(p->rank == 0 ? 4096 : 0, 1, MPI_INFO_NULL, host, &base, &line_window);
     MPI_Win_shared_query(line_window, 0, &length, &unit, &base);
     line = (_Atomic int64_t*)base;
-    if (p->rank == 0)
-      atomic_store(line, 0);
+    if (p->rank == 0) atomic_store(line, 0);
   }
   MPI_Comm_free(&host);
   return line;
 }
 
-int far_apart(const Plan* p)
-{
-  return shared_line(p) == NULL;
-}
+int far_apart(const Plan* p) { return shared_line(p) == NULL; }
 
-void say_state(const Plan* p, int when)
-{
+void say_state(const Plan* p, int when) {
   _Atomic int64_t* line = shared_line(p);
   double least = 0;
   for (int i = 0; i < 3 && line != NULL; i++) {
     const double took = line_transfer(p, line);
     least = i == 0 || took < least ? took : least;
   }
-  if (p->rank == 0 && line != NULL)
-    say("state", 0, when, &least, 1);
-  if (when == 1 && line_window != MPI_WIN_NULL)
-    MPI_Win_free(&line_window);
+  if (p->rank == 0 && line != NULL) say("state", 0, when, &least, 1);
+  if (when == 1 && line_window != MPI_WIN_NULL) MPI_Win_free(&line_window);
 }
 
-void measure_costs(Plan* p)
-{
+void measure_costs(Plan* p) {
   static const struct {
     const char* name;
     void (*call)(const Plan*, MPI_Request*);
@@ -169,21 +146,18 @@ void measure_costs(Plan* p)
       MPI_Request request = MPI_REQUEST_NULL;
       char byte = 0;
       MPI_Barrier(MPI_COMM_WORLD);
-      if (calls[i].call == call_test)
-        MPI_Irecv(&byte, 1, MPI_BYTE, p->peer, TAG, MPI_COMM_WORLD, &request);
+      if (calls[i].call == call_test) MPI_Irecv(&byte, 1, MPI_BYTE, p->peer, TAG, MPI_COMM_WORLD, &request);
       const double took = per_call(calls[i].call, p, &request);
       MPI_Barrier(MPI_COMM_WORLD);
       if (request != MPI_REQUEST_NULL) {
         MPI_Send(&byte, 1, MPI_BYTE, p->peer, TAG, MPI_COMM_WORLD);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
       }
-      if (p->rank == 0)
-        say(calls[i].name, 0, r, &took, 1);
+      if (p->rank == 0) say(calls[i].name, 0, r, &took, 1);
     }
     if (line != NULL) {
       const double line_ns = line_transfer(p, line);
-      if (p->rank == 0)
-        say("line", 0, r, &line_ns, 1);
+      if (p->rank == 0) say("line", 0, r, &line_ns, 1);
     }
     if (p->rank == 0) {
       const double took = context_switch();
@@ -194,8 +168,7 @@ void measure_costs(Plan* p)
 }
 
 /* Copies on rank 0 alone, source and target together as large as the plan's size: nanoseconds of one copy. */
-void measure_copies(Plan* p)
-{
+void measure_copies(Plan* p) {
   if (p->rank == 1) {
     char end = 0;
     MPI_Recv(&end, 1, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -224,34 +197,27 @@ void measure_copies(Plan* p)
 }
 
 /* Multiplications and additions on data in the first-level cache: flop/s of rank 0 alone, and with rank 1 doing the same. */
-static double arithmetic(double* a, const double* b, int n)
-{
+static double arithmetic(double* a, const double* b, int n) {
   const int repetitions = 400;
   const double begun = now_ns();
   for (int k = 0; k < repetitions; k++) {
-    for (int i = 0; i < n; i++)
-      a[i] = a[i] * 0.999999 + b[i];
+    for (int i = 0; i < n; i++) a[i] = a[i] * 0.999999 + b[i];
     __asm__ volatile("" ::: "memory");
   }
   return 2.0 * n * repetitions / (now_ns() - begun) * 1e9;
 }
 
-void measure_compute(Plan* p)
-{
+void measure_compute(Plan* p) {
   enum { N = 1024 };
   static double a[N], b[N];
-  for (int i = 0; i < N; i++)
-    b[i] = 1e-9 * i;
+  for (int i = 0; i < N; i++) b[i] = 1e-9 * i;
   for (int r = 0; r < p->rounds; r++)
     for (int together = 0; together < 2; together++) {
       double rates[5] = {0};
       MPI_Barrier(MPI_COMM_WORLD);
       for (int k = 0; k < 5; k++)
-        if (together || p->rank == 0)
-          rates[k] = arithmetic(a, b, N);
-      if (p->rank == 1 && !together)
-        spin_ns(1e5); /* outside of MPI: a rank that polls disturbs less than it could, but it disturbs */
-      if (p->rank == 0)
-        say(together ? "flops_both" : "flops", N, r, rates, 5);
+        if (together || p->rank == 0) rates[k] = arithmetic(a, b, N);
+      if (p->rank == 1 && !together) spin_ns(1e5); /* outside of MPI: a rank that polls disturbs less than it could, but it disturbs */
+      if (p->rank == 0) say(together ? "flops_both" : "flops", N, r, rates, 5);
     }
 }

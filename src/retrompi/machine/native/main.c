@@ -13,22 +13,19 @@
 
 #include "common.h"
 
-double now_ns(void)
-{
+double now_ns(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-void spin_ns(double ns)
-{
+void spin_ns(double ns) {
   const double end = now_ns() + ns;
   while (now_ns() < end) {
   }
 }
 
-void* buffer(size_t bytes)
-{
+void* buffer(size_t bytes) {
   void* made = NULL;
   const size_t whole = (bytes + 4096) & ~(size_t)4095; /* at least a page */
   if (posix_memalign(&made, 4096, whole) != 0) {
@@ -39,30 +36,24 @@ void* buffer(size_t bytes)
   return made;
 }
 
-static int ascending(const void* a, const void* b)
-{
+static int ascending(const void* a, const void* b) {
   const double x = *(const double*)a, y = *(const double*)b;
   return (x > y) - (x < y);
 }
 
-void quantiles(double* values, int count, double* out)
-{
+void quantiles(double* values, int count, double* out) {
   static const double shares[QUANTILES] = {0, 0.10, 0.25, 0.50, 0.75, 0.90, 1};
   qsort(values, (size_t)count, sizeof *values, ascending);
-  for (int i = 0; i < QUANTILES; i++)
-    out[i] = values[(int)(shares[i] * (count - 1) + 0.5)];
+  for (int i = 0; i < QUANTILES; i++) out[i] = values[(int)(shares[i] * (count - 1) + 0.5)];
 }
 
-void say(const char* what, long size, int round, const double* values, int count)
-{
+void say(const char* what, long size, int round, const double* values, int count) {
   printf("%s %ld %d", what, size, round);
-  for (int i = 0; i < count; i++)
-    printf(" %.1f", values[i]);
+  for (int i = 0; i < count; i++) printf(" %.1f", values[i]);
   printf("\n");
 }
 
-void shuffle(long* sizes, int count, uint64_t seed)
-{
+void shuffle(long* sizes, int count, uint64_t seed) {
   uint64_t state = seed * 0x9E3779B97F4A7C15ULL + 1;
   for (int i = count - 1; i > 0; i--) {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -73,10 +64,8 @@ void shuffle(long* sizes, int count, uint64_t seed)
   }
 }
 
-static void pin(const char* cores, int rank)
-{
-  if (strcmp(cores, "-") == 0)
-    return;
+static void pin(const char* cores, int rank) {
+  if (strcmp(cores, "-") == 0) return;
   const char* mine = cores;
   for (int i = 0; i < rank && mine != NULL; i++) {
     mine = strchr(mine, ',');
@@ -85,13 +74,11 @@ static void pin(const char* cores, int rank)
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(mine == NULL ? 0 : atoi(mine), &set);
-  if (sched_setaffinity(0, sizeof set, &set) != 0)
-    perror("measure: not pinned");
+  if (sched_setaffinity(0, sizeof set, &set) != 0) perror("measure: not pinned");
 }
 
 /* Every place of the library's queues is touched once in both directions: pages that appear then are no message's time. */
-static void warm(const Plan* p)
-{
+static void warm(const Plan* p) {
   enum { MESSAGES = 160, LARGEST = 64 * 1024 };
   char* data = buffer(LARGEST);
   for (int size = 4096; size <= LARGEST && far_apart(p) == 0; size *= 2)
@@ -103,40 +90,33 @@ static void warm(const Plan* p)
   free(data);
 }
 
-static void leave(int number)
-{
+static void leave(int number) {
   (void)number;
   _exit(0);
 }
 
-static void say_version(Plan* p)
-{
+static void say_version(Plan* p) {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
   MPI_Get_library_version(text, &length);
-  if (p->rank == 0)
-    printf("%s\n", text);
+  if (p->rank == 0) printf("%s\n", text);
 }
 
-static void say_nothing(Plan* p)
-{
-  (void)p;
-}
+static void say_nothing(Plan* p) { (void)p; }
 
 static const struct {
   const char* name;
   void (*run)(Plan*);
   int ways;
 } programs[] = {
-    {"pingpong", measure_pingpong, 1}, {"echo", measure_echo, 1}, {"first", measure_first, 1}, {"rotating", measure_rotating, 1}, {"marked", measure_marked, 1},
-    {"late", measure_late, 1},         {"stream", measure_stream, 1},     {"both", measure_stream, 2},
-    {"exchange", measure_exchange, 2}, {"eager", measure_eager, 1},       {"room", measure_room, 1},
-    {"requests", measure_requests, 2}, {"version", say_version, 1},           {"state", say_nothing, 1},
-    {"costs", measure_costs, 1},       {"copies", measure_copies, 1},     {"compute", measure_compute, 1},
+    {"pingpong", measure_pingpong, 1}, {"echo", measure_echo, 1},   {"first", measure_first, 1},   {"rotating", measure_rotating, 1},
+    {"marked", measure_marked, 1},     {"late", measure_late, 1},   {"stream", measure_stream, 1}, {"both", measure_stream, 2},
+    {"exchange", measure_exchange, 2}, {"eager", measure_eager, 1}, {"room", measure_room, 1},     {"requests", measure_requests, 2},
+    {"version", say_version, 1},       {"state", say_nothing, 1},   {"costs", measure_costs, 1},   {"copies", measure_copies, 1},
+    {"compute", measure_compute, 1},
 };
 
-int main(int argc, char** argv)
-{
+int main(int argc, char** argv) {
   int ranks = 0;
   Plan p = {0};
   MPI_Init(&argc, &argv);
@@ -161,21 +141,16 @@ int main(int argc, char** argv)
   p.in = buffer((size_t)largest);
   const int measures = strcmp(argv[1], "version") != 0;
   const int fresh = strcmp(argv[1], "first") == 0; /* before anything else has been sent */
-  if (measures)
-    spin_ns(2e7);
-  if (measures && !fresh)
-    warm(&p);
+  if (measures) spin_ns(2e7);
+  if (measures && !fresh) warm(&p);
   for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
     if (strcmp(argv[1], programs[i].name) == 0) {
       p.ways = programs[i].ways;
-      if (measures && !fresh)
-        say_state(&p, 0);
+      if (measures && !fresh) say_state(&p, 0);
       programs[i].run(&p);
-      if (measures)
-        say_state(&p, 1);
+      if (measures) say_state(&p, 1);
       MPI_Barrier(MPI_COMM_WORLD);
-      if (p.rank == 0 && measures)
-        printf("done 0 0\n");
+      if (p.rank == 0 && measures) printf("done 0 0\n");
       fflush(stdout);
       /* UCX 1.13 over TCP sometimes loses the last word of MPI_Finalize and waits for ever; everything has been said by now. */
       signal(SIGALRM, leave);

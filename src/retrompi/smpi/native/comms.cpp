@@ -155,12 +155,46 @@ DEFINE(Cart_create, (MPI_Comm comm, int ndims, const int* dims, const int* perio
   return made(*r, NATIVE(Cart_create)(comm, ndims, dims, periods, reorder, made_comm), made_comm);
 }
 
+// Made of the grid's own numbers: SimGrid splits the communicator for it, for which everybody would wait for everybody.
 DEFINE(Cart_sub, (MPI_Comm comm, const int* remain, MPI_Comm* made_comm)) {
   const Call r("MPI_Cart_sub");
   if (!r) return NATIVE(Cart_sub)(comm, remain, made_comm);
   agree(*r, r->comm(comm), true);
   const Gratis free;
-  return made(*r, NATIVE(Cart_sub)(comm, remain, made_comm), made_comm);
+  int ndims = 0;
+  NATIVE(Cartdim_get)(comm, &ndims);
+  const auto n = static_cast<size_t>(ndims);
+  std::vector<int> dims(n), periods(n), here(n), kept_dims, kept_periods;
+  NATIVE(Cart_get)(comm, ndims, dims.data(), periods.data(), here.data());
+  std::vector<int> members{0};  // ranks of a grid go by its last dimension first
+  for (size_t d = 0; d < n; ++d) {
+    std::vector<int> longer;
+    for (const int m : members)
+      for (int k = remain[d] ? 0 : here[d]; k <= (remain[d] ? dims[d] - 1 : here[d]); ++k) longer.push_back(m * dims[d] + k);
+    members = std::move(longer);
+    if (remain[d]) kept_dims.push_back(dims[d]), kept_periods.push_back(periods[d]);
+  }
+  if (kept_dims.empty()) return made(*r, NATIVE(Cart_sub)(comm, remain, made_comm), made_comm);
+  MPI_Group all = MPI_GROUP_NULL, part = MPI_GROUP_NULL;
+  NATIVE(Comm_group)(comm, &all);
+  NATIVE(Group_incl)(all, static_cast<int>(members.size()), members.data(), &part);
+  MPI_Comm flat = MPI_COMM_NULL;
+  if (const int rc = NATIVE(Comm_create)(comm, part, &flat); rc != MPI_SUCCESS) return rc;
+  const int rc = NATIVE(Cart_create)(flat, static_cast<int>(kept_dims.size()), kept_dims.data(), kept_periods.data(), 0, made_comm);
+  NATIVE(Comm_free)(&flat);
+  return made(*r, rc, made_comm);
+}
+
+// Among the group alone (code: MPICH 3, src/mpi/comm/comm_create_group.c), once its members know each other.
+DEFINE(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made_comm)) {
+  const Call r("MPI_Comm_create_group");
+  if (!r) return NATIVE(Comm_create_group)(comm, group, tag, made_comm);
+  {
+    const Gratis free;
+    if (const int rc = made(*r, NATIVE(Comm_create)(comm, group, made_comm), made_comm); rc != MPI_SUCCESS) return rc;
+  }
+  if (*made_comm != MPI_COMM_NULL) agree(*r, r->comm(*made_comm), false);
+  return MPI_SUCCESS;
 }
 
 DEFINE(Comm_free, (MPI_Comm * comm)) {
