@@ -50,7 +50,7 @@ def _ids(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple
 @click.option("-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model, help="Runtime model of smpi and model.")
 @click.option("-p", "--platform", metavar="NAME|FILE", shell_complete=complete_platform,
               help="Machine room of smpi and model (default: the one of the model).")  # fmt: skip
-@click.option("--mode", metavar="MODE", help="Where the ranks are: as of 'retrompi replay'.")
+@click.option("--mode", metavar="MODE", help="Where the ranks are, as of 'retrompi replay' (default: shared beside a native run).")
 @click.option("--backends", metavar="LIST", callback=_split, help="Two or three of native,smpi,model (default: all).")
 @click.option("--mpi", metavar="NAME", help="The MPI that runs it natively: mpich or openmpi (default: what is installed).")
 @click.option("-r", "--repetitions", type=click.IntRange(1), default=10, show_default=True,

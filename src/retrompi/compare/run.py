@@ -63,6 +63,8 @@ def compare(
         raise UsageError(f"--trace-from {source}, but {source} is not among the backends {','.join(wanted)}")
     # SMPI runs the curve that is sampled from the mechanism: beside it the model does too, unless somebody wants their difference.
     fidelity = options.get("fidelity") or ("curve" if "smpi" in wanted else "mechanism")
+    if mode is None and "native" in wanted:
+        mode = "shared"  # as the ranks are natively
     simulated: dict[str, Any] = {"model": model, "platform": platform, "mode": mode, "fidelity": fidelity}
     simulated |= {k: v for k in ("sets", "seed", "fresh", "timeout_s") if (v := options.get(k)) is not None}
     keys = ("mpi", "repetitions", "warmup", "wait_quiet_s", "timeout_s")
