@@ -12,7 +12,7 @@ from typing import Any
 from retrompi.platform import Host, Platform
 
 __all__ = ["BLOCK", "bcast", "compiled", "curve", "datagram", "direct", "dma", "eager", "one_sided", "pool", "rendezvous", "ring",
-           "stream", "wait"]  # fmt: skip
+           "stream", "wait", "work"]  # fmt: skip
 
 Row = dict[str, Any]
 NO_LIMIT = 1e18
@@ -83,6 +83,23 @@ def dma(between: tuple[str, str], *, packet: float, header: float, piece: float,
     what was not asked for; rendezvous messages go into the user's buffer after both ends have pinned it (``pin``, ``pin_page``).
     """
     return _hop("dma", between, packet, header, {"piece": piece, **facts})
+
+
+Points = Sequence[tuple[int, int]]
+
+
+def work(*, call: Mapping[str, Points], combine: Points = (), buffers: tuple[Points, Points] = ((), ())) -> Row:
+    """What a library does in collectives beside their messages, by points (bytes, picoseconds on the reference host).
+
+    ``call``: operation (named as in a trace) -> a call without a partner, the copy of its own block included; ``combine``: the operands of a
+    reduction; ``buffers``: what one temporary buffer, or each pair of them, costs beyond ordinary memory when it is filled. A model whose
+    rows have no ``work`` has none of it.
+    """
+    return {
+        "call": {k: list(v) for k, v in call.items()},
+        "combine": list(combine),
+        "buffers": [list(b) for b in buffers],
+    }
 
 
 def one_sided(*, put_rate: float, get_rate: float, cpu: float, latency: float, piece: float) -> Row:

@@ -70,6 +70,8 @@ const char* kind_name(Step::Kind k) {
       return "put";
     case Step::Taken:
       return "taken";
+    case Step::Work:
+      return "work";
     default:
       return "all_taken";
   }

@@ -122,8 +122,10 @@ Task Rank::advance(Running& c, bool blocking) {
         co_await thread.run(plain_copy(s.bytes, s.copies), Stage::Copy);
         break;
       case Step::Combine:
-        if (spec_.combine_byte > 0)
-          co_await thread.run(host.scaled(static_cast<Ps>(spec_.combine_byte * static_cast<double>(s.bytes))), Stage::Library);
+        if (const Ps ps = job_.collectives.work.combine.at(s.bytes); ps > 0) co_await thread.run(host.scaled(ps), Stage::Library);
+        break;
+      case Step::Work:
+        co_await thread.run(host.scaled(s.bytes), Stage::Library);
         break;
       case Step::Put:
         co_await put(c.group->of_world(s.peer), s.bytes);
@@ -260,7 +262,7 @@ coll::Args Rank::args(const Action& a) {
 coll::Steps Rank::steps(const Action& a, coll::Args args) {
   args.nonblocking = (a.flags & FLAG_NONBLOCKING) != 0;
   if (args.remote > 0) return coll::between_groups(a.op, args);
-  return job_.collectives.make(a.op, args);
+  return job_.collectives.call(a.op, args);
 }
 
 Task Rank::collective(const Action& a) {

@@ -1,6 +1,7 @@
 // What a collective algorithm is: the steps of one member, made one at a time, and the table that chooses among algorithms.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -14,15 +15,16 @@ namespace retrompi::coll {
 /// the order in which they are sent and received.
 struct Step {
   enum Kind : uint8_t {
-    Isend,    // starts a send into `slot`
-    Irecv,    // starts a receive into `slot`
-    Wait,     // for `slot`, which is free again afterwards
-    WaitAll,  // for every slot that is open, in the order in which they were started
-    Copy,     // `bytes` within the member's own memory, `copies` times
-    Combine,  // `bytes` of operands are combined
-    Put,      // one-sided: `bytes` are in the peer's memory when it ends
-    Taken,    // the peer is told that this member has copied what it needs out of the peer's buffer
-    AllTaken  // waits until `slot` members have told so
+    Isend,     // starts a send into `slot`
+    Irecv,     // starts a receive into `slot`
+    Wait,      // for `slot`, which is free again afterwards
+    WaitAll,   // for every slot that is open, in the order in which they were started
+    Copy,      // `bytes` within the member's own memory, `copies` times
+    Combine,   // `bytes` of operands are combined
+    Put,       // one-sided: `bytes` are in the peer's memory when it ends
+    Taken,     // the peer is told that this member has copied what it needs out of the peer's buffer
+    AllTaken,  // waits until `slot` members have told so
+    Work       // the library's own, `bytes` picoseconds on the reference host
   } kind = Wait;
   int32_t peer = 0;
   int32_t slot = 0;
@@ -35,7 +37,11 @@ constexpr Step irecv(int32_t peer, int64_t bytes, int32_t slot = 0) { return {St
 constexpr Step wait(int32_t slot = 0) { return {Step::Wait, 0, slot}; }
 constexpr Step wait_all() { return {Step::WaitAll}; }
 constexpr Step copy(int64_t bytes, double copies = 1) { return {Step::Copy, 0, 0, bytes, copies}; }
+/// Of what a member gives itself, which a call's measured work has in it (Work::call).
+inline constexpr int32_t kOwnBlock = 1;
+constexpr Step copy_own(int64_t bytes) { return {Step::Copy, 0, kOwnBlock, bytes}; }
 constexpr Step combine(int64_t bytes) { return {Step::Combine, 0, 0, bytes}; }
+constexpr Step work(Ps ps) { return {Step::Work, 0, 0, ps}; }
 
 class Table;
 
@@ -58,6 +64,7 @@ struct Args {
   std::span<const int32_t> sources, dests;  // neighbours, ranks of the communicator or PROC_NULL
   const Table* table = nullptr;             // for algorithms made of other collectives
   bool nonblocking = false;                 // what it is made of stands for the non-blocking form, too
+  int32_t buffers = 0;                      // temporary ones of this size that whoever asks for this part holds meanwhile
   [[nodiscard]] int64_t to(int32_t r) const { return out.empty() ? bytes : out[static_cast<size_t>(r)]; }
   [[nodiscard]] int64_t from(int32_t r) const { return in.empty() ? bytes_in : in[static_cast<size_t>(r)]; }
   /// Of a rank counted from the root, and back.
@@ -148,6 +155,22 @@ struct Row {
 /// together of a gather, scatter, allgather, reduce_scatter, and what this member sends of an alltoallv.
 int64_t volume(Op op, const Args& a);
 
+/// What something takes by its size, on the reference host: straight lines between points, beyond them the last rate. Without points nothing.
+struct Cost {
+  std::vector<std::pair<int64_t, Ps>> points;  // sizes rise
+  [[nodiscard]] Ps at(int64_t bytes) const;
+};
+
+/// What a library does in collectives beside their messages. All empty: a model that says nothing about it.
+struct Work {
+  /// A call without a partner, by the bytes of its own block: arguments, the choice, the copy of the block.
+  std::vector<std::pair<Op, Cost>> call;
+  Cost combine;  // by the bytes of operands
+  /// What one temporary buffer of a size, or two at once, cost beyond ordinary memory when they are filled.
+  std::array<Cost, 2> buffers;
+  [[nodiscard]] const Cost* of(Op op) const;
+};
+
 /// A model's choice of algorithms.
 class Table {
  public:
@@ -161,6 +184,10 @@ class Table {
     a.nonblocking |= nonblocking;
     return choose(op, a, a.nonblocking).make(a);
   }
+  /// A call of the program: its own work, then the steps of `make`.
+  [[nodiscard]] Steps call(Op op, const Args& a) const;
+  /// Of `buffers` temporary ones of `bytes` each, of which `filled` bytes in all are filled.
+  [[nodiscard]] Ps temporary(const Args& a, int32_t buffers, int64_t bytes, int64_t filled) const;
   /// Operation, algorithm and how often all members have chosen it, of those that were chosen.
   struct Used {
     Op op;
@@ -168,6 +195,7 @@ class Table {
     int64_t calls;
   };
   [[nodiscard]] std::vector<Used> used() const;
+  Work work;
   double copies_root = 0, copies_leaf = 0;  // put_tree, by_reference: copies of the data before it sets out and after it has come
   // How members agree on a new communicator's context: by the largest of a number (code: MPICH 1.0 to 1.2, src/context/context_util.c) or
   // by the set of free ones, the model's to say; on who belongs to it: everybody's color and key, reduced (code: MPICH 1.0 to 1.2,

@@ -262,6 +262,29 @@ void collectives(coll::Table& table, const py::object& o) {
   for (auto& [op, rows] : by_op) table.prefer(op, std::move(rows));
 }
 
+/// What the library does beside messages: {"call": {operation: points}, "combine": points, "buffers": [points, points]}; a point is (B, ps).
+void work(coll::Work& w, const py::object& o) {
+  using Points = std::vector<std::pair<int64_t, int64_t>>;
+  auto cost = [](const Points& points) {
+    for (size_t i = 0; i < points.size(); ++i)
+      if (points[i].first < 0 || points[i].second < 0 || (i > 0 && points[i].first <= points[i - 1].first))
+        throw ConfigError("work: sizes must rise from 0 on, and no time is negative");
+    return coll::Cost{{points.begin(), points.end()}};
+  };
+  Reader r(o.cast<py::dict>(), "work");
+  for (const auto& [name, points] : r.get("call").cast<std::map<std::string, Points>>()) {
+    int i = 0;
+    while (i < OP_COUNT && name != op_name(static_cast<Op>(i))) ++i;
+    if (i == OP_COUNT) throw ConfigError("work: no operation '" + name + "'");
+    w.call.emplace_back(static_cast<Op>(i), cost(points));
+  }
+  w.combine = cost(r.get("combine").cast<Points>());
+  const auto buffers = r.get("buffers").cast<std::vector<Points>>();
+  if (buffers.size() != w.buffers.size()) throw ConfigError("work: buffers are two lists of points");
+  for (size_t i = 0; i < buffers.size(); ++i) w.buffers[i] = cost(buffers[i]);
+  r.end();
+}
+
 SimConfig config(const py::dict& d) {
   Reader r(d, "simulation");
   SimConfig c;
@@ -345,6 +368,7 @@ SimConfig config(const py::dict& d) {
     c.free_wildcards = wildcards == "free";
   }
   if (d.contains("collectives")) collectives(c.collectives, r.get("collectives"));
+  if (d.contains("work")) work(c.collectives.work, r.get("work"));
   if (d.contains("context_bytes")) c.collectives.context_bytes = r.integer("context_bytes");
   if (d.contains("split_gathers")) c.collectives.split_gathers = r.get("split_gathers").cast<bool>();
   for (const auto& [k, v] : r.get("idle").cast<py::dict>()) c.idle[k.cast<std::string>()] = policy(v.cast<py::object>(), "idle");

@@ -36,9 +36,8 @@ struct RankSpec {
   double convert_byte = 0;
   int64_t convert_buffer = 0;
   Ps convert_call = 0;
-  Ps lock = 0;              // its lock, taken and released in each
-  Ps direct_call = 0;       // the system's part of a direct copy beside a bare system call
-  double combine_byte = 0;  // of operands that a reduction combines, picoseconds on the reference host
+  Ps lock = 0;         // its lock, taken and released in each
+  Ps direct_call = 0;  // the system's part of a direct copy beside a bare system call
   WaitPolicy recv_wait, send_wait;
 };
 

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from retrompi.runtime import StartStep
     from retrompi.sampling import Sample
 
-__all__ = ["COLUMNS", "KINDS", "NEVER", "FittedModel", "read_curves", "sizes_seen"]
+__all__ = ["COLUMNS", "KINDS", "NEVER", "WORK_COLUMNS", "FittedModel", "read_curves", "read_work", "sizes_seen", "work_names"]
 
 KINDS = ("same", "same-cache", "same-bus", "same-apart", "remote")
 """Pair kinds of a curve: two ranks of one host (for pinned ranks: sharing a cache, a bus, neither), or of two."""
 COLUMNS = ("pair", "way", "size_B", "send_ps", "transit_ps", "recv_ps", "gap_ps", "port_ps", "both_ps")
+WORK_COLUMNS = ("what", "size_B", "ps")
 NEVER = "1024 GiB"
 """An eager limit that no message reaches."""
 
@@ -102,6 +103,10 @@ class FittedModel(RuntimeModel):
             protocol_same=_protocol(p.eager_same), protocol_remote=_protocol(p.eager_remote),
             send_cpu=0, recv_cpu=0, test_cpu=p.test_cost, recv_wait=rows.BLOCK, send_wait=rows.BLOCK,
         )  # fmt: skip
+        if work := read_work(self.folder() / "work.csv"):
+            calls = {what.partition(" ")[2]: points for what, points in work.items() if what.startswith("call ")}
+            buffers = (work.get("buffers 1", []), work.get("buffers 2", []))
+            base["work"] = rows.work(call=calls, combine=work.get("combine", []), buffers=buffers)
         if self.joins(platform, place):
             return base  # whoever runs it asks `joins` first and says why it cannot be run
         return curved(base, "curve", platform, place, lambda pair: self.sample(platform, pair.hosts))[0]
@@ -121,6 +126,42 @@ def sizes_seen(cls: type[RuntimeModel]) -> dict[str, tuple[int, ...]]:
     """Pair kind -> the message sizes (bytes) that a fitted model's fit has seen; {} for a model that is not a fit of sizes."""
     seen = fit_tables(cls.folder()).get(cls.name.partition(":")[0], {}).get("meta", {}).get("sizes_seen", {})
     return {str(kind): tuple(int(s) for s in sizes) for kind, sizes in seen.items()}
+
+
+def work_names() -> list[str]:
+    """What ``work.csv`` may hold: ``call OPERATION`` (as in a trace), ``combine``, ``buffers 1``, ``buffers 2``."""
+    from retrompi._engine import collective_algorithms
+
+    return [*(f"call {operation}" for operation in collective_algorithms()), "combine", "buffers 1", "buffers 2"]
+
+
+def read_work(file: Path) -> dict[str, list[tuple[int, int]]]:
+    """The points (bytes, picoseconds) of a ``work.csv``, by what they are of; {} without such a file.
+
+    Raises InputError with file and line when it is none.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read what collectives do: {error}; make it again with 'retrompi calibrate this-machine'", file) from None
+    found: dict[str, list[tuple[int, int]]] = {}
+    names = work_names()
+    for number, line in enumerate(lines, 1):
+        cells = line.strip().split(",")
+        if not line.strip() or line.startswith("#") or tuple(cells) == WORK_COLUMNS:
+            continue
+        if len(cells) != len(WORK_COLUMNS) or not all(c.isdigit() for c in cells[1:]):
+            raise InputError(f"a row is {','.join(WORK_COLUMNS)}; sizes and times are whole numbers from 0 on", file, number)
+        what, size, ps = cells[0], int(cells[1]), int(cells[2])
+        if what not in names:
+            raise InputError(f"no work '{what}'{nearest(what, names)}", file, number)
+        points = found.setdefault(what, [])
+        if points and size <= points[-1][0]:
+            raise InputError(f"sizes must rise, and {size} follows {points[-1][0]}", file, number)
+        points.append((size, ps))
+    return found
 
 
 def read_curves(file: Path) -> dict[str, Sample]:

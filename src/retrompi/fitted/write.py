@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import retrompi
 from retrompi import paths, registry, toml_text, units
 from retrompi.errors import InputError, UsageError, nearest
-from retrompi.fitted.model import COLUMNS, KINDS, NEVER
+from retrompi.fitted.model import COLUMNS, KINDS, NEVER, WORK_COLUMNS, work_names
 from retrompi.platform import HOST_KEYS, SOURCE_KINDS
 
 if TYPE_CHECKING:
@@ -117,6 +117,15 @@ def _module(
     )
 
 
+def _work_text(by: str, work: Mapping[str, tuple[Mapping[int, float], str]]) -> str:
+    lines = [f"# what collectives do beside their messages: written by `{by}`; picoseconds, bytes", ",".join(WORK_COLUMNS)]
+    for what, (sizes, _) in work.items():
+        if what not in work_names():
+            raise UsageError(f"no work '{what}'{nearest(what, work_names())}")
+        lines += [f"{what},{size},{round(seconds * 1e12)}" for size, seconds in sorted(sizes.items())]
+    return "\n".join(lines) + "\n"
+
+
 def write_model(
     folder: Path,
     *,
@@ -138,6 +147,7 @@ def write_model(
     collectives: Sequence[Choice] | type[RuntimeModel] | None = None,
     meta: Mapping[str, Any] | None = None,
     extra: Mapping[str, Mapping[str, Any]] | None = None,
+    work: Mapping[str, tuple[Mapping[int, float], str]] | None = None,
     by: str = "retrompi fit",
     note: str = "",
 ) -> Path:
@@ -147,7 +157,8 @@ def write_model(
     asks first or None, where that is from[, least, most]); ``test``: (seconds, source); ``source`` (``fit: ...``) stands behind the
     calibrated range, ``sources`` says for each column of the curve where it is from. ``seen`` and ``held_out``: pair kind -> sizes in
     bytes. ``collectives``: a table, or the model whose table is used; None for the base's (MPICH 1). ``meta`` and ``extra`` go into
-    ``fit.toml`` as rows of ``[NAME.meta]`` and as tables ``[NAME.TABLE]`` of their own. Raises UsageError for an unknown pair kind,
+    ``fit.toml`` as rows of ``[NAME.meta]`` and as tables ``[NAME.TABLE]`` of their own.
+    ``work``: what collectives do beside their messages (`model.work_names`) -> ({bytes: seconds}, source), into ``work.csv``. Raises UsageError for an unknown pair kind,
     InputError when it cannot write.
     """
     for kind in samples:
@@ -188,6 +199,8 @@ def write_model(
         tables[f"{kind}-thresholds"] = {f"{t.size} B": t.row() for t in fit.thresholds}
         tables[f"{kind}-residuals"] = {f"{r.size} B": r.row() for r in fit.residuals}
         tables[f"{kind}-choice"] = fit.choice()
+    if work:
+        tables["work"] = {what: _source(text) for what, (_, text) in work.items()}
     tables |= dict(extra or {})
     lines = [f"# {name}: written by `{by}`; times in picoseconds, sizes in bytes", ",".join(COLUMNS)]
     for kind, sample in samples.items():
@@ -196,6 +209,9 @@ def write_model(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "curve.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (folder / "work.csv").unlink(missing_ok=True)
+        if work:
+            (folder / "work.csv").write_text(_work_text(by, work), encoding="utf-8")
         (folder / "fit.toml").write_text(toml_text.tables(by, {name: tables}), encoding="utf-8")
         (folder / "__init__.py").write_text(_module(name, words, doc, params, known, collectives), encoding="utf-8")
     except OSError as error:

@@ -11,7 +11,7 @@ from retrompi.machine.switches import median, spread
 if TYPE_CHECKING:
     from retrompi.machine.recording import Recording
 
-__all__ = ["Estimate", "copies", "first_use", "levels", "one_way", "stream_gap", "times"]
+__all__ = ["Estimate", "copies", "first_use", "levels", "one_way", "stream_gap", "times", "work"]
 
 NS = 1e-9
 MEDIAN = 3
@@ -71,6 +71,28 @@ def first_use(recording: Recording, kind: str = "same") -> float:
     rounds = [r for all_rounds in recording.of("first", kind).values() for r in all_rounds]
     # A disturbance of microseconds is nothing to a batch, but much to single messages.
     return max(0.0, one_way([r[0] for r in rounds]) * NS) if rounds else 0.0
+
+
+OPERATIONS = ("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall")
+
+
+def work(recording: Recording) -> dict[str, dict[int, float]]:
+    """What collectives do beside their messages -> {bytes: seconds}; {} for a recording without such measurements.
+
+    ``call OPERATION``: the call on MPI_COMM_SELF; ``combine``: MPI_Reduce_local; ``buffers 1``, ``buffers 2``: taking, filling and giving
+    back that many temporary buffers, less the same copies between ordinary buffers.
+    """
+    found = {f"call {name}": _values(recording, f"self_{name}") for name in OPERATIONS}
+    found["combine"] = _values(recording, "combine")
+    plain = _values(recording, "plain")
+    for count, name in ((1, "one_buffer"), (2, "two_buffers")):
+        filled = _values(recording, name)
+        found[f"buffers {count}"] = {s: max(0.0, t - count * plain[s]) for s, t in filled.items() if s in plain}
+    return {what: sizes for what, sizes in found.items() if sizes}
+
+
+def _values(recording: Recording, what: str) -> dict[int, float]:
+    return {s: e.value for s, e in times(recording, what).items()}
 
 
 def costs(recording: Recording) -> dict[str, float]:

@@ -25,6 +25,13 @@ MOST_SEGMENTS = 16
 _WORDS = {"mpich": "MPICH", "openmpi": "Open MPI"}
 
 
+_WORK = {
+    "call": f"{FIT}: the call on MPI_COMM_SELF",
+    "combine": f"{FIT}: MPI_Reduce_local of doubles, MPI_SUM",
+    "buffers": f"{FIT}: memory taken, filled and given back, less the same copies between ordinary buffers",
+}
+
+
 @dataclass(frozen=True)
 class Kind:
     """One pair kind: its fit, the curve of all columns, its limits, and the measured times that judge it."""
@@ -64,13 +71,14 @@ class Found:
     costs: Mapping[str, float]
     levels: Sequence[Mapping[str, Any]]
     rates: Mapping[str, float]
+    work: Mapping[str, Mapping[int, float]]
 
 
 def fit(recording: Recording) -> Found:
     """The fit of everything that was recorded. It reads no size of ``plan.HELD_OUT``."""
     kinds = {kind: _kind(recording, kind) for kind in recording.rows}
     levels = estimate.levels(estimate.copies(recording), recording.facts.get("caches", []))
-    return Found(recording, kinds, estimate.costs(recording), levels, estimate.rates(recording))
+    return Found(recording, kinds, estimate.costs(recording), levels, estimate.rates(recording), estimate.work(recording))
 
 
 def _kind(recording: Recording, kind: str) -> Kind:
@@ -152,7 +160,7 @@ def summary(found: Found) -> dict[str, Any]:
             "points": rows,
         }
     return {"machine": found.recording.facts, "kinds": kinds, "levels": [dict(x) for x in found.levels], "costs_s": dict(found.costs),
-            "rates_flops": dict(found.rates), "first_use_s": {k: x.sample.connect * 1e-12 for k, x in found.kinds.items()}}  # fmt: skip
+            "rates_flops": dict(found.rates), "work_s": {k: dict(v) for k, v in found.work.items()}, "first_use_s": {k: x.sample.connect * 1e-12 for k, x in found.kinds.items()}}  # fmt: skip
 
 
 def write(found: Found, folder: Path, room: Path) -> None:
@@ -181,6 +189,7 @@ def write(found: Found, folder: Path, room: Path) -> None:
         fits={kind: k.fit for kind, k in found.kinds.items()},
         sources=found.kinds["same"].sources,
         collectives=mpich4.TABLE if family == "mpich" else None,
+        work={what: (sizes, _WORK[what.partition(" ")[0]]) for what, sizes in found.work.items()},
         meta={
             "line_ns": facts.get("state", {}).get("line_ns", 0.0),
             "machine": {k: facts[k] for k in ("host", "cpu", "cores", "mpi") if k in facts},

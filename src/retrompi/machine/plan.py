@@ -33,6 +33,8 @@ FIT_SIZES = tuple(sorted({0, 1, 3, *(s for k in range(1, 23) for s in (1 << k, 3
 """Sizes in bytes that the fit sees."""
 STREAM_SIZES = tuple(s for s in FIT_SIZES if s == 0 or s & (s - 1) == 0)
 """Sizes of streams, exchanges and late receives."""
+ALONE_SIZES = tuple(s for s in FIT_SIZES if s == 0 or s % 8 == 0)
+"""Sizes in bytes of what collectives do beside their messages: whole doubles."""
 REMOTE_SIZES = (0, 1, 16, 64, 256, *(1 << k for k in range(10, 19)))
 HELD_SEED = 20_05
 
@@ -226,6 +228,7 @@ def _measured(bench: Bench, quick: bool, report: Report) -> Recording:
         ("costs", (), launches, rounds),
         ("copies", _copy_sizes(quick), 1, rounds),
         ("compute", (), launches, rounds),
+        *local_jobs(quick),
         ("pingpong", sorted({*FIT_SIZES, *HELD_OUT}), launches, rounds),
         ("echo", sorted({*FIT_SIZES, *HELD_OUT}), launches, rounds),
         ("marked", FIT_SIZES, launches, max(2, rounds // 2)),
@@ -257,6 +260,14 @@ def _measured(bench: Bench, quick: bool, report: Report) -> Recording:
     recording.facts["state"] = steady.facts()
     report(total, total, "")
     return recording
+
+
+def local_jobs(quick: bool) -> list[tuple[str, Sequence[int], int, int]]:
+    """What rank 0 does without a partner, as (what, sizes, launches, rounds): no collective between ranks is among it."""
+    sizes = [s for s in ALONE_SIZES if s <= (256 * KIB if quick else TOP)]
+    launches = 2 if quick else 6
+    # An allocator remembers what it was given back, so temporary buffers have one round a launch.
+    return [("alone", sizes, launches, 1 if quick else 2), ("temporary", sizes[1:], launches, 1)]
 
 
 def _copy_sizes(quick: bool) -> list[int]:

@@ -152,12 +152,12 @@ class Export:
             yield f"rank {host} {cls}"
         yield f"ports {self._ports()}"
         yield f"test {_ps(rows['test_cpu'])}"
-        yield f"combine {_number(rows.get('combine_byte', 0.0) * 1e12)}"
         yield f"unexpected {int(rows['unexpected_limit'])}"
         yield f"broadcast-copies {_number(rows['bcast']['copies_root'])} {_number(rows['bcast']['copies_leaf'])}"
         yield f"communicators {int(rows['context_bytes'])} {int(rows['split_gathers'])}"
         for which in self.kinds():
             yield from self._pair(which)
+        yield from self._work()
         yield "# collective OPERATION ALGORITHM FROM TO RANKS_FROM RANKS_TO COUNT NODES; the first that fits counts"
         yield from self._collectives()
         yield "# set SIMGRID_SETTING VALUE"
@@ -195,6 +195,19 @@ class Export:
             yield f"put {which}"
             for size, busy, there in self.puts[which]:
                 yield f"point {size} {busy} {there} 0 0 0 0 0"
+
+    def _work(self) -> Iterator[str]:
+        """What the library does beside messages, as far as the model says (`rows.work`)."""
+        work = self.rows.get("work")
+        if work is None:
+            return
+        yield "# work WHAT; cost SIZE PICOSECONDS: what collectives do beside their messages"
+        tables = [(f"call {operation}", points) for operation, points in work["call"].items()]
+        tables += [("combine", work["combine"]), *((f"buffers {i}", points) for i, points in enumerate(work["buffers"], 1))]
+        for what, points in tables:
+            yield f"work {what}"
+            for size, ps in points:
+                yield f"cost {size} {ps}"
 
     def _collectives(self) -> Iterator[str]:
         for operation, algorithm, low, high, least, most, count, _, nodes in self._table():

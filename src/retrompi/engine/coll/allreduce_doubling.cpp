@@ -8,6 +8,8 @@ namespace {
 
 Steps by_doubling(Args a) {
   const Inner in(a.n, 1);
+  // code: MPICH 3 and 4, allreduce_intra_recursive_doubling.c
+  if (const Ps ps = a.table->temporary(a, 1, a.bytes, in.of(a.me) < 0 ? 0 : a.bytes); ps > 0) co_yield work(ps);
   for (Steps s = fold_in(a, in); s.next();) co_yield s.step();
   const Part all = bytes_of(0, a.bytes);
   const int32_t r = in.of(a.me);

@@ -8,6 +8,9 @@ namespace {
 
 Steps rabenseifner(Args a) {
   const Inner in(a.n, 1);
+  // code: MPICH 3 and 4, allreduce_intra_reduce_scatter_allgather.c: what comes to be combined goes into a temporary buffer
+  const int64_t comes = in.of(a.me) < 0 ? 0 : a.me < 2 * in.extra ? a.bytes : a.bytes - a.bytes / in.count;
+  if (const Ps ps = a.table->temporary(a, 1, a.bytes, comes); ps > 0) co_yield work(ps);
   for (Steps s = fold_in(a, in); s.next();) co_yield s.step();
   if (const int32_t r = in.of(a.me); r >= 0) {
     for (Steps s = halve(r, in, a.bytes); s.next();) co_yield s.step();

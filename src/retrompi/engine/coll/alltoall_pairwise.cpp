@@ -7,7 +7,7 @@ namespace retrompi::coll {
 namespace {
 
 Steps pairwise(Args a) {
-  co_yield copy(a.to(a.me));
+  co_yield copy_own(a.to(a.me));
   const bool power = power_below(a.n) == a.n;
   for (int32_t k = 1; k < a.n; ++k) {
     const int32_t to = power ? a.me ^ k : (a.me + k) % a.n, from = power ? to : (a.me - k + a.n) % a.n;

@@ -7,6 +7,9 @@ namespace {
 
 Steps binomial(Args a) {
   const int32_t me = a.relative();
+  // code: MPICH 3 and 4, reduce_intra_binomial.c: one for what comes, if anything does, and one for the result where it is not the root's own
+  const bool receives = (me & 1) == 0 && me + 1 < a.n;
+  if (const Ps ps = a.table->temporary(a, me == 0 ? 1 : 2, a.bytes, (receives + (me != 0)) * a.bytes); ps > 0) co_yield work(ps);
   for (int32_t mask = 1; mask < a.n; mask <<= 1) {
     if (me & mask) {
       co_yield send(a.absolute(me & ~mask), bytes_of(0, a.bytes));

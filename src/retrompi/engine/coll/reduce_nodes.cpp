@@ -21,6 +21,10 @@ Steps reduce(Args a) {
 /// All the way to member 0, which passes it on to another root.
 Steps forward(Args a) {
   const Nodes where(a);
+  if (a.me == 0 && a.root != 0) {  // the result that is not its own
+    if (const Ps ps = a.table->temporary(a, 2, a.bytes, a.bytes); ps > 0) co_yield work(ps);
+    a.buffers = 1;
+  }
   for (Steps s = among(a, where.mine, where.in_mine, 0, Op::Reduce); s.next();) co_yield s.step();
   for (Steps s = among(a, where.roots, where.in_roots, where.host_of(a, 0), Op::Reduce); s.next();) co_yield s.step();
   if (a.root == 0) co_return;

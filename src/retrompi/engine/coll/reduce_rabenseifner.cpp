@@ -12,6 +12,10 @@ Steps rabenseifner(Args a) {
   const Cut cut{a.bytes, in.count};
   for (Steps s = fold_in(a, in); s.next();) co_yield s.step();
   int32_t r = in.of(a.me), root = in.of(a.root);
+  // code: MPICH 3 and 4, reduce_intra_reduce_scatter_gather.c: what comes to be combined goes into one, the result into another unless the
+  // member is the root
+  const int64_t comes = r < 0 ? 0 : in.extra > 0 && a.me < 2 * in.extra ? a.bytes : in.count > 1 ? a.bytes - a.bytes / in.count : 0;
+  if (const Ps ps = a.table->temporary(a, a.me == a.root ? 1 : 2, a.bytes, comes + (a.me == a.root ? 0 : a.bytes)); ps > 0) co_yield work(ps);
   if (r >= 0)
     for (Steps s = halve(r, in, a.bytes); s.next();) co_yield s.step();
 

@@ -109,4 +109,67 @@ const Algorithm& Table::choose(Op op, const Args& a, bool nonblocking) const {
                     std::to_string(a.n) + " ranks");
 }
 
+Ps Cost::at(int64_t bytes) const {
+  if (points.empty()) return 0;
+  if (points.size() == 1 || bytes <= points.front().first) return points.front().second;
+  auto above = std::lower_bound(points.begin(), points.end(), bytes, [](const auto& p, int64_t b) { return p.first < b; });
+  if (above == points.end()) --above;
+  const auto& [x0, y0] = *(above - 1);
+  const auto& [x1, y1] = *above;
+  const double found =
+      static_cast<double>(y0) + static_cast<double>(y1 - y0) * (static_cast<double>(bytes - x0) / static_cast<double>(x1 - x0)) + 0.5;
+  return found > 0 ? static_cast<Ps>(found) : 0;
+}
+
+const Cost* Work::of(Op op) const {
+  const auto at = std::find_if(call.begin(), call.end(), [op](const auto& c) { return c.first == op; });
+  return at == call.end() ? nullptr : &at->second;
+}
+
+Ps Table::temporary(const Args& a, int32_t buffers, int64_t bytes, int64_t filled) const {
+  const int32_t held = std::min(a.buffers + buffers, 2);
+  if (bytes <= 0 || held <= 0) return 0;
+  const double share = static_cast<double>(filled) / static_cast<double>(held * bytes);
+  return static_cast<Ps>(share * static_cast<double>(work.buffers[static_cast<size_t>(held - 1)].at(bytes)));
+}
+
+namespace {
+
+/// Where a member's own block goes nowhere it is not copied either: then only what does not depend on its size counts.
+int64_t own_block(Op op, const Args& a, const Cost& cost) {
+  auto at_root = [&](int64_t bytes) {
+    if (a.me == a.root) return bytes;
+    const auto least = std::find_if(cost.points.begin(), cost.points.end(), [](const auto& p) { return p.first > 0; });
+    return least == cost.points.end() ? bytes : std::min(bytes, least->first);
+  };
+  switch (op) {
+    case Op::Gather:
+      return at_root(a.bytes);
+    case Op::Scatter:
+      return at_root(a.bytes_in);
+    case Op::Alltoall:
+      return a.to(a.me);
+    default:
+      return a.bytes;
+  }
+}
+
+Steps after_work(Steps rest, Ps ps, int32_t me) {
+  if (ps > 0) co_yield work(ps);
+  while (rest.next()) {
+    const Step& s = rest.step();
+    if ((s.kind == Step::Isend || s.kind == Step::Irecv) && s.peer == me) continue;
+    if (s.kind == Step::Copy && s.slot == kOwnBlock) continue;
+    co_yield s;
+  }
+}
+
+}  // namespace
+
+Steps Table::call(Op op, const Args& a) const {
+  const Cost* cost = work.of(op);
+  if (!cost) return make(op, a);
+  return after_work(make(op, a), cost->at(own_block(op, a, *cost)), a.me);
+}
+
 }  // namespace retrompi::coll

@@ -49,5 +49,7 @@ void measure_room(Plan* p);
 void measure_costs(Plan* p);
 void measure_copies(Plan* p);
 void measure_compute(Plan* p);
+void measure_alone(Plan* p);
+void measure_temporary(Plan* p);
 
 #endif

@@ -116,7 +116,7 @@ int carry_out(Rank& r, Comm& c, Operation& o, std::vector<Bytes> mine, MPI_Reque
   if (!request) {
     o.args.out = o.out;
     o.args.in = o.in;
-    r.follow(environment().collectives.make(o.op, o.args), c);
+    r.follow(environment().collectives.call(o.op, o.args), c);
     finish();
     return MPI_SUCCESS;
   }
@@ -126,7 +126,7 @@ int carry_out(Rank& r, Comm& c, Operation& o, std::vector<Bytes> mine, MPI_Reque
   o.args.out = now->out;
   o.args.in = now->in;
   o.args.nonblocking = true;
-  now->steps = environment().collectives.make(o.op, o.args, true);
+  now->steps = environment().collectives.call(o.op, o.args);
   now->comm = &c;
   now->finish = finish;
   auto* mine_request = new Request;

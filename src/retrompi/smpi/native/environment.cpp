@@ -155,9 +155,26 @@ HostFacts host(Lines& l) {
   return h;
 }
 
+/// "work call OPERATION", "work combine", "work buffers 1" or "2"; the operations of a file come one after the other.
+coll::Cost& work(Lines& l, coll::Work& all) {
+  const auto what = l.take<std::string>();
+  if (what == "combine") return all.combine;
+  if (what == "buffers") {
+    const int held = l.take<int>();
+    if (held != 1 && held != 2) l.fail("buffers are 1 or 2");
+    return all.buffers[static_cast<size_t>(held - 1)];
+  }
+  if (what != "call") l.fail("work is call, combine or buffers, not '" + what + "'");
+  const auto name = l.take<std::string>();
+  for (int i = 0; i < OP_COUNT; ++i)
+    if (name == op_name(static_cast<Op>(i))) return all.call.emplace_back(static_cast<Op>(i), coll::Cost{}).second;
+  l.fail("no operation '" + name + "'");
+}
+
 void load(Environment& e, Lines& l) {
   std::map<Op, std::vector<coll::Row>> rows;
   Curve* curve = nullptr;
+  coll::Cost* cost = nullptr;
   while (l.next()) {
     const auto word = l.take<std::string>();
     auto pair = [&]() -> PairKind& {
@@ -183,8 +200,13 @@ void load(Environment& e, Lines& l) {
       e.rank_ports = l.take<std::string>() == "rank";
     } else if (word == "test") {
       e.test = l.take<Ps>();
-    } else if (word == "combine") {
-      e.combine_byte = l.take<double>();
+    } else if (word == "work") {
+      cost = &work(l, e.collectives.work);
+    } else if (word == "cost") {
+      if (!cost) l.fail("a cost before any work");
+      const auto size = l.take<int64_t>();
+      if (!cost->points.empty() && size <= cost->points.back().first) l.fail("sizes of a work must rise");
+      cost->points.emplace_back(size, l.take<Ps>());
     } else if (word == "unexpected") {
       e.unexpected_limit = l.take<int64_t>();
     } else if (word == "broadcast-copies") {

@@ -57,8 +57,7 @@ struct Environment {
   std::vector<Place> ranks;
   PairKind same, remote;
   bool rank_ports = false;
-  Ps test = 0;              // a call that only looks, on the reference host
-  double combine_byte = 0;  // picoseconds on the reference host
+  Ps test = 0;  // a call that only looks, on the reference host
   int64_t unexpected_limit = 0;
   coll::Table collectives;
   std::vector<std::pair<std::string, std::string>> settings;  // of SimGrid

@@ -86,7 +86,10 @@ void Rank::advance(Running& c, bool blocking) {
         run(copy_cost(s.bytes, s.copies));
         break;
       case Step::Combine:
-        run(host.scaled(static_cast<Ps>(environment().combine_byte * static_cast<double>(s.bytes))));
+        if (const Ps ps = environment().collectives.work.combine.at(s.bytes); ps > 0) run(host.scaled(ps));
+        break;
+      case Step::Work:
+        run(host.scaled(s.bytes));
         break;
       case Step::Put:
         put(c.comm->world[static_cast<size_t>(s.peer)], s.bytes);
