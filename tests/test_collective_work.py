@@ -1,4 +1,4 @@
-"""What collectives do beside their messages: measured without a partner, written into a fitted model, charged by the engine where it is due."""
+"""What collectives do beside their messages: measured without a partner, written into a fitted model, charged where it is due."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def written(name: str, work: dict[str, dict[int, float]], alltoall: str = "pairw
     line = fit(SIZES, [1e-6 + s * 1e-9 for s in SIZES])
     folder = write_model(
         default_folder(name), name=name, samples={"same": sample_of(line, Parts())}, title="A test's", version="1", years="2026",
-        summary="a line", platform="work-room", source="fit: made for a test", collectives=(*TABLE, Choice("alltoall", alltoall, source="assumed: test")),
+        summary="a line", platform="work-room", source="fit: made for a test",
+        collectives=(*TABLE, Choice("alltoall", alltoall, source="assumed: x")),
         work={what: (sizes, "fit: made for a test") for what, sizes in work.items()},
     )  # fmt: skip
     write_room(paths.user_platforms_dir() / "work-room.toml", name="work-room", title="A room", summary="for a test", years="2026",
@@ -171,7 +172,8 @@ def test_it_is_measured_here() -> None:
     from retrompi.machine import native
 
     bench = native.bench("mpich")
-    found = recording.Recording({}, {"same": [r for what in ("alone", "temporary") for r in bench.run(what, [8, 4096], rounds=1, quick=True)]})
+    said = [r for what in ("alone", "temporary") for r in bench.run(what, [8, 4096], rounds=1, quick=True)]
+    found = recording.Recording({}, {"same": said})
     work = estimate.work(found)
     assert {f"call {name}" for name in estimate.OPERATIONS} <= set(work)
     assert all(t > 0 for t in work["combine"].values())

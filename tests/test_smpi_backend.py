@@ -132,12 +132,13 @@ def test_what_collectives_do_beside_messages(operation: str, tmp_path: Path) -> 
     from retrompi.machine import mpich4
 
     line = fit([0, 1024, 65536, 1 << 20], [1e-6 + s * 1e-9 for s in (0, 1024, 65536, 1 << 20)])
-    work = {f"call {o}": {0: 1e-8, 8: 6e-8, 100_000: 1e-5} for o in ("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather")}
+    names = ("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather")
+    work = {f"call {name}": {0: 1e-8, 8: 6e-8, 100_000: 1e-5} for name in names}
     work |= {"call alltoall": {0: 1e-8, 8: 2e-7}, "combine": {8: 1e-8, 80_000: 3e-6}}
     work |= {"buffers 1": {8: 0.0, 20_000: 5e-6}, "buffers 2": {8: 0.0, 20_000: 2e-5}}
     model, room = tmp_path / "worker", tmp_path / "work-room.toml"
-    write_model(model, name="worker", samples={"same": sample_of(line, Parts())}, title="A test's", version="1", years="2026", summary="a line",
-                platform="work-room", source="fit: made for a test", collectives=mpich4.TABLE,
+    write_model(model, name="worker", samples={"same": sample_of(line, Parts())}, title="A test's", version="1", years="2026",
+                summary="a line", platform="work-room", source="fit: made for a test", collectives=mpich4.TABLE,
                 work={what: (sizes, "fit: made for a test") for what, sizes in work.items()})  # fmt: skip
     write_room(room, name="work-room", title="A room", summary="for a test", years="2026", known={"cores": ("4", "assumed: for tests")})
     program = EXAMPLES / "collectives.c"

@@ -89,9 +89,9 @@ Points = Sequence[tuple[int, int]]
 
 
 def work(*, call: Mapping[str, Points], combine: Points = (), buffers: tuple[Points, Points] = ((), ())) -> Row:
-    """What a library does in collectives beside their messages, by points (bytes, picoseconds on the reference host).
+    """What a library does in collectives beside their messages, by points (bytes, ps on the reference host).
 
-    ``call``: operation (named as in a trace) -> a call without a partner, the copy of its own block included; ``combine``: the operands of a
+    ``call``: operation (named as in a trace) -> a call without a partner, the copy of its own block included; ``combine``: operands of a
     reduction; ``buffers``: what one temporary buffer, or each pair of them, costs beyond ordinary memory when it is filled. A model whose
     rows have no ``work`` has none of it.
     """

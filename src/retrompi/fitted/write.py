@@ -157,9 +157,9 @@ def write_model(
     asks first or None, where that is from[, least, most]); ``test``: (seconds, source); ``source`` (``fit: ...``) stands behind the
     calibrated range, ``sources`` says for each column of the curve where it is from. ``seen`` and ``held_out``: pair kind -> sizes in
     bytes. ``collectives``: a table, or the model whose table is used; None for the base's (MPICH 1). ``meta`` and ``extra`` go into
-    ``fit.toml`` as rows of ``[NAME.meta]`` and as tables ``[NAME.TABLE]`` of their own.
-    ``work``: what collectives do beside their messages (`model.work_names`) -> ({bytes: seconds}, source), into ``work.csv``. Raises UsageError for an unknown pair kind,
-    InputError when it cannot write.
+    ``fit.toml`` as rows of ``[NAME.meta]`` and as tables ``[NAME.TABLE]`` of their own. ``work``:
+    what collectives do beside their messages (`model.work_names`) -> ({bytes: seconds}, source), into ``work.csv``. Raises UsageError
+    for an unknown pair kind or work, InputError when it cannot write.
     """
     for kind in samples:
         if kind not in KINDS:

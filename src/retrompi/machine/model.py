@@ -160,7 +160,8 @@ def summary(found: Found) -> dict[str, Any]:
             "points": rows,
         }
     return {"machine": found.recording.facts, "kinds": kinds, "levels": [dict(x) for x in found.levels], "costs_s": dict(found.costs),
-            "rates_flops": dict(found.rates), "work_s": {k: dict(v) for k, v in found.work.items()}, "first_use_s": {k: x.sample.connect * 1e-12 for k, x in found.kinds.items()}}  # fmt: skip
+            "rates_flops": dict(found.rates), "work_s": {k: dict(v) for k, v in found.work.items()},
+            "first_use_s": {k: x.sample.connect * 1e-12 for k, x in found.kinds.items()}}  # fmt: skip
 
 
 def write(found: Found, folder: Path, room: Path) -> None:
