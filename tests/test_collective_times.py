@@ -209,7 +209,8 @@ def test_time_messages_and_bytes_are_those_of_the_closed_form(op: str, name: str
 def test_every_algorithm_made_of_messages_alone_has_a_closed_form() -> None:
     from retrompi.collectives import OPERATIONS, algorithms
 
-    apart = {"put_tree", "by_reference", "nothing", "nodes", "nodes_scatter", "nodes_forward", "chain"}  # chain below; nodes: test_collectives_on_nodes
+    # chain below; nodes: test_collectives_on_nodes
+    apart = {"put_tree", "by_reference", "nothing", "nodes", "nodes_scatter", "nodes_forward", "chain"}
     like = {("reducescatterblock", "*"), ("alltoallw", "*"), ("alltoallv", "throttled_32")}  # the same code as the form that is there
     left = [(op, a) for op in OPERATIONS for a in algorithms(op) if a not in apart and (op, a) not in FORMS]
     assert {(op, a) for op, a in left if (op, "*") not in like} <= like

@@ -240,7 +240,8 @@ def test_reductions_and_barriers_that_know_the_hosts() -> None:
             flow(Case("reduce", "nodes", n, root, size=9, hosts=hosts))
             flow(Case("reduce", "nodes_forward", n, root, size=9, hosts=hosts))
     # On one host member 0 has the result first; another root waits for one message more.
-    there = {root: ideal([f"reduce 1000 0 {root} 6"] * 4, algorithms={"reduce": "nodes_forward"}, hosts=[0] * 4)["time_ps"] for root in (0, 3)}
+    forward = {"reduce": "nodes_forward"}
+    there = {root: ideal([f"reduce 1000 0 {root} 6"] * 4, algorithms=forward, hosts=[0] * 4)["time_ps"] for root in (0, 3)}
     assert there == {0: 2 * c(1000), 3: 3 * c(1000)}
 
 

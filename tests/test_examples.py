@@ -22,14 +22,14 @@ from retrompi import record, registry, simulate, traces
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SPOIL = Path(__file__).parent / "data" / "programs" / "spoil.c"
 SMALL = {
-    "pingpong": ("--max", "65536", "--scale", "0.002"),
-    "half_to_half": ("--max", "65536", "--scale", "0.02"),
-    "broadcast": ("--max", "65536", "--scale", "0.02"),
+    "pingpong": ("--sizes", "0,100,65536", "--scale", "0.003", "--warm-up", "1"),
+    "half_to_half": ("--sizes", "0,100,65536", "--scale", "0.02"),
+    "broadcast": ("--sizes", "0,100,65536", "--scale", "0.02"),
     "overlap": ("--sizes", "100,65536", "--tests", "0", "--reps", "2", "--work", "50"),
     "jacobi": ("--size", "37", "--sweeps", "12", "--every", "5"),
     "matmul": ("--size", "50", "--panel", "7", "--reps", "1"),
     "sort": ("--keys", "500", "--reps", "2"),
-    "collectives": ("--operation", "bcast", "--max", "65536", "--scale", "0.002"),
+    "collectives": ("--operation", "bcast", "--sizes", "800,65536", "--scale", "0.002"),
     "heat": ("--size", "100", "--steps", "10", "--every", "4"),
 }
 """Each compiled example with arguments for a run of a moment."""
@@ -203,3 +203,19 @@ def test_life_notices_a_damaged_message(tmp_path: Path) -> None:
     wrong = run(family, 2, python, EXAMPLES / "life.py", "--size", "7")
     assert wrong.returncode == 2
     assert "life: --size must be a multiple of 8 and at least the number of processes, not 7" in wrong.stderr
+
+
+# --- the traces that come with them -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("archive", sorted(p.name for p in (EXAMPLES / "traces").glob("*.tar.zst")))
+def test_recorded_traces_are_replayed(archive: str) -> None:
+    trace = traces.read(EXAMPLES / "traces" / archive)
+    name, _, ranks = archive.removesuffix(".tar.zst").rpartition("-")
+    assert trace.ranks == int(ranks)
+    assert any((EXAMPLES / f"{name}{suffix}").exists() for suffix in (".c", ".f90", ".py"))
+    assert traces.unsupported(trace) == []
+    assert any(action.startswith("mark pcontrol ") for _, action, *_ in trace.rank_actions(0))
+    for model in ("wmpi", "nemesis"):
+        result = simulate.run(model, ROOMS.get(model, "nt-cluster"), trace, fidelity="curve")
+        assert result.outcome == "completed", result.detail
