@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrompi import backends, compare, report
+from retrompi import backends, compare, measured, report
 from retrompi.backends import Call, Execution, Machine, Noise, native, stored
 from retrompi.backends.stats import quantile
 from retrompi.compare import comparison, errors, suite
 from retrompi.errors import UsageError
+from retrompi.measured import stored as saved
 from retrompi.report import comparison as drawn
 from retrompi.report import measured as overlaid
 from retrompi.report import pingpong as single
@@ -328,6 +329,28 @@ def test_a_native_run_is_a_measured_curve_with_its_noise(kept: Store) -> None:
     assert found.legend == "pingpong.c --max 1MiB, measured here"
     assert "MPICH 4.0.2" in found.about
     assert overlaid.from_store(kept, f"{run}@shared-time").figure == "shared-time"
+
+
+def test_a_label_that_nobody_chose_names_the_file_in_a_legend(kept: Store) -> None:
+    folder = Path(__file__).parent / "data" / "measured"
+    series = measured.read(folder / "osu74-latency.txt")
+    kept_as, _ = saved.save(kept, series)
+    assert overlaid.from_store(kept, str(kept_as)).legend == "pingpong, osu74-latency.txt, measured"
+    chosen, _ = saved.save(kept, series, label="the machine of the second floor, after its new processors")
+    assert overlaid.from_store(kept, str(chosen)).legend == "the machine of the second floor, after …, measured"
+
+
+def test_warnings_of_one_kind_are_said_once() -> None:
+    built = comparison.build([NATIVE, MODEL], SEEN)
+
+    def case(name: str, *warnings: str) -> suite.Judged:
+        return suite.Judged(suite.Case(name, "a.c", (), "collective"), replace(built, warnings=warnings), None)
+
+    busy = "this machine is busy ({} other processes wanted a core): times are upper limits"
+    one, two, three = case("one", busy.format(1), "not pinned"), case("two", busy.format(2)), case("three", "not pinned")
+    assert suite.warnings_of([one, two]) == ["this machine is busy: times are upper limits", "one: not pinned"]
+    assert suite.warnings_of([one, two, three]) == ["one, two: this machine is busy: times are upper limits", "one, three: not pinned"]
+    assert suite.warnings_of([two]) == [busy.format(2)]
 
 
 def test_what_is_no_curve_is_named(kept: Store) -> None:

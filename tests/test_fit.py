@@ -112,6 +112,35 @@ def test_a_straight_curve_with_noise_is_rarely_cut() -> None:
     assert sum(cut) <= 10
 
 
+@pytest.mark.parametrize("sizes", [POWERS, (*POWERS[::2], POWERS[-1])], ids=["powers of two", "every second one"])
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_step_of_three_times_and_more_is_found_on_powers_of_two(sizes: tuple[int, ...], data: st.DataObject) -> None:
+    at = data.draw(st.sampled_from(sizes[4:-4]), label="first size of the new segment")
+    step = data.draw(st.floats(3, 100), label="step")
+    latency, rate = data.draw(st.floats(1e-7, 1e-5), label="s"), 10 ** data.draw(st.floats(8, 10.5), label="log10 of B/s")
+    truth = ((0, latency, rate), (at, step * (latency + at / rate) - at / rate, rate))
+    found = fit(sizes, times(truth, sizes, 0.03, data.draw(st.integers(0, 10**6), label="seed")))
+    assert any(t.low <= at <= t.high and t.step > 0 for t in found.thresholds)
+
+
+def test_segments_are_found_where_each_has_a_handful_of_powers_of_two() -> None:
+    three: Truth = ((0, 2e-7, 3e9), (1024, 9e-7, 6e9), (65536, 3e-5, 1.2e10))
+    few = (*POWERS[::2], POWERS[-1])
+    right = sum(len(fit(few, times(three, few, 0.03, seed)).segments) == 3 for seed in range(60))
+    known = sum(len(fit(POWERS, times(KNOWN, POWERS, 0.03, seed)).segments) == len(KNOWN) for seed in range(60))
+    straight = sum(len(fit(few, times(KNOWN[:1], few, 0.03, seed)).segments) == 1 for seed in range(60))
+    assert min(right, known, straight) >= 54
+
+
+def test_a_higher_step_is_never_cheaper_to_miss() -> None:
+    def missed(step: float) -> float:
+        return fit(POWERS, times(((0, 1e-6, 1e10), (4096, step * 1e-6, 1e10)), POWERS, 0.05), segments=1).criterion[1]
+
+    costs = [missed(step) for step in (2, 7, 70, 700)]
+    assert costs == sorted(costs)
+
+
 def test_noise_makes_a_threshold_an_interval() -> None:
     truth = ((0, 1e-5, 1e9), (70_000, 1.12e-5, 1e9))
     grid = range(1000, 200_000, 4000)

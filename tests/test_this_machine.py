@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from retrompi import platform, registry, simulate
 from retrompi.backends import BackendError
 from retrompi.errors import InputError, UsageError
-from retrompi.machine import estimate, internode, model, native, plan, recording, state, switches
+from retrompi.machine import estimate, internode, model, mpich4, native, plan, recording, state, switches
 from retrompi.machine.native import Row
 
 RECORDED = Path(__file__).parent / "data" / "machine" / "epyc-mpich.json.zst"
@@ -157,6 +157,7 @@ def test_the_model_runs_as_it_was_fitted(found: model.Found, tmp_path: Path) -> 
     cls = registry.model(str(folder))
     assert cls.params()["eager_same"].parse(cls.params()["eager_same"].default) == same.limit.size
     assert {c.source.partition(":")[0] for c in cls.collectives} <= {"code", "assumed"}
+    assert cls.communicators == mpich4.MAKING
     for path, q in platform.load(room).quantities.items():
         assert q.source != "assumed: not fitted yet", path
 

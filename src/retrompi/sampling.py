@@ -255,7 +255,8 @@ def measure(run: Run, sizes: Sequence[int], *, pairs: int, eager_below: float, c
         result = run(trace, sides)
         if result.outcome == "completed":
             return result
-        notes.append(f"{what} not sampled: {result.outcome}: {result.detail}")
+        # The cause alone: what follows it names messages of the sampling, which nobody asked for.
+        notes.append(f"{what} not sampled: {result.outcome}: {result.detail.partition(': ')[0]}")
         return None
 
     eager = [s for s in (*grid, LATE_LIMIT) if s < eager_below and s in pings]

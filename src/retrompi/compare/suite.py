@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,10 @@ _ODD = "5,20,50,100,200,400,700,1500,3000,6000,12000,24000,48000,96000,200000,40
 _FEW = "5,20,100,400,1500,6000,24000,100000,400000"
 """Sizes between those that fits are made from (powers of two, and one and a half times them), for what a fit sees: single messages."""
 _LONG = "8,24,96,384,1536,6144,24576,98304,393216"
+
+
+_FIGURES = re.compile(r" \([^()]*\)")
+"""What two warnings of one kind differ by: the figures of a program, in brackets."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +130,12 @@ def totals(judged: Sequence[Judged]) -> list[dict[str, Any]]:
 
 def warnings_of(judged: Sequence[Judged]) -> list[str]:
     """What the comparisons warn of: once, with the programs that it is about unless it is about all."""
-    about: dict[str, list[str]] = {}
+    about: dict[str, list[tuple[str, str]]] = {}
     for j in judged:
         for text in j.comparison.warnings:
-            about.setdefault(text, []).append(j.case.name)
-    return [text if len(names) == len(judged) else f"{', '.join(names)}: {text}" for text, names in about.items()]
+            about.setdefault(_FIGURES.sub("", text), []).append((j.case.name, text))
+    out = []
+    for short, told in about.items():
+        text = told[0][1] if len({text for _, text in told}) == 1 else short
+        out.append(text if len(told) == len(judged) else f"{', '.join(name for name, _ in told)}: {text}")
+    return out

@@ -129,7 +129,7 @@ def fitted_curve(
     seen, out = held_out(used) if hold_out else (sorted(used), [])
     out = sorted({*out, *leave_out})
     if len(seen) < 2:
-        raise UsageError(f"{measured.provenance.file} has {len(points)} sizes; a fit needs more")
+        raise UsageError(f"{measured.provenance.file} has {len(points)} {'size' if len(points) == 1 else 'sizes'}; a fit needs more")
     spread = [points[s].spread for s in seen]
     known = [s for s in spread if s is not None]
     found = fit(

@@ -2,7 +2,9 @@
 
 The best places of K - 1 thresholds are found exactly, by dynamic programming over all of them (Bellman's segmented least squares), with the
 relative error of each time as what is squared. K is the one with the least BIC, corrected for few points as AIC is in AICc: the penalty of
-p = 3K - 1 numbers out of n times is p log(n) n / (n - p - 1).
+p = 3K - 1 numbers out of n times is p log(n) n / (n - 2K - 2), since 2K + 1 numbers (the lines, the noise) are averages of the times. What
+K segments leave is counted in logarithms there: a relative error is never below -1, so that to miss a step of 70 would cost no more than
+one of 7.
 
 Uncertainty: the noise is what is left over all segments (or the stated spread, whichever is larger). Latencies and rates have the interval
 of linear least squares given the thresholds, thresholds the smallest set of places that holds the level of the likelihood over all places
@@ -30,6 +32,8 @@ LEAST = 2
 """Points of a segment, unless a pinned threshold leaves fewer."""
 MOST_POINTS = 3000
 _MODERATE = 0.3
+_FAR = 1e-3
+"""A line that gives less than this part of a time, or a negative one, counts as this part of it."""
 LEVEL = 0.95
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -173,7 +177,7 @@ def fit(
     costs = _costs(x, y, weight)
     most = min(max_segments, max(1, (n + 1) // LEAST)) if segments is None else segments
     best, cuts = _best(costs, max(most, len(forced) + 1), forced)
-    criterion = {k: _criterion(best[k], n, k, len(forced)) for k in best if math.isfinite(best[k])}
+    criterion = _criteria(x, y, weight, best, cuts, len(forced))
     if segments is not None:
         if segments not in criterion:
             raise UsageError(f"{n} sizes cannot be {segments} segments of at least {LEAST} sizes each")
@@ -187,8 +191,9 @@ def fit(
 def _typical(x: Array, y: Array, sd: Array, forced: Sequence[int], most: int) -> Array:
     """How much each time counts beside a typical one, for its stated spread and the noise that all have besides."""
     n = len(x)
-    best, _ = _best(_costs(x, y, 1 / y), max(min(most, (n + 1) // LEAST), len(forced) + 1), forced)
-    k = min((k for k in best if math.isfinite(best[k])), key=lambda k: (_criterion(best[k], n, k, len(forced)), k))
+    best, cuts = _best(_costs(x, y, 1 / y), max(min(most, (n + 1) // LEAST), len(forced) + 1), forced)
+    criterion = _criteria(x, y, 1 / y, best, cuts, len(forced))
+    k = min(criterion, key=lambda k: (criterion[k], k))
     noise = max(FLOOR**2, best[k] / max(1, n - 2 * k) - float(np.mean(sd**2)))
     whole = np.sqrt(np.maximum(sd, FLOOR) ** 2 + noise)
     share: Array = np.median(whole) / whole
@@ -310,11 +315,26 @@ def _starts(cuts: Sequence[np.ndarray[Any, Any]], k: int, n: int) -> list[int]:
     return out[::-1]
 
 
-def _criterion(cost: float, n: int, k: int, pinned: int) -> float:
-    p = 3 * k - 1 - pinned
-    if n - p - 1 <= 0:
-        return math.inf
-    return n * math.log(cost / n + FLOOR * FLOOR) + p * math.log(n) * n / (n - p - 1)
+def _criteria(
+    x: Array, y: Array, weight: Array, best: dict[int, float], cuts: Sequence[np.ndarray[Any, Any]], pinned: int
+) -> dict[int, float]:
+    """K -> criterion of the best K segments, for every K that is possible; infinite where there are too few points to tell."""
+    n, out = len(x), {}
+    for k in (k for k in best if math.isfinite(best[k])):
+        if (left := n - 2 * k - 2) <= 0:
+            out[k] = math.inf
+            continue
+        starts = _starts(cuts, k, n)
+        cost = sum(_distance(x[i:j], y[i:j], weight[i:j]) for i, j in zip(starts, [*starts[1:], n], strict=True))
+        out[k] = n * math.log(cost / n + FLOOR * FLOOR) + (3 * k - 1 - pinned) * math.log(n) * n / left
+    return out
+
+
+def _distance(x: Array, y: Array, weight: Array) -> float:
+    """Weighted squares of the logarithms of a segment's line over the times."""
+    (a, b, _), _ = _refined(x, y, weight)
+    off = weight * y * np.log(np.maximum((a + b * x) / y, _FAR))
+    return float(off @ off)
 
 
 def _described(

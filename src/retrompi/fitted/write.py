@@ -16,7 +16,7 @@ from retrompi.fitted.model import COLUMNS, KINDS, NEVER, WORK_COLUMNS, work_name
 from retrompi.platform import HOST_KEYS, SOURCE_KINDS
 
 if TYPE_CHECKING:
-    from retrompi.collectives import Choice
+    from retrompi.collectives import Choice, Making
     from retrompi.fitted.segments import Fit
     from retrompi.runtime import RuntimeModel
     from retrompi.sampling import Sample
@@ -100,14 +100,18 @@ def _module(
     params: Sequence[_Param],
     known: str,
     collectives: Sequence[Choice] | type[RuntimeModel] | None,
+    communicators: Making | None,
 ) -> str:
     table, also = "", ""
     if isinstance(collectives, type):
         also = "from retrompi import registry\n"
         table = "".join(f"    {what} = registry.model({collectives.name!r}).{what}\n" for what in ("collectives", "communicators"))
     elif collectives is not None:
-        also = "from retrompi.collectives import Choice\n"
+        also = f"from retrompi.collectives import Choice{', Making' if communicators else ''}\n"
         table = "    collectives = (\n" + "".join(f"        {_choice(c)},\n" for c in collectives) + "    )\n"
+        if communicators is not None:
+            c = communicators
+            table += f"    communicators = Making({c.context_bytes!r}, {c.gathers!r}, {_source(c.source)!r})\n"
     texts = "".join(f"    {key} = {text!r}\n" for key, text in words.items())
     return (
         f'"""{doc.replace(chr(92), "/").replace(chr(34) * 3, chr(39) * 3)}"""\n\n{also}from retrompi.calibrated import Range\n'
@@ -145,6 +149,7 @@ def write_model(
     fits: Mapping[str, Fit] | None = None,
     sources: Mapping[str, str] | None = None,
     collectives: Sequence[Choice] | type[RuntimeModel] | None = None,
+    communicators: Making | None = None,
     meta: Mapping[str, Any] | None = None,
     extra: Mapping[str, Mapping[str, Any]] | None = None,
     work: Mapping[str, tuple[Mapping[int, float], str]] | None = None,
@@ -156,10 +161,10 @@ def write_model(
     ``samples``: pair kind (`model.KINDS`) -> sample, used exactly as it is. ``eager``: "same", "remote" -> (bytes from which a message
     asks first or None, where that is from[, least, most]); ``test``: (seconds, source); ``source`` (``fit: ...``) stands behind the
     calibrated range, ``sources`` says for each column of the curve where it is from. ``seen`` and ``held_out``: pair kind -> sizes in
-    bytes. ``collectives``: a table, or the model whose table is used; None for the base's (MPICH 1). ``meta`` and ``extra`` go into
-    ``fit.toml`` as rows of ``[NAME.meta]`` and as tables ``[NAME.TABLE]`` of their own. ``work``:
-    what collectives do beside their messages (`model.work_names`) -> ({bytes: seconds}, source), into ``work.csv``. Raises UsageError
-    for an unknown pair kind or work, InputError when it cannot write.
+    bytes. ``collectives``: a table, or the model whose table is used; None for the base's (MPICH 1). ``communicators``: beside a
+    table, how communicators are made. ``meta`` and ``extra`` go into ``fit.toml`` as rows of ``[NAME.meta]`` and as tables
+    ``[NAME.TABLE]`` of their own. ``work``: what collectives do beside their messages (`model.work_names`) -> ({bytes: seconds},
+    source), into ``work.csv``. Raises UsageError for an unknown pair kind or work, InputError when it cannot write.
     """
     for kind in samples:
         if kind not in KINDS:
@@ -213,7 +218,7 @@ def write_model(
         if work:
             (folder / "work.csv").write_text(_work_text(by, work), encoding="utf-8")
         (folder / "fit.toml").write_text(toml_text.tables(by, {name: tables}), encoding="utf-8")
-        (folder / "__init__.py").write_text(_module(name, words, doc, params, known, collectives), encoding="utf-8")
+        (folder / "__init__.py").write_text(_module(name, words, doc, params, known, collectives, communicators), encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write the model: {error.strerror}", folder) from None
     registry.forget(folder)

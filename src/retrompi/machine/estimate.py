@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -127,8 +128,6 @@ def levels(rates_by_set: Mapping[int, float], known: Sequence[Mapping[str, Any]]
     The logarithms of the rates are cut into as many constant pieces as a criterion (BIC) asks for; a piece that is one size wide or
     differs by less than a tenth from the one before is none.
     """
-    import math
-
     sizes = sorted(rates_by_set)
     y = [math.log(rates_by_set[s]) for s in sizes]
     cuts = _pieces(y)
@@ -148,8 +147,6 @@ def levels(rates_by_set: Mapping[int, float], known: Sequence[Mapping[str, Any]]
 
 def _pieces(y: Sequence[float], most: int = 6) -> list[tuple[int, int]]:
     """Constant pieces [i, j) of a sequence, at least two long, by least squares and BIC."""
-    import math
-
     n = len(y)
 
     def cost(i: int, j: int) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi import fitted, toml_text, units
+from retrompi import fitted, toml_text
 from retrompi.machine import estimate, mpich4, plan, switches
 from retrompi.machine.estimate import Estimate
 from retrompi.machine.recording import Recording
@@ -191,6 +191,7 @@ def write(found: Found, folder: Path, room: Path) -> None:
         sources=found.kinds["same"].sources,
         collectives=mpich4.TABLE if family == "mpich" else None,
         work={what: (sizes, _WORK[what.partition(" ")[0]]) for what, sizes in found.work.items()},
+        communicators=mpich4.MAKING if family == "mpich" else None,
         meta={
             "line_ns": facts.get("state", {}).get("line_ns", 0.0),
             "machine": {k: facts[k] for k in ("host", "cpu", "cores", "mpi") if k in facts},
@@ -260,8 +261,3 @@ def _write_room(found: Found, file: Path) -> None:
     values = {f"host.{k}": v for k, v in measured.items()}
     beside = file.with_name(f"{file.stem}.fit.toml")
     beside.write_text(toml_text.tables(BY, {"fit": {"values": values}}), encoding="utf-8")
-
-
-def sizes_text(size: float) -> str:
-    """A size for tables."""
-    return units.format_bytes(size)

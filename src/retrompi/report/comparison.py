@@ -158,7 +158,7 @@ def _curve_figure(c: Comparison) -> go.Figure:
         sizes = [float(r.size_B or 0) for r in c.rows]
         figure.update_xaxes(**size_axis(sizes, 0))
         figure.update_xaxes(title={"text": ""}, row=1, col=1)
-        figure.update_yaxes(**{**value_axis("time"), "title": {"text": "time"}}, row=1, col=1)
+        figure.update_yaxes(**{**value_axis("time"), "title": {"text": "time", "standoff": 12}}, row=1, col=1)
     else:
         figure.update_yaxes(title={"text": "time"}, exponentformat="SI", ticksuffix="s", gridcolor="#e3e3e3", linecolor="#666",
                             showline=True, ticks="outside", zeroline=False, automargin=True, row=1, col=1)  # fmt: skip

@@ -168,9 +168,10 @@ def value_axis(what: str, y: str = "log") -> dict[str, Any]:
     """The axis of a series of `AXES`, logarithmic or linear."""
     _, title, unit = AXES[what]
     ticks = _TIME_TICKS if what == "time" else _RATE_TICKS
-    scale: dict[str, Any] = {"type": "linear", "title": {"text": f"{title}, {unit}"}, "rangemode": "tozero"}
+    scale: dict[str, Any] = {"type": "linear", "title": {"text": f"{title}, {unit}", "standoff": 12}, "rangemode": "tozero"}
     if y == "log":
-        scale = {"type": "log", "title": {"text": title}, "tickvals": [v for v, _ in ticks], "ticktext": [t for _, t in ticks]}
+        scale = {"type": "log", "title": {"text": title, "standoff": 12},
+                 "tickvals": [v for v, _ in ticks], "ticktext": [t for _, t in ticks]}  # fmt: skip
     return {
         **scale,
         "gridcolor": "#e3e3e3",

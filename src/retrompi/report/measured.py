@@ -75,9 +75,13 @@ def _about(run: Mapping[str, Any]) -> str:
 
 def _label(run: Mapping[str, Any]) -> str:
     """What an import is called, or a program with its arguments."""
-    if run["facts"].get("label"):
-        return str(run["facts"]["label"])
-    return " ".join([str(run["trace"]).rpartition("/")[2], *run["facts"].get("arguments", [])])
+    facts = run["facts"]
+    if facts.get("label"):
+        label, source = str(facts["label"]), facts.get("provenance") or {}
+        # A label nobody chose ends with the file's name, which is what tells curves apart: it must not be what a legend cuts off.
+        chosen = len(label) <= _MOST or not label.endswith(f", {source.get('file')})")
+        return label if chosen else f"{facts.get('what')}, {source['file']}"
+    return " ".join([str(run["trace"]).rpartition("/")[2], *facts.get("arguments", [])])
 
 
 def from_store(store: Store, name: str) -> Measured:

@@ -254,7 +254,7 @@ def measured_table(found: Sequence[Measured]) -> str:
         return ""
     names = {"run": "run", "curve": "curve", "points": "points", "sizes": "sizes", "from": "from"}
     rows = ["<tr>" + "".join(cell(names[k], escape(str(v))) for k, v in row_of(m).items()) + "</tr>" for m in found]
-    note = "<p>Drawn in black and grey. They were measured elsewhere than the paper's and the simulated ones, and judge neither.</p>"
+    note = "<p>Drawn in black and grey. They were measured elsewhere than what is published or simulated here, and judge neither.</p>"
     return note + table(tuple(names.values()), rows)
 
 
