@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,8 @@ from pathlib import Path
 from retrompi.backends import BackendError
 from retrompi.errors import UsageError, nearest
 from retrompi.record import RecordError
-from retrompi.record.library import Compiler, cache_dir, family_of_program, find_compiler
+from retrompi.record.compiled import cache_dir, making
+from retrompi.record.library import Compiler, family_of_program, find_compiler
 from retrompi.record.run import Launcher, find_launcher
 
 __all__ = ["FAMILIES", "LANGUAGES", "TITLES", "Built", "build", "default_family", "find_mpiexec", "is_source"]
@@ -191,7 +191,7 @@ def _wrapper(language: str, family: str | None) -> tuple[str, Compiler]:
 def _cache(source: Path, wrapper: str, compiler: Compiler) -> Path:
     text = "\0".join([wrapper, compiler.family, compiler.header, *_FLAGS, source.name])
     digest = hashlib.sha256(text.encode() + source.read_bytes() + str(source.resolve().parent).encode())
-    return cache_dir().parent / "programs" / digest.hexdigest()[:24]
+    return cache_dir("programs") / digest.hexdigest()[:24]
 
 
 def _fresh(folder: Path, target: Path) -> bool:
@@ -214,12 +214,7 @@ def _compiled(source: Path, family: str | None) -> Built:
 
 
 def _compile(source: Path, language: str, wrapper: str, folder: Path, target: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix="making-", dir=folder))
-    except OSError as e:
-        raise BackendError(f"{folder} cannot be written: {e.strerror or e}") from e
-    try:
+    with making(folder, BackendError) as work:
         made, needs = work / source.stem, work / "needs.d"
         depend = ["-MMD", "-MF", str(needs)] if language in ("C", "C++") else []
         # Modules of Fortran are written to the folder that the compiler runs in; -J is gfortran's alone.
@@ -234,8 +229,6 @@ def _compile(source: Path, language: str, wrapper: str, folder: Path, target: Pa
         made.rename(target)
         (work / "headers.json").write_text(json.dumps(headers), encoding="utf-8")
         (work / "headers.json").rename(folder / "headers.json")
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def _needs(file: Path, source: Path, work: Path) -> list[str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from retrompi.backends import BackendError
 
-__all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "run", "told_signal", "whole_cores"]
+__all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "run", "terminated_is_interrupted", "told_signal", "whole_cores"]
 
 MOST_OUTPUT = 1 << 20
 """So many bytes of a program's output are kept."""
@@ -61,20 +61,21 @@ def _die_with_parent() -> None:
 
 
 @contextlib.contextmanager
-def _terminated_is_interrupted() -> Iterator[None]:
-    """SIGTERM becomes KeyboardInterrupt, so that what was started is ended first."""
-    if threading.current_thread() is not threading.main_thread():
+def terminated_is_interrupted(*signals: int) -> Iterator[None]:
+    """What ``signals`` (SIGTERM when none is named) end becomes KeyboardInterrupt, so that what was started is ended first."""
+    if threading.current_thread() is not threading.main_thread():  # signals are somebody else's
         yield
         return
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
-    previous = signal.signal(signal.SIGTERM, interrupt)
+    previous = {number: signal.signal(number, interrupt) for number in signals or (signal.SIGTERM,)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 def run(words: Sequence[str], environment: Mapping[str, str], timeout_s: float | None = None, cwd: str | None = None) -> Ended:
@@ -83,7 +84,7 @@ def run(words: Sequence[str], environment: Mapping[str, str], timeout_s: float |
     What it writes goes to files: a reader of pipes would take time from what is measured. Raises BackendError when it cannot be started.
     """
     mark = uuid.uuid4().hex
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, _terminated_is_interrupted():
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, terminated_is_interrupted():
         began = time.perf_counter()
         try:
             process = subprocess.Popen(

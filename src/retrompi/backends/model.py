@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +16,8 @@ from retrompi.backends.build import TITLES, Built, build, default_family, find_m
 from retrompi.backends.native import words_for
 from retrompi.errors import UsageError
 from retrompi.record import Clock, RecordError, record
-from retrompi.record.library import cache_dir, recorder_version
+from retrompi.record.compiled import cache_dir, making
+from retrompi.record.library import recorder_version
 from retrompi.store.identity import run_spec, sha256_json
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def recorded(request: Request) -> Recorded:
     Raises BackendError when it cannot be built, started or recorded. That it failed is told by the result.
     """
     built = build(request.program, _family(request))
-    folder = cache_dir().parent / "traces" / trace_digest(built, request)[:24]
+    folder = cache_dir("traces") / trace_digest(built, request)[:24]
     if not request.fresh:
         known = _kept(folder)
         if known is not None and not (known.busy and machine.waiting() < stats.BUSY_WAITING):
@@ -87,36 +87,30 @@ def recorded(request: Request) -> Recorded:
 
     request.report(0, 1, "recording the trace")
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix="making-", dir=folder.parent))
-    except OSError as e:
-        raise BackendError(f"{folder.parent} cannot be written: {e.strerror or e}") from e
-    try:
-        smpi = built.family == "smpi"
-        ranks, clock = request.ranks if smpi else None, _clock(built, request)
-        before, queue = machine.Counters.now(), [machine.waiting()]
-        done = record(words, work / "trace", use_smpi=smpi, ranks=ranks, clock=clock, check=False, runner=runner)
-        queue.append(machine.waiting())
-        noise = stats.judged([], [], machine.elsewhere(before, machine.Counters.now()), sum(queue) / len(queue), 0.0)
-        ended = ends[0]
-        failed = ""
-        if ended.timed_out:
-            failed = f"not finished after {limit:g} s: " + ", ".join(f"rank {s.rank} {s.ended()}" for s in done.states if s.inside)
-        elif done.failed or done.partial:
-            failed = job.ending(ended)[1] or "not every rank reached MPI_Finalize"
-        about = {"output": ended.output, "errors": ended.errors, "exit_code": ended.code, "failed": failed, "family": built.family}
-        about["busy"] = noise.why if noise.loaded and clock.kind == "wall" else ""
-        (work / "about.json").write_text(json.dumps(about), encoding="utf-8")
-        if failed:
-            return Recorded(Path(), ended.output, ended.errors, ended.code, failed, built.family)
-        if folder.exists():
-            shutil.rmtree(folder)
-        work.rename(folder)
+        with making(folder.parent, BackendError) as work:
+            smpi = built.family == "smpi"
+            ranks, clock = request.ranks if smpi else None, _clock(built, request)
+            before, queue = machine.Counters.now(), [machine.waiting()]
+            done = record(words, work / "trace", use_smpi=smpi, ranks=ranks, clock=clock, check=False, runner=runner)
+            queue.append(machine.waiting())
+            noise = stats.judged([], [], machine.elsewhere(before, machine.Counters.now()), sum(queue) / len(queue), 0.0)
+            ended = ends[0]
+            failed = ""
+            if ended.timed_out:
+                failed = f"not finished after {limit:g} s: " + ", ".join(f"rank {s.rank} {s.ended()}" for s in done.states if s.inside)
+            elif done.failed or done.partial:
+                failed = job.ending(ended)[1] or "not every rank reached MPI_Finalize"
+            about = {"output": ended.output, "errors": ended.errors, "exit_code": ended.code, "failed": failed, "family": built.family}
+            about["busy"] = noise.why if noise.loaded and clock.kind == "wall" else ""
+            (work / "about.json").write_text(json.dumps(about), encoding="utf-8")
+            if failed:
+                return Recorded(Path(), ended.output, ended.errors, ended.code, failed, built.family)
+            if folder.exists():
+                shutil.rmtree(folder)
+            work.rename(folder)
     except RecordError as error:
         why = job.ending(ends[0])[1] if ends else ""
         raise BackendError(str(error) + (f" ({why})" if why else "")) from error
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
     kept = _kept(folder)
     assert kept is not None
     return kept

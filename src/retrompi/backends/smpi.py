@@ -21,7 +21,7 @@ from retrompi.backends import KINDS, BackendError, Execution, Request, job, prof
 from retrompi.backends.build import build
 from retrompi.errors import UsageError
 from retrompi.record import RecordError, record
-from retrompi.record.library import cache_dir
+from retrompi.record.compiled import cache_dir
 from retrompi.sampling import NotSampled
 from retrompi.smpi.export import Export, export
 from retrompi.smpi.plugin import plugin
@@ -194,7 +194,7 @@ def execute(store: Store, request: Request) -> Execution:
 def _place(identity: str, made: Sequence[object]) -> Path:
     """Where the trace of such a run stays until the next one."""
     digest = hashlib.sha256(json.dumps([identity, made]).encode()).hexdigest()[:24]
-    folder = cache_dir().parent / "online" / digest
+    folder = cache_dir("online") / digest
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as e:

@@ -7,7 +7,6 @@ space, rate and delay by timer). Ranks start in the namespaces through hydra's l
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
 import signal
@@ -21,9 +20,10 @@ from typing import Any
 
 from retrompi import units
 from retrompi.backends import BackendError
+from retrompi.backends.job import terminated_is_interrupted
 from retrompi.errors import UsageError
 from retrompi.machine.native import Bench
-from retrompi.record.library import cache_dir
+from retrompi.record.compiled import cache_dir, compile_to, digest, kept
 
 __all__ = ["Link", "check", "two_hosts"]
 
@@ -80,34 +80,11 @@ def _relay() -> Path:
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         raise BackendError("the link between two hosts is a C program: install gcc (Debian and Ubuntu: apt-get install gcc)")
-    target = cache_dir().with_name("machine") / f"relay-{hashlib.sha256(_RELAY.read_bytes()).hexdigest()[:20]}"
-    if target.is_file():
-        return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, made = tempfile.mkstemp(prefix="making-", dir=target.parent)
-    os.close(handle)
-    done = subprocess.run([compiler, "-std=gnu11", "-O2", "-o", made, str(_RELAY)], capture_output=True, text=True)
-    if done.returncode != 0:
-        Path(made).unlink(missing_ok=True)
-        raise BackendError(f"{compiler} cannot compile the link: {done.stderr.strip()[:200]}")
-    Path(made).chmod(0o755)
-    Path(made).rename(target)
-    return target
 
+    def make(made: Path) -> None:
+        compile_to([compiler, "-std=gnu11", "-O2", "-o", str(made), str(_RELAY)], "the link", error=BackendError)
 
-@contextlib.contextmanager
-def _terminated_is_interrupted() -> Iterator[None]:
-    """SIGTERM and SIGHUP end the program through `finally`, as Ctrl-C does."""
-
-    def stop(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    kept = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
+    return kept(cache_dir("machine") / f"relay-{digest((), [_RELAY])}", make, error=BackendError)
 
 
 def _netem(ends: tuple[str, str], spaces: tuple[str, str], link: Link) -> bool:
@@ -141,7 +118,7 @@ def two_hosts(bench: Bench, link: Link) -> Iterator[tuple[Bench, dict[str, Any]]
     tag = f"rm{os.getpid() % 100000}"
     spaces, ends = (f"{tag}a", f"{tag}b"), (f"{tag}x", f"{tag}y")
     relay: subprocess.Popen[str] | None = None
-    with _terminated_is_interrupted(), tempfile.TemporaryDirectory(prefix="retrompi-") as work:
+    with terminated_is_interrupted(signal.SIGTERM, signal.SIGHUP), tempfile.TemporaryDirectory(prefix="retrompi-") as work:
         try:
             for space in spaces:
                 _ip("netns", "add", space)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from retrompi.backends import BackendError, job
-from retrompi.backends.build import find_mpiexec, first_error
+from retrompi.backends.build import find_mpiexec
 from retrompi.backends.native import command_line
+from retrompi.record.compiled import cache_dir, compile_to, digest, kept
 from retrompi.record.errors import RecordError
-from retrompi.record.library import Compiler, cache_dir, find_compiler
+from retrompi.record.library import Compiler, find_compiler
 
 __all__ = ["Bench", "Row", "bench", "parse", "version"]
 
@@ -49,29 +47,13 @@ def parse(text: str, launch: int = 0, rounds: int = 1) -> list[Row]:
 def program(compiler: Compiler) -> Path:
     """The compiled program for ``compiler``, from the cache or made now. Raises BackendError with the compiler's first error."""
     sources = sorted(_NATIVE.glob("*.[ch]"))
-    digest = hashlib.sha256(" ".join([*compiler.command(), *_FLAGS, compiler.header]).encode())
-    for source in sources:
-        digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    folder = cache_dir().with_name("machine") / f"{compiler.family}-{digest.hexdigest()[:20]}"
-    target = folder / "measure"
-    if target.is_file():
-        return target
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, made = tempfile.mkstemp(prefix="making-", dir=folder)  # two may compile at once
-        os.close(handle)
-    except OSError as e:
-        raise BackendError(f"{folder} cannot be written: {e.strerror or e}") from e
-    files = [str(p) for p in sources if p.suffix == ".c"]
-    done = subprocess.run([*compiler.command(), *_FLAGS, "-o", made, *files], capture_output=True, text=True, env=compiler.environment())
-    if done.returncode != 0:
-        Path(made).unlink(missing_ok=True)
-        raise BackendError(
-            f"{compiler.path} cannot compile the measuring programs: {first_error(done.stderr, _NATIVE / 'main.c', compiler.path)}"
-        )
-    Path(made).chmod(0o755)
-    Path(made).rename(target)
-    return target
+    name = digest([*compiler.command(), *_FLAGS, compiler.header], sources)
+
+    def make(made: Path) -> None:
+        files = [str(p) for p in sources if p.suffix == ".c"]
+        compile_to([*compiler.command(), *_FLAGS, "-o", str(made), *files], "the measuring programs", compiler.environment(), BackendError)
+
+    return kept(cache_dir("machine") / f"{compiler.family}-{name}" / "measure", make, error=BackendError)
 
 
 @dataclass

@@ -12,9 +12,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from retrompi.record.compiled import cache_dir, compile_to, digest, kept
 from retrompi.record.errors import RecordError
 
-__all__ = ["SONAME", "TIMER_SONAME", "Compiler", "cache_dir", "family_of_program", "find_compiler", "library", "recorder_version"]
+__all__ = ["SONAME", "TIMER_SONAME", "Compiler", "family_of_program", "find_compiler", "library", "recorder_version"]
 
 SONAME = "libretrompirec.so"  # no longer than "libsimgrid.so.3.32": smpi.relink writes it over that name
 TIMER_SONAME = "libretrompitime.so"
@@ -47,12 +48,6 @@ class Compiler:
     def environment(self) -> dict[str, str]:
         """What to run it with. ``smpicc`` must not rename main, malloc and the clock here."""
         return {**os.environ, "SMPI_PRETEND_CC": "1"}
-
-
-def cache_dir() -> Path:
-    """``$XDG_CACHE_HOME/retrompi/record``, by default ``~/.cache/retrompi/record``."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache") / "retrompi" / "record"
 
 
 @functools.cache
@@ -121,41 +116,23 @@ def _sources(timer: bool) -> list[Path]:
 
 def recorder_version() -> str:
     """A digest of the recorder's source: what it writes may change with it."""
-    digest = hashlib.sha256()
-    for source in _sources(timer=False):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    return digest.hexdigest()
+    return digest((), _sources(timer=False))
 
 
 def library(compiler: Compiler, *, timer: bool = False) -> Path:
     """The compiled library for ``compiler``, from the cache or made now: the recorder, or the ``timer``, which has only what begins and
     ends a program and its sections. Raises RecordError with the compiler's first error.
     """
-    digest = hashlib.sha256(" ".join([*compiler.command(), *_FLAGS, compiler.header]).encode())
-    for source in _sources(timer):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    sources = _sources(timer)
+    name = digest([*compiler.command(), *_FLAGS, compiler.header], sources)
     soname = TIMER_SONAME if timer else SONAME
-    folder = cache_dir() / f"{compiler.family}-{digest.hexdigest()[:20]}"
-    target = folder / soname
-    if target.is_file():
-        return target
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # Under another name first: two recordings may begin at once.
-        handle, made = tempfile.mkstemp(prefix="making-", suffix=".so", dir=folder)
-        os.close(handle)
-    except OSError as e:
-        raise RecordError(f"{folder} cannot be written: {e.strerror or e}") from e
-    files = [str(p) for p in _sources(timer) if p.suffix == ".c"]
-    command = [*compiler.command(), *_FLAGS, f"-Wl,-soname,{soname}", "-o", made, *files, "-ldl"]
-    done = subprocess.run(command, capture_output=True, text=True, env=compiler.environment())
-    if done.returncode != 0:
-        Path(made).unlink(missing_ok=True)
-        first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:200] or "no message")
-        raise RecordError(f"{compiler.path} cannot compile the recorder: {first}")
-    Path(made).chmod(0o755)
-    Path(made).rename(target)
-    return target
+
+    def make(made: Path) -> None:
+        files = [str(p) for p in sources if p.suffix == ".c"]
+        command = [*compiler.command(), *_FLAGS, f"-Wl,-soname,{soname}", "-o", str(made), *files, "-ldl"]
+        compile_to(command, "the recorder", compiler.environment())
+
+    return kept(cache_dir("record") / f"{compiler.family}-{name}" / soname, make)
 
 
 _LINKED = (("libsimgrid.so", "smpi"), ("libmpich.so", "mpich"), ("libmpi.so.12", "mpich"), ("libmpi.so", "openmpi"))
