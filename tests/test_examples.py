@@ -15,9 +15,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_record import communication, need
+from conftest import need
+from test_record import communication
 
 from retrompi import record, registry, simulate, traces
+
+pytestmark = pytest.mark.usefixtures("here", "one_cache", "open_mpi_runs")
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SPOIL = Path(__file__).parent / "data" / "programs" / "spoil.c"
@@ -60,15 +63,6 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Build:
         return target
 
     return build
-
-
-@pytest.fixture(autouse=True)
-def _surroundings(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One cache of compiled recorders a session; Open MPI may run as root and on few cores."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
-    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"):
-        monkeypatch.setenv(name, "1")
-    monkeypatch.chdir(tmp_path)
 
 
 def run(family: str, ranks: int, *words: str | Path, variables: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,23 +16,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Outcome
+from conftest import Outcome, need
 
 from retrompi import record, simulate, traces
 from retrompi.record.assemble import without_cancelled
 from retrompi.record.library import find_compiler, library
+
+pytestmark = pytest.mark.usefixtures("here", "one_cache", "open_mpi_runs")
 
 PROGRAMS = Path(__file__).parent / "data" / "programs"
 NAMES = ("ring", "halo", "wildcard", "rowcol", "collectives", "nonblocking", "persistent", "onesided", "derived", "topology", "exchange")
 MAKERS = re.compile(
     r"^(\d+ (?:comm_split|comm_dup|comm_create|comm_create_group|cart_create|graph_create|intercomm_create|intercomm_merge) )(\d+)"
 )
-
-
-def need(*tools: str) -> None:
-    missing = [t for t in tools if shutil.which(t) is None]
-    if missing:
-        pytest.skip(f"{', '.join(missing)} not installed")
 
 
 @pytest.fixture(scope="session")
@@ -54,15 +49,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         return target
 
     return build
-
-
-@pytest.fixture(autouse=True)
-def _surroundings(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One cache of compiled recorders a session; Open MPI may run as root and on few cores."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
-    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"):
-        monkeypatch.setenv(name, "1")
-    monkeypatch.chdir(tmp_path)
 
 
 def recorded(program: Path, family: str, ranks: int, out: str, *arguments: str) -> record.Recording:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import Outcome
+from conftest import Outcome, need
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,26 +31,15 @@ from retrompi.machine import state
 from retrompi.record.run import Launcher
 from retrompi.store import Store, open_store
 
+pytestmark = pytest.mark.usefixtures("here", "one_cache")
+
 PROGRAMS = Path(__file__).parent / "data" / "programs"
 SECTIONS = PROGRAMS / "sections.c"
 FAMILIES = ("mpich", "openmpi")
 
 
-def need(*tools: str) -> None:
-    missing = [t for t in tools if shutil.which(t) is None]
-    if missing:
-        pytest.skip(f"{', '.join(missing)} not installed")
-
-
 def need_mpi(family: str) -> None:
     need(f"mpicc.{family}", f"mpiexec.{family}")
-
-
-@pytest.fixture(autouse=True)
-def _surroundings(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One cache of compiled programs a session."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture

@@ -35,14 +35,10 @@ OSU = {
 FAMILIES = ("mpich", "openmpi", "smpi")
 MODEL, PLATFORM = "nemesis", "abe"
 
-pytestmark = pytest.mark.skipif(not FOLDER, reason="RETROMPI_THIRD_PARTY names no folder of third-party programs (docs/third-party.md)")
-
-
-@pytest.fixture(autouse=True)
-def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"):
-        monkeypatch.setenv(name, "1")
-    monkeypatch.chdir(tmp_path)
+pytestmark = [
+    pytest.mark.skipif(not FOLDER, reason="RETROMPI_THIRD_PARTY names no folder of third-party programs (docs/third-party.md)"),
+    pytest.mark.usefixtures("here", "open_mpi_runs"),
+]
 
 
 def executed(family: str, name: str, ranks: int, *arguments: str) -> backends.Execution:
