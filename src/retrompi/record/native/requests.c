@@ -188,6 +188,15 @@ static Many look_at(Rank *r, int n, MPI_Request requests[]) {
   return m;
 }
 
+// The same before a call with a status each: they go somewhere of ours where the program does not want them and the line does.
+static Many looked_at(Rank *r, int n, MPI_Request requests[], MPI_Status **statuses) {
+  Many m = {0};
+  if (r == NULL) return m;
+  m = look_at(r, n, requests);
+  if (m.status && *statuses == MPI_STATUSES_IGNORE) *statuses = scratch(r, 2, (size_t)n * sizeof **statuses);
+  return m;
+}
+
 static char *named(Rank *r, const char *action, const Many *m) {
   char *p = num(line(r, action, (size_t)m->loud * 6 * ROOM_EACH), m->loud);
   p = text(p, " reqs=");
@@ -256,11 +265,7 @@ static int all_complete(Rank *r, const char *action, Many *m, const MPI_Status *
 DEFINE(Waitall, (int n, MPI_Request requests[], MPI_Status *statuses)) {
   Rank *r;
   ENTER(r, "MPI_Waitall");
-  Many m = {0};
-  if (r != NULL) {
-    m = look_at(r, n, requests);
-    if (m.status && statuses == MPI_STATUSES_IGNORE) statuses = scratch(r, 2, (size_t)n * sizeof *statuses);
-  }
+  Many m = looked_at(r, n, requests, &statuses);
   const int rc = REAL(Waitall, (n, requests, statuses));
   if (r == NULL) return rc;
   if (rc != MPI_SUCCESS) return failed(r, rc);
@@ -275,11 +280,7 @@ static int none_complete(Rank *r, const char *action, const Many *m) {
 DEFINE(Testall, (int n, MPI_Request requests[], int *flag, MPI_Status *statuses)) {
   Rank *r;
   ENTER(r, "MPI_Testall");
-  Many m = {0};
-  if (r != NULL) {
-    m = look_at(r, n, requests);
-    if (m.status && statuses == MPI_STATUSES_IGNORE) statuses = scratch(r, 2, (size_t)n * sizeof *statuses);
-  }
+  Many m = looked_at(r, n, requests, &statuses);
   const int rc = REAL(Testall, (n, requests, flag, statuses));
   if (r == NULL) return rc;
   if (rc != MPI_SUCCESS) return failed(r, rc);
@@ -344,11 +345,7 @@ DEFINE(Testany, (int n, MPI_Request requests[], int *index, int *flag, MPI_Statu
 DEFINE(Waitsome, (int n, MPI_Request requests[], int *count, int indices[], MPI_Status *statuses)) {
   Rank *r;
   ENTER(r, "MPI_Waitsome");
-  Many m = {0};
-  if (r != NULL) {
-    m = look_at(r, n, requests);
-    if (m.status && statuses == MPI_STATUSES_IGNORE) statuses = scratch(r, 2, (size_t)n * sizeof *statuses);
-  }
+  Many m = looked_at(r, n, requests, &statuses);
   const int rc = REAL(Waitsome, (n, requests, count, indices, statuses));
   if (r == NULL) return rc;
   if (rc != MPI_SUCCESS) return failed(r, rc);
@@ -359,11 +356,7 @@ DEFINE(Waitsome, (int n, MPI_Request requests[], int *count, int indices[], MPI_
 DEFINE(Testsome, (int n, MPI_Request requests[], int *count, int indices[], MPI_Status *statuses)) {
   Rank *r;
   ENTER(r, "MPI_Testsome");
-  Many m = {0};
-  if (r != NULL) {
-    m = look_at(r, n, requests);
-    if (m.status && statuses == MPI_STATUSES_IGNORE) statuses = scratch(r, 2, (size_t)n * sizeof *statuses);
-  }
+  Many m = looked_at(r, n, requests, &statuses);
   const int rc = REAL(Testsome, (n, requests, count, indices, statuses));
   if (r == NULL) return rc;
   if (rc != MPI_SUCCESS) return failed(r, rc);
