@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.errors import RetrompiError, UsageError, nearest
@@ -21,7 +22,7 @@ from retrompi.errors import RetrompiError, UsageError, nearest
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["BACKENDS", "KINDS", "BackendError", "Call", "Execution", "Machine", "Noise", "Request", "load", "run"]
+__all__ = ["BACKENDS", "KINDS", "BackendError", "Call", "Execution", "Machine", "Noise", "Request", "load", "on_model", "run"]
 
 BACKENDS = ("native", "smpi", "model")
 KINDS = {"native": "native", "smpi": "smpi", "model": "program"}
@@ -208,6 +209,27 @@ def run(
     else:
         from retrompi.backends import smpi as chosen  # type: ignore[no-redef]
     return chosen.execute(store, request)
+
+
+def on_model(backend: str, request: Request, fidelity: str) -> tuple[str, str, str, Execution]:
+    """(model, platform, mode, the execution to be filled) of a run at a model's costs.
+
+    Raises UsageError for what names no model, platform or mode.
+    """
+    from retrompi import registry
+
+    if request.model is None:
+        raise UsageError("a model is needed: --model NAME (see 'retrompi models list')")
+    platform = request.platform or "nt-pair"
+    room = registry.platform(platform)
+    mode = request.mode or ("shared" if len(room.hosts) == 1 else "distributed")
+    name = registry.model(request.model).name
+    room.placement(mode)
+    done = Execution(
+        backend, Path(request.program).name, list(request.arguments), request.ranks, model=name, platform=room.name, mode=mode,
+        fidelity=fidelity,
+    )  # fmt: skip
+    return request.model, platform, mode, done
 
 
 def load(store: Store, run_id: int) -> Execution:

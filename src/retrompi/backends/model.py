@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi import registry, traces
-from retrompi.backends import KINDS, BackendError, Execution, Request, job, machine, profile, stats, stored
+from retrompi import traces
+from retrompi.backends import KINDS, BackendError, Execution, Request, job, machine, on_model, profile, stats, stored
 from retrompi.backends.build import TITLES, Built, build, default_family, find_mpiexec, is_source
 from retrompi.backends.native import words_for
 from retrompi.errors import UsageError
@@ -126,17 +126,7 @@ def _kept(folder: Path) -> Recorded | None:
 
 def execute(store: Store, request: Request) -> Execution:
     """Replay the program's trace on a model: see `retrompi.backends.run`."""
-    if request.model is None:
-        raise UsageError("a model is needed: --model NAME (see 'retrompi models list')")
-    platform = request.platform or "nt-pair"
-    room = registry.platform(platform)
-    mode = request.mode or ("shared" if len(room.hosts) == 1 else "distributed")
-    name = registry.model(request.model).name
-    room.placement(mode)
-    done = Execution(
-        "model", Path(request.program).name, list(request.arguments), request.ranks, model=name, platform=room.name, mode=mode,
-        fidelity=request.fidelity,
-    )  # fmt: skip
+    model, platform, mode, done = on_model("model", request, request.fidelity)
     if request.trace is not None:
         folder = Path(request.trace)
         done.notes.append(f"the trace {request.trace} was replayed")
@@ -147,7 +137,7 @@ def execute(store: Store, request: Request) -> Execution:
             done.outcome, done.detail = "failed", f"the program failed while its trace was recorded: {program.failed}"
             made = [done.program, done.arguments, done.ranks, done.detail]
             spec = run_spec(
-                KINDS["model"], request.model, platform, mode=mode, sets=request.sets, seed=request.seed, fidelity=request.fidelity,
+                KINDS["model"], model, platform, mode=mode, sets=request.sets, seed=request.seed, fidelity=request.fidelity,
                 trace=done.program, trace_hash=sha256_json(made),
             )  # fmt: skip
             return stored.save(store, spec, done)
@@ -160,18 +150,18 @@ def execute(store: Store, request: Request) -> Execution:
     read = traces.read(folder)
     if read.ranks != request.ranks:
         raise UsageError(f"{folder} is of {read.ranks} ranks, not {request.ranks}")
-    done.notes += _outside(request, platform, read)
-    return _replayed(store, request, done, read, platform, mode)
+    done.notes += _outside(request, model, platform, read)
+    return _replayed(store, request, done, read, model, platform, mode)
 
 
-def _outside(request: Request, platform: str, read: Any) -> list[str]:
+def _outside(request: Request, model: str, platform: str, read: Any) -> list[str]:
     from retrompi.calibrated import outside_of_trace
 
-    lines = outside_of_trace(request.model or "", platform, read, sets=request.sets)
-    return [f"outside the calibrated range of {request.model}: {'; '.join(lines)}"] if lines else []
+    lines = outside_of_trace(model, platform, read, sets=request.sets)
+    return [f"outside the calibrated range of {model}: {'; '.join(lines)}"] if lines else []
 
 
-def _replayed(store: Store, request: Request, done: Execution, read: Any, platform: str, mode: str) -> Execution:
+def _replayed(store: Store, request: Request, done: Execution, read: Any, model: str, platform: str, mode: str) -> Execution:
     from retrompi import experiment
 
     def about(result: Result) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
@@ -181,7 +171,7 @@ def _replayed(store: Store, request: Request, done: Execution, read: Any, platfo
 
     request.report(0, 1, "replaying")
     found = experiment.replay(
-        store, read, done.program, request.model or "", platform, mode, sets=request.sets, seed=request.seed, limit_s=request.timeout_s,
+        store, read, done.program, model, platform, mode, sets=request.sets, seed=request.seed, limit_s=request.timeout_s,
         fresh=request.fresh, fidelity=request.fidelity, kind="program", about=about,
     )  # fmt: skip
     again = stored.load(store, found.run_id)

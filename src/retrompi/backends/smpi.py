@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from retrompi import registry
-from retrompi.backends import KINDS, BackendError, Execution, Request, job, profile, stored
+from retrompi.backends import KINDS, BackendError, Execution, Request, job, on_model, profile, stored
 from retrompi.backends.build import build
 from retrompi.errors import UsageError
 from retrompi.record import RecordError, record
@@ -152,27 +151,18 @@ def _last_words(ended: job.Ended) -> str:
 
 def execute(store: Store, request: Request) -> Execution:
     """Run the program under SMPI at a model's costs: see `retrompi.backends.run`."""
-    if request.model is None:
-        raise UsageError("a model is needed: --model NAME (see 'retrompi models list')")
     if request.mpi is not None:
         raise UsageError("--mpi is for the native backend: SMPI is the MPI here")
-    platform = request.platform or "nt-pair"
-    room = registry.platform(platform)
-    mode = request.mode or ("shared" if len(room.hosts) == 1 else "distributed")
-    name = registry.model(request.model).name
+    model, platform, mode, done = on_model("smpi", request, FIDELITY)
     built = build(request.program, "smpi")
-    done = Execution(
-        "smpi", Path(request.program).name, list(request.arguments), request.ranks, model=name, platform=room.name, mode=mode,
-        fidelity=FIDELITY,
-    )  # fmt: skip
     made = [built.digest, list(request.arguments), request.ranks]
     spec = run_spec(
-        KINDS["smpi"], request.model, platform, mode=mode, sets=request.sets, seed=request.seed, fidelity=FIDELITY, trace=done.program,
+        KINDS["smpi"], model, platform, mode=mode, sets=request.sets, seed=request.seed, fidelity=FIDELITY, trace=done.program,
         trace_hash=sha256_json(made),
     )  # fmt: skip
     request.report(0, 2, "the model's curves")
     try:
-        facts = export(request.model, platform, mode, request.ranks, request.sets, request.seed, store)
+        facts = export(model, platform, mode, request.ranks, request.sets, request.seed, store)
     except NotSampled as error:
         done.outcome, done.detail = error.outcome, str(error)
         return stored.save(store, spec, done)
