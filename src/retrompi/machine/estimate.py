@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from retrompi.machine.switches import median, spread
+from retrompi.machine.switches import spread
 
 if TYPE_CHECKING:
     from retrompi.machine.recording import Recording
