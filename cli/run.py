@@ -22,7 +22,7 @@ from retrompi.cli.options import (
     set_option,
     store_option,
 )
-from retrompi.cli.output import Column, emit, note, print_json, print_table, time_column
+from retrompi.cli.output import Column, emit, note, one_format, print_json, print_table, time_column
 from retrompi.errors import UsageError
 from retrompi.units import format_bytes, format_time, parse
 
@@ -123,8 +123,7 @@ def command(
     from retrompi import backends
 
     _check(ctx, backend)
-    if as_json and as_csv:
-        raise UsageError("--json and --csv exclude each other")
+    one_format(as_json, as_csv)
     store_ = open_for(ctx, store)
     with progress(f"{Path(program).name} on {backend}") as report:
         done = backends.run(
