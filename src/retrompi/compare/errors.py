@@ -9,7 +9,7 @@ from typing import Any
 
 from retrompi.backends.stats import quantile
 
-__all__ = ["BAND", "Band", "Distribution", "band", "distribution", "rank_quantile", "relative"]
+__all__ = ["Band", "Distribution", "band", "distribution", "rank_quantile", "relative"]
 
 BAND = (0.05, 0.95)
 """The quantiles of repeated measurements between which a difference counts as noise."""

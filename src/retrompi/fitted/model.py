@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from retrompi.runtime import StartStep
     from retrompi.sampling import Sample
 
-__all__ = ["COLUMNS", "KINDS", "NEVER", "WORK_COLUMNS", "FittedModel", "read_curves", "read_work", "sizes_seen", "work_names"]
+__all__ = ["COLUMNS", "KINDS", "NEVER", "WORK_COLUMNS", "FittedModel", "sizes_seen", "work_names"]
 
 KINDS = ("same", "same-cache", "same-bus", "same-apart", "remote")
 """Pair kinds of a curve: two ranks of one host (for pinned ranks: sharing a cache, a bus, neither), or of two."""

@@ -22,7 +22,7 @@ from retrompi.report.html import cell, document, percent, save, table
 from retrompi.report.page import drawing, figure_html
 from retrompi.units import format_bytes, format_time
 
-__all__ = ["LOOKS", "NAMES", "bars_of", "figures", "pair_name", "places", "share", "steps", "write"]
+__all__ = ["LOOKS", "NAMES", "figures", "pair_name", "places", "share", "steps", "write"]
 
 NAMES = {"native": "native", "smpi": "SMPI", "model": "model"}
 LOOKS = {
