@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -206,8 +207,6 @@ def write(found: Found, folder: Path, room: Path) -> None:
 
 def _rate(levels: Sequence[Mapping[str, Any]], low: float, high: float) -> float | None:
     """The rate of the level that covers most of the working sets low..high (in octaves); None where nothing was measured."""
-    import math
-
     def shared(row: Mapping[str, Any]) -> float:
         a, b = max(low, row["low_B"] / 1.42), min(high, row["high_B"] * 1.42)
         return math.log2(b / a) if b > a else 0.0
