@@ -20,7 +20,7 @@ from retrompi.cli.options import (
     set_option,
     store_option,
 )
-from retrompi.cli.output import Column, note, print_csv, print_json, print_table
+from retrompi.cli.output import Column, note, one_format, print_csv, print_json, print_table
 from retrompi.errors import UsageError
 from retrompi.units import format_bytes, format_time
 
@@ -108,8 +108,7 @@ def command(
         raise UsageError("give one of: a PROGRAM, --runs ID,ID, --suite")
     if only and not suite:
         raise UsageError("--only chooses programs of --suite")
-    if as_json and as_csv:
-        raise UsageError("--json and --csv exclude each other")
+    one_format(as_json, as_csv)
     bounds = compare.parse_within(within) if within is not None else {}
     options: dict[str, Any] = {
         "model": model, "platform": platform, "mode": mode, "mpi": mpi, "repetitions": repetitions, "trace_from": trace_from,
@@ -221,5 +220,3 @@ def _print_calls(c: Comparison) -> None:
     print_table(rows, [*columns, *_pair_columns(c)])
     if len(c.calls) > MOST_CALLS:
         click.echo(f"… and {len(c.calls) - MOST_CALLS} more rows of calls (--json has all)")
-
-

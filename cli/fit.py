@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from retrompi.cli.measured import columns_of, declared_options, format_option
+from retrompi.cli.measured import columns_of, reading_options
 from retrompi.cli.options import complete_model, complete_platform, csv_option, debug_option, json_option, open_for, store_option
 from retrompi.cli.output import Column, emit, print_json
 from retrompi.units import format_bytes, format_rate, format_time
@@ -50,7 +50,6 @@ RESIDUALS = (
     Column("seen", "seen by the fit", lambda v: "yes" if v else "held out"),
     Column("inside_threshold", "", lambda v: "in a threshold's interval" if v else ""),
 )
-KEYS = ("pair", "size_B", "measured_s", "fitted_s", "error", "seen", "inside_threshold")
 
 
 @click.command()
@@ -87,8 +86,7 @@ KEYS = ("pair", "size_B", "measured_s", "fitted_s", "error", "seen", "inside_thr
 @click.option(
     "-o", "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the model's folder (default: found by name)."
 )
-@format_option
-@declared_options
+@reading_options
 @json_option
 @csv_option
 @store_option
@@ -210,7 +208,7 @@ def _show(made: Made, curves: Sequence[Curve], out: Path | None, platform: str |
     told = {c.kind: {"seen": summary(c.fit.residuals), "held_out": summary(c.held)} for c in curves}
     eager = {c.kind: {"below_B": c.eager[0], "source": c.eager[1]} for c in curves}
     if as_csv:
-        emit(residuals, RESIDUALS, as_json=as_json, as_csv=True, keys=KEYS)
+        emit(residuals, RESIDUALS, as_json=as_json, as_csv=True)
         return
     if as_json:
         choice = {c.kind: c.fit.choice() for c in curves}

@@ -37,16 +37,12 @@ POINTS = (
 )
 
 
-def format_option(command: Any) -> Any:
-    """``--format``."""
+def reading_options(command: Any) -> Any:
+    """What a user says of a file: its format, and of a table its unit, one way or round trip, columns."""
     from retrompi.measured import FORMATS
 
-    return click.option("--format", "format_", type=click.Choice(FORMATS), help="What the file is (default: told by its content).")(command)
-
-
-def declared_options(command: Any) -> Any:
-    """What a user declares about a table: unit, one way or round trip, columns."""
     options = (
+        click.option("--format", "format_", type=click.Choice(FORMATS), help="What the file is (default: told by its content)."),
         click.option("--unit", "--time-unit", "unit", metavar="UNIT", help="Of a table: us, ms, s, ns, MB/s, MiB/s, Mbit/s, ..."),
         click.option("--one-way", "way", flag_value="one way", help="Times of a table are of one way."),
         click.option("--round-trip", "way", flag_value="round trip", help="Times of a table are of a round trip."),
@@ -84,8 +80,7 @@ def command() -> None:
 
 @command.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
-@format_option
-@declared_options
+@reading_options
 @click.option("--what", metavar="NAME", help="Which benchmark it was, where its output does not say: pingpong, bw, bibw, bcast, ...")
 @click.option("--label", default="", help="A name to call it by (default: made of tool and file).")
 @click.option("--host", default="", help="On which machine it was measured, where the output does not say.")
@@ -157,8 +152,7 @@ def list_measured(ctx: click.Context, as_json: bool, as_csv: bool, store: str | 
 
 @command.command("show")
 @click.argument("which", metavar="RUN|LABEL|FILE")
-@format_option
-@declared_options
+@reading_options
 @json_option
 @csv_option
 @store_option

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from retrompi.errors import RetrompiError
+from retrompi.errors import RetrompiError, UsageError
+from retrompi.units import parse
 
 if TYPE_CHECKING:
     from retrompi.report.measured import Measured
@@ -34,6 +35,7 @@ __all__ = [
     "progress",
     "seed_option",
     "set_option",
+    "some_time",
     "store_option",
     "warn",
 ]
@@ -167,6 +169,14 @@ def measured_curves(ctx: click.Context, store: str | None, names: Sequence[str])
 
     kept = open_for(ctx, store, write=False)
     return [from_store(kept, name) for name in names]
+
+
+def some_time(option: str, text: str) -> float:
+    """The seconds that ``option`` gives a run; UsageError where that is none."""
+    seconds = parse(text, "s")
+    if seconds <= 0:
+        raise UsageError(f"{option} '{text}' leaves no time; it must be more than zero")
+    return seconds
 
 
 def warn(lines: Sequence[str], model: str) -> list[str]:

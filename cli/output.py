@@ -23,6 +23,7 @@ __all__ = [
     "colored",
     "emit",
     "note",
+    "one_format",
     "print_csv",
     "print_json",
     "print_table",
@@ -136,6 +137,12 @@ def _painted(padded: str, cell: str) -> str:
     return click.style(padded, fg=_WORDS[cell]) if cell in _WORDS else padded
 
 
+def one_format(as_json: bool, as_csv: bool) -> None:
+    """Refuses both at once: for commands that print otherwise than by `emit`, or much later than they begin."""
+    if as_json and as_csv:
+        raise UsageError("--json and --csv exclude each other")
+
+
 def emit(
     rows: Sequence[Mapping[str, Any]],
     columns: Sequence[Column],
@@ -146,8 +153,7 @@ def emit(
     empty: str = "nothing to show",
 ) -> None:
     """Print ``rows`` the way that was asked for; ``keys`` are the names in JSON and CSV (default: the columns')."""
-    if as_json and as_csv:
-        raise UsageError("--json and --csv exclude each other")
+    one_format(as_json, as_csv)
     names = list(keys) if keys is not None else [c.key for c in columns]
     if as_json:
         print_json([{k: row.get(k) for k in names} for row in rows])

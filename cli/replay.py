@@ -18,12 +18,12 @@ from retrompi.cli.options import (
     platform_option,
     seed_option,
     set_option,
+    some_time,
     store_option,
     warn,
 )
 from retrompi.cli.output import Column, emit, note, print_json, time_column
 from retrompi.cli.timeline import Wanted, timeline_options, write_timeline
-from retrompi.errors import UsageError
 from retrompi.units import format_bytes, format_time, parse
 
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
@@ -143,7 +143,7 @@ def command(
         mode,
         sets=given,
         seed=seed,
-        limit_s=None if limit is None else _limit(limit),
+        limit_s=None if limit is None else some_time("--limit", limit),
         with_startup=startup,
         fidelity=fidelity,
         kills=kills,
@@ -178,13 +178,6 @@ def command(
             click.echo(line, err=True)
         ctx.exit(1)
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
-
-
-def _limit(text: str) -> float:
-    seconds = parse(text, "s")
-    if seconds <= 0:
-        raise UsageError(f"--limit '{text}' leaves no time; it must be more than zero")
-    return seconds
 
 
 def _headline(run: dict[str, Any]) -> str:

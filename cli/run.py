@@ -20,9 +20,10 @@ from retrompi.cli.options import (
     progress,
     seed_option,
     set_option,
+    some_time,
     store_option,
 )
-from retrompi.cli.output import Column, emit, note, print_json, print_table, time_column
+from retrompi.cli.output import Column, emit, note, one_format, print_json, print_table, time_column
 from retrompi.errors import UsageError
 from retrompi.units import format_bytes, format_time, parse
 
@@ -123,16 +124,15 @@ def command(
     from retrompi import backends
 
     _check(ctx, backend)
-    if as_json and as_csv:
-        raise UsageError("--json and --csv exclude each other")
+    one_format(as_json, as_csv)
+    limit = some_time("--timeout", timeout) if timeout is not None else None if backend == "model" else parse(LIMIT, "s")
+    quiet = some_time("--wait-quiet", wait_quiet) if wait_quiet is not None else 0.0
     store_ = open_for(ctx, store)
     with progress(f"{Path(program).name} on {backend}") as report:
         done = backends.run(
             store_, backend, program, arguments, ranks, sets=sets, model=model, platform=_given(ctx, "platform", platform),
             mode=mode, seed=seed, fidelity=fidelity, mpi=mpi, repetitions=repetitions, warmup=warmup, profile=not no_profile,
-            timeout_s=_seconds("--timeout", timeout) if timeout or backend == "model" else parse(LIMIT, "s"),
-            wait_quiet_s=_seconds("--wait-quiet", wait_quiet) or 0.0, trace=None if trace is None else str(trace), fresh=fresh,
-            report=report,
+            timeout_s=limit, wait_quiet_s=quiet, trace=None if trace is None else str(trace), fresh=fresh, report=report,
         )  # fmt: skip
     if as_json:
         times = _summaries(done)
@@ -183,15 +183,6 @@ def _why(store: Store, done: Any) -> list[str]:
 
 def _given(ctx: click.Context, name: str, value: str) -> str | None:
     return value if ctx.get_parameter_source(name) != click.core.ParameterSource.DEFAULT else None
-
-
-def _seconds(option: str, text: str | None) -> float | None:
-    if text is None:
-        return None
-    seconds = parse(text, "s")
-    if seconds <= 0:
-        raise UsageError(f"{option} '{text}' leaves no time; it must be more than zero")
-    return seconds
 
 
 def _summaries(done: Any) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from retrompi.cli.options import (
     set_option,
     store_option,
 )
-from retrompi.cli.output import note, print_csv, print_json
+from retrompi.cli.output import note, one_format, print_csv, print_json
 from retrompi.errors import UsageError
 
 POINTS = ("pair", "curve", "size_B", "send_ps", "transit_ps", "recv_ps", "gap_ps", "port_ps", "both_ps", "wire_ps")
@@ -69,8 +69,7 @@ def export_command(
     from retrompi.smpi.export import export
     from retrompi.smpi.plain import plain as for_plain_smpi
 
-    if as_json and as_csv:
-        raise UsageError("--json and --csv exclude each other")
+    one_format(as_json, as_csv)
     if pairs is not None and not plain:
         raise UsageError("--pairs is for --plain: the plug-in reads both kinds of pairs")
     facts = export(model, platform, mode, ranks, sets, seed, open_for(ctx, store))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 
 from retrompi.cli.options import csv_option, debug_option, json_option, progress
-from retrompi.cli.output import Column, print_csv, print_json, print_table
+from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
 from retrompi.errors import UsageError
 from retrompi.units import parse
 
@@ -61,8 +61,7 @@ def command(
     """
     from retrompi.traces import convert
 
-    if as_json and as_csv:
-        raise UsageError("--json and --csv exclude each other")
+    one_format(as_json, as_csv)
     if out.exists():
         raise UsageError(f"{out} exists; choose another name")
     flops = parse(rate, "flop/s")

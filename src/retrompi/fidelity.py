@@ -20,6 +20,7 @@ from retrompi import sampling
 from retrompi.errors import UsageError, nearest
 from retrompi.platform import Placement
 from retrompi.sampling import Point, Sample
+from retrompi.units import PS
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
@@ -220,7 +221,6 @@ class LogGP:
             yield Point(size, o, _ps(self.L + self.G * size), o, gap, gap, 0)
 
 
-PS = 1e-12
 TCP_IP = 40
 """Bytes of a frame that are headers of TCP and IP."""
 

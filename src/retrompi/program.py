@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.errors import UsageError
 from retrompi.traces.errors import TraceError
 from retrompi.traces.sections import mark_lines
+from retrompi.units import PS
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
@@ -19,7 +20,6 @@ __all__ = ["Program", "compute_scale", "prepare", "section_of"]
 
 BEGIN = "timed section"
 _LINES = re.compile(r"(\d+)-(\d+)")
-PS = 1e-12
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi import kernels, registry
 from retrompi.errors import InputError, UsageError
+from retrompi.units import PS
 
 if TYPE_CHECKING:
     from retrompi.experiment import Found
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Fit", "facts", "fit", "measure", "readings", "table"]
 
-PS = 1e-12
 FREE = ("cycle_scale", "startup", "line_copy", "read_share")
 """What a fit may move; the ranges are the machines' own."""
 STARTS = 12

@@ -19,6 +19,7 @@ from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.platform import Placement
 from retrompi.program import Program, compute_scale, prepare, section_of
 from retrompi.runtime import RuntimeModel, Values, check_read, resolve
+from retrompi.units import PS
 from retrompi.worker import ForkServer, shared_server
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ Mode = str | Sequence[int]
 Repetitions = int | Mapping[int, int] | Callable[[int], int] | None
 MODES = ("shared", "distributed")
 WILDCARDS = ("recorded", "free")
-PS = 1e-12
 NOTHING_MORE = Program()
 EXPLAIN_REPETITIONS = 6
 """Round trips before the one whose anatomy is shown: queues, credits and caches of buffers are then in their steady state."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from retrompi.errors import UsageError
 
 __all__ = [
+    "PS",
     "UNITS",
     "canonical",
     "check_unit",
@@ -23,6 +24,9 @@ __all__ = [
     "parse",
     "parse_sizes",
 ]
+
+PS = 1e-12
+"""Seconds in the engine's unit of time."""
 
 _BYTES: Mapping[str, float] = {"B": 1, "kB": 1e3, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
 

@@ -17,6 +17,7 @@ from retrompi.record import RecordError
 from retrompi.record.library import Compiler, find_compiler, library
 from retrompi.record.run import Launcher, with_environment
 from retrompi.record.state import read_states
+from retrompi.units import PS
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -191,7 +192,7 @@ class _Watch:
         self._lines += self._line()
         waiting = sum(self._queue) / len(self._queue)
         ranks = [p for once in runs for p in once.profiles if len(p.usage) == 4]
-        seconds = sum(p.time for p in ranks) * profile.PS
+        seconds = sum(p.time for p in ranks) * PS
         switches = sum(p.usage[3] for p in ranks) / seconds if seconds > 0 else 0.0
         noise = stats.judged(done.samples_s, self._probes, stolen, waiting, switches, self._lines)
         if done.ranks > len(job.cores()):  # the ranks themselves are what wants the cores

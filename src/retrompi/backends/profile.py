@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.backends import Call
+from retrompi.units import PS
 
 __all__ = ["RankProfile", "calls", "elapsed", "function_of", "library_name", "of_replay", "read", "sections"]
-
-PS = 1e-12
 
 
 @dataclass

@@ -25,13 +25,13 @@ from retrompi.sampling import NotSampled
 from retrompi.smpi.export import Export, export
 from retrompi.smpi.plugin import plugin
 from retrompi.store.identity import run_spec, sha256_json
+from retrompi.units import PS
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
 __all__ = ["Online", "execute", "online"]
 
-PS = 1e-12
 FIDELITY = "curve"
 
 

@@ -7,15 +7,15 @@ Nothing runs here. Times are seconds; a native time is the median of its repetit
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from retrompi.backends import BACKENDS, Call, Execution
+from retrompi.backends import BACKENDS, Execution
 from retrompi.compare.errors import Band, Distribution, band, distribution, relative
 from retrompi.compare.seen import NOTHING_SEEN, Seen
 from retrompi.errors import UsageError
 
-__all__ = ["CallRow", "Comparison", "Row", "Split", "build", "calls_of", "is_message", "pairs_of", "sections_of", "split_of"]
+__all__ = ["CallRow", "Comparison", "Row", "Split", "build", "calls_of", "sections_of"]
 
 FIT, HELD_OUT = "fit", "held out"
 _POINT_TO_POINT = frozenset(["MPI_Send", "MPI_Recv", "MPI_Sendrecv"])
@@ -121,11 +121,11 @@ class Comparison:
     splits: tuple[Split, ...]
     seen: Seen = NOTHING_SEEN
     warnings: tuple[str, ...] = ()
-    rows: tuple[Row, ...] = field(init=False)
-    """What is judged: the sections, or the whole program where there are none."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", self.sections or (self.whole,))
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """What is judged: the sections, or the whole program where there are none."""
+        return self.sections or (self.whole,)
 
     @property
     def completed(self) -> bool:
@@ -230,10 +230,6 @@ def calls_of(executions: Mapping[str, Execution]) -> tuple[CallRow, ...]:
     return tuple(sorted(rows, key=lambda r: (-max(r.seconds.values()), r.call, r.size_B)))
 
 
-def _inside(calls: Iterable[Call]) -> float:
-    return sum(c.seconds for c in calls)
-
-
 def split_of(backend: str, reference: str, executions: Mapping[str, Execution], calls: Sequence[CallRow], most: int = 5) -> Split | None:
     """None where one of the two has no profile or no time. The native profile is a run of its own, and its own time counts."""
     totals: dict[str, tuple[float, float]] = {}
@@ -242,7 +238,7 @@ def split_of(backend: str, reference: str, executions: Mapping[str, Execution], 
         time = e.profile_s if e.profile_s is not None else _point(e.samples_s)
         if time is None or not e.calls:
             return None
-        totals[name] = (e.ranks * time, _inside(e.calls))
+        totals[name] = (e.ranks * time, sum(c.seconds for c in e.calls))
     (mine, inside), (other, theirs) = totals[backend], totals[reference]
     by_call: dict[str, float] = {}
     for row in calls:

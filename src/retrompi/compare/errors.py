@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from retrompi.backends.stats import quantile
+from retrompi.backends.stats import quantile, rank_quantile
 
-__all__ = ["BAND", "Band", "Distribution", "band", "distribution", "rank_quantile", "relative"]
+__all__ = ["Band", "Distribution", "band", "distribution", "rank_quantile", "relative"]
 
 BAND = (0.05, 0.95)
 """The quantiles of repeated measurements between which a difference counts as noise."""
@@ -20,12 +20,6 @@ def relative(value: float | None, reference: float | None) -> float | None:
     if value is None or reference is None or not reference > 0 or not math.isfinite(value) or not math.isfinite(reference):
         return None
     return value / reference - 1
-
-
-def rank_quantile(values: Sequence[float], q: float) -> float:
-    """The smallest value that at least the share ``q`` of all values does not exceed: of fewer than 20 values, 95 % is the largest."""
-    ordered = sorted(values)
-    return ordered[max(math.ceil(q * len(ordered) - 1e-9), 1) - 1]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from retrompi import registry
 from retrompi.backends import Execution
-from retrompi.runtime import fit_tables
+from retrompi.fitted.model import fit_meta
 
 __all__ = ["NOTHING_SEEN", "Seen", "seen_by"]
 
@@ -62,7 +62,7 @@ def seen_by(model: str, *, remote: bool | None = None) -> Seen:
     Raises UsageError for an unknown model.
     """
     cls = registry.model(model)
-    meta = fit_tables(cls.folder()).get(cls.name, {}).get("meta", {})
+    meta = fit_meta(cls)
     sizes = meta.get("sizes_seen")
     if not isinstance(sizes, Mapping):
         return Seen(model=cls.name)

@@ -10,7 +10,7 @@ from retrompi.compare.comparison import Comparison
 from retrompi.compare.errors import distribution
 from retrompi.errors import UsageError, nearest
 
-__all__ = ["STATISTICS", "Verdict", "judge", "parse_within"]
+__all__ = ["Verdict", "judge", "parse_within"]
 
 STATISTICS = ("median", "p95", "worst", "whole")
 """What can be bounded: of the sizes of the errors of the held-out rows, and the whole program's error."""

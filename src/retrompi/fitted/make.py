@@ -10,6 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from retrompi import paths, registry, units
+from retrompi.backends.stats import rank_quantile
 from retrompi.errors import UsageError, nearest
 from retrompi.fitted.model import NEVER
 from retrompi.fitted.parts import OVERHEAD, Parts, sample_of
@@ -73,15 +74,14 @@ def held_out(sizes: Sequence[int]) -> tuple[list[int], list[int]]:
 
 def summary(residuals: Sequence[Residual]) -> dict[str, float]:
     """Median, 95th percentile and worst of the relative errors' sizes, and their mean with sign; {} without any."""
-    errors = sorted(abs(r.error) for r in residuals)
+    errors = [abs(r.error) for r in residuals]
     if not errors:
         return {}
-    nth = errors[min(len(errors) - 1, -(-95 * len(errors) // 100) - 1)]
     return {
         "sizes": len(errors),
         "median": median(errors),
-        "p95": nth,
-        "worst": errors[-1],
+        "p95": rank_quantile(errors, 0.95),
+        "worst": max(errors),
         "mean": sum(r.error for r in residuals) / len(errors),
     }
 

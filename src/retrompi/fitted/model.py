@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from retrompi.runtime import StartStep
     from retrompi.sampling import Sample
 
-__all__ = ["COLUMNS", "KINDS", "NEVER", "WORK_COLUMNS", "FittedModel", "read_curves", "read_work", "sizes_seen", "work_names"]
+__all__ = ["COLUMNS", "KINDS", "NEVER", "WORK_COLUMNS", "FittedModel", "fit_meta", "sizes_seen", "work_names"]
 
 KINDS = ("same", "same-cache", "same-bus", "same-apart", "remote")
 """Pair kinds of a curve: two ranks of one host (for pinned ranks: sharing a cache, a bus, neither), or of two."""
@@ -58,9 +59,7 @@ class FittedModel(RuntimeModel):
     def samples(cls) -> Mapping[str, Sample]:
         """Pair kind (one of `KINDS`) -> its sample."""
         found = read_curves(cls.folder() / "curve.csv")
-        connect = fit_tables(cls.folder()).get(cls.name.partition(":")[0], {}).get("meta", {}).get("connect_ps", {})
-        from dataclasses import replace
-
+        connect = fit_meta(cls).get("connect_ps", {})
         return {kind: replace(s, connect=int(connect.get(kind, 0))) for kind, s in found.items()}
 
     @classmethod
@@ -122,9 +121,15 @@ def _protocol(eager_below: float) -> list[tuple[float, float, str]]:
     return [rows.eager(0, eager_below), rows.rendezvous(eager_below)]
 
 
+def fit_meta(cls: type[RuntimeModel]) -> dict[str, Any]:
+    """What ``fit.toml`` says beside a model's numbers: its own for the model and its variants; {} without any."""
+    meta: dict[str, Any] = fit_tables(cls.folder()).get(cls.name.partition(":")[0], {}).get("meta", {})
+    return meta
+
+
 def sizes_seen(cls: type[RuntimeModel]) -> dict[str, tuple[int, ...]]:
     """Pair kind -> the message sizes (bytes) that a fitted model's fit has seen; {} for a model that is not a fit of sizes."""
-    seen = fit_tables(cls.folder()).get(cls.name.partition(":")[0], {}).get("meta", {}).get("sizes_seen", {})
+    seen = fit_meta(cls).get("sizes_seen", {})
     return {str(kind): tuple(int(s) for s in sizes) for kind, sizes in seen.items()}
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from retrompi.errors import UsageError
 from retrompi.sampling import Point, Sample
+from retrompi.units import PS
 
 if TYPE_CHECKING:
     from retrompi.fitted.segments import Fit
@@ -20,7 +21,6 @@ __all__ = ["COLUMNS", "Parts", "sample_of"]
 COLUMNS = ("send", "recv", "gap", "port", "both")
 OVERHEAD = 0.25
 """The part of a one-way time that either end is assumed to work."""
-_PS = 1e-12
 
 Known = Mapping[int, float]
 
@@ -91,7 +91,7 @@ def sample_of(fit: Fit, parts: Parts | None = None, *, connect_s: float = 0.0) -
     points = []
     for size in _knots(fit, known.measured.values()):
         points.append(_point(size, fit, known))
-    return Sample(tuple(points), tuple(points), round(connect_s / _PS))
+    return Sample(tuple(points), tuple(points), round(connect_s / PS))
 
 
 def _point(size: int, fit: Fit, known: Parts) -> Point:
@@ -106,7 +106,7 @@ def _point(size: int, fit: Fit, known: Parts) -> Point:
     gap = min(column("gap", max(0.0, total - max(0.0, fit.segment(size).latency_s))), total)
     port = min(column("port", gap if known.remote else 0.0), gap)
     both = min(column("both", 0.0), gap)
-    whole = round(total / _PS)
-    sent, got = round(send / _PS), round(recv / _PS)
+    whole = round(total / PS)
+    sent, got = round(send / PS), round(recv / PS)
     got = min(got, whole - min(sent, whole))
-    return Point(size, min(sent, whole), max(0, whole - sent - got), got, round(gap / _PS), round(port / _PS), round(both / _PS))
+    return Point(size, min(sent, whole), max(0, whole - sent - got), got, round(gap / PS), round(port / PS), round(both / PS))

@@ -24,7 +24,7 @@ from scipy.stats import t as student
 from retrompi import units
 from retrompi.errors import UsageError
 
-__all__ = ["FLOOR", "Fit", "Residual", "Segment", "Threshold", "fit"]
+__all__ = ["Fit", "Residual", "Segment", "Threshold", "fit", "partitions", "starts_of"]
 
 FLOOR = 1e-5
 """Relative noise that is assumed at least."""
@@ -176,7 +176,7 @@ def fit(
         weight = weight * _typical(x, y, sd, forced, max_segments)
     costs = _costs(x, y, weight)
     most = min(max_segments, max(1, (n + 1) // LEAST)) if segments is None else segments
-    best, cuts = _best(costs, max(most, len(forced) + 1), forced)
+    best, cuts = partitions(costs, max(most, len(forced) + 1), forced)
     criterion = _criteria(x, y, weight, best, cuts, len(forced))
     if segments is not None:
         if segments not in criterion:
@@ -184,14 +184,14 @@ def fit(
         criterion = {segments: criterion[segments]}
     usable = {k: c for k, c in criterion.items() if math.isfinite(c)}
     chosen = min(usable, key=lambda k: (usable[k], k)) if usable else min(criterion)
-    starts = _starts(cuts, chosen, n)
+    starts = starts_of(cuts, chosen, n)
     return _described(x, y, weight, sd, costs, starts, forced, thresholds, criterion, level)
 
 
 def _typical(x: Array, y: Array, sd: Array, forced: Sequence[int], most: int) -> Array:
     """How much each time counts beside a typical one, for its stated spread and the noise that all have besides."""
     n = len(x)
-    best, cuts = _best(_costs(x, y, 1 / y), max(min(most, (n + 1) // LEAST), len(forced) + 1), forced)
+    best, cuts = partitions(_costs(x, y, 1 / y), max(min(most, (n + 1) // LEAST), len(forced) + 1), forced)
     criterion = _criteria(x, y, 1 / y, best, cuts, len(forced))
     k = min(criterion, key=lambda k: (criterion[k], k))
     noise = max(FLOOR**2, best[k] / max(1, n - 2 * k) - float(np.mean(sd**2)))
@@ -280,8 +280,11 @@ def _costs(x: Array, y: Array, weight: Array) -> Array:
     return out
 
 
-def _best(costs: Array, most: int, forced: Sequence[int]) -> tuple[dict[int, float], list[np.ndarray[Any, Any]]]:
-    """K -> least cost of K segments, and for each K and end the beginning of the last segment."""
+def partitions(costs: Array, most: int, forced: Sequence[int] = ()) -> tuple[dict[int, float], list[np.ndarray[Any, Any]]]:
+    """K -> least cost of K pieces (infinite where there are none), up to ``most``, and for each K and end the beginning of the last one.
+
+    ``costs[i, j]`` is the cost of the points i..j as one piece. A piece has `LEAST` points at least; one begins at each of ``forced``.
+    """
     n = len(costs)
     allowed = costs.copy()
     index = np.arange(n)
@@ -305,8 +308,8 @@ def _best(costs: Array, most: int, forced: Sequence[int]) -> tuple[dict[int, flo
     return best, cuts
 
 
-def _starts(cuts: Sequence[np.ndarray[Any, Any]], k: int, n: int) -> list[int]:
-    """The index of the first point of each of ``k`` segments."""
+def starts_of(cuts: Sequence[np.ndarray[Any, Any]], k: int, n: int) -> list[int]:
+    """The index of the first point of each of ``k`` pieces, from what `partitions` tells beside the costs."""
     out, end = [], n - 1
     for i in range(k - 1, -1, -1):
         begin = int(cuts[i][end])
@@ -324,7 +327,7 @@ def _criteria(
         if (left := n - 2 * k - 2) <= 0:
             out[k] = math.inf
             continue
-        starts = _starts(cuts, k, n)
+        starts = starts_of(cuts, k, n)
         cost = sum(_distance(x[i:j], y[i:j], weight[i:j]) for i, j in zip(starts, [*starts[1:], n], strict=True))
         out[k] = n * math.log(cost / n + FLOOR * FLOOR) + (3 * k - 1 - pinned) * math.log(n) * n / left
     return out

@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement, pairwise
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from retrompi.machine.switches import median, spread
+import numpy as np
+
+from retrompi.fitted.segments import partitions, starts_of
+from retrompi.machine.switches import spread
 
 if TYPE_CHECKING:
     from retrompi.machine.recording import Recording
@@ -15,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Estimate", "copies", "first_use", "levels", "one_way", "stream_gap", "times", "work"]
 
 NS = 1e-9
-MEDIAN = 3
-"""Where the median stands among the quantiles that the programs print."""
+QUARTILE, MEDIAN = 2, 3
+"""Where the lower quartile and the median stand among the quantiles that the programs print."""
 
 
 def one_way(batches: Sequence[float]) -> float:
@@ -62,7 +67,7 @@ def stream_gap(recording: Recording, what: str, kind: str = "same") -> dict[int,
         for values in rounds:
             half = len(values) // 2
             short, long = values[:half], values[half:]
-            gaps.append((long[1 + MEDIAN - 1] - short[1 + MEDIAN - 1]) / (long[0] - short[0]))
+            gaps.append((long[1 + QUARTILE] - short[1 + QUARTILE]) / (long[0] - short[0]))
         out[size] = max(0.0, median(gaps)) * NS
     return out
 
@@ -130,7 +135,7 @@ def levels(rates_by_set: Mapping[int, float], known: Sequence[Mapping[str, Any]]
     """
     sizes = sorted(rates_by_set)
     y = [math.log(rates_by_set[s]) for s in sizes]
-    cuts = _pieces(y)
+    cuts = _pieces(y) if y else []
     rows: list[dict[str, Any]] = []
     for i, j in cuts:
         rate = math.exp(median(y[i:j]))
@@ -148,18 +153,11 @@ def levels(rates_by_set: Mapping[int, float], known: Sequence[Mapping[str, Any]]
 def _pieces(y: Sequence[float], most: int = 6) -> list[tuple[int, int]]:
     """Constant pieces [i, j) of a sequence, at least two long, by least squares and BIC."""
     n = len(y)
-
-    def cost(i: int, j: int) -> float:
-        mean = sum(y[i:j]) / (j - i)
-        return sum((v - mean) ** 2 for v in y[i:j])
-
-    best: dict[tuple[int, int], tuple[float, list[tuple[int, int]]]] = {(1, j): (cost(0, j), [(0, j)]) for j in range(2, n + 1)}
-    for k in range(2, most + 1):
-        for j in range(2 * k, n + 1):
-            options = [(best[k - 1, i][0] + cost(i, j), i) for i in range(2 * (k - 1), j - 1) if (k - 1, i) in best]
-            if options:
-                total, i = min(options)
-                best[k, j] = (total, [*best[k - 1, i][1], (i, j)])
-    scores = {k: n * math.log(best[k, n][0] / n + 1e-4) + 2 * k * math.log(n) for k in range(1, most + 1) if (k, n) in best}
-    chosen = min(scores, key=lambda k: scores[k])
-    return best[chosen, n][1]
+    costs = np.full((n, n), np.inf)
+    for i, j in combinations_with_replacement(range(n), 2):
+        mean = sum(y[i : j + 1]) / (j + 1 - i)
+        costs[i, j] = sum((v - mean) ** 2 for v in y[i : j + 1])
+    best, cuts = partitions(costs, most)
+    scores = {k: n * math.log(cost / n + 1e-4) + 2 * k * math.log(n) for k, cost in best.items() if math.isfinite(cost)}
+    starts = starts_of(cuts, min(scores, key=lambda k: scores[k]), n)
+    return list(pairwise((*starts, n)))

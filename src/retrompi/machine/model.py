@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from retrompi import fitted, toml_text
 from retrompi.machine import estimate, mpich4, plan, switches
 from retrompi.machine.estimate import Estimate
 from retrompi.machine.recording import Recording
+from retrompi.units import PS
 
 if TYPE_CHECKING:
     from retrompi.fitted import Fit
@@ -161,7 +163,7 @@ def summary(found: Found) -> dict[str, Any]:
         }
     return {"machine": found.recording.facts, "kinds": kinds, "levels": [dict(x) for x in found.levels], "costs_s": dict(found.costs),
             "rates_flops": dict(found.rates), "work_s": {k: dict(v) for k, v in found.work.items()},
-            "first_use_s": {k: x.sample.connect * 1e-12 for k, x in found.kinds.items()}}  # fmt: skip
+            "first_use_s": {k: x.sample.connect * PS for k, x in found.kinds.items()}}  # fmt: skip
 
 
 def write(found: Found, folder: Path, room: Path) -> None:
@@ -206,8 +208,6 @@ def write(found: Found, folder: Path, room: Path) -> None:
 
 def _rate(levels: Sequence[Mapping[str, Any]], low: float, high: float) -> float | None:
     """The rate of the level that covers most of the working sets low..high (in octaves); None where nothing was measured."""
-    import math
-
     def shared(row: Mapping[str, Any]) -> float:
         a, b = max(low, row["low_B"] / 1.42), min(high, row["high_B"] * 1.42)
         return math.log2(b / a) if b > a else 0.0

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from retrompi.backends import BackendError, stats
@@ -160,7 +161,7 @@ class _Steady:
         self.bench, self.quick = bench, quick
         self.kept = self.moved = 0
         self.states = [state.line_ns(bench=bench) for _ in range(2 if quick else 12)]
-        self.reference = switches.median(self.states[-3:])
+        self.reference = median(self.states[-3:])
 
     def run(self, what: str, sizes: Sequence[int] = (), *, rounds: int, launches: int = 1) -> list[Row]:
         """Rows of ``launches`` launches, as `Bench.run` gives them, without those of the state."""

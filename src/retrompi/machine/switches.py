@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import median
 from typing import Any
 
-__all__ = ["Behaviour", "Measure", "Step", "by_behaviour", "find", "median", "rank_test", "spread"]
+__all__ = ["Behaviour", "Measure", "Step", "by_behaviour", "find", "spread"]
 
 Samples = Mapping[int, Sequence[float]]
 Measure = Callable[[Sequence[int]], Samples]
@@ -71,12 +72,6 @@ class Step:
     def row(self) -> dict[str, Any]:
         """For tables and JSON."""
         return {"what": self.kind, **{k: v for k, v in asdict(self).items() if k != "kind"}}
-
-
-def median(values: Sequence[float]) -> float:
-    """The middle value, or the mean of the two middle ones."""
-    s = sorted(values)
-    return (s[(len(s) - 1) // 2] + s[len(s) // 2]) / 2
 
 
 def spread(values: Sequence[float]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from retrompi.errors import InputError
@@ -34,9 +35,9 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
     """One series for each table; several for a benchmark that was run with several numbers of processes."""
     head = next((m for m in (_HEAD.match(text) for _, text in lines) if m), None)
     said = [f"{name}: {_fact(lines, name)}" for name in ("Machine", "System", "Release", "MPI Version") if _fact(lines, name)]
-    told = Provenance(
-        about.file, about.sha256, "Intel MPI Benchmarks", (head[1].strip() if head else ""), "us, MB/s as printed", about.host,
-        about.date or _fact(lines, "Date"), (*about.said, *said), about.by,
+    told = replace(
+        about, tool="Intel MPI Benchmarks", version=head[1].strip() if head else "", units="us, MB/s as printed",
+        date=about.date or _fact(lines, "Date"), said=(*about.said, *said),
     )  # fmt: skip
     found: list[Measured] = []
     what, begun = "", 0

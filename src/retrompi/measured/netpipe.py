@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from retrompi.errors import InputError
@@ -75,7 +76,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
     if both:  # each of the two messages that cross in a time adds half of it
         points = [Point.of_time(p.size_B, p.time_us / 2, repetitions=p.repetitions, spread=p.spread) for p in points]
     units = "s, Mbit/s of 2^20" if version == "3.x" else "us, Gbit/s of 10^9"
-    told = Provenance(about.file, about.sha256, "NetPIPE", version, units, about.host, about.date, about.said, about.by)
+    told = replace(about, tool="NetPIPE", version=version, units=units)
     return [Measured("bibw" if both else "pingpong", tuple(points), told, 2)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,17 +62,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
             return
         if not points:
             raise InputError(f"no results of {title[1]}: the benchmark ended before it printed any", path, lines[-1][0] if lines else None)
-        told = Provenance(
-            about.file,
-            about.sha256,
-            "OSU Micro-Benchmarks",
-            title[2] or title[3] or "",
-            "us, MB/s of 10^6 B",
-            about.host,
-            about.date,
-            about.said,
-            about.by,
-        )
+        told = replace(about, tool="OSU Micro-Benchmarks", version=title[2] or title[3] or "", units="us, MB/s of 10^6 B")
         found.append(Measured(_what(title[1]), tuple(points), told, facts.get("ranks"), facts.get("pairs"), facts.get("window")))
 
     for n, text in lines:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -36,7 +37,7 @@ def read_mpptest(lines: Sequence[Line], path: Path, about: Provenance) -> list[M
         raise InputError("no row below mpptest's header", path)
     what = "exchange" if "halo" in kind else "pingping" if "head" in kind else "pingpong"
     said = (*about.said, f"type: {kind}") if kind else about.said
-    told = Provenance(about.file, about.sha256, "mpptest", "", "us, B/s", about.host or host, about.date, said, about.by)
+    told = replace(about, tool="mpptest", units="us, B/s", host=about.host or host, said=said)
     return [Measured(what, tuple(points), told, 2 if what == "pingpong" else None)]
 
 
@@ -51,7 +52,7 @@ def detect_mpi4py(lines: Sequence[Line]) -> bool:
 def read_mpi4py(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]:
     """``pingpong``: the mean of one way and its deviation; ``ringtest``: a hop of a ring, a point for each size, mean of its runs."""
     version = next((m[1] for m in (re.search(r"mpi4py[ -]v?(\d[\w.]*)", text) for _, text in lines) if m), "")
-    told = Provenance(about.file, about.sha256, "mpi4py.bench", version, "s, MB/s of 10^6 B", about.host, about.date, about.said, about.by)
+    told = replace(about, tool="mpi4py.bench", version=version, units="s, MB/s of 10^6 B")
     points, begun = [], False
     rings: dict[tuple[int, int], list[tuple[float, int]]] = {}
     for n, text in lines:

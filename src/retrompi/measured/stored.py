@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from retrompi.errors import UsageError, nearest
-from retrompi.measured.series import Measured
+from retrompi.measured.series import Measured, Point, Provenance
 from retrompi.store.identity import RunSpec, code_version, sha256_json
 
 if TYPE_CHECKING:
@@ -92,8 +92,6 @@ def stored(store: Store) -> list[dict[str, Any]]:
 
 def series_of(store: Store, which: str) -> Measured:
     """A stored measured curve as it was read: by run id or label. Raises UsageError when there is none."""
-    from retrompi.measured.series import Point, Provenance
-
     known = {row["label"]: row["id"] for row in stored(store)}
     if not which.isdigit() and which not in known:
         raise UsageError(f"no measured curve '{which}': neither a file, nor a run, nor a label{nearest(which, known)}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from retrompi import units
@@ -223,9 +223,10 @@ def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> li
         raise InputError("no row holds a size and a time", path)
     what = said.what or told.get("what", "pingpong")
     named = tuple(f"{k}: {v}" for k, v in told.items() if k in ("source", "figure", "paper", "library"))
-    provenance = Provenance(
-        about.file, about.sha256, told.get("tool", "table"), told.get("version", ""), f"{stated}, {crossings or 'one way'}",
-        about.host or told.get("host", ""), about.date or told.get("date", ""), (*about.said, *named), about.by or told.get("by", ""),
+    stood = {k: getattr(about, k) or told.get(k, "") for k in ("host", "date", "by")}
+    provenance = replace(
+        about, tool=told.get("tool", "table"), version=told.get("version", ""), units=f"{stated}, {crossings or 'one way'}",
+        said=(*about.said, *named), **stood,
     )  # fmt: skip
     ranks = int(told["ranks"]) if told.get("ranks", "").isdigit() else 2 if what in MEANINGS else None
     return [Measured(what, tuple(known), provenance, ranks)]

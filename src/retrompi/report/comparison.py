@@ -17,13 +17,12 @@ from plotly.subplots import make_subplots
 
 from retrompi.compare import Comparison, Row, Split, Verdict
 from retrompi.compare.comparison import FIT
-from retrompi.errors import InputError
 from retrompi.report.figures import faint, layout, name_of, place, size_axis, value_axis
-from retrompi.report.html import cell, document, percent, table
+from retrompi.report.html import cell, document, percent, save, table
 from retrompi.report.page import drawing, figure_html
 from retrompi.units import format_bytes, format_time
 
-__all__ = ["LOOKS", "NAMES", "bars_of", "figures", "pair_name", "places", "steps", "write"]
+__all__ = ["LOOKS", "NAMES", "figures", "pair_name", "places", "share", "steps", "write"]
 
 NAMES = {"native": "native", "smpi": "SMPI", "model": "model"}
 LOOKS = {
@@ -231,7 +230,7 @@ def _counts(c: Comparison) -> str:
         if found is None:
             continue
         what = {"held out": "held-out sections", "": "sections"}.get(use or "", "sections") if c.sections else "the whole program"
-        told = f"median of {found.n} {what}; 95th percentile {100 * found.p95:.1f} %, worst {_share(found.worst)} at {escape(found.where)}"
+        told = f"median of {found.n} {what}; 95th percentile {100 * found.p95:.1f} %, worst {share(found.worst)} at {escape(found.where)}"
         if not c.sections:
             told = what
         inside = [i for r in judged if (i := r.inside(backend, reference)) is not None]
@@ -245,7 +244,8 @@ def _time(value: float | None) -> str:
     return "" if value is None else format_time(value)
 
 
-def _share(value: float | None) -> str:
+def share(value: float | None) -> str:
+    """A share as a percentage with its sign; "" for None."""
     return "" if value is None else percent(100 * value)
 
 
@@ -265,7 +265,7 @@ def _rows_table(c: Comparison) -> str:
         for p in c.pairs:
             inside = r.inside(*p)
             sign = "" if inside is None else " <small>(in the band)</small>" if inside else ""
-            cells.append(cell(escape(pair_name(*p)), _share(r.error(*p)) + sign, "n"))
+            cells.append(cell(escape(pair_name(*p)), share(r.error(*p)) + sign, "n"))
         if any(x.use for x in c.rows):
             cells.append(cell("use", escape(r.use)))
         lines.append(f"<tr>{''.join(cells)}</tr>")
@@ -281,7 +281,7 @@ def _calls_table(c: Comparison, most: int = 40) -> str:
         cells = [cell("call", f'<span class="id">{escape(r.call)}</span>'), cell("size", escape(format_bytes(r.size_B)), "n")]
         cells += [cell(f"{NAMES[b]}: calls", str(r.counts.get(b, "")), "n") for b in c.executions]
         cells += [cell(f"{NAMES[b]}: in them", _time(r.seconds.get(b)), "n") for b in c.executions]
-        cells += [cell(escape(pair_name(*p)), _share(flat[f"{p[0]}_to_{p[1]}"]), "n") for p in c.pairs]
+        cells += [cell(escape(pair_name(*p)), share(flat[f"{p[0]}_to_{p[1]}"]), "n") for p in c.pairs]
         lines.append(f"<tr>{''.join(cells)}</tr>")
     more = f"<p class='soft'>{len(c.calls) - most} more rows are in the CSV and JSON.</p>" if len(c.calls) > most else ""
     return table(head, lines) + more if lines else ""
@@ -294,7 +294,7 @@ def _distribution_table(c: Comparison) -> str:
         inside = "" if d["inside"] is None else f"{d['inside']:.0%}"
         words = (escape(pair_name(d["backend"], d["reference"])), escape(d["use"]))
         numbers = (str(d["n"]), f"{100 * d['median']:.2f} %", f"{100 * d['p95']:.2f} %",
-                   f"{_share(d['worst'])} at {escape(d['where'])}", _share(d["bias"]), inside)  # fmt: skip
+                   f"{share(d['worst'])} at {escape(d['where'])}", share(d["bias"]), inside)  # fmt: skip
         cells = [cell(h, v) for h, v in zip(head, words, strict=False)] + [cell(h, v, "n") for h, v in zip(head[2:], numbers, strict=True)]
         lines.append(f"<tr>{''.join(cells)}</tr>")
     return table(head, lines)
@@ -325,7 +325,7 @@ def _origin(c: Comparison) -> str:
     for s in c.splits:
         top = ", ".join(f"{escape(n)} {percent(100 * d / s.reference_total)}" for n, d in s.calls[:3]) if s.reference_total else ""
         if s.reference_total:
-            whole, computed, inside = (_share(v / s.reference_total) for v in (s.total, s.computation, s.communication))
+            whole, computed, inside = (share(v / s.reference_total) for v in (s.total, s.computation, s.communication))
             pair = escape(f"{NAMES[s.backend]} against {NAMES[s.reference]}")
             told = f"{whole} of the time of all ranks, of which {computed} is computation and {inside} inside MPI ({top})"
             lines.append(f"<p>{pair}: {told}.</p>")
@@ -373,8 +373,4 @@ def write(path: Path, c: Comparison, verdict: Verdict | None = None, hashes: Map
     """Write the page. Raises InputError when it cannot be written."""
     from retrompi.store import code_version
 
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page(c, verdict, hashes, f"retrompi {code_version()}"), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write the page: {error.strerror}", path) from error
+    save(path, page(c, verdict, hashes, f"retrompi {code_version()}"))

@@ -11,10 +11,9 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from retrompi.compare.suite import Judged, row_of, totals, warnings_of
-from retrompi.errors import InputError
-from retrompi.report.comparison import LOOKS, NAMES, pair_name
+from retrompi.report.comparison import LOOKS, NAMES, pair_name, share
 from retrompi.report.figures import layout
-from retrompi.report.html import cell, document, percent, table
+from retrompi.report.html import cell, document, save, table
 from retrompi.report.page import drawing, figure_html
 
 __all__ = ["figure", "page", "write"]
@@ -54,10 +53,6 @@ def figure(done: Sequence[Judged], bound: float | None, backend: str, reference:
     return out
 
 
-def _share(value: float | None) -> str:
-    return "" if value is None else percent(100 * value)
-
-
 def _size(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.1f} %"
 
@@ -70,10 +65,10 @@ def _table(done: Sequence[Judged]) -> str:
         for r in row_of(j):
             pair = escape(pair_name(r["backend"], r["reference"]))
             words = (f'<span class="id">{escape(r["program"])}</span>', escape(r["group"]), pair)
-            worst = f"{_share(r['worst'])} at {escape(str(r['where']))}" if r["worst"] is not None else ""
+            worst = f"{share(r['worst'])} at {escape(str(r['where']))}" if r["worst"] is not None else ""
             noise = "" if r["noise"] is None else f"± {_size(r['noise'])}"
             inside = "" if r["inside"] is None else f"{r['inside']:.0%}"
-            numbers = (str(r["n"] or ""), _size(r["median"]), _size(r["p95"]), worst, _share(r["bias"]), _share(r["whole"]), noise, inside)
+            numbers = (str(r["n"] or ""), _size(r["median"]), _size(r["p95"]), worst, share(r["bias"]), share(r["whole"]), noise, inside)
             tail = (escape(r["most_from"]), ", ".join(map(str, r["runs"])))
             cells = [cell(h, v) for h, v in zip(head, words, strict=False)]
             cells += [cell(h, v, "n") for h, v in zip(numbered, numbers, strict=True)]
@@ -85,7 +80,7 @@ def _table(done: Sequence[Judged]) -> str:
 def _groups(done: Sequence[Judged]) -> str:
     boxes = []
     for t in totals(done):
-        told = f"median of {t['n']} held-out rows; 95th percentile {_size(t['p95'])}, worst {_share(t['worst'])} at {escape(t['where'])}"
+        told = f"median of {t['n']} held-out rows; 95th percentile {_size(t['p95'])}, worst {share(t['worst'])} at {escape(t['where'])}"
         boxes.append(f'<div class="count">{escape(t["group"])}, {escape(pair_name(t["backend"], t["reference"]))}'
                      f'<b>{_size(t["median"])} off</b><small class="soft">{told}</small></div>')  # fmt: skip
     return f'<div class="counts">{"".join(boxes)}</div>'
@@ -119,8 +114,4 @@ def write(path: Path, done: Sequence[Judged], bounds: Mapping[str, float]) -> No
     """Write the page. Raises InputError when it cannot be written."""
     from retrompi.store import code_version
 
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page(done, bounds, f"retrompi {code_version()}"), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write the page: {error.strerror}", path) from error
+    save(path, page(done, bounds, f"retrompi {code_version()}"))

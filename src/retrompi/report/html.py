@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
+from retrompi.errors import InputError
 from retrompi.validate.verdicts import Verdict
 
-__all__ = ["CONFIG", "CSS", "SIGN", "USES", "bounds", "cell", "document", "number", "percent", "ranges", "table"]
+__all__ = ["CONFIG", "CSS", "SIGN", "USES", "bounds", "cell", "document", "number", "percent", "ranges", "save", "table"]
 
 CSS = """
 :root { --ink: #1a1a1a; --soft: #555; --line: #d6d6d6; --paper: #fff; --tint: #f5f6f8;
@@ -142,3 +144,12 @@ def document(title: str, body: str, script: str = "") -> str:
 {inline}</head><body>
 {body}</body></html>
 """
+
+
+def save(path: Path, page: str) -> None:
+    """Write a page, and the folder for it. Raises InputError when it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write the page: {error.strerror}", path) from error

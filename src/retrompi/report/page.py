@@ -252,10 +252,10 @@ def measured_table(found: Sequence[Measured]) -> str:
     """The measured curves of a page and where they come from; "" without any."""
     if not found:
         return ""
-    names = {"run": "run", "curve": "curve", "points": "points", "sizes": "sizes", "from": "from"}
-    rows = ["<tr>" + "".join(cell(names[k], escape(str(v))) for k, v in row_of(m).items()) + "</tr>" for m in found]
+    told = [row_of(m) for m in found]
+    rows = ["<tr>" + "".join(cell(k, escape(str(v))) for k, v in row.items()) + "</tr>" for row in told]
     note = "<p>Drawn in black and grey. They were measured elsewhere than what is published or simulated here, and judge neither.</p>"
-    return note + table(tuple(names.values()), rows)
+    return note + table(tuple(told[0]), rows)
 
 
 def _index(study: Study) -> str:

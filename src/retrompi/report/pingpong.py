@@ -11,9 +11,8 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from retrompi.errors import InputError
 from retrompi.report.figures import curve_figure, name_of
-from retrompi.report.html import cell, document, table
+from retrompi.report.html import cell, document, save, table
 from retrompi.report.measured import Measured, add, wanted
 from retrompi.report.overlay import Mark, marks
 from retrompi.report.page import drawing, figure_html, measured_table
@@ -85,8 +84,4 @@ def write(path: Path, curve: Simulated, measured: Sequence[Measured] = ()) -> No
     """Write the page. Raises InputError when it cannot be written."""
     from retrompi.store import code_version
 
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page(curve, measured, f"retrompi {code_version()}"), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write the page: {error.strerror}", path) from error
+    save(path, page(curve, measured, f"retrompi {code_version()}"))

@@ -16,11 +16,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from retrompi.errors import UsageError
-from retrompi.units import format_time
+from retrompi.units import PS, format_time
 
 __all__ = ["LIMIT", "PS", "STORED", "Calls", "Messages", "Process", "Request", "Timeline", "Traffic", "call_name"]
 
-PS = 1e-12
 LIMIT = 200_000
 """States, calls and messages of a run that are kept, each."""
 STORED = 4_000
