@@ -153,20 +153,15 @@ void Rank::depart(Message& m) {
 void Rank::push(const Packet& p) {
   Channel& c = law().channel(p.from, p.to);
   if (p.kind == Packet::Answer) return rank(p.to).arrive(p);  // part of its message's sampled time
-  if (p.kind == Packet::Ask) return fly(c, p, std::max(simulated().now(), c.last));
+  if (p.kind == Packet::Ask) return fly(c, p, c.arrival(simulated().now()));
   run(c.opened());
-  if (p.bytes >= c.curve->limit)
-    abort_run("aborted",
-              "a message of " + std::to_string(p.bytes) + " B from rank " + std::to_string(p.from) + ": the mechanism did not carry one of " +
-                  std::to_string(c.curve->limit) + " B: " + c.curve->reason,
-              1);
-  const Point at = c.point(p.bytes);
+  if (const std::string why = c.table.refusal(p.bytes, p.from); !why.empty()) abort_run("aborted", why, 1);
+  const CurvePoint at = c.point(p.bytes);
   run(at.send);
-  fly(c, p, c.depart(simulated().now(), at));
+  fly(c, p, c.depart(simulated().now(), at).end);
 }
 
 void Rank::fly(Channel& c, const Packet& p, Ps end) {
-  c.last = end;
   if (end == simulated().now() && c.flying == 0) return rank(p.to).arrive(p);
   ++c.flying;
   simulated().at(end, [p, &c] {
@@ -366,10 +361,10 @@ void Rank::wait(Request& r) {
 }
 
 void Rank::put(int target, int64_t bytes) {
-  const Curve& c = environment().pair(id, target).put;
+  const CurveTable& c = environment().pair(id, target).put;
   if (c.points.empty())
     abort_run("aborted", "this runtime has no one-sided operations between rank " + std::to_string(id) + " and rank " + std::to_string(target), 1);
-  const Point at = c.at(bytes);
+  const CurvePoint at = c.at(bytes);
   const Ps begin = simulated().now();
   put_until_ = std::max(put_until_, begin + at.transit);
   run(at.send);

@@ -15,28 +15,6 @@ void refuse(const std::string& why) {
   std::_Exit(2);
 }
 
-// The same arithmetic as engine/curve.cpp, so that both read a table alike.
-Point Curve::at(int64_t size) const {
-  auto hi = std::lower_bound(points.begin(), points.end(), size, [](const Point& p, int64_t s) { return p.size < s; });
-  if (hi != points.end() && hi->size == size) return *hi;
-  if (hi == points.begin()) return *hi;
-  if (hi == points.end()) {
-    if (points.size() == 1) return points.back();
-    --hi;  // beyond the last point its rate goes on
-  }
-  const Point &a = *(hi - 1), &b = *hi;
-  const double x = static_cast<double>(size - a.size) / static_cast<double>(b.size - a.size);
-  auto mix = [x](Ps u, Ps v) { return std::max<Ps>(0, u + static_cast<Ps>(std::floor(x * static_cast<double>(v - u) + 0.5))); };
-  return {size,
-          mix(a.send, b.send),
-          mix(a.transit, b.transit),
-          mix(a.recv, b.recv),
-          mix(a.gap, b.gap),
-          mix(a.port, b.port),
-          mix(a.both, b.both),
-          mix(a.wire, b.wire)};
-}
-
 // As engine/host.cpp: a line is read once and written once; written in main memory it is fetched first and written back later.
 Ps HostFacts::copy(int64_t bytes, double copies) const {
   if (bytes <= 0) return 0;
@@ -109,8 +87,8 @@ class Lines {
   int number_ = 0;
 };
 
-Point point(Lines& l) {
-  Point p;
+CurvePoint point(Lines& l) {
+  CurvePoint p;
   p.size = l.take<int64_t>();
   for (Ps* t : {&p.send, &p.transit, &p.recv, &p.gap, &p.port, &p.both, &p.wire}) *t = l.take<Ps>();
   return p;
@@ -173,7 +151,7 @@ coll::Cost& work(Lines& l, coll::Work& all) {
 
 void load(Environment& e, Lines& l) {
   std::map<Op, std::vector<coll::Row>> rows;
-  Curve* curve = nullptr;
+  CurveTable* curve = nullptr;
   coll::Cost* cost = nullptr;
   while (l.next()) {
     const auto word = l.take<std::string>();

@@ -5,21 +5,9 @@
 #include <vector>
 
 #include "../../engine/coll.hpp"
+#include "../../engine/curve_law.hpp"
 
 namespace retrompi::online {
-
-/// A message of `size` bytes at the curve rung; picoseconds. fidelity.py and engine/curve.cpp say what each is.
-struct Point {
-  int64_t size = 0;
-  Ps send = 0, transit = 0, recv = 0, gap = 0, port = 0, both = 0, wire = 0;
-};
-
-struct Curve {
-  std::vector<Point> points;
-  int64_t limit = INT64_MAX;
-  std::string reason;  // why it carries no message of `limit` bytes or more
-  [[nodiscard]] Point at(int64_t size) const;
-};
 
 struct HostFacts {
   std::string name;
@@ -42,10 +30,10 @@ struct PairKind {
     bool asks = false;  // the receiver first
   };
   std::vector<Range> protocol;
-  std::vector<Curve> curves;
+  std::vector<CurveTable> curves;
   std::map<std::pair<int, int>, int> of;  // classes of sender and receiver -> curve
   /// A one-sided put: what it costs its origin, and when all of it has arrived, both from its begin.
-  Curve put;
+  CurveTable put;
 };
 
 struct Environment {
