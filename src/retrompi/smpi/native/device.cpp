@@ -88,8 +88,7 @@ void Rank::use(double flops) {
 }
 
 void Rank::nap(double seconds) {
-  const Ps wanted = simulated().now() + to_ps(seconds);
-  const Ps tick = host.phase + (wanted - host.phase + host.tick - 1) / host.tick * host.tick;
+  const Ps tick = host.next_tick(simulated().now() + to_ps(seconds));
   if (thread_) return thread_->sleep_until(tick);
   run(tick - simulated().now());
 }

@@ -81,7 +81,7 @@ class Rank {
  public:
   explicit Rank(int n);
   const int id;
-  const HostFacts& host;
+  const HostSpec& host;
 
   // ---- time
   void run(Ps ps);  // this rank's processor is busy
@@ -112,7 +112,11 @@ class Rank {
   void put(int target, int64_t bytes);
   void arrive(const Packet& p);
   void signal();
-  [[nodiscard]] Ps copy_cost(int64_t bytes, double copies = 1) const { return host.copy(bytes, copies); }
+  /// A copy between two places of ordinary memory.
+  [[nodiscard]] Ps copy_cost(int64_t bytes, double copies = 1) const {
+    const double set = 2.0 * static_cast<double>(bytes);
+    return static_cast<Ps>(copies * static_cast<double>(host.copy_time(bytes, set, set)));
+  }
 
   // ---- collectives
   void follow(coll::Steps steps, Comm& c);  // to their end

@@ -1,6 +1,5 @@
 #include "environment.hpp"
 
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -13,29 +12,6 @@ void refuse(const std::string& why) {
   std::fflush(nullptr);
   std::cerr << "retrompi smpi: " << why << std::endl;
   std::_Exit(2);
-}
-
-// As engine/host.cpp: a line is read once and written once; written in main memory it is fetched first and written back later.
-Ps HostFacts::copy(int64_t bytes, double copies) const {
-  if (bytes <= 0) return 0;
-  const double set = 2.0 * static_cast<double>(bytes);
-  double miss = 0;
-  if (set > l1) {
-    // A colour of the cache holds so many pages; one that gets more loses them all (engine/host.cpp, Host::misses).
-    const double load = set * l2_ways / l2;
-    double term = std::exp(-load), below = 0;
-    for (int k = 0; k < static_cast<int>(l2_ways); ++k) {
-      below += term;
-      term *= load / (k + 1);
-    }
-    miss = std::clamp(1 - below, 0.0, 1.0);
-  }
-  auto side = [&](double mem_share) {
-    if (set <= l1) return 0.5 / copy_l1;
-    return (1 - miss) * 0.5 / copy_l2 + miss * mem_share / copy_mem;
-  };
-  const Ps one = to_ps(static_cast<double>(bytes) * (side(1.0 / 3) + side(2.0 / 3)));
-  return static_cast<Ps>(copies * static_cast<double>(one));
 }
 
 bool Environment::asks(int from, int to, int64_t bytes) const {
@@ -116,14 +92,14 @@ void collective(Lines& l, std::map<Op, std::vector<coll::Row>>& rows) {
   rows[op].push_back(row);
 }
 
-HostFacts host(Lines& l) {
-  HostFacts h;
+HostSpec host(Lines& l) {
+  HostSpec h;
   h.name = l.take<std::string>();
   h.flops = l.take<double>();
   h.speed = l.take<double>();
   h.cores = l.take<int>();
   h.tick = l.take<Ps>();
-  h.phase = l.take<Ps>();
+  h.tick_phase = l.take<Ps>();
   h.quantum = l.take<Ps>();
   h.wait_charge = l.take<Ps>();
   h.boost = l.take<int>();
