@@ -119,10 +119,7 @@ coll::Cost& work(Lines& l, coll::Work& all) {
     return all.buffers[static_cast<size_t>(held - 1)];
   }
   if (what != "call") l.fail("work is call, combine or buffers, not '" + what + "'");
-  const auto name = l.take<std::string>();
-  for (int i = 0; i < OP_COUNT; ++i)
-    if (name == op_name(static_cast<Op>(i))) return all.call.emplace_back(static_cast<Op>(i), coll::Cost{}).second;
-  l.fail("no operation '" + name + "'");
+  return all.call.emplace_back(operation(l, l.take<std::string>()), coll::Cost{}).second;
 }
 
 void load(Environment& e, Lines& l) {
