@@ -110,7 +110,6 @@ void Rank::signal() {
 
 void Rank::send(Request& r) {
   r.done = false;
-  r.message = nullptr;
   if (r.peer == MPI_PROC_NULL) {
     r.done = true;
     return;
@@ -124,14 +123,12 @@ void Rank::send(Request& r) {
   m->sync = r.mode == Request::Synchronous;
   m->sender = &r;
   if (r.comm) m->data = r.buffer.packed(r.comm->handle);
-  r.message = m;
   ++counters().messages;
   counters().bytes += m->bytes;
   ++open_sends;
   if (r.mode == Request::Buffered) {  // complete once the data are in the attached buffer
     run(copy_cost(m->bytes));
     r.done = true;
-    r.message = nullptr;
     m->sender = nullptr;
   }
   if (m->to != id) return depart(*m);
@@ -180,7 +177,6 @@ void Rank::settle(Message& m) {
   --open_sends;
   if (Request* r = m.sender) {
     r->done = true;
-    r->message = nullptr;
     if (r->detached) delete r;
     m.sender = nullptr;
   }
@@ -197,7 +193,6 @@ bool Rank::fits(const Request& r, const Message& m) {
 
 void Rank::receive(Request& r) {
   r.done = false;
-  r.message = nullptr;
   if (r.peer == MPI_PROC_NULL) {
     r.done = true;
     r.source = MPI_PROC_NULL;
@@ -213,7 +208,6 @@ void Rank::receive(Request& r) {
   Message& found = **m;
   unexpected_.erase(m);
   found.receiver = &r;
-  r.message = &found;
   matched(found);
 }
 
@@ -237,7 +231,6 @@ void Rank::meet(Message& m) {
     return;
   }
   m.receiver = *r;
-  (*r)->message = &m;
   posted_.erase(r);
 }
 
@@ -277,7 +270,6 @@ void Rank::finish_receive(Message& m) {
   r.source = m.from;
   r.found_tag = m.tag;
   r.received = m.bytes;
-  r.message = nullptr;
   if (r.comm) r.buffer.unpack(m.data, r.comm->handle);
   if (r.detached) delete &r;
   m.receiver = nullptr;

@@ -54,10 +54,8 @@ struct Request {
   Buffer buffer;
   const Comm* comm = nullptr;
   bool done = false, persistent = false, active = true, detached = false, cancelled = false;
-  Message* message = nullptr;
   int source = MPI_PROC_NULL, found_tag = MPI_ANY_TAG;  // what was received, source of the world
   int64_t received = 0;
-  bool truncated = false;
   MPI_Request handle = MPI_REQUEST_NULL;
 };
 
@@ -134,7 +132,6 @@ class Rank {
   std::string inside;  // the MPI call that has not returned
   [[nodiscard]] bool settled() const { return open_sends == 0 && running_.empty(); }
   [[nodiscard]] std::string waits_for() const;
-  Ps begin_at = -1, end_at = -1;
   int64_t clock = 0, pending = 0;  // of the computation between calls, nanoseconds
   bool told = false;               // somebody else says what it was
   bool finished = false;
