@@ -82,7 +82,7 @@ class DatagramChan final : public Chan {
     // The retry timer is a timed wait of the daemon: it ends on a clock tick; it doubles with each try.
     o->armed = world.loop.now;
     o->by = world.anatomy.current;
-    const Ps due = h.next_tick(world.loop.now + (spec.timeout << std::min(o->tries, 6)));
+    const Ps due = h.spec.next_tick(world.loop.now + (spec.timeout << std::min(o->tries, 6)));
     world.loop.at(due, &DatagramChan::on_timer, this, (static_cast<uint64_t>(seq) << 32) | ++o->timer);
     ship(from, kData, seq, p.bytes + spec.header);
     if (spec.duplicate > 0 && world.rng.uniform() < spec.duplicate) {

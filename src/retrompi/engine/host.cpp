@@ -92,7 +92,7 @@ Thread::Await Thread::sleep(Ps ps) {
   need_ = 0;
   memory_ = 0;
   ++gen_;
-  host_.loop.at(host_.next_tick(host_.loop.now + ps), &Host::on_wake, this, gen_ + 1);
+  host_.loop.at(host_.spec.next_tick(host_.loop.now + ps), &Host::on_wake, this, gen_ + 1);
   host_.release(*this);
   return {*this, false};
 }
@@ -115,7 +115,7 @@ void Thread::signal(bool immediate, bool network) {
         // starts just after a tick therefore ends at the second tick that follows (E-NT-03, E-P4-11).
         poll_armed_ = true;
         const Ps tick = host_.spec.tick, now = host_.loop.now;
-        Ps due = host_.next_tick(wait_begin_ + policy_.period);
+        Ps due = host_.spec.next_tick(wait_begin_ + policy_.period);
         const Ps step = (policy_.period / tick + 1) * tick;
         if (now > due) due += (now - due + step - 1) / step * step;
         enter(Stage::Tick);
@@ -192,37 +192,13 @@ Thread& Host::add_thread(const std::string& name) {
   return *threads_.back();
 }
 
-double Host::misses(double working_set) const {
-  // NT did not colour pages, so a working set's pages fall on the cache's page colours at random: their number on one colour
-  // is close to Poisson with mean `load`. A colour holds `l2_ways` pages; one that gets more loses all of them when they are
-  // walked in order under LRU. The share of pages on such colours is P(Poisson(load) >= ways).
-  const double load = working_set * spec.l2_ways / spec.l2;
-  double term = std::exp(-load), below = 0;
-  for (int k = 0; k < static_cast<int>(spec.l2_ways); ++k) {
-    below += term;
-    term *= load / (k + 1);
-  }
-  return std::clamp(1 - below, 0.0, 1.0);
-}
-
 Ps Host::copy_time(int64_t bytes, double from_set, double to_set) const {
   if (bytes <= 0) return 0;
   Copied& c =
       copied_[((static_cast<uint64_t>(bytes) * 3 + static_cast<uint64_t>(from_set) * 5 + static_cast<uint64_t>(to_set)) * 0x9e3779b97f4a7c15ULL) >>
               58];
-  if (c.bytes != bytes || c.from != from_set || c.to != to_set) c = {bytes, from_set, to_set, work_out_copy(bytes, from_set, to_set)};
+  if (c.bytes != bytes || c.from != from_set || c.to != to_set) c = {bytes, from_set, to_set, spec.copy_time(bytes, from_set, to_set)};
   return c.ps;
-}
-
-Ps Host::work_out_copy(int64_t bytes, double from_set, double to_set) const {
-  // A line is read once and written once; a line that is written in main memory is fetched first and written back later, so
-  // writing is two thirds of a copy there (E-LM-01, E-LM-02 and E-LM-09 agree on this).
-  auto side = [this](double ws, double mem_share) {
-    if (ws <= spec.l1) return 0.5 / spec.copy_l1;
-    const double miss = misses(ws);
-    return (1 - miss) * 0.5 / spec.copy_l2 + miss * mem_share / spec.copy_mem;
-  };
-  return to_ps(static_cast<double>(bytes) * (side(from_set, 1.0 / 3) + side(to_set, 2.0 / 3)));
 }
 
 Kinship Host::kinship(int a, int b) const {
@@ -241,7 +217,7 @@ CopyCost Host::copy_cost(int64_t bytes, const CopySide& from, const CopySide& to
       per_byte += 0.5 / spec.copy_l1;
       return;
     }
-    const double miss = misses(s.set), memory = transfers / 3 / spec.copy_mem;
+    const double miss = spec.misses(s.set), memory = transfers / 3 / spec.copy_mem;
     double hit = 0.5 / spec.copy_l2;
     if (foreign && kin == Kinship::Bus) {
       // The line crosses the bus once: from memory while it is clean, else from the cache that changed it, which no prefetcher
@@ -272,11 +248,6 @@ Ps Host::claim_bus(int a, int b, const CopyCost& c) {
   Ps end = claim(a);
   if (a / spec.package_cores != b / spec.package_cores) end = std::max(end, claim(b));
   return std::max<Ps>(0, end - loop.now - c.core);
-}
-
-Ps Host::next_tick(Ps t) const {
-  const Ps k = (t - spec.tick_phase + spec.tick - 1) / spec.tick;
-  return spec.tick_phase + k * spec.tick;
 }
 
 bool Host::could_act() const {
@@ -450,7 +421,7 @@ void Host::dispatch(size_t core) {
   if (c.last != t) t->pre_ = spec.dispatch;
   c.last = t;
   // NT counts a quantum in ticks seen by the running thread, so it ends at one (variant); else it is a plain length of time.
-  const Ps from = spec.quantum_at_tick ? next_tick(loop.now + 1) - spec.tick : loop.now;
+  const Ps from = spec.quantum_at_tick ? spec.next_tick(loop.now + 1) - spec.tick : loop.now;
   t->q_end_ = from + t->q_left_;
   t->q_armed_ = false;
   go(*t);

@@ -7,6 +7,7 @@
 
 #include "anatomy.hpp"
 #include "core.hpp"
+#include "host_spec.hpp"
 
 namespace retrompi {
 
@@ -19,36 +20,6 @@ struct WaitPolicy {
   int look_every = 1;  // Spin: polls of shared memory for one look at the network
   Ps look_cost = 0;    // a look that finds nothing, where it is not in every poll
   WaitFor what = WaitFor::Work;
-};
-
-/// Published or assumed figures of one host; all times already in picoseconds on this host.
-struct HostSpec {
-  std::string name;
-  double speed = 1;
-  int cores = 1;
-  Ps quantum = 0, tick = 0, dispatch = 0, syscall = 0;
-  int boost = 0;                 // priority added to a thread that a kernel object wakes
-  bool quantum_carry = false;    // the rest of a quantum outlives a wait
-  Ps wait_charge = 0;            // taken off the quantum for each wait
-  bool quantum_at_tick = false;  // a quantum ends at a clock tick
-  double l1 = 0, l2 = 0;         // bytes
-  double l2_ways = 4;
-  double copy_l1 = 0, copy_l2 = 0, copy_mem = 0;  // bytes per second, each byte counted once
-  Ps tcp_segment = 0, interrupt = 0, loopback_segment = 0;
-  double tcp_byte = 0;  // picoseconds per byte
-  int64_t loopback_mss = 0, window = 0, mss = 0, sndbuf = 0;
-  Ps delayed_ack = 0;
-  double nic_rate = 0;  // bytes per second over the card's bus
-  Ps nic_latency = 0;
-  double bus_rate = 1;  // bytes per second between memory and card, both directions together
-  Ps tick_phase = 0;    // clocks of two machines are not synchronised
-  double flops = 1;
-  bool big_endian = false;
-  // Several cores: which of them share caches and buses, and what a line costs that another core holds.
-  int l2_shared_by = 1, package_cores = 1;
-  Ps line_shared = 0, line_bus = 0;
-  double lines_in_flight = 1;  // such lines that a copy fetches at a time
-  double fsb_rate = 1;         // bytes per second over a package's front-side bus
 };
 
 /// What two cores have in common.
@@ -207,8 +178,7 @@ class Host {
   Thread& add_thread(const std::string& name);
   void kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg = 0);
 
-  [[nodiscard]] Ps work_out_copy(int64_t bytes, double from_set, double to_set) const;
-  /// Time to copy `bytes` from a place with one working set (bytes) to a place with another.
+  /// HostSpec::copy_time, remembered.
   [[nodiscard]] Ps copy_time(int64_t bytes, double from_set, double to_set) const;
   /// A copy by `core` of what `other` wrote, or of what it will read.
   [[nodiscard]] CopyCost copy_cost(int64_t bytes, const CopySide& from, const CopySide& to, Kinship kin) const;
@@ -217,11 +187,8 @@ class Host {
   [[nodiscard]] Ps line(Kinship k) const { return k == Kinship::Bus ? spec.line_bus : k == Kinship::Cache ? spec.line_shared : 0; }
   /// Books a copy on the buses of two cores from now on; returns how much longer than `core` it takes.
   Ps claim_bus(int a, int b, const CopyCost& c);
-  /// Share of the lines of a working set that miss the second-level cache.
-  [[nodiscard]] double misses(double working_set) const;
   /// A cost stated for the reference host, on this host.
-  [[nodiscard]] Ps scaled(Ps reference) const { return static_cast<Ps>(static_cast<double>(reference) / spec.speed + 0.5); }
-  [[nodiscard]] Ps next_tick(Ps t) const;
+  [[nodiscard]] Ps scaled(Ps reference) const { return spec.scaled(reference); }
 
   HostSpec spec;
   bool shares_memory = false;  // computations state their share of the memory bus: copies use it as well

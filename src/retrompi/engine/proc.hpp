@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "curve_law.hpp"
 #include "host.hpp"
 #include "matching.hpp"
 #include "profile.hpp"
@@ -63,19 +64,6 @@ struct Packet {
 
 enum class Medium : uint8_t { Pool, Ring, Stream, Datagram, Dma, Curve };
 
-/// What the mechanism did with a message of `size` bytes, in picoseconds on the hosts themselves: work of the sender, from its end
-/// to the beginning of the receiver's, work of the receiver; how long a channel, one direction of a port, a whole port
-/// and the wire that all hosts share are busy.
-struct CurvePoint {
-  int64_t size = 0;
-  Ps send = 0, transit = 0, recv = 0, gap = 0, port = 0, both = 0, wire = 0;
-};
-struct CurveTable {
-  std::vector<CurvePoint> points;                   // by rising size, at least one; straight lines between them
-  int64_t limit = INT64_MAX;                        // from this size on the mechanism did not complete, and
-  std::string reason;                               // this is how it ended
-  [[nodiscard]] CurvePoint at(int64_t size) const;  // beyond the last one its rate goes on
-};
 /// The curves between the ranks of one job: which one a pair follows is a matter of the two ranks' classes.
 struct CurveSet {
   std::vector<size_t> classes;           // rank -> class

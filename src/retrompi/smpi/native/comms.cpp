@@ -77,6 +77,15 @@ void agree(Rank& r, Comm& c, bool colors) {
   r.follow(coll::agree_on_context(r.args(c)), c);
 }
 
+/// SimGrid's own making, once the members have agreed at the runtime's costs.
+template <class F>
+int agreed(const Call& r, MPI_Comm comm, bool colors, const MPI_Comm* made_comm, F make) {
+  if (!r) return make();
+  agree(*r, r->comm(comm), colors);
+  const Gratis free;
+  return made(*r, make(), made_comm);
+}
+
 /// What the members of a communicator tell each other without messages, when all have come: those have been paid.
 struct Split {
   std::map<int, std::pair<int, int>> said;  // rank -> color, key
@@ -114,45 +123,30 @@ DEFINE(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* made_comm)) {
 
 DEFINE(Comm_dup, (MPI_Comm comm, MPI_Comm* made_comm)) {
   const Call r("MPI_Comm_dup");
-  if (!r) return NATIVE(Comm_dup)(comm, made_comm);
-  agree(*r, r->comm(comm), false);
-  const Gratis free;
-  return made(*r, NATIVE(Comm_dup)(comm, made_comm), made_comm);
+  return agreed(r, comm, false, made_comm, [=] { return NATIVE(Comm_dup)(comm, made_comm); });
 }
 
 DEFINE(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm* made_comm)) {
   const Call r("MPI_Comm_dup_with_info");
-  if (!r) return NATIVE(Comm_dup_with_info)(comm, info, made_comm);
-  agree(*r, r->comm(comm), false);
-  const Gratis free;
-  return made(*r, NATIVE(Comm_dup_with_info)(comm, info, made_comm), made_comm);
+  return agreed(r, comm, false, made_comm, [=] { return NATIVE(Comm_dup_with_info)(comm, info, made_comm); });
 }
 
 DEFINE(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* made_comm)) {
   const Call r("MPI_Comm_create");
-  if (!r) return NATIVE(Comm_create)(comm, group, made_comm);
-  agree(*r, r->comm(comm), false);
-  const Gratis free;
-  return made(*r, NATIVE(Comm_create)(comm, group, made_comm), made_comm);
+  return agreed(r, comm, false, made_comm, [=] { return NATIVE(Comm_create)(comm, group, made_comm); });
 }
 
 DEFINE(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made_comm)) {
   const Call r("MPI_Comm_split_type");
-  if (!r) return NATIVE(Comm_split_type)(comm, type, key, info, made_comm);
-  agree(*r, r->comm(comm), true);
-  const Gratis free;
-  return made(*r, NATIVE(Comm_split_type)(comm, type, key, info, made_comm), made_comm);
+  return agreed(r, comm, true, made_comm, [=] { return NATIVE(Comm_split_type)(comm, type, key, info, made_comm); });
 }
 
 DEFINE(Cart_create, (MPI_Comm comm, int ndims, const int* dims, const int* periods, int reorder, MPI_Comm* made_comm)) {
   const Call r("MPI_Cart_create");
-  if (!r) return NATIVE(Cart_create)(comm, ndims, dims, periods, reorder, made_comm);
-  Comm& c = r->comm(comm);
   int places = 1;
   for (int i = 0; i < ndims; ++i) places *= dims[i];
-  agree(*r, c, places != c.n);
-  const Gratis free;
-  return made(*r, NATIVE(Cart_create)(comm, ndims, dims, periods, reorder, made_comm), made_comm);
+  const bool colors = r && places != r->comm(comm).n;  // some are left out
+  return agreed(r, comm, colors, made_comm, [=] { return NATIVE(Cart_create)(comm, ndims, dims, periods, reorder, made_comm); });
 }
 
 // Made of the grid's own numbers: SimGrid splits the communicator for it, for which everybody would wait for everybody.

@@ -88,8 +88,7 @@ void Rank::use(double flops) {
 }
 
 void Rank::nap(double seconds) {
-  const Ps wanted = simulated().now() + to_ps(seconds);
-  const Ps tick = host.phase + (wanted - host.phase + host.tick - 1) / host.tick * host.tick;
+  const Ps tick = host.next_tick(simulated().now() + to_ps(seconds));
   if (thread_) return thread_->sleep_until(tick);
   run(tick - simulated().now());
 }
@@ -111,7 +110,6 @@ void Rank::signal() {
 
 void Rank::send(Request& r) {
   r.done = false;
-  r.message = nullptr;
   if (r.peer == MPI_PROC_NULL) {
     r.done = true;
     return;
@@ -125,14 +123,12 @@ void Rank::send(Request& r) {
   m->sync = r.mode == Request::Synchronous;
   m->sender = &r;
   if (r.comm) m->data = r.buffer.packed(r.comm->handle);
-  r.message = m;
   ++counters().messages;
   counters().bytes += m->bytes;
   ++open_sends;
   if (r.mode == Request::Buffered) {  // complete once the data are in the attached buffer
     run(copy_cost(m->bytes));
     r.done = true;
-    r.message = nullptr;
     m->sender = nullptr;
   }
   if (m->to != id) return depart(*m);
@@ -153,20 +149,15 @@ void Rank::depart(Message& m) {
 void Rank::push(const Packet& p) {
   Channel& c = law().channel(p.from, p.to);
   if (p.kind == Packet::Answer) return rank(p.to).arrive(p);  // part of its message's sampled time
-  if (p.kind == Packet::Ask) return fly(c, p, std::max(simulated().now(), c.last));
+  if (p.kind == Packet::Ask) return fly(c, p, c.arrival(simulated().now()));
   run(c.opened());
-  if (p.bytes >= c.curve->limit)
-    abort_run("aborted",
-              "a message of " + std::to_string(p.bytes) + " B from rank " + std::to_string(p.from) + ": the mechanism did not carry one of " +
-                  std::to_string(c.curve->limit) + " B: " + c.curve->reason,
-              1);
-  const Point at = c.point(p.bytes);
+  if (const std::string why = c.table.refusal(p.bytes, p.from); !why.empty()) abort_run("aborted", why, 1);
+  const CurvePoint at = c.point(p.bytes);
   run(at.send);
-  fly(c, p, c.depart(simulated().now(), at));
+  fly(c, p, c.depart(simulated().now(), at).end);
 }
 
 void Rank::fly(Channel& c, const Packet& p, Ps end) {
-  c.last = end;
   if (end == simulated().now() && c.flying == 0) return rank(p.to).arrive(p);
   ++c.flying;
   simulated().at(end, [p, &c] {
@@ -186,7 +177,6 @@ void Rank::settle(Message& m) {
   --open_sends;
   if (Request* r = m.sender) {
     r->done = true;
-    r->message = nullptr;
     if (r->detached) delete r;
     m.sender = nullptr;
   }
@@ -203,7 +193,6 @@ bool Rank::fits(const Request& r, const Message& m) {
 
 void Rank::receive(Request& r) {
   r.done = false;
-  r.message = nullptr;
   if (r.peer == MPI_PROC_NULL) {
     r.done = true;
     r.source = MPI_PROC_NULL;
@@ -219,7 +208,6 @@ void Rank::receive(Request& r) {
   Message& found = **m;
   unexpected_.erase(m);
   found.receiver = &r;
-  r.message = &found;
   matched(found);
 }
 
@@ -243,7 +231,6 @@ void Rank::meet(Message& m) {
     return;
   }
   m.receiver = *r;
-  (*r)->message = &m;
   posted_.erase(r);
 }
 
@@ -283,7 +270,6 @@ void Rank::finish_receive(Message& m) {
   r.source = m.from;
   r.found_tag = m.tag;
   r.received = m.bytes;
-  r.message = nullptr;
   if (r.comm) r.buffer.unpack(m.data, r.comm->handle);
   if (r.detached) delete &r;
   m.receiver = nullptr;
@@ -366,10 +352,10 @@ void Rank::wait(Request& r) {
 }
 
 void Rank::put(int target, int64_t bytes) {
-  const Curve& c = environment().pair(id, target).put;
+  const CurveTable& c = environment().pair(id, target).put;
   if (c.points.empty())
     abort_run("aborted", "this runtime has no one-sided operations between rank " + std::to_string(id) + " and rank " + std::to_string(target), 1);
-  const Point at = c.at(bytes);
+  const CurvePoint at = c.at(bytes);
   const Ps begin = simulated().now();
   put_until_ = std::max(put_until_, begin + at.transit);
   run(at.send);

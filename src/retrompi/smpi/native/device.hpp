@@ -54,10 +54,8 @@ struct Request {
   Buffer buffer;
   const Comm* comm = nullptr;
   bool done = false, persistent = false, active = true, detached = false, cancelled = false;
-  Message* message = nullptr;
   int source = MPI_PROC_NULL, found_tag = MPI_ANY_TAG;  // what was received, source of the world
   int64_t received = 0;
-  bool truncated = false;
   MPI_Request handle = MPI_REQUEST_NULL;
 };
 
@@ -81,7 +79,7 @@ class Rank {
  public:
   explicit Rank(int n);
   const int id;
-  const HostFacts& host;
+  const HostSpec& host;
 
   // ---- time
   void run(Ps ps);  // this rank's processor is busy
@@ -112,7 +110,11 @@ class Rank {
   void put(int target, int64_t bytes);
   void arrive(const Packet& p);
   void signal();
-  [[nodiscard]] Ps copy_cost(int64_t bytes, double copies = 1) const { return host.copy(bytes, copies); }
+  /// A copy between two places of ordinary memory.
+  [[nodiscard]] Ps copy_cost(int64_t bytes, double copies = 1) const {
+    const double set = 2.0 * static_cast<double>(bytes);
+    return static_cast<Ps>(copies * static_cast<double>(host.copy_time(bytes, set, set)));
+  }
 
   // ---- collectives
   void follow(coll::Steps steps, Comm& c);  // to their end
@@ -130,7 +132,6 @@ class Rank {
   std::string inside;  // the MPI call that has not returned
   [[nodiscard]] bool settled() const { return open_sends == 0 && running_.empty(); }
   [[nodiscard]] std::string waits_for() const;
-  Ps begin_at = -1, end_at = -1;
   int64_t clock = 0, pending = 0;  // of the computation between calls, nanoseconds
   bool told = false;               // somebody else says what it was
   bool finished = false;

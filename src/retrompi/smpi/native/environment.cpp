@@ -1,6 +1,5 @@
 #include "environment.hpp"
 
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -13,51 +12,6 @@ void refuse(const std::string& why) {
   std::fflush(nullptr);
   std::cerr << "retrompi smpi: " << why << std::endl;
   std::_Exit(2);
-}
-
-// The same arithmetic as engine/curve.cpp, so that both read a table alike.
-Point Curve::at(int64_t size) const {
-  auto hi = std::lower_bound(points.begin(), points.end(), size, [](const Point& p, int64_t s) { return p.size < s; });
-  if (hi != points.end() && hi->size == size) return *hi;
-  if (hi == points.begin()) return *hi;
-  if (hi == points.end()) {
-    if (points.size() == 1) return points.back();
-    --hi;  // beyond the last point its rate goes on
-  }
-  const Point &a = *(hi - 1), &b = *hi;
-  const double x = static_cast<double>(size - a.size) / static_cast<double>(b.size - a.size);
-  auto mix = [x](Ps u, Ps v) { return std::max<Ps>(0, u + static_cast<Ps>(std::floor(x * static_cast<double>(v - u) + 0.5))); };
-  return {size,
-          mix(a.send, b.send),
-          mix(a.transit, b.transit),
-          mix(a.recv, b.recv),
-          mix(a.gap, b.gap),
-          mix(a.port, b.port),
-          mix(a.both, b.both),
-          mix(a.wire, b.wire)};
-}
-
-// As engine/host.cpp: a line is read once and written once; written in main memory it is fetched first and written back later.
-Ps HostFacts::copy(int64_t bytes, double copies) const {
-  if (bytes <= 0) return 0;
-  const double set = 2.0 * static_cast<double>(bytes);
-  double miss = 0;
-  if (set > l1) {
-    // A colour of the cache holds so many pages; one that gets more loses them all (engine/host.cpp, Host::misses).
-    const double load = set * l2_ways / l2;
-    double term = std::exp(-load), below = 0;
-    for (int k = 0; k < static_cast<int>(l2_ways); ++k) {
-      below += term;
-      term *= load / (k + 1);
-    }
-    miss = std::clamp(1 - below, 0.0, 1.0);
-  }
-  auto side = [&](double mem_share) {
-    if (set <= l1) return 0.5 / copy_l1;
-    return (1 - miss) * 0.5 / copy_l2 + miss * mem_share / copy_mem;
-  };
-  const Ps one = to_ps(static_cast<double>(bytes) * (side(1.0 / 3) + side(2.0 / 3)));
-  return static_cast<Ps>(copies * static_cast<double>(one));
 }
 
 bool Environment::asks(int from, int to, int64_t bytes) const {
@@ -109,8 +63,8 @@ class Lines {
   int number_ = 0;
 };
 
-Point point(Lines& l) {
-  Point p;
+CurvePoint point(Lines& l) {
+  CurvePoint p;
   p.size = l.take<int64_t>();
   for (Ps* t : {&p.send, &p.transit, &p.recv, &p.gap, &p.port, &p.both, &p.wire}) *t = l.take<Ps>();
   return p;
@@ -138,14 +92,14 @@ void collective(Lines& l, std::map<Op, std::vector<coll::Row>>& rows) {
   rows[op].push_back(row);
 }
 
-HostFacts host(Lines& l) {
-  HostFacts h;
+HostSpec host(Lines& l) {
+  HostSpec h;
   h.name = l.take<std::string>();
   h.flops = l.take<double>();
   h.speed = l.take<double>();
   h.cores = l.take<int>();
   h.tick = l.take<Ps>();
-  h.phase = l.take<Ps>();
+  h.tick_phase = l.take<Ps>();
   h.quantum = l.take<Ps>();
   h.wait_charge = l.take<Ps>();
   h.boost = l.take<int>();
@@ -165,15 +119,12 @@ coll::Cost& work(Lines& l, coll::Work& all) {
     return all.buffers[static_cast<size_t>(held - 1)];
   }
   if (what != "call") l.fail("work is call, combine or buffers, not '" + what + "'");
-  const auto name = l.take<std::string>();
-  for (int i = 0; i < OP_COUNT; ++i)
-    if (name == op_name(static_cast<Op>(i))) return all.call.emplace_back(static_cast<Op>(i), coll::Cost{}).second;
-  l.fail("no operation '" + name + "'");
+  return all.call.emplace_back(operation(l, l.take<std::string>()), coll::Cost{}).second;
 }
 
 void load(Environment& e, Lines& l) {
   std::map<Op, std::vector<coll::Row>> rows;
-  Curve* curve = nullptr;
+  CurveTable* curve = nullptr;
   coll::Cost* cost = nullptr;
   while (l.next()) {
     const auto word = l.take<std::string>();

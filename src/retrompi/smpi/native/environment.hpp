@@ -5,34 +5,10 @@
 #include <vector>
 
 #include "../../engine/coll.hpp"
+#include "../../engine/curve_law.hpp"
+#include "../../engine/host_spec.hpp"
 
 namespace retrompi::online {
-
-/// A message of `size` bytes at the curve rung; picoseconds. fidelity.py and engine/curve.cpp say what each is.
-struct Point {
-  int64_t size = 0;
-  Ps send = 0, transit = 0, recv = 0, gap = 0, port = 0, both = 0, wire = 0;
-};
-
-struct Curve {
-  std::vector<Point> points;
-  int64_t limit = INT64_MAX;
-  std::string reason;  // why it carries no message of `limit` bytes or more
-  [[nodiscard]] Point at(int64_t size) const;
-};
-
-struct HostFacts {
-  std::string name;
-  double flops = 1, speed = 1;
-  int cores = 1;
-  Ps tick = 0, phase = 0, quantum = 0, wait_charge = 0;
-  int boost = 0;
-  bool quantum_carry = false, quantum_at_tick = false;
-  double l1 = 0, l2 = 0, l2_ways = 4, copy_l1 = 1, copy_l2 = 1, copy_mem = 1;
-  /// A copy between two places of ordinary memory.
-  [[nodiscard]] Ps copy(int64_t bytes, double copies = 1) const;
-  [[nodiscard]] Ps scaled(Ps reference) const { return static_cast<Ps>(static_cast<double>(reference) / speed + 0.5); }
-};
 
 /// What holds for pairs of ranks of one host, or of two.
 struct PairKind {
@@ -42,15 +18,15 @@ struct PairKind {
     bool asks = false;  // the receiver first
   };
   std::vector<Range> protocol;
-  std::vector<Curve> curves;
+  std::vector<CurveTable> curves;
   std::map<std::pair<int, int>, int> of;  // classes of sender and receiver -> curve
   /// A one-sided put: what it costs its origin, and when all of it has arrived, both from its begin.
-  Curve put;
+  CurveTable put;
 };
 
 struct Environment {
   std::string model, platform;
-  std::vector<HostFacts> hosts;
+  std::vector<HostSpec> hosts;
   struct Place {
     int host = 0, kind = 0;
   };
@@ -63,7 +39,7 @@ struct Environment {
   std::vector<std::pair<std::string, std::string>> settings;  // of SimGrid
   [[nodiscard]] bool together(int a, int b) const { return ranks[static_cast<size_t>(a)].host == ranks[static_cast<size_t>(b)].host; }
   [[nodiscard]] const PairKind& pair(int a, int b) const { return together(a, b) ? same : remote; }
-  [[nodiscard]] const HostFacts& host_of(int rank) const { return hosts[static_cast<size_t>(ranks[static_cast<size_t>(rank)].host)]; }
+  [[nodiscard]] const HostSpec& host_of(int rank) const { return hosts[static_cast<size_t>(ranks[static_cast<size_t>(rank)].host)]; }
   [[nodiscard]] bool asks(int from, int to, int64_t bytes) const;
 };
 

@@ -30,14 +30,14 @@ double flight(double size, const sg::Host* src, const sg::Host* dst) {
   Channel& c = law().channel(a, b);
   const auto bytes = std::max<int64_t>(0, static_cast<int64_t>(size) - kEnvelope);
   const Ps now = simulated().now();
-  const Point at = c.point(bytes);
-  if (!environment().asks(a, b, bytes)) return to_s(c.depart(now, at) - now);
+  const CurvePoint at = c.point(bytes);
+  if (!environment().asks(a, b, bytes)) return to_s(c.depart(now, at).end - now);
   Ps begin = now;
   if (c.prepaid > 0)
     --c.prepaid;
   else
     begin += c.opened() + at.send;
-  return to_s(c.depart(begin, at) + at.recv - now);
+  return to_s(c.depart(begin, at).end + at.recv - now);
 }
 
 double sending(size_t bytes, sg::Host* src, sg::Host* dst) {

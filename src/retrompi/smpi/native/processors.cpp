@@ -102,7 +102,7 @@ void Processors::dispatch(size_t core) {
   t.core_ = static_cast<int>(core);
   cores_[core] = &t;
   const Ps now = simulated().now();
-  t.q_end_ = (facts_.quantum_at_tick ? tick_after(now + 1) - facts_.tick : now) + t.q_left_;
+  t.q_end_ = (facts_.quantum_at_tick ? facts_.next_tick(now + 1) - facts_.tick : now) + t.q_left_;
   t.q_armed_ = false;
   start_clock(t);
   if (others_ready(0)) arm(core);

@@ -37,7 +37,7 @@ class Thread {
 
 class Processors {
  public:
-  explicit Processors(const HostFacts& facts) : facts_(facts), cores_(static_cast<size_t>(facts.cores)) {}
+  explicit Processors(const HostSpec& facts) : facts_(facts), cores_(static_cast<size_t>(facts.cores)) {}
 
  private:
   friend class Thread;
@@ -51,8 +51,7 @@ class Processors {
   void preempt(size_t core, bool to_front);
   void arm(size_t core);
   void set_quantum(Thread& t);
-  [[nodiscard]] Ps tick_after(Ps t) const { return facts_.phase + (t - facts_.phase + facts_.tick - 1) / facts_.tick * facts_.tick; }
-  const HostFacts& facts_;
+  const HostSpec& facts_;
   std::vector<Thread*> cores_;
   std::array<std::deque<Thread*>, kPriorities> ready_;
 };

@@ -94,8 +94,7 @@ void started() {
   NATIVE(Comm_rank)(MPI_COMM_WORLD, &world);
   Rank& r = enrol(world);
   r.start();
-  r.begin_at = simulated().now();
-  report("begin " + std::to_string(world) + " " + std::to_string(r.begin_at));
+  report("begin " + std::to_string(world) + " " + std::to_string(simulated().now()));
   static bool once = [] {
     on_deadlock(deadlock);
     number_communicators([](MPI_Comm comm) {
@@ -126,8 +125,7 @@ DEFINE(Finalize, (void)) {
   if (const Call r("MPI_Finalize"); r) {
     report("reach " + std::to_string(r->id) + " " + std::to_string(simulated().now()));
     r->until([&r] { return r->settled(); });
-    r->end_at = simulated().now();
-    report("end " + std::to_string(r->id) + " " + std::to_string(r->end_at));
+    report("end " + std::to_string(r->id) + " " + std::to_string(simulated().now()));
     r->end();
     bool last = true;
     for (const Rank* each : everybody()) last = last && each && each->finished;
