@@ -148,6 +148,7 @@ struct KernelJob {
   uint64_t arg;
   Ps asked;
   Cause by;
+  bool background;  // of traffic beside the job
 };
 
 /// One holder at a time; the others wait until it is given back.
@@ -176,7 +177,8 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   Thread& add_thread(const std::string& name);
-  void kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg = 0);
+  /// `background`: work for traffic beside the job, which keeps no run alive.
+  void kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg = 0, bool background = false);
 
   /// HostSpec::copy_time, remembered.
   [[nodiscard]] Ps copy_time(int64_t bytes, double from_set, double to_set) const;
@@ -247,6 +249,7 @@ class Host {
   };
   mutable std::array<Copied, 64> copied_;  // what copies of some sizes took: the same ones come again and again
   std::deque<KernelJob> kjobs_;
+  size_t own_kjobs_ = 0;  // those of them that are the job's
   std::deque<std::unique_ptr<Thread>> threads_;
 };
 

@@ -295,6 +295,10 @@ SimConfig config(const py::dict& d) {
     c.link.bandwidth = l.num("bandwidth");
     c.link.latency = l.num("latency");
     c.link.shape = l.get("shape").cast<std::vector<unsigned long>>();
+    c.link.wan_bandwidth = l.num("wan_bandwidth");
+    c.link.wan_latency = l.num("wan_latency");
+    c.link.rails = static_cast<size_t>(l.integer("rails"));
+    c.stripe = l.num("stripe") != 0;
     c.frame_overhead = l.integer("frame_overhead");
     c.mtu = l.integer("mtu");
     l.end();
@@ -306,6 +310,20 @@ SimConfig config(const py::dict& d) {
     c.simgrid = wire == "simgrid";
   }
   c.positions = r.get("positions").cast<std::vector<size_t>>();
+  if (d.contains("traffic"))
+    for (const auto& [from, to, rate, frame, law, on, off] :
+         r.get("traffic").cast<std::vector<std::tuple<int, int, double, int64_t, int, double, double>>>()) {
+      const auto ends = static_cast<int>(c.positions.size());
+      if (from >= ends || to >= ends || (from >= 0 && from == to) || ends < 2) throw ConfigError("traffic: goes from one machine to another");
+      if (!(rate > 0) || frame < 1 || law < 0 || law > 2) throw ConfigError("traffic: a rate, a frame and a law are needed");
+      c.traffic.push_back({static_cast<TrafficSpec::Law>(law), from, to, rate, frame, to_ps(on), to_ps(off)});
+    }
+  if (d.contains("failures"))
+    for (const auto& [what, a, b, from, until, name] :
+         r.get("failures").cast<std::vector<std::tuple<int, size_t, size_t, double, double, std::string>>>()) {
+      if (what < 0 || what > Failure::Rail) throw ConfigError("failures: unknown kind " + std::to_string(what));
+      c.failures.push_back({static_cast<Failure::What>(what), a, b, to_ps(from), until < 0 ? kNever : to_ps(until), name});
+    }
   c.placement = r.get("placement").cast<std::vector<size_t>>();
   c.cores = r.get("cores").cast<std::vector<int>>();
   for (const auto& h : r.get("same").cast<py::list>()) c.same.push_back(hop(h.cast<py::dict>()));
@@ -428,6 +446,11 @@ py::dict run(const py::dict& d, const Trace& trace) {
   o["packets"] = s.count.packets;
   o["frames"] = s.count.frames;
   o["retransmissions"] = s.count.retransmissions;
+  o["lost"] = s.count.lost;
+  o["failed"] = s.failed;
+  py::list traffic;
+  for (const auto& t : s.traffic) traffic.append(py::make_tuple(t.frames, t.arrived, t.bytes, t.dropped, t.lost));
+  o["traffic"] = traffic;
   o["duplicates"] = s.count.duplicates;
   o["events"] = s.events;
   py::list ranks;

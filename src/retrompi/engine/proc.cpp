@@ -82,6 +82,13 @@ Net::Flight& Net::flight() {
   return *f;
 }
 
+Ps Net::background(bool out, size_t host, size_t /*rail*/, int64_t bytes) {
+  const HostSpec& h = w_.hosts[host]->spec;
+  Bus& bus = out ? tx_[host] : rx_[host];
+  bus.free_at = std::max(w_.loop.now, bus.free_at) + to_ps(static_cast<double>(bytes) / h.nic_rate);
+  return bus.free_at + h.nic_latency;
+}
+
 void Net::frame(size_t from, size_t to, int64_t payload, Loop::Fn done, void* obj, uint64_t arg) {
   Flight& f = flight();
   f = {this, from, to, payload + overhead_, done, obj, arg, w_.anatomy.current};

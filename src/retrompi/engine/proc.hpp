@@ -158,14 +158,21 @@ struct Token {
 /// What a run adds up.
 struct Counters {
   int64_t messages = 0, bytes = 0, packets = 0, frames = 0, delivered = 0, delivered_bytes = 0, retransmissions = 0, duplicates = 0;
+  int64_t lost = 0;                      // frames, on something that was down
   int64_t own_bytes = 0;                 // of the messages that the program itself sends, not its collectives
   std::array<int64_t, OP_COUNT> done{};  // actions of the trace carried out, by Op
 };
 
 class Net;
+class Traffic;
 
 /// Everything the parts of one simulation share.
 struct World {
+  World();
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
   Loop loop;
   Anatomy anatomy;
   Timeline* timeline = nullptr;
@@ -175,6 +182,7 @@ struct World {
   std::deque<std::unique_ptr<Host>> hosts;
   std::unique_ptr<Wire> wire;
   std::unique_ptr<Net> net;
+  std::unique_ptr<Traffic> traffic;
   std::deque<std::unique_ptr<Proc>> procs;
   int64_t unexpected_limit = 0;  // bytes of library memory for unexpected messages; 0: only the machine's
   double compute_scale = 1;      // of every amount of computation in the trace
@@ -326,6 +334,8 @@ class Net {
   /// them adds to the time of the slowest stage. Returns when the last byte has left the sender's memory.
   Ps burst(size_t from, size_t to, int64_t bytes, double rate, int64_t piece, Loop::Fn done, void* obj, uint64_t arg);
   [[nodiscard]] int64_t mtu() const { return mtu_; }
+  /// A frame of the traffic beside the job crosses a card of a host, outwards or inwards; returns when it has.
+  Ps background(bool out, size_t host, size_t rail, int64_t bytes);
 
  private:
   struct Flight {

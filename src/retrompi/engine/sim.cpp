@@ -7,6 +7,9 @@
 
 namespace retrompi {
 
+World::World() = default;
+World::~World() = default;
+
 namespace {
 
 class Builder {
@@ -24,11 +27,15 @@ class Builder {
     // Curves need no wire, one-sided operations do at every fidelity.
     const bool wired =
         c_.rma_remote.there || std::any_of(c_.remote.begin(), c_.remote.end(), [](const HopSpec& h) { return h.medium != Medium::Curve; });
-    const bool far = w_.hosts.size() > 1 && wired;
+    const bool far = (w_.hosts.size() > 1 && wired) || !c_.traffic.empty();
+    std::vector<size_t> cards;
+    for (size_t i = 0; far && i < c_.positions.size(); ++i) cards.insert(cards.end(), c_.link.rails, c_.positions[i]);
     if (far && c_.simgrid)
-      w_.wire = simgrid_wire(w_.loop, w_.anatomy, c_.positions, c_.link);
+      w_.wire = simgrid_wire(w_.loop, w_.anatomy, cards, c_.link);
     else
-      w_.wire = native_wire(w_.loop, w_.anatomy, far ? c_.positions : std::vector<size_t>{}, c_.link);
+      w_.wire = native_wire(w_.loop, w_.anatomy, cards, c_.link);
+    if (far && !c_.failures.empty()) w_.wire->fail(c_.failures);
+    if (!c_.traffic.empty()) w_.traffic = std::make_unique<Traffic>(w_, c_.traffic, c_.positions, c_.link.rails, c_.frame_overhead, c_.seed);
     if (far) w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu);
     for (const auto* route : {&c_.same, &c_.remote})
       for (const HopSpec& h : *route)
@@ -166,7 +173,7 @@ class Builder {
 void check(const SimConfig& c, const Trace& t) {
   if (t.ranks.size() != c.placement.size())
     throw ConfigError("the trace has " + std::to_string(t.ranks.size()) + " ranks, " + std::to_string(c.placement.size()) + " are placed");
-  if (c.positions.size() != c.hosts.size()) throw ConfigError("every host needs a position");
+  if (c.positions.size() < c.hosts.size()) throw ConfigError("every host needs a position");
   for (const size_t h : c.placement)
     if (h >= c.hosts.size()) throw ConfigError("rank placed on host " + std::to_string(h) + " of " + std::to_string(c.hosts.size()));
   if (!c.cores.empty() && c.cores.size() != c.placement.size())
@@ -298,6 +305,10 @@ SimResult simulate(const SimConfig& c, const Trace& trace) {
     if (r.outcome == "deadlock" || r.outcome == "timeout") told += "; the runtime said nothing to the job's owner";
     r.detail += (r.detail.empty() ? "" : "; ") + told;
   }
+  r.failed = w.wire->failed();
+  if (r.outcome != "completed" && !r.failed.empty()) r.detail += (r.detail.empty() ? "" : "; ") + r.failed;
+  if (w.traffic)
+    for (const Traffic::Source& s : w.traffic->sources()) r.traffic.push_back({s.frames, s.arrived, s.bytes, s.dropped, s.lost});
   r.end = w.loop.now;
   r.count = w.count;
   r.events = w.loop.executed();

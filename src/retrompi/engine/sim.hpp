@@ -1,6 +1,7 @@
 // One simulation: what a compiled model, a platform and a trace say, put together and run.
 #pragma once
 #include "diagnosis.hpp"
+#include "traffic.hpp"
 
 namespace retrompi {
 
@@ -8,9 +9,13 @@ namespace retrompi {
 struct SimConfig {
   std::vector<HostSpec> hosts;
   LinkSpec link;
+  bool stripe = false;   // rails: all of them carry what goes between two hosts, else one that the pair chooses
   bool simgrid = false;  // the reference carries what crosses the wire
   int64_t frame_overhead = 0, mtu = 1500;
-  std::vector<size_t> positions;      // host -> its place in the machine room (a torus has places that no rank uses)
+  // Host -> its place in the machine room (a torus has places that no rank uses); then those of machines that only have traffic.
+  std::vector<size_t> positions;
+  std::vector<TrafficSpec> traffic;
+  std::vector<Failure> failures;
   std::vector<size_t> placement;      // rank -> host
   std::vector<int> cores;             // rank -> core it is pinned to; empty: wherever the scheduler puts it
   std::vector<HopSpec> same, remote;  // the hops between two ranks of one host, of two hosts
@@ -61,6 +66,11 @@ struct SimResult {
   Diagnosis why;  // of a run that did not complete
   std::shared_ptr<const Timeline> timeline;
   std::shared_ptr<const CallProfile> profile;
+  struct TrafficRow {
+    int64_t frames, arrived, bytes, dropped, lost;
+  };
+  std::vector<TrafficRow> traffic;  // as in SimConfig
+  std::string failed;               // Wire::failed
 };
 
 SimResult simulate(const SimConfig& config, const Trace& trace);
