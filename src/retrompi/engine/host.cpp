@@ -143,6 +143,7 @@ void Thread::signal(bool immediate, bool network) {
 }
 
 void Thread::kill() {
+  if (dead()) return;
   const State was = state_;
   Host& h = host_;
   if (was == State::Running) h.pause(*this);
@@ -187,8 +188,8 @@ Host::Host(Loop& l, Anatomy& an, HostSpec s)
       cores_(static_cast<size_t>(spec.cores)),
       bus_free_((cores_.size() - 1) / static_cast<size_t>(spec.package_cores) + 1) {}
 
-Thread& Host::add_thread(const std::string& name) {
-  threads_.push_back(std::make_unique<Thread>(*this, name, anatomy.add_thread(name)));
+Thread& Host::add_thread(const std::string& name, uint32_t owner) {
+  threads_.push_back(std::make_unique<Thread>(*this, name, anatomy.add_thread(name), owner));
   return *threads_.back();
 }
 
@@ -361,6 +362,7 @@ void Host::resume(Thread& t) {
   t.seg_ = Stage::Library;
   if (anatomy.on) anatomy.current = {Cause::Thread, t.log_};
   t.acting_ = true;
+  loop.owner = t.owner_;
   t.resume_.resume();
   t.acting_ = false;
   if (t.main_.done()) {
@@ -554,7 +556,8 @@ void Host::release(Thread& t) {
 }
 
 void Host::kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg) {
-  kjobs_.push_back({cost, stage, done, obj, arg, loop.now, anatomy.current});
+  kjobs_.push_back({cost, stage, done, obj, arg, loop.now, anatomy.current, loop.owner});
+  loop.hold(loop.owner);
   Core& c = cores_[0];
   if (c.kernel_busy) return;
   c.kernel_busy = true;
@@ -576,6 +579,8 @@ void Host::on_kernel(void* p, uint64_t) {
     h.anatomy.current = job.by;
     h.anatomy.current = h.anatomy.of(h.anatomy.record(h.spec.name.c_str(), job.stage, job.asked, c.kernel_since, h.loop.now));
   }
+  h.loop.owner = job.owner;
+  h.loop.release(job.owner);
   job.done(job.obj, job.arg);
   if (!h.kjobs_.empty()) return h.start_kernel(c);
   c.kernel_busy = false;

@@ -43,7 +43,7 @@ class Host;
 /// takes time goes through `run` or `wait`.
 class Thread {
  public:
-  Thread(Host& host, std::string name, int log) : host_(host), name_(std::move(name)), log_(log) {}
+  Thread(Host& host, std::string name, int log, uint32_t owner) : host_(host), name_(std::move(name)), log_(log), owner_(owner) {}
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
 
@@ -91,6 +91,8 @@ class Thread {
   [[nodiscard]] bool dead() const { return mode_ == Mode::Dead; }
   [[nodiscard]] bool finished() const { return main_.done(); }
   [[nodiscard]] bool could_act() const;
+  /// Whether it has work, or something to do when it gets a processor.
+  [[nodiscard]] bool has_work() const { return mode_ == Mode::Work || (mode_ == Mode::Wait && signalled_); }
   void check() const { main_.check(); }
   [[nodiscard]] Ps cpu_time() const { return used_; }
   /// Whether it waits for this.
@@ -109,6 +111,7 @@ class Thread {
   Host& host_;
   std::string name_;
   int log_;
+  uint32_t owner_;  // of the loop: the job
   Task main_;
   std::coroutine_handle<> resume_;
   State state_ = State::Blocked;
@@ -148,6 +151,7 @@ struct KernelJob {
   uint64_t arg;
   Ps asked;
   Cause by;
+  uint32_t owner;
 };
 
 /// One holder at a time; the others wait until it is given back.
@@ -175,7 +179,7 @@ class Host {
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  Thread& add_thread(const std::string& name);
+  Thread& add_thread(const std::string& name, uint32_t owner);
   void kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg = 0);
 
   /// HostSpec::copy_time, remembered.
@@ -192,7 +196,6 @@ class Host {
 
   HostSpec spec;
   bool shares_memory = false;  // computations state their share of the memory bus: copies use it as well
-  Lock pool_lock;              // of the shared memory that runtimes guard by one lock
   Loop& loop;
   Anatomy& anatomy;
   [[nodiscard]] const std::deque<std::unique_ptr<Thread>>& threads() const { return threads_; }

@@ -48,7 +48,7 @@ Task Forwarder::main() {
         first = false;
         co_await post(c, q);
       } while (left > 0);
-      if (p.last && p.m->number >= 0 && p.kind == Packet::Data) world.timeline->hop_out(p.m->number, thread.log(), world.loop.now);
+      if (p.last && p.m->number >= 0 && p.kind == Packet::Data) common.timeline->hop_out(p.m->number, thread.log(), world.loop.now);
     } else if (!inbox.empty()) {
       co_await absorb();
     } else {
@@ -72,7 +72,9 @@ Ps Net::cross(Bus& bus, size_t host, int64_t bytes, Flight& f) {
   return end;
 }
 
-Net::Flight& Net::flight() {
+Net::Flight& Net::flight(Common& job) {
+  ++job.count.frames;
+  w_.loop.hold(job.number);
   if (free_.empty()) {
     all_.push_back(std::make_unique<Flight>());
     return *all_.back();
@@ -82,10 +84,9 @@ Net::Flight& Net::flight() {
   return *f;
 }
 
-void Net::frame(size_t from, size_t to, int64_t payload, Loop::Fn done, void* obj, uint64_t arg) {
-  Flight& f = flight();
-  f = {this, from, to, payload + overhead_, done, obj, arg, w_.anatomy.current};
-  ++w_.count.frames;
+void Net::frame(Common& job, size_t from, size_t to, int64_t payload, Loop::Fn done, void* obj, uint64_t arg) {
+  Flight& f = flight(job);
+  f = {this, from, to, payload + overhead_, done, obj, arg, w_.anatomy.current, &job};
   const Ps out = cross(tx_[from], from, f.bytes, f);
   const Cause before = w_.anatomy.current;
   w_.anatomy.current = f.by;
@@ -93,11 +94,10 @@ void Net::frame(size_t from, size_t to, int64_t payload, Loop::Fn done, void* ob
   w_.anatomy.current = before;
 }
 
-Ps Net::burst(size_t from, size_t to, int64_t bytes, double rate, int64_t piece, Loop::Fn done, void* obj, uint64_t arg) {
-  Flight& f = flight();
+Ps Net::burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, Loop::Fn done, void* obj, uint64_t arg) {
+  Flight& f = flight(job);
   const HostSpec& h = w_.hosts[from]->spec;
-  f = {this, from, to, bytes, done, obj, arg, w_.anatomy.current, std::min(piece, bytes), 0};
-  ++w_.count.frames;
+  f = {this, from, to, bytes, done, obj, arg, w_.anatomy.current, &job, std::min(piece, bytes), 0};
   if (!(rate > 0)) rate = h.nic_rate;
   const Ps now = w_.loop.now, start = std::max({now, tx_[from].free_at, bus_[from].free_at});
   bus_[from].free_at = start + to_ps(static_cast<double>(bytes) / h.bus_rate);
@@ -121,6 +121,7 @@ void Net::on_burst_carried(void* p, uint64_t) {
   Flight& f = *static_cast<Flight*>(p);
   Net& n = *f.net;
   f.by = n.w_.anatomy.current;
+  n.w_.loop.owner = f.job->number;
   const HostSpec& h = n.w_.hosts[f.to]->spec;
   const double bytes = static_cast<double>(f.bytes), piece = static_cast<double>(f.piece);
   const Ps now = n.w_.loop.now, through = to_ps(bytes / h.nic_rate);
@@ -143,6 +144,7 @@ void Net::on_sent(void* p, uint64_t) {
 void Net::on_carried(void* p, uint64_t) {
   Flight& f = *static_cast<Flight*>(p);
   f.by = f.net->w_.anatomy.current;
+  f.net->w_.loop.owner = f.job->number;
   f.net->w_.loop.at(f.net->cross(f.net->rx_[f.to], f.to, f.bytes, f), &Net::on_in, p);
 }
 
@@ -152,6 +154,8 @@ void Net::on_in(void* p, uint64_t) {
   n.w_.anatomy.current = f.by;
   n.free_.push_back(&f);
   const Flight g = f;
+  n.w_.loop.owner = g.job->number;
+  n.w_.loop.release(g.job->number);
   g.done(g.obj, g.arg);
 }
 

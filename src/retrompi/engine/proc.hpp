@@ -168,27 +168,35 @@ class Net;
 struct World {
   Loop loop;
   Anatomy anatomy;
-  Timeline* timeline = nullptr;
-  CallProfile* profile = nullptr;
-  Rng rng{1};
-  Counters count;
   std::deque<std::unique_ptr<Host>> hosts;
   std::unique_ptr<Wire> wire;
   std::unique_ptr<Net> net;
-  std::deque<std::unique_ptr<Proc>> procs;
+  std::deque<std::unique_ptr<Proc>> procs;  // of all jobs
+};
+
+/// What the processes of one job have in common, ranks and others.
+struct Common {
+  uint32_t number = 1;  // of the job, as the loop's owner
+  Counters count;
+  Rng rng{1};
+  Timeline* timeline = nullptr;
+  CallProfile* profile = nullptr;
   int64_t unexpected_limit = 0;  // bytes of library memory for unexpected messages; 0: only the machine's
   double compute_scale = 1;      // of every amount of computation in the trace
   double memory_share = 0;       // share of a computation spent on the memory bus that the processors of a host have in common
+  std::vector<Lock> pool_locks;  // host -> of the shared memory that runtimes guard by one lock
 };
 
 class Proc {
  public:
-  Proc(World& w, Host& h, const std::string& name, size_t host_index) : world(w), host(h), thread(h.add_thread(name)), host_index(host_index) {}
+  Proc(World& w, Common& job, Host& h, const std::string& name, size_t host_index)
+      : world(w), common(job), host(h), thread(h.add_thread(name, job.number)), host_index(host_index) {}
   virtual ~Proc() = default;
   Proc(const Proc&) = delete;
   Proc& operator=(const Proc&) = delete;
 
   World& world;
+  Common& common;
   Host& host;
   Thread& thread;
   size_t host_index;
@@ -236,7 +244,7 @@ class Proc {
 /// A one-way channel between two processes.
 class Chan {
  public:
-  Chan(World& w, const HopSpec& s, Proc& a, Proc& b) : world(w), spec(s), from(a), to(b) {}
+  Chan(World& w, const HopSpec& s, Proc& a, Proc& b) : world(w), common(a.common), spec(s), from(a), to(b) {}
   virtual ~Chan() = default;
   Chan(const Chan&) = delete;
   Chan& operator=(const Chan&) = delete;
@@ -258,6 +266,7 @@ class Chan {
   }
 
   World& world;
+  Common& common;
   const HopSpec& spec;
   Proc& from;
   Proc& to;
@@ -295,7 +304,7 @@ class Forwarder : public Proc {
   }
   bool take(const Packet& p) override {
     pending_.push_back(p);
-    if (p.first && p.m->number >= 0 && p.kind == Packet::Data) world.timeline->hop_in(p.m->number, thread.log(), world.loop.now);
+    if (p.first && p.m->number >= 0 && p.kind == Packet::Data) common.timeline->hop_in(p.m->number, thread.log(), world.loop.now);
     return true;
   }
   Ways next;    // by destination rank
@@ -321,10 +330,10 @@ class Net {
  public:
   Net(World& w, int64_t overhead, int64_t mtu)
       : w_(w), overhead_(overhead), mtu_(mtu), tx_(w.hosts.size()), rx_(w.hosts.size()), bus_(w.hosts.size()) {}
-  void frame(size_t from, size_t to, int64_t payload, Loop::Fn done, void* obj, uint64_t arg);
+  void frame(Common& job, size_t from, size_t to, int64_t payload, Loop::Fn done, void* obj, uint64_t arg);
   /// Moves a whole message from memory to memory: its pieces follow each other through bus, wire and bus, so that only one of
   /// them adds to the time of the slowest stage. Returns when the last byte has left the sender's memory.
-  Ps burst(size_t from, size_t to, int64_t bytes, double rate, int64_t piece, Loop::Fn done, void* obj, uint64_t arg);
+  Ps burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, Loop::Fn done, void* obj, uint64_t arg);
   [[nodiscard]] int64_t mtu() const { return mtu_; }
 
  private:
@@ -336,6 +345,7 @@ class Net {
     void* obj;
     uint64_t arg;
     Cause by;
+    Common* job;
     int64_t piece = 0;  // of a burst
     Ps left = 0;        // when a burst has left the sender's memory
   };
@@ -348,7 +358,7 @@ class Net {
   static void on_in(void* f, uint64_t);
   static void on_burst(void* f, uint64_t);
   static void on_burst_carried(void* f, uint64_t);
-  Flight& flight();
+  Flight& flight(Common& job);
   World& w_;
   int64_t overhead_, mtu_;
   std::vector<Bus> tx_, rx_;
