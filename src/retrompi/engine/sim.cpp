@@ -43,7 +43,6 @@ void check(const JobConfig& c, const std::vector<HostSpec>& hosts, const Trace& 
   }
 }
 
-
 /// Ends processes at their times; remembers which deaths have happened.
 class Killer {
  public:
@@ -326,8 +325,8 @@ class Simulation {
     for (const Rank* k : job.ranks) {
       const Ps rank_end = (k->finished ? k->end : w_.loop.now) - p.began;
       time = std::max(time, rank_end);
-      r.ranks.push_back({k->id, k->host.spec.name, rank_end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent,
-                         k->bytes_received});
+      r.ranks.push_back(
+          {k->id, k->host.spec.name, rank_end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
       if (outcome != "completed" && outcome != "ended" && !k->finished && k->now_at && !k->thread.dead())
         r.waits.push_back({k->id, k->now_at->line, p.t.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), k->waits_for()});
     }
