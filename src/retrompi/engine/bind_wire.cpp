@@ -36,7 +36,7 @@ using Row = std::tuple<Ps, int, int, int64_t>;
 using Down = std::tuple<std::string, size_t, size_t, Ps, Ps>;
 
 Failure failure(const Down& d) {
-  static const std::map<std::string, Failure::What> kinds = {{"host", Failure::Host}, {"pair", Failure::Pair}, {"whole", Failure::Whole},
+  static const std::map<std::string, Failure::What> kinds = {{"host", Failure::Host},     {"pair", Failure::Pair}, {"whole", Failure::Whole},
                                                              {"switch", Failure::Switch}, {"site", Failure::Site}, {"wan", Failure::Wan},
                                                              {"rail", Failure::Rail}};
   const auto& [what, a, b, from, until] = d;

@@ -133,8 +133,10 @@ void Routes::walk_tree(size_t from, size_t to, size_t base, std::vector<uint32_t
     target[j] = b % children_[j], b /= children_[j];
   }
   size_t level = 0;
-  const auto above = [&] { return level > 0 && std::equal(label.begin() + static_cast<std::ptrdiff_t>(level), label.end(),
-                                                          target.begin() + static_cast<std::ptrdiff_t>(level)); };
+  const auto above = [&] {
+    return level > 0 &&
+           std::equal(label.begin() + static_cast<std::ptrdiff_t>(level), label.end(), target.begin() + static_cast<std::ptrdiff_t>(level));
+  };
   for (size_t spread = to; !above(); ++level) {
     const size_t port = spread % (parents_[level] * ports_[level]);
     out.push_back(tree_link(base, level, label, port, false));

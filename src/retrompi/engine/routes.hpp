@@ -79,9 +79,9 @@ class Routes {
   std::vector<size_t> positions_;
   LinkSpec spec_;
   bool hub_, cable_, torus_, tree_, wan_;
-  size_t levels_ = 0;                             // fat-tree
+  size_t levels_ = 0;                               // fat-tree
   std::vector<size_t> children_, parents_, ports_;  // by level
-  std::vector<size_t> below_;                     // links under the switches of each level and before, both directions counted
+  std::vector<size_t> below_;                       // links under the switches of each level and before, both directions counted
   size_t sites_ = 0;
   size_t plane_ = 0;  // links of one plane of a torus or tree
   size_t links_ = 0;

@@ -36,7 +36,7 @@ struct Impl {
   std::vector<sg::Host*> hosts;
   std::vector<std::unique_ptr<Carrier>> carriers;
   std::vector<Carrier*> idle;
-  std::vector<Carrier*> pending;  // to start as soon as SimGrid's clock has caught up with ours
+  std::vector<Carrier*> pending;         // to start as soon as SimGrid's clock has caught up with ours
   size_t in_flight = 0, background = 0;  // the latter among the former
   Timer* timer = nullptr;
   Ps timer_at = kNever;

@@ -86,6 +86,7 @@ void Traffic::on_sent(void* p, uint64_t) {
 void Traffic::on_carried(void* p, uint64_t) {
   auto& f = *static_cast<Frame*>(p);
   World& w = f.traffic->w_;
+  w.loop.owner = 0;
   --f.source->waiting;
   ++f.source->arrived;
   f.source->bytes += f.source->spec.frame;
