@@ -143,12 +143,8 @@ def _host(h: Host) -> Row:
 
 
 def _link(link: Link) -> Row:
-    row = {k: getattr(link, k) for k in ("kind", "shape", "bandwidth", "latency", "frame_overhead", "mtu", "wan_bandwidth", "wan_latency", "rails")}
-    if link.kind == "fat-tree":
-        row["shape"] = [*link.children, *link.parents, *link.ports]
-    if link.kind == "wan":
-        row["shape"] = link.sites
-    return row | {"stripe": int(link.rail_policy == "stripe")}
+    keys = ("kind", "shape", "bandwidth", "latency", "frame_overhead", "mtu", "rails", "wan_bandwidth", "wan_latency")
+    return {k: getattr(link, k) for k in keys} | {"stripe": int(link.rail_policy == "stripe")}
 
 
 def compiled(
