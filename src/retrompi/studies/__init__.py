@@ -1,0 +1,1 @@
+"""Studies: many runs from one question, and answers out of them."""
