@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,38 +28,32 @@ def compare(store: Store, scenario: Scenario, *, fresh: bool = False, report: Ca
     jobs = named([j.spec(scenario.platform) for j in scenario.jobs])
     first = JobSpec(scenario.model, _trace(scenario), registry.platform(scenario.platform).placement(scenario.mode), scenario.sets,
                     memory_share=scenario.program.memory_share, name=scenario.name, label=scenario.generator or str(scenario.trace))  # fmt: skip
-    room = {k: v for k, v in scenario.sets.items() if k.startswith("platform.")}
     done = 0
 
-    def run(spec: JobSpec, beside: list[JobSpec]) -> dict[str, Any]:
+    def run(trace: Any, label: str, beside: list[JobSpec], kills: Sequence[str] = ()) -> dict[str, Any]:
         nonlocal done
-        own = {k: v for k, v in room.items() if k not in spec.alone() and _counts(k, spec, scenario)} | spec.alone()
-        program = replace(scenario.program, section=None, compute_s=None, memory_share=spec.memory_share)
         found = experiment.replay(
-            store, spec.trace, spec.label, spec.model, scenario.platform, spec.mode, sets=own, seed=scenario.seed, program=program,
-            kills=scenario.kills if beside else (), fresh=fresh, scenario=scenario if beside else None, jobs=beside,
+            store, trace, label, scenario.model, scenario.platform, first.mode, sets=scenario.sets, seed=scenario.seed, kills=kills,
+            program=replace(scenario.program, section=None, compute_s=None), fresh=fresh, jobs=beside,
         )  # fmt: skip
         done += 1
         if report:
-            report(done, len(jobs) + 2, spec.name)
+            report(done, len(jobs) + 2, label)
         return store.run(found.run_id)
 
-    together = run(first, jobs)
-    rows = [_row(first, {**together, "runs": int(together["outcome"] == "completed")}, run(first, []))]
+    together = run(first.trace, first.label, jobs, scenario.kills)
+    rows = [_row(first, {**together, "runs": int(together["outcome"] == "completed")}, run(first.trace, first.label, []))]
     for spec, got in zip(jobs, together["facts"]["jobs"], strict=True):
-        rows.append(_row(spec, got, run(spec, [])))
+        # Alone, but for a first job that does nothing: the same clocks of the same machines tick as beside the real one.
+        alone = run(_nothing(first.trace.ranks), "nothing", [replace(spec, background=False)])
+        rows.append(_row(spec, got, alone["facts"]["jobs"][0]))
     return rows
 
 
-def _counts(key: str, spec: JobSpec, scenario: Scenario) -> bool:
-    """Whether an override of the room is one of the job's machines: of others it would be refused as idle when the job is alone."""
-    owner = key.split(".")[1]
-    room = registry.platform(scenario.platform)
-    if owner in ("host", "link"):
-        return True
-    from retrompi.simulate import place
+def _nothing(ranks: int) -> Any:
+    from retrompi._engine import Trace
 
-    return owner in {room.hosts[i].name for i in place(room, spec.mode, spec.trace.ranks)}
+    return Trace.parse([(f"{r} init\n{r} finalize\n".encode(), f"nothing, rank {r}", r) for r in range(ranks)])
 
 
 def _trace(scenario: Scenario) -> Any:

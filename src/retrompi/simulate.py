@@ -304,7 +304,10 @@ def _told_jobs(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]]) -> li
     for job in jobs:
         answer = None if job.apart else next(answers)
         if answer and answer["outcome"] == "completed":
-            _check_collectives(job.values, {operation for operation, _, _ in answer["collectives"]})
+            try:
+                _check_collectives(job.values, {operation for operation, _, _ in answer["collectives"]})
+            except UsageError as error:
+                raise UsageError(f"{job.spec.name}: {error}") from None
         rows.append(told(job, answer, _rank_row))
     return rows
 
