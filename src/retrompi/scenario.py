@@ -56,7 +56,7 @@ from retrompi.program import Program
 if TYPE_CHECKING:
     from retrompi.jobs import JobSpec
 
-__all__ = ["Neighbour", "Scenario", "load"]
+__all__ = ["Neighbour", "Scenario", "from_data", "line_of", "load"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
 _KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "seed", "fidelity", "compute_kernel", "start", "trace", "set", "job")
@@ -141,6 +141,8 @@ class Scenario:
     compute_kernel: str = ""
     jobs: tuple[Neighbour, ...] = ()
     path: Path | None = None
+    given: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """The file's tables as they were read: what `from_data` makes this scenario of again."""
 
     @property
     def what_if(self) -> bool:
@@ -190,7 +192,8 @@ class Scenario:
         }
 
 
-def _line(text: str, key: str) -> int | None:
+def line_of(text: str, key: str) -> int | None:
+    """The first line of a TOML text that sets ``key`` or opens a table of that name."""
     for number, raw in enumerate(text.splitlines(), 1):
         if re.match(rf"\s*\[{{0,2}}[\"']?{re.escape(key)}[\"']?\s*[]=.]", raw):
             return number
@@ -212,9 +215,14 @@ def load(path: str | Path) -> Scenario:
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
         raise InputError(f"not valid TOML: {error}", file, int(found[1]) if found else None) from None
+    return from_data(data, file, text)
+
+
+def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
+    """The scenario that the tables ``data`` of ``file`` describe; ``text`` is where a line number is looked for."""
 
     def fail(message: str, key: str) -> InputError:
-        return InputError(message, file, _line(text, key))
+        return InputError(message, file, line_of(text, key))
 
     for key in data:
         if key not in _KEYS:
@@ -254,6 +262,7 @@ def load(path: str | Path) -> Scenario:
         sets={k: str(v) for k, v in sets.items()},
         path=file,
         jobs=_jobs(data, file, fail),
+        given=data,
         **(_start(data, fail) if "start" in data else _trace(data.get("trace"), file, fail)),
     )
 
