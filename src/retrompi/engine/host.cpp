@@ -252,6 +252,9 @@ Ps Host::claim_bus(int a, int b, const CopyCost& c) {
 }
 
 bool Host::could_act() const {
+  // Whom background work alone interrupts goes on after it.
+  const Core& first = cores_[0];
+  if (own_kjobs_ > 0 || (first.kernel_busy && first.running && !spinning(*first.running))) return true;
   return std::any_of(threads_.begin(), threads_.end(), [](const auto& t) { return t->could_act(); });
 }
 
@@ -555,8 +558,9 @@ void Host::release(Thread& t) {
   dispatch(core);
 }
 
-void Host::kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg) {
-  kjobs_.push_back({cost, stage, done, obj, arg, loop.now, anatomy.current, loop.owner});
+void Host::kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg, bool background) {
+  kjobs_.push_back({cost, stage, done, obj, arg, loop.now, anatomy.current, loop.owner, background});
+  if (!background) ++own_kjobs_;
   loop.hold(loop.owner);
   Core& c = cores_[0];
   if (c.kernel_busy) return;
@@ -567,7 +571,7 @@ void Host::kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg) 
 
 void Host::start_kernel(Core& c) {
   c.kernel_since = loop.now;
-  loop.at(loop.now + kjobs_.front().cost, &Host::on_kernel, this);
+  loop.at(loop.now + kjobs_.front().cost, &Host::on_kernel, this, 0, own_kjobs_ == 0);
 }
 
 void Host::on_kernel(void* p, uint64_t) {
@@ -575,6 +579,7 @@ void Host::on_kernel(void* p, uint64_t) {
   Core& c = h.cores_[0];
   const KernelJob job = h.kjobs_.front();
   h.kjobs_.pop_front();
+  if (!job.background) --h.own_kjobs_;
   if (h.anatomy.on) {
     h.anatomy.current = job.by;
     h.anatomy.current = h.anatomy.of(h.anatomy.record(h.spec.name.c_str(), job.stage, job.asked, c.kernel_since, h.loop.now));

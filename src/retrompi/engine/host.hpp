@@ -152,6 +152,7 @@ struct KernelJob {
   Ps asked;
   Cause by;
   uint32_t owner;
+  bool background;  // of traffic beside the jobs
 };
 
 /// One holder at a time; the others wait until it is given back.
@@ -180,7 +181,8 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   Thread& add_thread(const std::string& name, uint32_t owner);
-  void kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg = 0);
+  /// `background`: work for traffic beside the jobs, which keeps no run alive.
+  void kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg = 0, bool background = false);
 
   /// HostSpec::copy_time, remembered.
   [[nodiscard]] Ps copy_time(int64_t bytes, double from_set, double to_set) const;
@@ -250,6 +252,7 @@ class Host {
   };
   mutable std::array<Copied, 64> copied_;  // what copies of some sizes took: the same ones come again and again
   std::deque<KernelJob> kjobs_;
+  size_t own_kjobs_ = 0;  // those of them that are a job's
   std::deque<std::unique_ptr<Thread>> threads_;
 };
 

@@ -392,6 +392,10 @@ SimConfig config(const py::dict& d) {
     c.link.bandwidth = l.num("bandwidth");
     c.link.latency = l.num("latency");
     c.link.shape = l.get("shape").cast<std::vector<unsigned long>>();
+    c.link.wan_bandwidth = l.num("wan_bandwidth");
+    c.link.wan_latency = l.num("wan_latency");
+    c.link.rails = static_cast<size_t>(l.integer("rails"));
+    c.stripe = l.num("stripe") != 0;
     c.frame_overhead = l.integer("frame_overhead");
     c.mtu = l.integer("mtu");
     l.end();
@@ -403,6 +407,20 @@ SimConfig config(const py::dict& d) {
     c.simgrid = wire == "simgrid";
   }
   c.positions = r.get("positions").cast<std::vector<size_t>>();
+  if (d.contains("traffic"))
+    for (const auto& [from, to, rate, frame, law, on, off] :
+         r.get("traffic").cast<std::vector<std::tuple<int, int, double, int64_t, int, double, double>>>()) {
+      const auto ends = static_cast<int>(c.positions.size());
+      if (from >= ends || to >= ends || (from >= 0 && from == to) || ends < 2) throw ConfigError("traffic goes from one machine to another");
+      if (!(rate > 0) || frame < 1 || law < 0 || law > 2) throw ConfigError("traffic: a rate, a frame and a law are needed");
+      c.traffic.push_back({static_cast<TrafficSpec::Law>(law), from, to, rate, frame, to_ps(on), to_ps(off)});
+    }
+  if (d.contains("failures"))
+    for (const auto& [what, a, b, from, until, name] :
+         r.get("failures").cast<std::vector<std::tuple<int, size_t, size_t, double, double, std::string>>>()) {
+      if (what < 0 || what > Failure::Rail) throw ConfigError("failures: unknown kind " + std::to_string(what));
+      c.failures.push_back({static_cast<Failure::What>(what), a, b, to_ps(from), until < 0 ? kNever : to_ps(until), name});
+    }
   job_config(r, d, c);
   c.seed = r.get("seed").cast<uint64_t>();
   c.limit_s = r.num("limit_s");
@@ -440,6 +458,7 @@ void job_dict(py::dict& o, const JobResult& s) {
   o["packets"] = s.count.packets;
   o["frames"] = s.count.frames;
   o["retransmissions"] = s.count.retransmissions;
+  o["lost"] = s.count.lost;
   o["duplicates"] = s.count.duplicates;
   py::list ranks;
   for (const auto& k : s.ranks) {
@@ -503,6 +522,10 @@ py::dict run(const py::dict& d, const Trace& trace, const std::vector<const Trac
     jobs.append(e);
   }
   o["jobs"] = jobs;
+  o["failed"] = s.failed;
+  py::list traffic;
+  for (const auto& t : s.traffic) traffic.append(py::make_tuple(t.frames, t.arrived, t.bytes, t.dropped, t.lost));
+  o["traffic"] = traffic;
   return o;
 }
 

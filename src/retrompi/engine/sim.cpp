@@ -98,7 +98,7 @@ class Simulation {
     add(c, trace);
     if (further.size() != c.further.size()) throw ConfigError("every further job needs a trace");
     for (size_t i = 0; i < further.size(); ++i) add(c.further[i], *further[i]);
-    if (c.positions.size() != c.hosts.size()) throw ConfigError("every host needs a position");
+    if (c.positions.size() < c.hosts.size()) throw ConfigError("every host needs a position");
     if (parts_.size() > 1 && c.simgrid) throw ConfigError("several jobs need the native wire; the reference carries one");
     for (const Part& p : parts_) check(p.c, c.hosts, p.t);
   }
@@ -169,12 +169,18 @@ class Simulation {
     auto wired = [](const JobConfig& c) {
       return c.rma_remote.there || std::any_of(c.remote.begin(), c.remote.end(), [](const HopSpec& h) { return h.medium != Medium::Curve; });
     };
-    const bool far = w_.hosts.size() > 1 && std::any_of(parts_.begin(), parts_.end(), [&](const Part& p) { return wired(p.c); });
+    const bool joined = w_.hosts.size() > 1 && std::any_of(parts_.begin(), parts_.end(), [&](const Part& p) { return wired(p.c); });
+    const bool far = joined || !c_.traffic.empty();
+    const size_t rails = c_.link.rails;
+    std::vector<size_t> cards;
+    for (size_t i = 0; far && i < c_.positions.size(); ++i) cards.insert(cards.end(), rails, c_.positions[i]);
     if (far && c_.simgrid)
-      w_.wire = simgrid_wire(w_.loop, w_.anatomy, c_.positions, c_.link);
+      w_.wire = simgrid_wire(w_.loop, w_.anatomy, cards, c_.link);
     else
-      w_.wire = native_wire(w_.loop, w_.anatomy, far ? c_.positions : std::vector<size_t>{}, c_.link);
-    if (far) w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu);
+      w_.wire = native_wire(w_.loop, w_.anatomy, cards, c_.link);
+    if (far && !c_.failures.empty()) w_.wire->fail(c_.failures);
+    if (far) w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu, Net::Rails{rails, c_.stripe && rails > 1, c_.positions});
+    if (!c_.traffic.empty()) traffic_.emplace(w_, c_.traffic, c_.positions, rails, c_.frame_overhead, c_.seed);
     w_.loop.over = std::all_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.over || p.c.background; });
   }
 
@@ -288,7 +294,7 @@ class Simulation {
     Counters& a = p.result.count;
     const Counters& b = p.job->count;
     for (const auto field : {&Counters::messages, &Counters::bytes, &Counters::packets, &Counters::frames, &Counters::delivered,
-                             &Counters::delivered_bytes, &Counters::retransmissions, &Counters::duplicates, &Counters::own_bytes})
+                             &Counters::delivered_bytes, &Counters::retransmissions, &Counters::duplicates, &Counters::own_bytes, &Counters::lost})
       a.*field += b.*field;
     for (size_t i = 0; i < a.done.size(); ++i) a.done[i] += b.done[i];
   }
@@ -313,6 +319,8 @@ class Simulation {
     } else if (outcome == "ended") {
       r.detail = "with the first job";
     }
+    if (const std::string down = w_.wire->failed(); !down.empty() && outcome != "completed" && outcome != "ended")
+      r.detail += (r.detail.empty() ? "" : "; ") + down;
     if (std::string told = killer_->told(p.number); !told.empty()) {
       // The analyst reads who died; the owner of the time saw what the library printed when it gave up, or nothing.
       if (outcome == "deadlock" || outcome == "timeout") told += "; the runtime said nothing to the job's owner";
@@ -354,6 +362,9 @@ class Simulation {
     r.events = w_.loop.executed();
     r.profile = profile_;
     r.timeline = timeline_;
+    r.failed = w_.wire->failed();
+    if (traffic_)
+      for (const Traffic::Source& s : traffic_->sources()) r.traffic.push_back({s.frames, s.arrived, s.bytes, s.dropped, s.lost});
     if (!first().job) return r;
     const Job& job = *first().job;
     r.marks = job.marks;
@@ -373,6 +384,7 @@ class Simulation {
 
   const SimConfig& c_;
   World w_;
+  std::optional<Traffic> traffic_;
   std::deque<Part> parts_;
   std::vector<int> placed_;  // host -> ranks
   std::optional<Killer> killer_;

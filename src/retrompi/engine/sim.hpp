@@ -1,6 +1,7 @@
 // One simulation: what a compiled model, a platform and a trace say, put together and run.
 #pragma once
 #include "diagnosis.hpp"
+#include "traffic.hpp"
 
 namespace retrompi {
 
@@ -29,9 +30,13 @@ struct JobConfig {
 struct SimConfig : JobConfig {
   std::vector<HostSpec> hosts;
   LinkSpec link;
+  bool stripe = false;   // rails: all of them carry what goes between two hosts, else one that the pair has
   bool simgrid = false;  // the reference carries what crosses the wire
   int64_t frame_overhead = 0, mtu = 1500;
-  std::vector<size_t> positions;  // host -> its place in the machine room (a torus has places that no rank uses)
+  // Host -> its place in the machine room (a torus has places that no rank uses); then those of machines that only have traffic.
+  std::vector<size_t> positions;
+  std::vector<TrafficSpec> traffic;
+  std::vector<Failure> failures;
   uint64_t seed = 1;
   double limit_s = 0;  // simulated seconds after which a run is given up; 0: none
   bool anatomy = false;
@@ -77,6 +82,11 @@ struct SimResult : JobResult {
   std::shared_ptr<const Timeline> timeline;
   std::shared_ptr<const CallProfile> profile;
   std::vector<JobResult> further;
+  struct TrafficRow {
+    int64_t frames, arrived, bytes, dropped, lost;
+  };
+  std::vector<TrafficRow> traffic;  // as in SimConfig
+  std::string failed;               // Wire::failed
 };
 
 /// `further`: the traces of the further jobs.
