@@ -252,7 +252,6 @@ class Simulation {
       return;
     }
     const Ps took = s.w_.loop.now - p.began;
-    if (took == 0) throw ConfigError("the background job '" + p.c.name + "' takes no time: it cannot be repeated");
     if (p.result.runs + 1 >= kMostRuns)
       throw ConfigError("the background job '" + p.c.name + "' ends " + std::to_string(kMostRuns) +
                         " times while the first job runs; let each run of it take longer");
