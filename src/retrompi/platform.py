@@ -70,6 +70,11 @@ class Host:
     mss: float = _q("B", "largest TCP segment on the wire")
     sndbuf: float = _q("B", "socket send buffer")
     delayed_ack: float = _q("s", "longest time an acknowledgement is held back")
+    rto_first: float = _q("s", "TCP's retransmission timer before a round trip has been timed")
+    rto_min: float = _q("s", "shortest TCP retransmission timer")
+    rto_max: float = _q("s", "longest TCP retransmission timer; it doubles up to this")
+    tcp_retries: float = _q("count", "how often TCP sends a segment again before it gives the connection up")
+    dup_acks: float = _q("count", "acknowledgements without news that make TCP send a segment again at once")
     nic_rate: float = _q("B/s", "rate of the bus between memory and network card")
     nic_latency: float = _q("s", "fixed time of the network card per frame")
     bus_rate: float = _q("B/s", "rate of memory and bus that both directions of the card share")
@@ -120,9 +125,9 @@ LINK_KEYS: Mapping[str, tuple[str, str]] = {k: v for k, v in _keys(Link).items()
 
 MAX_HOSTS = 1 << 16
 _LINE = ("wan_bandwidth", "wan_latency")
-WHOLE_FROM_ONE = ("cores", "l2_ways", "l2_shared_by", "package_cores", "rails")
+WHOLE_FROM_ONE = ("cores", "tcp_retries", "dup_acks", "l2_ways", "l2_shared_by", "package_cores", "rails")
 _FLAGS = ("quantum_carry", "quantum_at_tick")
-_POSITIVE = ("speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
+_POSITIVE = ("rto_first", "rto_min", "rto_max", "speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
              "window", "mss", "sndbuf", "nic_rate", "bus_rate", "bandwidth", "wan_bandwidth", "mtu", "lines_in_flight",
              "fsb_rate")  # fmt: skip
 

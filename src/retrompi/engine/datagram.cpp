@@ -65,6 +65,16 @@ class DatagramChan final : public Chan {
     Ps armed = 0;          // when the timer was set, and by whom
     Cause by{};
   };
+  static constexpr uint32_t kNone = UINT32_MAX;
+  struct Part {  // a frame of a datagram
+    Proc* sender = nullptr;
+    uint8_t kind = 0;
+    uint32_t seq = 0;
+    int64_t bytes = 0;
+    bool delivers = false, late = false;
+    uint32_t next = kNone;  // of the same datagram
+    uint64_t id = 0, next_id = 0;
+  };
   [[nodiscard]] Ps call(const Proc& p) const { return p.host.spec.syscall + p.host.scaled(spec.call); }
   Out* find(uint32_t seq) {
     const uint32_t i = seq - base_;
@@ -99,6 +109,7 @@ class DatagramChan final : public Chan {
     // Losing any fragment loses the datagram, so the draw is once a datagram.
     const bool lost = spec.loss > 0 && common.rng.uniform() < spec.loss;
     const bool late = spec.reorder > 0 && common.rng.uniform() < spec.reorder;
+    uint32_t before = kNone;
     while (left > 0) {
       const int64_t n = std::min(left, payload);
       left -= n;
@@ -110,7 +121,12 @@ class DatagramChan final : public Chan {
         slot = free_.back();
         free_.pop_back();
       }
-      parts_[slot] = {&sender, kind, seq, n, left == 0 && !lost, late};
+      parts_[slot] = {&sender, kind, seq, n, left == 0 && !lost, late, kNone, ++shipped_};
+      if (before != kNone) {
+        parts_[before].next = slot;
+        parts_[before].next_id = shipped_;
+      }
+      before = slot;
       h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(n)), Stage::Stack, &DatagramChan::on_out, this, slot);
     }
   }
@@ -118,7 +134,23 @@ class DatagramChan final : public Chan {
     auto& c = *static_cast<DatagramChan*>(p);
     const Part& part = c.parts_[slot];
     const Proc& other = part.sender == &c.from ? c.to : c.from;
-    c.world.net->frame(c.common, part.sender->host_index, other.host_index, part.bytes, &DatagramChan::on_frame, p, slot);
+    c.world.net->frame(c.common, part.sender->host_index, other.host_index, part.bytes, &DatagramChan::on_frame, p, slot, &DatagramChan::on_lost);
+  }
+  /// Without one of its frames IP cannot put a datagram together: the next one, if it still exists, hands the loss on to the last.
+  static void on_lost(void* p, uint64_t slot) {
+    auto& c = *static_cast<DatagramChan*>(p);
+    const Part part = c.parts_[slot];
+    c.free_.push_back(static_cast<uint32_t>(slot));
+    c.spoil(part);
+  }
+  void spoil(const Part& part) {
+    uint32_t i = part.next;
+    uint64_t id = part.next_id;
+    while (i != kNone && parts_[i].id == id) {
+      parts_[i].delivers = false;
+      id = parts_[i].next_id;
+      i = parts_[i].next;
+    }
   }
   static void on_frame(void* p, uint64_t slot) {
     auto& c = *static_cast<DatagramChan*>(p);
@@ -179,17 +211,11 @@ class DatagramChan final : public Chan {
     }
   }
 
-  struct Part {
-    Proc* sender = nullptr;
-    uint8_t kind = 0;
-    uint32_t seq = 0;
-    int64_t bytes = 0;
-    bool delivers = false, late = false;
-  };
   std::deque<Out> out_;
   uint32_t base_ = 0, expected_ = 0;
   std::map<uint32_t, Packet> early_;
   std::vector<Part> parts_;
+  uint64_t shipped_ = 0;  // frames
   std::vector<uint32_t> free_;
 };
 
