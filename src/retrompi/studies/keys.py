@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from retrompi import registry, units
 from retrompi.errors import UsageError, nearest
+from retrompi.platform import LINK_WORDS
 from retrompi.studies import axes, case, tornado
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _of_trace(scenario: Scenario, key: str, name: str) -> Key:
 
 def _of_platform(scenario: Scenario, name: str, room: Platform) -> Key:
     path = name.removeprefix("platform.")
-    if path in ("link.kind", "link.shape"):
+    if path.removeprefix("link.") in LINK_WORDS and path.startswith("link."):
         raise UsageError(f"'{name}' is no number")
     known = {p: q for p, q in room.quantities.items() if not isinstance(q.value, str)}
     head, _, short = path.rpartition(".")
