@@ -20,8 +20,8 @@ from typing import Any
 from retrompi import units
 from retrompi.errors import InputError, RetrompiError, UsageError, nearest
 
-__all__ = ["BYTE_ORDERS", "HOST_KEYS", "LINK_KEYS", "LINK_KINDS", "SOURCE_KINDS", "Host", "Link", "Placement", "Platform", "Quantity",
-           "load"]  # fmt: skip
+__all__ = ["BYTE_ORDERS", "HOST_KEYS", "LINK_KEYS", "LINK_KINDS", "SOURCE_KINDS", "WHOLE_FROM_ONE", "Host", "Link", "Placement", "Platform",
+           "Quantity", "load"]  # fmt: skip
 
 SOURCE_KINDS = ("paper:", "doc:", "code:", "fit:", "assumed:")
 """How the source of any number begins; what follows says where exactly."""
@@ -110,7 +110,7 @@ LINK_KEYS: Mapping[str, tuple[str, str]] = _keys(Link)
 """Key of the link -> (unit, help)."""
 
 MAX_HOSTS = 1 << 16
-_WHOLE_FROM_ONE = ("cores", "l2_ways", "l2_shared_by", "package_cores")
+WHOLE_FROM_ONE = ("cores", "l2_ways", "l2_shared_by", "package_cores")
 _FLAGS = ("quantum_carry", "quantum_at_tick")
 _POSITIVE = ("speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
              "window", "mss", "sndbuf", "nic_rate", "bus_rate", "bandwidth", "mtu", "lines_in_flight", "fsb_rate")  # fmt: skip
@@ -225,7 +225,7 @@ class Platform:
             if key == "link.kind":
                 kind = _kind(text)
                 continue
-            for path in self._paths(key):
+            for path in self.paths(key):
                 old = self.quantities[path]
                 value = _checked(path.rpartition(".")[2], text, old.unit, f"platform.{key}")
                 changed[path] = replace(
@@ -245,7 +245,7 @@ class Platform:
         changed: dict[str, Quantity] = {}
         for key, text in given:
             try:
-                for path in self._paths(key):
+                for path in self.paths(key):
                     old = self.quantities[path]
                     if not old.source.startswith("fit:"):
                         raise UsageError(f"'{key}' is not a fitted quantity of platform '{self.name}'")
@@ -293,7 +293,8 @@ class Platform:
             quantities={**self.quantities, **changed},
         )
 
-    def _paths(self, key: str) -> list[str]:
+    def paths(self, key: str) -> list[str]:
+        """The keys of ``quantities`` that a key of `with_overrides` means; raises UsageError for an unknown one."""
         head, _, name = key.rpartition(".")
         if head == "host" and name in HOST_KEYS:
             return [f"{h.name}.{name}" for h in self.hosts]
@@ -335,7 +336,7 @@ def _checked(key: str, text: str, unit: str, where: str) -> float:
         value = units.parse(text, unit)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from None
-    if key in _WHOLE_FROM_ONE and (value < 1 or value != int(value)):
+    if key in WHOLE_FROM_ONE and (value < 1 or value != int(value)):
         raise UsageError(f"{where}: '{text}' is not a whole number from 1 on")
     if key in _FLAGS and value not in (0, 1):
         raise UsageError(f"{where}: '{text}' is neither 0 nor 1")

@@ -24,9 +24,10 @@ from retrompi.runtime import RuntimeModel
 
 if TYPE_CHECKING:
     from retrompi.scenario import Scenario
+    from retrompi.studies.design import Study
 
 __all__ = ["broken", "forget", "model", "model_names", "models", "origin", "platform", "platform_names", "platforms", "scenario",
-           "scenario_names", "scenarios"]  # fmt: skip
+           "scenario_names", "scenarios", "studies", "study", "study_names"]  # fmt: skip
 
 _LOADING = threading.Lock()
 
@@ -256,3 +257,20 @@ def scenario(name_or_path: str) -> Scenario:
     from retrompi import scenario as _scenario
 
     return _scenario.load(_toml("scenario", _toml_files(paths.scenarios_dir()), name_or_path))
+
+
+def study_names() -> list[str]:
+    """The names of `studies`, without reading the files."""
+    return list(_toml_files(paths.scenarios_dir() / "studies"))
+
+
+def studies() -> dict[str, Study]:
+    """Every ready study by name."""
+    return {name: study(name) for name in study_names()}
+
+
+def study(name_or_path: str) -> Study:
+    """A ready study by name or by the path of a TOML file."""
+    from retrompi.studies import design
+
+    return design.load(_toml("study", _toml_files(paths.scenarios_dir() / "studies"), name_or_path))

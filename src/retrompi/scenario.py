@@ -42,7 +42,7 @@ from retrompi import units
 from retrompi.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.program import Program
 
-__all__ = ["Scenario", "load"]
+__all__ = ["Scenario", "from_data", "line_of", "load"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
 _KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "seed", "fidelity", "compute_kernel", "start", "trace", "set")
@@ -76,6 +76,8 @@ class Scenario:
     start: Mapping[str, int] = field(default_factory=dict)
     compute_kernel: str = ""
     path: Path | None = None
+    given: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """The file's tables as they were read: what `from_data` makes this scenario of again."""
 
     @property
     def what_if(self) -> bool:
@@ -123,7 +125,8 @@ class Scenario:
         }
 
 
-def _line(text: str, key: str) -> int | None:
+def line_of(text: str, key: str) -> int | None:
+    """The first line of a TOML text that sets ``key`` or opens a table of that name."""
     for number, raw in enumerate(text.splitlines(), 1):
         if re.match(rf"\s*\[?[\"']?{re.escape(key)}[\"']?\s*[]=.]", raw):
             return number
@@ -145,9 +148,14 @@ def load(path: str | Path) -> Scenario:
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
         raise InputError(f"not valid TOML: {error}", file, int(found[1]) if found else None) from None
+    return from_data(data, file, text)
+
+
+def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
+    """The scenario that the tables ``data`` of ``file`` describe; ``text`` is where a line number is looked for."""
 
     def fail(message: str, key: str) -> InputError:
-        return InputError(message, file, _line(text, key))
+        return InputError(message, file, line_of(text, key))
 
     for key in data:
         if key not in _KEYS:
@@ -186,6 +194,7 @@ def load(path: str | Path) -> Scenario:
         compute_kernel=str(data.get("compute_kernel", "")),
         sets={k: str(v) for k, v in sets.items()},
         path=file,
+        given=data,
         **(_start(data, fail) if "start" in data else _trace(data.get("trace"), file, fail)),
     )
 
