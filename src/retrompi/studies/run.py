@@ -15,12 +15,13 @@ from retrompi.errors import RetrompiError, StoreError
 from retrompi.studies import case, design
 from retrompi.studies.case import ERROR, Done, Job
 from retrompi.studies.design import Point, Study
+from retrompi.studies.reading import Reading
 
 if TYPE_CHECKING:
     from retrompi.scenario import Scenario
     from retrompi.store.database import Store
 
-__all__ = ["Answer", "Executor", "Here", "StudyRun", "ask", "ask_many", "run_study"]
+__all__ = ["Executor", "Here", "StudyRun", "ask", "ask_many", "run_study"]
 
 GATHER_S = 0.03
 """Results that come faster than this are written together."""
@@ -248,21 +249,9 @@ class _Run:
 # -- single points, for answers ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A point's metric (None where its run has none), its run (None for ``error``), how it ended and why, and whether it was stored
-    before."""
-
-    value: float | None
-    run_id: int | None
-    outcome: str
-    reason: str
-    found: bool
-
-
 def ask(
     store: Store, scenario: Scenario, values: Mapping[str, str], metric: str, *, executor: Executor | None = None, fresh: bool = False
-) -> Answer:
+) -> Reading:
     """The metric of one point, ``{key: text}`` of ``scenario``, found in the store or simulated and stored."""
     return ask_many(store, scenario, [values], metric, executor=executor, fresh=fresh)[0]
 
@@ -277,19 +266,19 @@ def ask_many(
     executor: Executor | None = None,
     fresh: bool = False,
     report: Report | None = None,
-) -> list[Answer]:
+) -> list[Reading]:
     """`ask` of several points, in their order; equal ones are simulated once. ``jobs`` processes simulate, or an ``executor`` that the
     caller has entered. Raises UsageError for a key or value that no run could have."""
     from retrompi.studies import metrics
 
     wanted = metrics.parse(metric)
-    told: dict[str, Answer] = {}
+    told: dict[str, Reading] = {}
     missing: dict[str, Job] = {}
 
-    def answer(run_id: int, found: bool) -> Answer:
+    def answer(run_id: int, found: bool) -> Reading:
         run = store.run(run_id)
         reason = "" if run["outcome"] == "completed" else run["detail"]
-        return Answer(wanted.of(run, store.points(run_id), store.ranks(run_id)), run_id, run["outcome"], reason, found)
+        return Reading(wanted.of(run, store.points(run_id), store.ranks(run_id)), run_id, run["outcome"], reason, found)
 
     names = []
     for position, point in enumerate(values):
@@ -298,7 +287,7 @@ def ask_many(
             name = case.identity(made)
         except RetrompiError as error:
             name = f"error {position}"
-            told[name] = Answer(None, None, ERROR, str(error), False)
+            told[name] = Reading(None, None, ERROR, str(error), False)
         names.append(name)
         if name in told or name in missing:
             continue
@@ -310,7 +299,7 @@ def ask_many(
     if missing:
         with _workers(executor, min(jobs, len(missing))) as workers:
             for count, (position, done) in enumerate(workers.evaluate(list(missing.values())), 1):
-                told[names[position]] = Answer(None, None, ERROR, done.reason, False)
+                told[names[position]] = Reading(None, None, ERROR, done.reason, False)
                 run_id = None
                 with store.transaction():
                     for kept in done.runs:
