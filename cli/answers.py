@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -80,8 +81,14 @@ def workers(jobs: int | None) -> Iterator[Executor]:
     """Who simulates: so many processes here (default: one for each processor)."""
     from retrompi.studies.run import Here
 
-    with Here() as here:
-        yield here
+    count = jobs or os.cpu_count() or 1
+    if count == 1:
+        yield Here()
+        return
+    from retrompi.studies.pool import Pool
+
+    with Pool(count) as pool:
+        yield pool
 
 
 @contextmanager

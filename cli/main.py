@@ -26,6 +26,7 @@ COMMANDS = {
     "nas": "Replay the captured NAS benchmarks (IS and LU, classes A and B) on MPI-BIP and show their times beside the published ones.",
     "compare": "Compare a program's native run, its run on SMPI and its replay on a runtime model, section by section and call by call.",
     "break-even": "Find where along a bandwidth, latency, size or number of ranks A overtakes B, by simulations.",
+    "tolerance": "Find how much latency (or of any other number) a scenario stands until it is so much slower.",
     "diff": "Compare two stored runs: parameters that differ with their sources, then what came out differently.",
     "replicate": "Simulate copying the disk of the study to many machines, chunk by chunk, beside the closed form.",
     "explain": "Show where the time of one message goes, stage by stage.",

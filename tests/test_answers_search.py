@@ -52,7 +52,7 @@ def test_a_scale_writes_what_it_simulates() -> None:
     assert scale.text(1.25e6) == "10Mbps"
     assert scale.snap(1234567.891) == pytest.approx(1234567.891, rel=1e-5)
     assert scale.text(scale.snap(1234567.891)) == scale.text(1234567.891)
-    assert [scale.text(x) for x in scale.spread(*ends, 4)] == ["1Mbps", "10Mbps", "100Mbps", "1000Mbps"]
+    assert [scale.text(x) for x in scale.spread(*ends, 4)] == ["1Mbps", "10Mbps", "100Mbps", "1Gbps"]
 
 
 def test_whole_numbers_stay_whole() -> None:

@@ -71,7 +71,8 @@ class Asker:
 
     def __call__(self, points: Sequence[Mapping[str, str]]) -> list[Reading]:
         """The readings of ``points``, in their order."""
-        from retrompi.studies.run import ask_many
+        from retrompi.studies import case
+        from retrompi.studies.run import runs_of
 
         names = [tuple(sorted(p.items())) for p in points]
         new = [n for n in dict.fromkeys(names) if n not in self._known]
@@ -82,9 +83,13 @@ class Asker:
                 self._done = before + done
                 self.report(self._done, max(self.expected, before + total + 1), what)
 
-            asked = [dict(n) for n in new]
-            found = ask_many(
-                self.store, self.scenario, asked, self.metric.name, executor=self.executor, fresh=self.fresh, report=told
-            )
-            self._known.update(zip(new, found, strict=True))
+            made = [case.apply(self.scenario, dict(n)) for n in new]
+            found = runs_of(self.store, made, executor=self.executor, fresh=self.fresh, report=told)
+            self._known.update((n, self._read(r.run_id, r.outcome, r.reason, r.found)) for n, r in zip(new, found, strict=True))
         return [self._known[n] for n in names]
+
+    def _read(self, run_id: int | None, outcome: str, reason: str, found: bool) -> Reading:
+        value = None
+        if run_id is not None:
+            value = self.metric.of(self.store.run(run_id), self.store.points(run_id), self.store.ranks(run_id))
+        return Reading(value, run_id, outcome, reason, found)
