@@ -82,7 +82,8 @@ def sourced(scenario: Scenario) -> list[tornado.Factor]:
     """Every number of the scenario's model and platform that has a sourced range and is read, as a factor between its ends.
 
     Of the model: what its compilation reads for this placement. Of the platform: hosts that run a rank (``platform.host.KEY`` where all
-    of them have the same value and range), and the link unless all ranks are on one host.
+    of them have the same value and range), and the link unless all ranks are on one host. A range that is all that a probability can be
+    is nobody's estimate and no factor.
     """
     from retrompi import simulate
     from retrompi.runtime import resolve
@@ -109,7 +110,11 @@ def sourced(scenario: Scenario) -> list[tornado.Factor]:
     if len(hosts) > 1:
         found += [_factor(f"platform.{p}", q.unit, q.low, q.high, q.value, q.source, scenario) for p, q in ranged.items()
                   if p.startswith("link.")]  # fmt: skip
-    return [f for f in found if f.ends[0] != f.ends[1]]
+    return [f for f in found if f.axis.span is not None and f.ends[0] != f.ends[1] and not _anything(f.axis.span)]
+
+
+def _anything(span: axes.Span) -> bool:
+    return span.base == "probability" and (span.low, span.high) == (0.0, 1.0)
 
 
 def _factor(
