@@ -5,14 +5,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo atlas test validate bench lint sanitize clean setup apt apt-mpi
+.PHONY: demo atlas test validate bench lint sanitize clean setup apt apt-mpi apt-postgres
 demo: setup
 	$(BIN)/retrompi reproduce baker-fox --out out/baker-fox
 
 atlas: setup
 	$(BIN)/retrompi reproduce all --out out/atlas
 
-test: setup apt-mpi
+test: setup apt-mpi apt-postgres
 	$(BIN)/python -m pytest
 
 validate: setup
@@ -60,6 +60,19 @@ apt-mpi:
 	  { [ "$$(id -u)" = 0 ] || [ -n "$(SUDO)" ]; } && $(SUDO) apt-get update -qq && \
 	  DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >/dev/null || \
 	  echo "could not be installed: the tests of trace record will be skipped"; \
+	fi
+
+# The store is tested on PostgreSQL too, with a server of the tests' own; without one those tests are skipped and say so, so that
+# failing to install it is no error. Debian would make and start a server at once: it is told not to, for this one installation.
+NO_SERVER := /etc/postgresql-common/createcluster.d/retrompi-tests.conf
+apt-postgres:
+	@if ! command -v initdb >/dev/null && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then \
+	  echo "installing postgresql (for the tests of the store)"; \
+	  { [ "$$(id -u)" = 0 ] || [ -n "$(SUDO)" ]; } && $(SUDO) mkdir -p $(dir $(NO_SERVER)) && \
+	  echo "create_main_cluster = false" | $(SUDO) tee $(NO_SERVER) >/dev/null && $(SUDO) apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends postgresql >/dev/null || \
+	  echo "could not be installed: the tests on PostgreSQL will be skipped"; \
+	  $(SUDO) rm -f $(NO_SERVER); \
 	fi
 
 ENGINE := $(wildcard src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp src/retrompi/engine/coll/*.cpp src/retrompi/engine/coll/*.hpp)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from postgres import Server
 
 from retrompi import paths
 
@@ -54,6 +55,14 @@ def open_mpi_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Open MPI may run as root and on few cores."""
     for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"):
         monkeypatch.setenv(name, "1")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server of the session's own; skips, with the reason, where one cannot be had."""
+    server = Server()
+    yield server
+    server.close()
 
 
 @dataclass(frozen=True)

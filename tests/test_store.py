@@ -7,15 +7,14 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from postgres import Server
 
 from retrompi.errors import StoreError, UsageError
 from retrompi.store import RunSpec, Store, code_version, database, default_path, open_store, run_spec
@@ -64,36 +63,16 @@ RESULT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _sqlite_path(tmp_path: Path) -> str:
-    return str(tmp_path / "a folder" / "runs.db")
+BACKENDS = ["sqlite-path", "sqlite-url", "postgresql"]
 
 
-def _sqlite_url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/url.db"
-
-
-def _postgres(tmp_path: Path) -> str:
-    url = os.environ.get("RETROMPI_TEST_POSTGRES")
-    if not url:
-        pytest.skip("set RETROMPI_TEST_POSTGRES to the URL of an empty PostgreSQL database to test it")
-    engine = sa.create_engine(url)
-    with engine.begin() as connection:
-        connection.execute(sa.text("DROP SCHEMA public CASCADE"))
-        connection.execute(sa.text("CREATE SCHEMA public"))
-    engine.dispose()
-    return url
-
-
-BACKENDS: dict[str, Callable[[Path], str]] = {
-    "sqlite-path": _sqlite_path,
-    "sqlite-url": _sqlite_url,
-    "postgresql": _postgres,
-}
-
-
-@pytest.fixture(params=list(BACKENDS))
+@pytest.fixture(params=BACKENDS)
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return BACKENDS[request.param](tmp_path)
+    """Where a new store can be made."""
+    if request.param == "postgresql":
+        server: Server = request.getfixturevalue("postgres")
+        return server.database()
+    return str(tmp_path / "a folder" / "runs.db") if request.param == "sqlite-path" else f"sqlite:///{tmp_path}/url.db"
 
 
 @pytest.fixture

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -140,6 +142,44 @@ def test_nothing_is_left_running_after_the_program() -> None:
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)
     assert done.stderr == ""
+
+
+def _children(pid: int) -> list[int]:
+    return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process lives; one that ended and that nobody has asked after does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def _until(what: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + 30
+    while not (found := what()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("who", ["the asker", "the server"])
+def test_a_simulation_ends_with_whoever_wants_it(who: str) -> None:
+    code = (
+        "from retrompi import simulate\nfrom retrompi.traces import generate\n"
+        "simulate.run('winmpich', 'nt-pair', generate.pingpong([1 << 20], 1_000_000), mode='distributed')\n"
+    )
+    asker = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    try:
+        (server,) = _until(lambda: _children(asker.pid))
+        (child,) = _until(lambda: _children(server))
+        os.kill(asker.pid if who == "the asker" else server, signal.SIGKILL)
+        _until(lambda: not _runs(child) and not _runs(server))
+    finally:
+        asker.kill()
+        asker.wait()
 
 
 def test_the_engine_reports_its_simgrid() -> None:

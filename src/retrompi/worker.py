@@ -9,9 +9,11 @@ for every simulation (a few milliseconds); what the child says comes back over a
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import pickle
 import resource
+import select
 import signal
 import struct
 import subprocess
@@ -29,6 +31,7 @@ from retrompi.errors import EngineError, InputError
 __all__ = ["ForkServer", "adopt", "answer", "halt", "last_words", "resume", "shared_server"]
 
 _HEAD = struct.Struct("<Q")
+_LIBC = ctypes.CDLL(None)
 _KEPT_TRACES = 8
 _KEPT_BYTES = 400 << 20  # of their files; the newest is kept whatever its size
 
@@ -195,10 +198,26 @@ def last_words(status: int, said: bytes) -> str:
     return f"{how}; last words: {text[-1].strip()}" if text else how
 
 
+def _die_with_parent(parent: int) -> None:
+    """In a child: be ended when ``parent`` is, by whatever (linux: prctl PR_SET_PDEATHSIG)."""
+    if sys.platform == "linux":
+        _LIBC.prctl(1, signal.SIGKILL)
+        if os.getppid() != parent:  # it had died before
+            os._exit(1)
+
+
+def _told_before_hanging_up(answer: IO[bytes], asker: IO[bytes]) -> bool:
+    """Wait until ``answer`` can be read; False when the other end of ``asker`` is closed first: nobody waits any more."""
+    both = select.poll()
+    both.register(answer, select.POLLIN)
+    both.register(asker, 0)  # no events but its being closed
+    return any(descriptor == answer.fileno() for descriptor, _ in both.poll())
+
+
 def _serve() -> None:
     from retrompi import _engine
 
-    inbox, outbox = sys.stdin.buffer, sys.stdout.buffer
+    inbox, outbox, server = sys.stdin.buffer, sys.stdout.buffer, os.getpid()
     traces: OrderedDict[str, Any] = OrderedDict()
     sizes: dict[str, int] = {}
     while True:
@@ -225,6 +244,7 @@ def _serve() -> None:
             if pid == 0:
                 code = 1
                 try:
+                    _die_with_parent(server)
                     os.close(incoming)
                     os.dup2(errors.fileno(), 2)
                     answer(config, traces[key], outgoing)
@@ -235,6 +255,9 @@ def _serve() -> None:
                     os._exit(code)
             os.close(outgoing)
             with os.fdopen(incoming, "rb") as pipe:
+                if not _told_before_hanging_up(pipe, inbox):
+                    os.kill(pid, signal.SIGKILL)
+                    return
                 data = pipe.read()
             _, status = os.waitpid(pid, 0)
             if status == 0 and data:

@@ -33,6 +33,9 @@ BUSY_SECONDS = 5.0
 
 _ONCE_LOCK = 78360173
 
+CONNECT_SECONDS = 5
+"""How long a database server is given to answer."""
+
 Rows = list[dict[str, Any]]
 
 
@@ -139,6 +142,8 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _server_engine(url: URL) -> Engine:
+    if url.get_driver_name() == "psycopg" and "connect_timeout" not in url.query:
+        url = url.update_query_dict({"connect_timeout": str(CONNECT_SECONDS)})
     try:
         return sa.create_engine(url, poolclass=NullPool)
     except NoSuchModuleError:
@@ -213,7 +218,7 @@ class Store(Studies):
             return f"{self.label} is not a retrompi store ({said}); choose another with --store"
         if "readonly" in said or "read-only" in said:
             return f"the store {self.label} is read-only; choose another with --store or RETROMPI_STORE"
-        if "full" in said:
+        if "is full" in said or "No space left" in said:
             return f"the store {self.label} has no room left: {said}"
         return f"the store {self.label} cannot be used: {said}"
 

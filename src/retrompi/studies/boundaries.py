@@ -9,15 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from retrompi.studies.scale import Scale
-
-__all__ = ["LOOKS", "Search"]
+__all__ = ["LOOKS", "Line", "Search"]
 
 P = TypeVar("P")
 LOOKS = 4
 """How many times the neighbourhood of a small gap is halved."""
+
+
+class Line(Protocol):
+    """What a search goes along: `retrompi.studies.scale.Scale`, or amounts of it."""
+
+    def middle(self, low: float, high: float) -> float | None:
+        """A value between the two; None where there is none."""
+
+    def width(self, low: float, high: float) -> float:
+        """How far apart the two are, relative to the larger."""
 
 
 @dataclass
@@ -27,7 +35,7 @@ class Search(Generic[P]):
     ``points`` holds all that were evaluated.
     """
 
-    scale: Scale
+    scale: Line
     evaluate: Callable[[Sequence[float]], Sequence[P]]
     state: Callable[[P], Hashable]
     gap: Callable[[P], float | None] = lambda point: None
@@ -60,17 +68,17 @@ class Search(Generic[P]):
                 continue
             left, here, right = (g for g in gaps if g is not None)
             # What is left to zero must be comparable to how steeply it falls, or every curve would be looked at forever.
-            if here < left and here < right and here <= max(left, right) / 2:
+            if here <= min(left, right) and here <= max(left, right) / 2:
                 yield from (m for m in (self.scale.middle(x0, x1), self.scale.middle(x1, x2)) if m is not None)
 
     def changes(self) -> list[tuple[float, float]]:
         """Neighbours whose states differ."""
         return [(x0, x1) for (x0, p0), (x1, p1) in pairwise(self.ordered()) if self.state(p0) != self.state(p1)]
 
-    def refine(self, tolerance: float) -> list[tuple[float, float]]:
-        """Halves every change until its ends are ``tolerance`` apart (relative), or neighbours; all of them at a time."""
+    def refine(self, tolerance: float, floor: float = 0.0) -> list[tuple[float, float]]:
+        """Halves every change until its ends are ``tolerance`` apart (relative), or ``floor`` (base units), or neighbours."""
         while True:
-            wide = [(lo, hi) for lo, hi in self.changes() if self.scale.width(lo, hi) > tolerance]
+            wide = [(lo, hi) for lo, hi in self.changes() if self.scale.width(lo, hi) > tolerance and hi - lo > floor]
             middles = [m for lo, hi in wide if (m := self.scale.middle(lo, hi)) is not None]
             if not middles:
                 return self.changes()

@@ -12,28 +12,28 @@ from retrompi.errors import UsageError
 
 __all__ = ["LEAST_TOLERANCE", "Scale", "scale_of"]
 
-DIGITS = 6
-"""Of the numbers that a search tries: what is simulated is exactly what is printed."""
 LEAST_TOLERANCE = 1e-4
-"""A relative width; the numbers tried are rounded to `DIGITS` digits."""
+"""A relative width: the numbers tried are rounded, so that what is simulated is exactly what is printed."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Values of ``key`` in base units of ``unit``, written in ``spelling``; ``whole`` numbers only, steps by factors if ``log``."""
+    """Values of ``key`` in base units of ``unit``, written in ``spelling`` with so many ``digits``; ``whole`` numbers only, steps by
+    factors if ``log``."""
 
     key: str
     unit: str
     spelling: str
     whole: bool = False
     log: bool = False
+    digits: int = 6
 
     def text(self, x: float) -> str:
         """``x`` as it is simulated and shown."""
         if self.whole:
             return f"{round(x)}{self.spelling if units.canonical(self.unit) == 'B' else ''}"
         factor = units.UNITS[units.canonical(self.unit)][self.spelling]
-        return f"{x / factor:.{DIGITS}g}{self.spelling}"
+        return f"{x / factor:.{self.digits}g}{self.spelling}"
 
     def snap(self, x: float) -> float:
         """The value of `text`."""

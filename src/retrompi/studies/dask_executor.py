@@ -1,0 +1,376 @@
+"""The executor ``dask``: jobs on the workers of a Dask cluster, one that runs already or our own on this machine.
+
+The workers need retrompi, the same code as here, and no store. A worker that is lost takes no job with it: the scheduler gives its jobs
+to others, and a job that ends worker after worker becomes a row with its reason.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from retrompi import worker
+from retrompi.errors import RetrompiError, UsageError
+from retrompi.store.identity import code_version
+from retrompi.studies.case import ERROR, Done, Job, evaluate
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+__all__ = ["ATTEMPTS", "DaskExecutor"]
+
+ATTEMPTS = 3
+"""So many times a job is done again when its worker is lost."""
+CONNECT_SECONDS = 5.0
+"""How long a scheduler is given to answer."""
+WORKERS_SECONDS = 10.0
+"""How long the first worker is waited for."""
+ALONE_SECONDS = 60.0
+"""How long a study waits for a worker when the last one is gone."""
+TASK_SECONDS = 0.25
+"""What a task should take: small jobs are sent in batches of about so much."""
+MOST_JOBS = 64
+"""The most jobs of one task."""
+AHEAD = 2
+"""Tasks a worker's thread has at a time: one that it works on and one that waits for it."""
+
+
+class ClusterError(RetrompiError):
+    """The cluster is not there any more (exit 2); what ended before is in the store."""
+
+
+# -- on a worker ----------------------------------------------------------------------------------------------------------
+
+_dropped: set[str] = set()
+_busy: dict[str, set[worker.ForkServer]] = {}
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """What a worker of another version answers."""
+
+    address: str
+    version: str
+
+
+def _work(study: str, version: str, jobs: list[Job]) -> list[Done] | _Refusal:
+    """A task: some jobs, one after the other, unless the study was dropped meanwhile."""
+    if version != code_version():
+        from distributed import get_worker
+
+        return _Refusal(get_worker().address, code_version())
+    server = worker.shared_server()
+    with _lock:
+        _busy.setdefault(study, set()).add(server)
+    try:
+        return [evaluate(job) for job in jobs if study not in _dropped]
+    finally:
+        with _lock:
+            _busy[study].discard(server)
+
+
+def _drop(study: str) -> None:
+    """Ends what a study does on this worker: nobody waits for it any more."""
+    with _lock:
+        _dropped.add(study)
+        for server in _busy.get(study, ()):
+            server.kill()
+
+
+# -- where the study runs -------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Task:
+    jobs: list[Job]
+    losses: int = 0
+    """Workers that were lost, or failed, with it."""
+
+
+class DaskExecutor:
+    """Jobs on a Dask cluster: the one at ``scheduler`` or $DASK_SCHEDULER_ADDRESS, else a cluster of ``workers`` processes of our own.
+
+    ``say`` gets a line for every worker that is refused. Entering raises UsageError with one line when distributed is not installed, the
+    scheduler does not answer, it has no workers, or none of them has this code.
+    """
+
+    name = "dask"
+
+    def __init__(self, workers: int | None = None, scheduler: str | None = None, say: Callable[[str], object] = lambda line: None) -> None:
+        self._address = scheduler or os.environ.get("DASK_SCHEDULER_ADDRESS") or None
+        self._workers = workers or len(os.sched_getaffinity(0))
+        self._say = say
+        self._study = uuid.uuid4().hex
+        self._open = ExitStack()
+        self._refused: set[str] = set()
+        self._client: Client
+
+    def describe(self) -> str:
+        """Where the jobs run, in some words."""
+        return f"Dask scheduler {self._address}" if self._address else f"{self._workers} Dask workers on this machine"
+
+    def __enter__(self) -> DaskExecutor:
+        _quiet()
+        try:
+            import distributed  # noqa: F401
+        except ModuleNotFoundError as error:
+            raise UsageError(f"the executor dask needs the package {error.name}: pip install 'retrompi[cluster]'") from None
+        try:
+            self._client = self._open.enter_context(self._connected())
+            self._open.callback(self._leave)
+            self._admit()
+        except BaseException:
+            self._open.close()
+            raise
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._open.close()
+
+    @contextmanager
+    def _connected(self) -> Iterator[Client]:
+        from distributed import Client
+
+        address = self._address
+        if address is None:
+            address = self._open.enter_context(_own_cluster(self._workers))
+        try:
+            client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            why = "" if isinstance(error, OSError) else f" ({error})"
+            raise UsageError(
+                f"no Dask scheduler answers at {address}{why}; start one with 'dask scheduler' and give its address, tcp://HOST:8786"
+            ) from None
+        try:
+            yield client
+        finally:
+            with suppress(Exception):
+                client.close(timeout=2)
+
+    def _leave(self) -> None:
+        """A running simulation cannot be asked to stop: its process is ended."""
+        with suppress(Exception):
+            if self._client.status == "running":
+                self._client.sync(self._client.run, _drop, self._study, on_error="ignore", callback_timeout=2)
+
+    # -- workers --------------------------------------------------------------------------------------------------------
+
+    def _admit(self) -> None:
+        """Wait for the first worker and look at the code of all; UsageError when there is none that may work."""
+        try:
+            self._client.wait_for_workers(1, timeout=WORKERS_SECONDS)
+        except TimeoutError:
+            where = self._client.scheduler.address
+            raise UsageError(f"the Dask scheduler {where} has no workers; start some with 'dask worker {where} --nthreads 1'") from None
+        self._look()
+        if not self._threads():
+            raise UsageError(f"no worker of the Dask scheduler {self._client.scheduler.address} has retrompi {code_version()}, as here")
+
+    def _look(self) -> None:
+        """Refuse the workers whose code is another."""
+        for address, said in self._client.run(code_version, on_error="return").items():
+            if said != code_version():
+                self._refuse(address, said)
+
+    def _refuse(self, address: str, said: object) -> None:
+        if address in self._refused:
+            return
+        self._refused.add(address)
+        has = f"has retrompi {said}" if isinstance(said, str) else f"cannot load retrompi ({' '.join(str(said).split())[:120]})"
+        self._say(f"the worker {address} {has}, here it is {code_version()}: refused; install the same there")
+
+    def _threads(self) -> dict[str, int]:
+        """Threads by worker that may work."""
+        threads: dict[str, int] = self._client.nthreads()
+        return {address: n for address, n in threads.items() if address not in self._refused}
+
+    # -- jobs -----------------------------------------------------------------------------------------------------------
+
+    def evaluate(self, jobs: Iterable[Job], window: int) -> Iterator[tuple[int, Done]]:
+        """(position, Done) of every job, as they end; at most ``window`` jobs are under way at a time."""
+        return _Flow(self, self._client, iter(jobs), window).run()
+
+
+class _Flow:
+    """Some jobs on their way through a cluster."""
+
+    def __init__(self, executor: DaskExecutor, client: Client, jobs: Iterator[Job], window: int) -> None:
+        self._executor = executor
+        self._client = client
+        self._jobs = jobs
+        self._window = max(window, 1)
+        self._ended: SimpleQueue[Future] = SimpleQueue()
+        self._under_way: dict[str, tuple[Future, _Task, frozenset[str]]] = {}
+        self._again: deque[_Task] = deque()
+        self._suspects: deque[_Task] = deque()
+        self._seconds = 0.0  # of the jobs that ended, and how many these were
+        self._count = 0
+        self._threads = executor._threads()
+        self._seen = time.monotonic()
+
+    def run(self) -> Iterator[tuple[int, Done]]:
+        try:
+            while self._fill():
+                try:
+                    future = self._ended.get(timeout=1.0)
+                except Empty:
+                    self._watch()
+                    continue
+                yield from self._told(future)
+        finally:
+            left = [future for future, _, _ in self._under_way.values()]
+            if left:
+                with suppress(Exception):
+                    self._client.cancel(left, force=True)
+
+    def _fill(self) -> bool:
+        """Send what there is room for; False when nothing is left to wait for."""
+        while self._again:
+            self._send(self._again.popleft())
+        # One at a time: what waits beside a job that ends its worker is lost with it, and must not be blamed again and again.
+        if self._suspects and not any(task.losses for _, task, _ in self._under_way.values()):
+            self._send(self._suspects.popleft())
+        while len(self._under_way) < max(AHEAD * sum(self._threads.values()), 1):
+            room = max(self._window - sum(len(task.jobs) for _, task, _ in self._under_way.values()), 0)
+            batch = list(islice(self._jobs, min(self._batch(), room)))
+            if not batch:
+                break
+            self._send(_Task(batch))
+        return bool(self._under_way or self._suspects)
+
+    def _batch(self) -> int:
+        """How many jobs a task gets: few at first, then by what jobs took, never so many that a thread has nothing to do."""
+        fair = self._window // max(AHEAD * sum(self._threads.values()), 1)
+        fit = TASK_SECONDS * self._count / self._seconds if self._seconds else 1
+        return int(max(1, min(fit, fair, MOST_JOBS)))
+
+    def _send(self, task: _Task) -> None:
+        # Only where one was refused is it said who may work: a task that names its workers waits for these alone.
+        where = frozenset(self._executor._threads()) if self._executor._refused else frozenset()
+        future = self._client.submit(
+            _work, self._executor._study, code_version(), task.jobs, pure=False, workers=sorted(where) or None, retries=0
+        )
+        self._under_way[future.key] = future, task, where
+        future.add_done_callback(self._ended.put)
+
+    def _told(self, future: Future) -> Iterator[tuple[int, Done]]:
+        """The answers of a task that ended; what was not done is put back."""
+        from distributed import KilledWorker
+
+        if future.key not in self._under_way:
+            return  # given up by `_watch`
+        _, task, _ = self._under_way.pop(future.key)
+        self._seen = time.monotonic()
+        if future.status == "cancelled":
+            self._gone()
+        try:
+            answer = future.result(timeout=CONNECT_SECONDS)
+        except KilledWorker as error:
+            losses = error.allowed_failures + 1  # the scheduler itself tries again
+            yield from self._lost(task, losses, "its worker was lost")
+        except Exception as error:
+            # The task's code does not raise: its worker could not load it, or its answer was lost on the way.
+            with suppress(Exception):
+                self._executor._look()
+            yield from self._lost(task, 1, f"its worker failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+        else:
+            if isinstance(answer, _Refusal):
+                self._executor._refuse(answer.address, answer.version)
+                self._require_workers()
+                self._again.append(task)
+                return
+            self._count += len(answer)
+            self._seconds += sum(done.wall_s for done in answer)
+            yield from ((job.position, done) for job, done in zip(task.jobs, answer, strict=True))
+
+    def _lost(self, task: _Task, losses: int, reason: str) -> Iterator[tuple[int, Done]]:
+        """A batch is tried again job by job, so that one job's doing is not another's."""
+        if len(task.jobs) > 1:
+            self._suspects.extend(_Task([job], 1) for job in task.jobs)
+        elif task.losses + losses <= ATTEMPTS:
+            self._suspects.append(_Task(task.jobs, task.losses + losses))
+        else:
+            yield task.jobs[0].position, Done(ERROR, f"{reason} ({task.losses + losses} times)")
+
+    def _watch(self) -> None:
+        """Nothing ended for a while: is there still somebody who works, also for what only some may do?"""
+        if self._client.status != "running":
+            self._gone()
+        try:
+            self._threads = self._executor._threads()
+        except OSError:
+            self._gone()
+        if self._threads:
+            self._seen = time.monotonic()
+        else:
+            self._require_workers()
+        for key, (future, task, where) in list(self._under_way.items()):
+            if where and not where & set(self._threads) and self._threads:
+                del self._under_way[key]
+                future.release()
+                self._again.append(task)
+
+    def _require_workers(self) -> None:
+        if time.monotonic() - self._seen > ALONE_SECONDS:
+            raise ClusterError(
+                f"the Dask scheduler {self._client.scheduler.address} has had no worker of this code for {ALONE_SECONDS:.0f} s; "
+                "what ended is stored: start workers, then the study again"
+            )
+
+    def _gone(self) -> None:
+        where = self._executor._address or "of this machine"
+        raise ClusterError(f"the Dask scheduler {where} went away; what ended is stored: start the study again to go on")
+
+
+# -- a cluster of our own -------------------------------------------------------------------------------------------------
+
+
+def _quiet() -> None:
+    """Dask reports lost workers on stderr; so do we, in one line. Whoever uses Dask in this process already keeps its own settings."""
+    if "distributed" not in sys.modules:
+        with suppress(ModuleNotFoundError):
+            import dask
+
+            dask.config.set({"logging": {"distributed": "critical"}})
+
+
+@contextmanager
+def _own_cluster(workers: int) -> Iterator[str]:
+    """The address of a cluster of processes that only this machine can reach, and that leaves no files."""
+    from distributed import LocalCluster
+
+    inside = {"dashboard": False, "dashboard_address": "127.0.0.1:0", "allowed_failures": 0}  # losses are counted here
+    with tempfile.TemporaryDirectory(prefix="retrompi-dask-", ignore_cleanup_errors=True) as scratch:
+        with _without_interrupts():
+            cluster = LocalCluster(
+                n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", protocol="tcp://", memory_limit=0,
+                dashboard_address=None, scheduler_kwargs=inside, silence_logs=logging.CRITICAL, local_directory=scratch,
+            )  # fmt: skip
+        try:
+            yield str(cluster.scheduler_address)
+        finally:
+            cluster.close(timeout=5)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Threads and processes begun in here never see Ctrl-C, which is for whoever asked; one that comes meanwhile is seen afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
