@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from retrompi.cli import diff
 from retrompi.cli.options import (
     complete_model,
     complete_platform,
@@ -18,7 +19,6 @@ from retrompi.cli.options import (
     store_option,
 )
 from retrompi.cli.output import Column, emit, time_column
-from retrompi.units import format_bytes
 
 LIST = (
     Column("id", "id", right=True),
@@ -143,75 +143,4 @@ def show_run(ctx: click.Context, run_id: int, part: str | None, as_json: bool, a
             emit(rows, columns, as_json=False, as_csv=False, empty=f"no {name} stored")
 
 
-@command.command("diff")
-@click.argument("first", type=click.IntRange(1), metavar="A")
-@click.argument("second", type=click.IntRange(1), metavar="B")
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def diff_runs(ctx: click.Context, first: int, second: int, as_json: bool, as_csv: bool, store: str | None) -> None:
-    """Compare runs A and B: what was different about them, and what came out differently.
-
-    Ends with exit code 1 when their results differ.
-    """
-    store_ = open_for(ctx, store, write=False)
-    a, b = store_.run(first), store_.run(second)
-    # These differ between any two runs and say nothing about them.
-    skip = ("id", "created", "identity", "wall_s", "host", "time_s", "outcome", "detail")
-    inputs = _changes(flat(a), flat(b), skip, part="input")
-    results = _changes({k: a[k] for k in ("outcome", "time_s")}, {k: b[k] for k in ("outcome", "time_s")}, (), "result")
-    results += _curves(store_.points(first), store_.points(second))
-    results += _ranks(store_.ranks(first), store_.ranks(second))
-    results += _stages(store_.anatomy(first), store_.anatomy(second))
-    columns = (
-        Column("part", "part"),
-        Column("what", "what"),
-        Column("a", f"run {first}", right=True),
-        Column("b", f"run {second}", right=True),
-        Column("ratio", "ratio", lambda v: "" if v is None else f"{v:.4g}", right=True),
-    )
-    emit([*inputs, *results], columns, as_json=as_json, as_csv=as_csv, empty="no difference")
-    if results:
-        ctx.exit(1)
-
-
-def _row(part: str, what: str, a: Any, b: Any) -> dict[str, Any]:
-    both = isinstance(a, int | float) and isinstance(b, int | float) and not isinstance(a, bool)
-    return {"part": part, "what": what, "a": a, "b": b, "ratio": b / a if both and a else None}
-
-
-def _changes(a: Mapping[str, Any], b: Mapping[str, Any], skip: tuple[str, ...], part: str) -> list[dict[str, Any]]:
-    # Facts are what a run said about itself, not what went into it.
-    keys = [k for k in {**a, **b} if k not in skip and not k.startswith("fact.")]
-    return [_row(part, k, a.get(k), b.get(k)) for k in keys if a.get(k) != b.get(k)]
-
-
-def _curves(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    left, right = ({p["size_B"]: p["time_us"] for p in side} for side in (a, b))
-    sizes = sorted({**left, **right})
-    return [
-        _row("result", f"time_us at {format_bytes(s)}", left.get(s), right.get(s))
-        for s in sizes
-        if left.get(s) != right.get(s)
-    ]
-
-
-def _ranks(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    left, right = ({(r["rank"], k): v for r in side for k, v in r.items() if k != "rank"} for side in (a, b))
-    return [
-        _row("result", f"{name} of rank {rank}", left.get((rank, name)), right.get((rank, name)))
-        for rank, name in {**left, **right}
-        if left.get((rank, name)) != right.get((rank, name))
-    ]
-
-
-def _stages(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    left, right = ({(r["stage"], r["process"]): r["seconds"] for r in side} for side in (a, b))
-    keys = list({**left, **right})
-    return [
-        _row("result", f"{stage} ({process})", left.get((stage, process)), right.get((stage, process)))
-        for stage, process in keys
-        if left.get((stage, process)) != right.get((stage, process))
-    ]
+command.add_command(diff.command, "diff")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import platform as _machine
 import sqlite3
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, fields, is_dataclass
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,16 @@ from sqlalchemy.pool import NullPool
 from retrompi.errors import RetrompiError, StoreError, UsageError
 from retrompi.paths import data_dir
 from retrompi.store.identity import RunSpec
+from retrompi.store.kept import Kept, numbered, plain
 from retrompi.store.schema import REVISION, VERSION_TABLE, Anatomy, Point, RankTime, Run, Verdict, VerdictBatch
+from retrompi.store.studies import Studies
 
 __all__ = ["BUSY_SECONDS", "Store", "default_path", "open_store"]
 
 BUSY_SECONDS = 5.0
 """How long a locked SQLite store is waited for before it is reported."""
+
+_ONCE_LOCK = 78360173
 
 CONNECT_SECONDS = 5
 """How long a database server is given to answer."""
@@ -139,7 +142,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _server_engine(url: URL) -> Engine:
-    if url.get_driver_name() == "psycopg" and "connect_timeout" not in url.query:
+    if url.drivername.endswith("+psycopg") and "connect_timeout" not in url.query:
         url = url.update_query_dict({"connect_timeout": str(CONNECT_SECONDS)})
     try:
         return sa.create_engine(url, poolclass=NullPool)
@@ -149,13 +152,14 @@ def _server_engine(url: URL) -> Engine:
         raise StoreError(f"a store at '{url.drivername}' needs the package {error.name}: pip install it") from None
 
 
-class Store:
+class Store(Studies):
     """An open store. Every method is one transaction; rows come back as dicts, oldest first."""
 
     def __init__(self, engine: Engine, label: str, *, read_only: bool = False) -> None:
         self.label = label
         self.read_only = read_only
         self._engine = engine
+        self._own = threading.local()
         self._upgrade()
 
     # -- opening ---------------------------------------------------------------------------------------------------
@@ -164,9 +168,15 @@ class Store:
     def _connect(self, *, write: bool = False) -> Iterator[Connection]:
         if write and self.read_only:
             raise StoreError(f"the store {self.label} is read-only; choose another with --store or RETROMPI_STORE")
+        joined: Connection | None = getattr(self._own, "transaction", None)
+        if joined is not None:
+            yield joined
+            return
+        held: Connection | None = getattr(self._own, "held", None)
         try:
-            with self._engine.connect() as raw:
-                connection = raw.execution_options(retrompi_write=True) if write else raw
+            with nullcontext(held) if held is not None else self._engine.connect() as raw:
+                assert raw is not None
+                connection = raw.execution_options(retrompi_write=write)
                 with connection.begin():
                     yield connection
         except RetrompiError:
@@ -175,6 +185,30 @@ class Store:
             raise StoreError(self._line(error)) from error
         except SQLAlchemyError as error:
             raise StoreError(f"the store {self.label} failed: {str(error).splitlines()[0]}") from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What this thread does to the store within is one writing transaction: all of it is kept, or nothing."""
+        with self._connect(write=True) as connection:
+            self._own.transaction = connection
+            try:
+                yield
+            finally:
+                self._own.transaction = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """This thread keeps one connection within: opening one takes longer than a small transaction. Do not fork within."""
+        try:
+            connection = self._engine.connect()
+        except (DBAPIError, sqlite3.Error) as error:
+            raise StoreError(self._line(error)) from error
+        with connection:
+            self._own.held = connection
+            try:
+                yield
+            finally:
+                self._own.held = None
 
     def _line(self, error: Exception) -> str:
         said = str(getattr(error, "orig", None) or error).splitlines()[0].strip()
@@ -221,9 +255,9 @@ class Store:
 
     def find_run(self, identity: str) -> int | None:
         """The id of the newest run with this identity, or None."""
-        query = sa.select(Run.id).where(Run.identity == identity).order_by(Run.id.desc()).limit(1)
         with self._connect() as connection:
-            return connection.scalar(query)
+            found: int | None = connection.scalar(_newest(identity))
+        return found
 
     def add_run(
         self,
@@ -234,36 +268,30 @@ class Store:
         ranks: Iterable[Mapping[str, Any]] = (),
         anatomy: Iterable[Mapping[str, Any]] = (),
         size_B: int | None = None,
+        once: bool = False,
     ) -> int:
         """Store one run and what hangs on it in one transaction; returns its id.
 
+        With ``once`` an identical run that is there by then is left as it is and its id returned.
         ``result`` is the engine's Result or a mapping with the same names; what has no column of its own (marks,
         waits, start-up steps) is kept in ``facts``. ``size_B`` is the message size of ``anatomy``.
         """
-        given = _plain(result)
-        ranks = [*ranks, *given.pop("per_rank", [])]
-        anatomy = [*anatomy, *given.pop("anatomy", [])]
-        columns = ("outcome", "detail", "wall_s", "time_s", "ranks", "actions", "messages", "bytes", "packets")
-        own = {k: given.pop(k) for k in columns if given.get(k) is not None}
-        row = {
-            **{f.name: getattr(spec, f.name) for f in fields(spec)},
-            "identity": spec.identity,
-            "parameters": dict(spec.parameters),
-            "overrides": dict(spec.overrides),
-            "created": datetime.now(UTC),
-            "host": _machine.node() or "unknown",
-            "simgrid_version": _simgrid_version(),
-            "outcome": "completed",
-            "detail": "",
-            "wall_s": 0.0,
-            **own,
-            "facts": {k: v for k, v in given.items() if v not in (None, [], {}, "")},
-        }
+        return self.keep(Kept.of(spec, result, points, ranks, anatomy, size_B), once=once)
+
+    def keep(self, kept: Kept, *, once: bool = False) -> int:
+        """`add_run` of what was collected elsewhere."""
+        row = {**kept.row, "created": datetime.now(UTC)}
         with self._connect(write=True) as connection:
+            if once:
+                if connection.dialect.name == "postgresql":  # SQLite has one writer anyway
+                    connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_ONCE_LOCK})"))
+                known = connection.scalar(_newest(row["identity"]))
+                if known is not None:
+                    return int(known)
             run_id = int(connection.execute(sa.insert(Run).returning(Run.id), [row]).scalar_one())
-            _insert(connection, Point, run_id, points)
-            _insert(connection, RankTime, run_id, ranks)
-            _insert(connection, Anatomy, run_id, _numbered(anatomy, size_B))
+            _insert(connection, Point, run_id, kept.points)
+            _insert(connection, RankTime, run_id, kept.ranks)
+            _insert(connection, Anatomy, run_id, numbered(kept.anatomy, kept.size_B))
         return run_id
 
     def run(self, run_id: int) -> dict[str, Any]:
@@ -312,7 +340,7 @@ class Store:
     def add_anatomy(self, run_id: int, rows: Iterable[Mapping[str, Any]], size_B: int | None = None) -> None:
         """Rows stage, process, seconds and, when known, ps; kept in the order given."""
         with self._connect(write=True) as connection:
-            _insert(connection, Anatomy, run_id, _numbered(rows, size_B))
+            _insert(connection, Anatomy, run_id, numbered(rows, size_B))
 
     def points(self, run_id: int) -> Rows:
         """Rows size_B, time_us, bandwidth_MBps, repetitions, in the order they were simulated."""
@@ -342,7 +370,7 @@ class Store:
         """
         from retrompi.store.identity import code_version
 
-        rows = [v.row() if hasattr(v, "row") else _plain(v) for v in verdicts]
+        rows = [v.row() if hasattr(v, "row") else plain(v) for v in verdicts]
         head = {
             "created": datetime.now(UTC),
             "paper": paper,
@@ -388,6 +416,10 @@ class Store:
             return [dict(r) for r in connection.execute(query).mappings()]
 
 
+def _newest(identity: str) -> sa.Select[Any]:
+    return sa.select(Run.id).where(Run.identity == identity).order_by(Run.id.desc()).limit(1)
+
+
 def _columns(table: type) -> list[sa.Column[Any]]:
     return list(sa.inspect(table).local_table.columns)
 
@@ -400,16 +432,6 @@ def _insert(connection: Connection, table: type, run_id: int, rows: Iterable[Map
         connection.execute(sa.insert(table), values)
 
 
-def _numbered(rows: Iterable[Mapping[str, Any]], size_B: int | None) -> Rows:
-    return [{"size_B": size_B, **row, "position": i} for i, row in enumerate(rows)]
-
-
-def _plain(value: Any) -> dict[str, Any]:
-    if value is None:
-        return {}
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else dict(value)
-
-
 def _readable(row: Mapping[Any, Any]) -> dict[str, Any]:
     """A row as JSON can carry it: the time as text in UTC (SQLite forgets the zone, so it is said again)."""
     out = dict(row)
@@ -417,12 +439,3 @@ def _readable(row: Mapping[Any, Any]) -> dict[str, Any]:
     made = made.replace(tzinfo=UTC) if made.tzinfo is None else made.astimezone(UTC)
     out["created"] = made.isoformat(timespec="seconds")
     return out
-
-
-def _simgrid_version() -> str:
-    try:
-        from retrompi import _engine  # type: ignore[attr-defined,unused-ignore]
-    except ImportError:
-        return ""
-    version = getattr(_engine, "simgrid_version", "")
-    return str(version() if callable(version) else version)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Boolean, DateTime, Double, ForeignKey, Integer, MetaData, String, Text
+from sqlalchemy import JSON, BigInteger, Boolean, DateTime, Double, ForeignKey, Index, Integer, MetaData, String, Text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-__all__ = ["REVISION", "VERSION_TABLE", "Anatomy", "Base", "Point", "RankTime", "Run", "Verdict", "VerdictBatch"]
+__all__ = ["REVISION", "VERSION_TABLE", "Anatomy", "Base", "Point", "RankTime", "Run", "Study", "StudyPoint", "Verdict",
+           "VerdictBatch"]  # fmt: skip
 
-REVISION = "0001"
+REVISION = "0002"
 """The migration this code works with."""
 
 VERSION_TABLE = "retrompi_version"
@@ -151,3 +152,38 @@ class Verdict(Base):
     note: Mapped[str] = mapped_column(Text)
     latest: Mapped[bool] = mapped_column(Boolean)
     """Whether this is the newest judgement of the claim."""
+
+
+class Study(Base):
+    """A study: its definition (`retrompi.studies.design`) is all that is needed to run it again."""
+
+    __tablename__ = "studies"
+
+    id: Mapped[int] = mapped_column(_Id, primary_key=True)
+    name: Mapped[str] = mapped_column(String(80), index=True)
+    hash: Mapped[str] = mapped_column(String(64))
+    definition: Mapped[dict[str, Any]] = mapped_column(JSON)
+    created: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    code_version: Mapped[str] = mapped_column(String(80))
+
+    __table_args__ = (Index("ix_studies_hash", "hash", unique=True),)
+
+
+class StudyPoint(Base):
+    """One point of a study that has been looked up, simulated or refused; ``axes`` has a text for every axis."""
+
+    __tablename__ = "study_points"
+
+    id: Mapped[int] = mapped_column(_Id, primary_key=True)
+    study_id: Mapped[int] = mapped_column(_Id, ForeignKey("studies.id", ondelete="CASCADE"))
+    position: Mapped[int] = mapped_column(BigInteger)
+    axes: Mapped[dict[str, Any]] = mapped_column(JSON)
+    identity: Mapped[str] = mapped_column(String(64))
+    """Of its run; empty for a point that is none."""
+    run_id: Mapped[int | None] = mapped_column(_Id, ForeignKey("runs.id", ondelete="SET NULL"), index=True)
+    outcome: Mapped[str] = mapped_column(String(16))
+    """That of its run, or ``error``."""
+    reason: Mapped[str] = mapped_column(Text)
+    wall_s: Mapped[float] = mapped_column(Double)
+
+    __table_args__ = (Index("ix_study_points_study_id_position", "study_id", "position", unique=True),)

@@ -1,0 +1,92 @@
+"""``retrompi diff``: two stored runs beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
+from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
+from retrompi.units import format_bytes
+
+if TYPE_CHECKING:
+    from retrompi.studies.differences import Differences
+
+KEYS = ("part", "what", "a", "b", "difference", "ratio", "unit", "source_a", "source_b")
+MOST_RANKS = 12
+TITLES = {"input": "what went in", "parameter": "parameters", "platform": "platform", "override": "overrides", "result": "what came out",
+          "point": "at each size", "rank": "ranks", "stage": "where the time of a message went"}  # fmt: skip
+
+
+@click.command()
+@click.argument("first", type=click.IntRange(1), metavar="A")
+@click.argument("second", type=click.IntRange(1), metavar="B")
+@json_option
+@csv_option
+@store_option
+@debug_option
+@click.pass_context
+def command(ctx: click.Context, first: int, second: int, as_json: bool, as_csv: bool, store: str | None) -> None:
+    """Compare two stored runs: parameters that differ with their sources, then what came out differently.
+
+    A and B are numbers of 'retrompi runs list'. Times are compared as they were stored, to the picosecond; the ratio is B over A. Ends
+    with exit code 1 when the results differ.
+    """
+    from retrompi.studies import differences
+
+    one_format(as_json, as_csv)
+    found = differences.diff(open_for(ctx, store, write=False), first, second)
+    if as_json:
+        print_json([{k: row[k] for k in KEYS} for row in found.rows])
+    elif as_csv:
+        print_csv(found.rows, KEYS)
+    elif not found.rows:
+        click.echo("no difference")
+    else:
+        _print(found, first, second)
+    for line in found.unknown:
+        click.echo(f"warning: {line}: its numbers cannot be compared", err=True)
+    if found.results:
+        ctx.exit(1)
+
+
+def _print(found: Differences, first: int, second: int) -> None:
+    from retrompi.studies.differences import PARTS, show
+
+    def side(name: str) -> Any:
+        return lambda row: show(row, name)
+
+    for part in PARTS:
+        rows = [r for r in found.rows if r["part"] == part]
+        if not rows:
+            continue
+        click.echo(f"\n{TITLES[part]}" if part != found.rows[0]["part"] else TITLES[part])
+        shown = [{**r, "a": side("a")(r), "b": side("b")(r), "difference": side("difference")(r)} for r in _few(part, rows)]
+        columns = [Column("what", "what"), Column("a", f"run {first}", right=True), Column("b", f"run {second}", right=True)]
+        if any(r["ratio"] is not None for r in rows):
+            columns += [Column("difference", "difference", right=True), Column("ratio", "ratio", _ratio, right=True)]
+        print_table(shown, columns)
+        if len(shown) < len(rows):
+            click.echo(f"… and {len(rows) - len(shown)} more rows of ranks (--json has all)")
+        for r in rows:
+            told = [f"{n}: {s}" for n, s in ((f"run {first}", r["source_a"]), (f"run {second}", r["source_b"])) if s]
+            if told:
+                click.echo(f"  {r['what']}: {'; '.join(dict.fromkeys(told))}")
+    for model, count in found.only.items():
+        click.echo(f"{count} parameters are of {model} alone")
+    if found.parts_at is not None:
+        click.echo(f"the curves part at {format_bytes(found.parts_at)}")
+
+
+def _ratio(value: Any) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def _few(part: str, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Of very many ranks those that differ most; everything else as it is."""
+    if part != "rank" or len(rows) <= MOST_RANKS:
+        return list(rows)
+    most = sorted(range(len(rows)), key=lambda i: -abs((rows[i]["ratio"] or 1.0) - 1.0))[:MOST_RANKS]
+    return [rows[i] for i in sorted(most)]

@@ -1,0 +1,116 @@
+"""A run on its way to the store: what `Store.add_run` writes, as plain data that a worker can send to the one who writes."""
+
+from __future__ import annotations
+
+import platform as _machine
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any
+
+from retrompi.store.identity import RunSpec
+
+__all__ = ["COLUMNS", "Kept", "Outbox"]
+
+COLUMNS = ("outcome", "detail", "wall_s", "time_s", "ranks", "actions", "messages", "bytes", "packets")
+"""What a result has a column for; the rest is in ``facts``."""
+
+Rows = list[dict[str, Any]]
+
+
+def plain(value: Any) -> dict[str, Any]:
+    """A dataclass or a mapping as a dict of its own; {} for None."""
+    if value is None:
+        return {}
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else dict(value)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One run with all that hangs on it; ``host`` is the machine it was made on."""
+
+    spec: RunSpec
+    row: Mapping[str, Any]
+    points: Rows = field(default_factory=list)
+    ranks: Rows = field(default_factory=list)
+    anatomy: Rows = field(default_factory=list)
+    size_B: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        spec: RunSpec,
+        result: Any = None,
+        points: Iterable[Mapping[str, Any]] = (),
+        ranks: Iterable[Mapping[str, Any]] = (),
+        anatomy: Iterable[Mapping[str, Any]] = (),
+        size_B: int | None = None,
+    ) -> Kept:
+        """From the engine's Result or a mapping with the same names, and the rows beside it."""
+        given = plain(result)
+        ranks = [*ranks, *given.pop("per_rank", [])]
+        anatomy = [*anatomy, *given.pop("anatomy", [])]
+        own = {k: given.pop(k) for k in COLUMNS if given.get(k) is not None}
+        row = {
+            **{f.name: getattr(spec, f.name) for f in fields(spec)},
+            "identity": spec.identity,
+            "parameters": dict(spec.parameters),
+            "overrides": dict(spec.overrides),
+            "host": _machine.node() or "unknown",
+            "simgrid_version": _simgrid_version(),
+            "outcome": "completed",
+            "detail": "",
+            "wall_s": 0.0,
+            **own,
+            "facts": {k: v for k, v in given.items() if v not in (None, [], {}, "")},
+        }
+        return cls(spec, row, [dict(p) for p in points], [dict(r) for r in ranks], [dict(a) for a in anatomy], size_B)
+
+
+def numbered(rows: Iterable[Mapping[str, Any]], size_B: int | None) -> Rows:
+    """The rows of an anatomy with their places."""
+    return [{"size_B": size_B, **row, "position": i} for i, row in enumerate(rows)]
+
+
+class Outbox:
+    """What has a store's methods and no database: runs are collected, to be stored by somebody else (ids count from 1)."""
+
+    read_only = False
+    label = "outbox"
+
+    def __init__(self) -> None:
+        self.kept: list[Kept] = []
+
+    def find_run(self, identity: str) -> int | None:
+        """The id of the newest collected run with this identity, or None."""
+        return next((i for i in range(len(self.kept), 0, -1) if self.kept[i - 1].spec.identity == identity), None)
+
+    def add_run(self, spec: RunSpec, result: Any = None, **beside: Any) -> int:
+        """Collects a run; arguments as of `Store.add_run`."""
+        self.kept.append(Kept.of(spec, result, **beside))
+        return len(self.kept)
+
+    def run(self, run_id: int) -> dict[str, Any]:
+        """The row of a collected run."""
+        return {"id": run_id, **self.kept[run_id - 1].row}
+
+    def points(self, run_id: int) -> Rows:
+        """Its curve."""
+        return self.kept[run_id - 1].points
+
+    def ranks(self, run_id: int) -> Rows:
+        """Its ranks."""
+        return self.kept[run_id - 1].ranks
+
+    def anatomy(self, run_id: int) -> Rows:
+        """Its stages."""
+        kept = self.kept[run_id - 1]
+        return numbered(kept.anatomy, kept.size_B)
+
+
+def _simgrid_version() -> str:
+    try:
+        from retrompi import _engine  # type: ignore[attr-defined,unused-ignore]
+    except ImportError:
+        return ""
+    version = getattr(_engine, "simgrid_version", "")
+    return str(version() if callable(version) else version)

@@ -1,0 +1,174 @@
+"""The part of the store that keeps studies: their definitions, their points, and who is running one."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from retrompi.errors import StoreError, UsageError, nearest
+from retrompi.store.schema import Run, Study, StudyPoint
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection, Engine
+
+__all__ = ["Studies"]
+
+Rows = list[dict[str, Any]]
+_FOUR_BYTES = 1 << 32
+
+
+class Studies:
+    """The methods of `Store` for studies."""
+
+    label: str
+    read_only: bool
+    _engine: Engine
+    _connect: Callable[..., AbstractContextManager[Connection]]
+
+    def add_study(self, name: str, digest: str, definition: Mapping[str, Any]) -> int:
+        """The id of the study with this hash, made or renamed now."""
+        from retrompi.store.identity import code_version
+
+        with self._connect(write=True) as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(sa.text("SELECT pg_advisory_xact_lock(78360174)"))
+            known = connection.scalar(sa.select(Study.id).where(Study.hash == digest))
+            texts = {"name": name, "definition": dict(definition), "code_version": code_version()}
+            if known is not None:
+                connection.execute(sa.update(Study).where(Study.id == known).values(**texts))
+                return int(known)
+            row = {**texts, "hash": digest, "created": datetime.now(UTC)}
+            return int(connection.execute(sa.insert(Study).returning(Study.id), [row]).scalar_one())
+
+    def find_study(self, digest: str) -> int | None:
+        """The id of the study with this hash, or None."""
+        with self._connect() as connection:
+            return connection.scalar(sa.select(Study.id).where(Study.hash == digest))
+
+    def studies(self) -> Rows:
+        """Rows id, name, hash, created, code_version, definition, done (points that have a row) and errors, oldest first."""
+        counts = (
+            sa.select(
+                StudyPoint.study_id,
+                sa.func.count().label("done"),
+                sa.func.sum(sa.case((StudyPoint.outcome == "error", 1), else_=0)).label("errors"),
+            )
+            .group_by(StudyPoint.study_id)
+            .subquery()
+        )
+        told = [sa.func.coalesce(counts.c[name], 0).label(name) for name in ("done", "errors")]
+        query = (
+            sa.select(Study.__table__, *told)
+            .outerjoin(counts, counts.c.study_id == Study.id)
+            .order_by(Study.id)
+        )
+        with self._connect() as connection:
+            rows = [dict(r) for r in connection.execute(query).mappings()]
+        for row in rows:
+            made: datetime = row["created"]
+            row["created"] = (made.replace(tzinfo=UTC) if made.tzinfo is None else made.astimezone(UTC)).isoformat(timespec="seconds")
+            row["errors"] = int(row["errors"])
+        return rows
+
+    def study(self, which: int | str) -> dict[str, Any]:
+        """One row of `studies`: by its number, its name (the newest of that name) or the beginning of its hash (4 digits or more)."""
+        rows = self.studies()
+        text = str(which)
+        for fits in (
+            lambda r: str(r["id"]) == text,
+            lambda r: r["name"] == text,
+            lambda r: len(text) >= 4 and r["hash"].startswith(text),
+        ):
+            found = [r for r in rows if fits(r)]
+            if found:
+                return found[-1]
+        names = [str(r["name"]) for r in rows]
+        raise UsageError(f"no study '{text}' in {self.label}{nearest(text, names) if names else ': it has none'}")
+
+    def delete_study(self, study_id: int) -> int:
+        """Forgets a study; its runs stay. Returns how many points it had."""
+        with self._connect(write=True) as connection:
+            count = connection.execute(sa.delete(StudyPoint).where(StudyPoint.study_id == study_id)).rowcount
+            connection.execute(sa.delete(Study).where(Study.id == study_id))
+        return int(count)
+
+    def put_study_points(self, study_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Rows position, axes, identity, run_id, outcome, reason, wall_s; a position that has one already gets the new one."""
+        values = [{"study_id": study_id, **row} for row in rows]
+        if not values:
+            return
+        with self._connect(write=True) as connection:
+            dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+            insert = dialect.insert(StudyPoint)
+            new = {k: insert.excluded[k] for k in ("axes", "identity", "run_id", "outcome", "reason", "wall_s")}
+            connection.execute(insert.on_conflict_do_update(index_elements=["study_id", "position"], set_=new), values)
+
+    def study_points(self, study_id: int) -> Rows:
+        """Rows position, axes, identity, run_id, outcome, reason, wall_s, and of its run time_s, ranks and messages; by position."""
+        columns = (StudyPoint.position, StudyPoint.axes, StudyPoint.identity, StudyPoint.run_id, StudyPoint.outcome, StudyPoint.reason,
+                   StudyPoint.wall_s)  # fmt: skip
+        query = (
+            sa.select(*columns, Run.time_s, Run.ranks, Run.messages)
+            .outerjoin(Run, Run.id == StudyPoint.run_id)
+            .where(StudyPoint.study_id == study_id)
+            .order_by(StudyPoint.position)
+        )
+        with self._connect() as connection:
+            return [dict(r) for r in connection.execute(query).mappings()]
+
+    def study_done(self, study_id: int) -> dict[int, str]:
+        """Position -> identity of the points that need not be done again: all that have a row with a run."""
+        query = sa.select(StudyPoint.position, StudyPoint.identity).where(StudyPoint.study_id == study_id, StudyPoint.run_id.is_not(None))
+        with self._connect() as connection:
+            return {int(position): identity for position, identity in connection.execute(query)}
+
+    @contextmanager
+    def study_lock(self, digest: str) -> Iterator[None]:
+        """Held by the one process that runs the study; StoreError when another does. It is freed when the process ends, however it does."""
+        if self._engine.dialect.name == "postgresql":
+            key = int(digest[:8], 16) - _FOUR_BYTES // 2
+            with self._engine.connect() as connection:
+                if not connection.scalar(sa.text("SELECT pg_try_advisory_lock(78360175, :key)"), {"key": key}):
+                    raise StoreError("this study is being run by another process; wait for it, or stop it")
+                connection.commit()  # the lock is the session's, not the transaction's
+                yield
+            return
+        path = Path(f"{self.label}.study-{digest[:12]}.lock")
+        with _locked(path):
+            yield
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """An exclusive lock on a file that is there only while it is held."""
+    while True:
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise StoreError(f"cannot lock the study by {path}: {error.strerror}") from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            who = os.read(handle, 32).decode(errors="replace").strip()
+            os.close(handle)
+            raise StoreError(f"this study is being run by another process{f' ({who})' if who else ''}; wait for it, or stop it") from None
+        # Whoever had it before may have removed the file between our opening it and our lock.
+        with suppress(OSError):
+            if os.stat(path).st_ino == os.fstat(handle).st_ino:
+                break
+        os.close(handle)
+    try:
+        os.ftruncate(handle, 0)
+        os.write(handle, f"process {os.getpid()}".encode())
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(handle)

@@ -1,0 +1,253 @@
+"""What a study varies: the values of one key, written as a list, a range or (for a Latin hypercube) a continuous range.
+
+    a,b,c            a list; "a,b" in quotes is one value
+    A..B:xF          from A to B, each F times the one before
+    A..B:+S          from A to B in steps of S
+    A..B             whole numbers, one by one; in a Latin hypercube everything in between
+    A..B:log         in a Latin hypercube: everything in between, every factor as likely as any other
+
+Ranges are counted exactly and never written out, so that a study of 10^9 points is refused at once.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from retrompi import units
+from retrompi.errors import UsageError
+
+__all__ = ["ABSENT", "Axis", "Span", "Steps", "Text", "parse", "split"]
+
+ABSENT = "-"
+"""The value of a key that does not concern a point: a parameter of another model."""
+
+_NUMBER = r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_LOW = re.compile(rf"({_NUMBER})\s*([^\s\d]\S*)?")
+_HIGH = re.compile(rf"({_NUMBER})\s*([^\s\d:][^\s:]*)?\s*(?::\s*(\S.*))?")
+_STEP = re.compile(rf"({_NUMBER})\s*([^\s\d]\S*)?")
+_LISTED = 1100
+"""No geometric range has more values: a double holds no more powers of two."""
+
+Text = str | tuple[str, ...]
+"""An axis as it was given: a text to be parsed, or the values one by one."""
+
+
+@dataclass(frozen=True)
+class _Amount:
+    """A number as it was written: exact, in ``unit``, which is one spelling of the base unit ``base``."""
+
+    number: Fraction
+    unit: str
+    base: str
+
+    @property
+    def value(self) -> Fraction:
+        """The amount in base units."""
+        return self.number * _factor(self.base, self.unit)
+
+
+def _factor(base: str, unit: str) -> Fraction:
+    return Fraction(repr(units.UNITS[base][unit]))
+
+
+def _text(value: Fraction, base: str, unit: str) -> str:
+    """``value`` (base units) the way a person writes it: sizes in their largest whole unit, all else in ``unit``."""
+    if base == "B" and value.denominator == 1:
+        return units.format_bytes(int(value)).replace(" ", "")
+    number = value / _factor(base, unit)
+    plain = str(number.numerator) if number.denominator == 1 else f"{float(number):.12g}"
+    return plain + unit
+
+
+@dataclass(frozen=True)
+class Steps(Sequence[str]):
+    """``length`` values from ``first`` on, ``step`` apart; none of them is kept."""
+
+    first: Fraction
+    step: Fraction
+    length: int
+    base: str
+    unit: str
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: int) -> str:  # type: ignore[override]
+        if not -self.length <= index < self.length:
+            raise IndexError(index)
+        return _text(self.first + (index % self.length) * self.step, self.base, self.unit)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Everything from ``low`` to ``high`` (base units), for a Latin hypercube."""
+
+    low: float
+    high: float
+    base: str
+    unit: str
+    log: bool = False
+
+    def at(self, share: float, whole: bool = False) -> str:
+        """The value at ``share`` (0..1) of the way; of the whole numbers, every one has an equal share of it."""
+        if whole:
+            low, high = math.ceil(self.low), math.floor(self.high)
+            spread = math.log((high + 1) / low) if self.log else 0.0
+            number = int(low * math.exp(share * spread)) if self.log else low + int(share * (high - low + 1))
+            return _text(Fraction(min(number, high)), self.base, "B" if self.base == "B" else self.unit)
+        value = self.low * (self.high / self.low) ** share if self.log else self.low + share * (self.high - self.low)
+        return _text(Fraction(value), self.base, self.unit) if self.base != "B" else f"{round(value)}B"
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The two ends as texts."""
+        low, high = (_text(Fraction(repr(v)), self.base, self.unit) for v in (self.low, self.high))
+        return low, high
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One key and the values that it takes; a continuous one (``span``) has no values of its own. ``given`` is its text."""
+
+    key: str
+    values: Sequence[str]
+    span: Span | None = None
+    given: Text = field(default=(), compare=False)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def split(text: str) -> list[tuple[str, bool]]:
+    """The items of a list separated by commas, and whether each was in double quotes (then it is one value as it stands)."""
+    items, item, quoted, inside = [], "", False, False
+    for letter in text:
+        if letter == '"':
+            inside, quoted = not inside, True
+        elif letter == "," and not inside:
+            items.append((item.strip(), quoted))
+            item, quoted = "", False
+        else:
+            item += letter
+    if inside:
+        raise UsageError(f"'{text}' has a quote that does not end")
+    return [*items, (item.strip(), quoted)]
+
+
+def parse(key: str, given: Text, *, continuous: bool = False, repeats: bool = False) -> Axis:
+    """The axis that ``given`` describes. ``continuous`` allows ranges without a step (a Latin hypercube); ``repeats`` keeps equal
+    values (axes that go together). Raises UsageError for an empty or falling range and for units that do not go together."""
+    if not isinstance(given, str):
+        if not given:
+            raise UsageError(f"'{key}' has no values")
+        return Axis(key, tuple(given) if repeats else tuple(dict.fromkeys(given)), given=given)
+    parts: list[Sequence[str]] = []
+    for item, quoted in split(given):
+        if not item:
+            raise UsageError(f"'{key}={given}' has an empty value; example: {key}=A,B or {key}=A..B:xF")
+        found = None if quoted else _ranged(item, continuous)
+        if isinstance(found, Span):
+            if item != given.strip():
+                raise UsageError(f"'{key}={given}': a continuous range stands alone; write :xF or :+S for values of a list")
+            return Axis(key, (), found, given=given)
+        parts.append([item] if found is None else found)
+    values = parts[0] if len(parts) == 1 else [v for part in parts for v in _few(part, key, given)]
+    if not isinstance(values, Steps):
+        values = tuple(values) if repeats else tuple(dict.fromkeys(values))
+    return Axis(key, values, given=given)
+
+
+def _few(values: Sequence[str], key: str, given: str) -> Sequence[str]:
+    if len(values) > 1_000_000:
+        raise UsageError(f"'{key}={given}' has {len(values)} values in a list; write such a range alone")
+    return values
+
+
+def _ranged(item: str, continuous: bool) -> Sequence[str] | Span | None:
+    """The values of ``A..B...``; None for what is no range."""
+    left, dots, right = item.partition("..")
+    first = _LOW.fullmatch(left.strip())
+    if not dots or first is None:
+        return None
+    last = _HIGH.fullmatch(right.strip())
+    if last is None:
+        raise UsageError(f"the range '{item}' is not understood; write A..B:xF, A..B:+S or A..B")
+    low, high = _pair(item, (first[1], first[2] or ""), (last[1], last[2] or ""))
+    unit = low.unit if low.unit or low.number else high.unit
+    if high.value < low.value:
+        raise UsageError(f"the range '{item}' is empty: it falls; write the smaller end first")
+    step = (last[3] or "").strip()
+    if step.startswith("x"):
+        return _geometric(item, low, high, unit, step[1:])
+    if step.startswith("+"):
+        return _linear(item, low, high, unit, step[1:])
+    if continuous and step in ("", "log"):
+        if step == "log" and low.value <= 0:
+            raise UsageError(f"the range '{item}' has no logarithm: it begins at {low.number}")
+        return Span(float(low.value), float(high.value), low.base, unit, step == "log")
+    if step == "log":
+        raise UsageError(f"the range '{item}' is continuous, for a Latin hypercube (--sample lhs:N); on a grid write A..B:xF")
+    if step:
+        raise UsageError(f"the step '{step}' of '{item}' is not understood; write :xF or :+S")
+    if low.unit or high.unit or low.number.denominator != 1 or high.number.denominator != 1:
+        raise UsageError(f"the range '{item}' needs a step, :xF or :+S; only whole numbers go one by one")
+    return Steps(low.value, Fraction(1), int(high.number - low.number) + 1, low.base, "")
+
+
+def _pair(item: str, *ends: tuple[str, str]) -> list[_Amount]:
+    """Both ends in one base unit; a bare zero is zero of anything."""
+    known = [_bases(u) for number, u in ends if u or Fraction(number.replace("_", ""))] or [["1"]]
+    for (_, unit), bases in zip([e for e in ends if e[1] or Fraction(e[0].replace("_", ""))], known, strict=False):
+        if not bases:
+            raise UsageError(f"the range '{item}' has an unknown unit '{unit}'")
+    common = [b for b in known[0] if all(b in bases for bases in known)]
+    if not common:
+        raise UsageError(f"the range '{item}' mixes the units '{ends[0][1]}' and '{ends[-1][1]}', which do not go together")
+    out = []
+    for number, unit in ends:
+        spelled = unit if unit in units.UNITS[common[0]] else next(iter(units.UNITS[common[0]]))
+        out.append(_Amount(Fraction(number.replace("_", "")), spelled if unit or common[0] != "1" else "", common[0]))
+    return out
+
+
+def _bases(unit: str) -> list[str]:
+    return [base for base, spellings in units.UNITS.items() if unit in spellings]
+
+
+def _geometric(item: str, low: _Amount, high: _Amount, unit: str, text: str) -> tuple[str, ...]:
+    try:
+        factor = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        factor = Fraction(0)
+    if factor <= 1:
+        raise UsageError(f"the step 'x{text}' of '{item}' is no factor above 1; example: 1KiB..4MiB:x2")
+    if low.value <= 0:
+        raise UsageError(f"the range '{item}' multiplies from {low.number}; begin above zero")
+    out, value = [], low.value
+    while value <= high.value:
+        out.append(_text(value, low.base, unit))
+        value *= factor
+        if len(out) > _LISTED * 100:
+            raise UsageError(f"the range '{item}' has more than {_LISTED * 100} values")
+        if value.denominator > 1 << 60:
+            value = Fraction(float(value))
+    return tuple(out)
+
+
+def _linear(item: str, low: _Amount, high: _Amount, unit: str, text: str) -> Steps:
+    found = _STEP.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"the step '+{text}' of '{item}' is not understood; example: 1..9:+2")
+    step = _pair(item, (found[1], found[2] or ""), ("1", high.unit) if high.unit else ("1", ""))[0]
+    if step.base != low.base:
+        raise UsageError(f"the step '+{text}' of '{item}' has another unit than the range")
+    if step.value <= 0:
+        raise UsageError(f"the step '+{text}' of '{item}' is not above zero")
+    return Steps(low.value, step.value, int((high.value - low.value) / step.value) + 1, low.base, unit)

@@ -1,0 +1,85 @@
+"""Where along one key something changes: a coarse scan for every change, then bisection of each.
+
+A change is found when two neighbours of the scan differ. Where a gap between two curves becomes small without changing its sign, the scan
+looks closer; a change and its undoing between two points of the scan are not seen otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Generic, Protocol, TypeVar
+
+__all__ = ["LOOKS", "Line", "Search"]
+
+P = TypeVar("P")
+LOOKS = 4
+"""How many times the neighbourhood of a small gap is halved."""
+
+
+class Line(Protocol):
+    """What a search goes along: `retrompi.studies.scale.Scale`, or amounts of it."""
+
+    def middle(self, low: float, high: float) -> float | None:
+        """A value between the two; None where there is none."""
+
+    def width(self, low: float, high: float) -> float:
+        """How far apart the two are, relative to the larger."""
+
+
+@dataclass
+class Search(Generic[P]):
+    """Points along ``scale``, evaluated by ``evaluate`` (many at a time), each in a ``state``; ``gap`` of a point is how far from a change.
+
+    ``points`` holds all that were evaluated.
+    """
+
+    scale: Line
+    evaluate: Callable[[Sequence[float]], Sequence[P]]
+    state: Callable[[P], Hashable]
+    gap: Callable[[P], float | None] = lambda point: None
+    points: dict[float, P] = field(default_factory=dict)
+
+    def at(self, values: Sequence[float]) -> list[P]:
+        """The points at ``values``; those not known yet are evaluated together."""
+        new = [x for x in dict.fromkeys(values) if x not in self.points]
+        if new:
+            self.points.update(zip(new, self.evaluate(new), strict=True))
+        return [self.points[x] for x in values]
+
+    def ordered(self) -> list[tuple[float, P]]:
+        """All points by value."""
+        return sorted(self.points.items(), key=lambda item: item[0])
+
+    def look_closer(self) -> None:
+        """Adds points where the gap has a least value that could hide two changes."""
+        for _ in range(LOOKS):
+            wanted = [x for x in self._suspected() if x not in self.points]
+            if not wanted:
+                return
+            self.at(wanted)
+
+    def _suspected(self) -> Iterator[float]:
+        known = self.ordered()
+        for (x0, p0), (x1, p1), (x2, p2) in zip(known, known[1:], known[2:], strict=False):
+            gaps = [None if g is None else abs(g) for g in map(self.gap, (p0, p1, p2))]
+            if len({self.state(p) for p in (p0, p1, p2)}) > 1 or None in gaps:
+                continue
+            left, here, right = (g for g in gaps if g is not None)
+            # What is left to zero must be comparable to how steeply it falls, or every curve would be looked at forever.
+            if here <= min(left, right) and here <= max(left, right) / 2:
+                yield from (m for m in (self.scale.middle(x0, x1), self.scale.middle(x1, x2)) if m is not None)
+
+    def changes(self) -> list[tuple[float, float]]:
+        """Neighbours whose states differ."""
+        return [(x0, x1) for (x0, p0), (x1, p1) in pairwise(self.ordered()) if self.state(p0) != self.state(p1)]
+
+    def refine(self, tolerance: float, floor: float = 0.0) -> list[tuple[float, float]]:
+        """Halves every change until its ends are ``tolerance`` apart (relative), or ``floor`` (base units), or neighbours."""
+        while True:
+            wide = [(lo, hi) for lo, hi in self.changes() if self.scale.width(lo, hi) > tolerance and hi - lo > floor]
+            middles = [m for lo, hi in wide if (m := self.scale.middle(lo, hi)) is not None]
+            if not middles:
+                return self.changes()
+            self.at(middles)

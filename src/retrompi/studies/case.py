@@ -1,0 +1,394 @@
+"""One point of a study: how a key changes a scenario, what a value may be, and the work that a worker does."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from retrompi import registry, units
+from retrompi.collectives import PREFIX, doors
+from retrompi.errors import RetrompiError, UsageError, nearest
+from retrompi.platform import LINK_WORDS, MAX_HOSTS, WHOLE_FROM_ONE, Platform
+from retrompi.program import Program
+from retrompi.scenario import Scenario
+from retrompi.store.kept import Kept, Outbox
+
+__all__ = ["ERROR", "LISTS", "WORDS", "Done", "Job", "Room", "apply", "concerns", "evaluate", "identity", "proper",
+           "whole"]  # fmt: skip
+
+WORDS = ("model", "platform", "mode", "seed", "fidelity", "hosts")
+LISTS = tuple(name for name in ("kills", "traffic", "failures") if name in {f.name for f in fields(Scenario)})
+"""Keys whose value is a list of the scenario: items joined by `` + ``, or ``none``."""
+PROGRAM = {"trace.section": "section", "trace.compute": "compute_s", "trace.memory_share": "memory_share"}
+ALIASES = {"ranks": "trace.ranks", "size": "trace.size", "sizes": "trace.sizes", "reps": "trace.reps"}
+ERROR = "error"
+"""The outcome of a point that is no run: its input is wrong, or we are."""
+
+
+# -- keys -----------------------------------------------------------------------------------------------------------------
+
+
+def proper(key: str) -> str:
+    """A key by its full name: ``ranks`` is short for ``trace.ranks``."""
+    return ALIASES.get(key.strip(), key.strip())
+
+
+def _owner(key: str) -> str:
+    """The model that a key names: ``wmpi`` of ``wmpi.packet``; empty for a key of no model."""
+    if key in WORDS or key in LISTS or key.startswith(("trace.", "platform.", PREFIX)):
+        return ""
+    prefix = key.rpartition(".")[0]
+    return prefix.removesuffix(PREFIX.rstrip(".")).rstrip(".")
+
+
+def _names(model: str) -> set[str]:
+    """What may stand before the dot in a key of this model."""
+    base, _, variant = model.partition(":")
+    base = Path(base).name if "/" in base else base
+    return {base, variant, f"{base}:{variant}"} - {""}
+
+
+def concerns(key: str, model: str) -> bool:
+    """Whether a key means something to a point of this model: not if it is a parameter of another."""
+    owner = _owner(key)
+    return not owner or owner in _names(model)
+
+
+def apply(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
+    """The scenario with other values, ``{key: text}``: the one place where a key changes a scenario.
+
+    Keys: model, platform, hosts (so many of the platform's), mode, seed, fidelity, kills and the like, ``trace.ARGUMENT``, MODEL.param,
+    ``platform.*``. With another model the overrides of the old one go. Raises UsageError for a key or value that no run could have;
+    whether a model has a parameter is seen when the point is resolved.
+    """
+    given = {proper(k): v.strip() for k, v in values.items()}
+    model = given.pop("model", scenario.model)
+    sets = dict(scenario.sets)
+    if model != scenario.model:
+        sets = {k: v for k, v in sets.items() if concerns(k, model) and (_owner(k) or k.startswith(("platform.", PREFIX)))}
+    platform = given.pop("platform", scenario.platform)
+    if "hosts" in given:
+        platform = f"{platform.partition('*')[0]}*{_whole('hosts', given.pop('hosts'), 1, MAX_HOSTS)}"
+    changed: dict[str, Any] = {"model": model, "platform": platform, "given": {}}
+    args = dict(scenario.args)
+    program: dict[str, Any] = {}
+    for key, text in given.items():
+        if key in ("mode", "fidelity"):
+            changed[key] = text
+        elif key == "seed":
+            changed["seed"] = _whole(key, text, 0)
+        elif key in LISTS:
+            changed[key] = listed(text)
+        elif key.startswith("trace."):
+            _of_trace(scenario, key, text, changed, args, program)
+        else:
+            sets[key] = text
+    if program:
+        changed["program"] = replace(scenario.program, **program)
+    return replace(scenario, sets=sets, args=args, **changed)
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """``"rank 1@1s + rank 2@2s"`` -> its items; ``none`` -> ()."""
+    return () if text in ("", "none") else tuple(item.strip() for item in text.split(" + "))
+
+
+def _whole(key: str, text: str, low: int, high: int | None = None) -> int:
+    if not text.isdecimal() or int(text) < low or (high is not None and int(text) > high):
+        span = f"from {low} on" if high is None else f"from {low} to {high}"
+        raise UsageError(f"{key}: '{text}' is not a whole number {span}")
+    return int(text)
+
+
+def _of_trace(scenario: Scenario, key: str, text: str, changed: dict[str, Any], args: dict[str, Any], program: dict[str, Any]) -> None:
+    """Sets what ``trace.NAME`` says of a scenario: of its generator, its file, or its start."""
+    name = key.removeprefix("trace.")
+    if scenario.start:
+        if name not in scenario.start:
+            raise UsageError(f"unknown key '{key}'{nearest(key, trace_keys(scenario))}")
+        changed["start"] = {**changed.get("start", scenario.start), name: _whole(key, text, 1)}
+    elif scenario.trace is not None:
+        if name == "file":
+            path = Path(text)
+            base = scenario.path.parent if scenario.path is not None else Path()
+            changed["trace"] = (path if path.is_absolute() else base / path).resolve()
+        elif name == "np":
+            changed["np"] = _whole(key, text, 1)
+        elif key in PROGRAM:
+            program[PROGRAM[key]] = _program_value(key, text)
+        else:
+            raise UsageError(f"unknown key '{key}'{nearest(key, trace_keys(scenario))}")
+    else:
+        from retrompi.traces import generate
+
+        made = generate.generator(str(scenario.generator))
+        if name not in made.arguments:
+            raise UsageError(f"unknown key '{key}'{nearest(key, trace_keys(scenario))}")
+        args[name] = _argument(key, text, made.arguments[name])
+
+
+def _program_value(key: str, text: str) -> Any:
+    if key == "trace.section":
+        return text
+    value = units.parse(text, "s" if key == "trace.compute" else "1")
+    if key == "trace.memory_share":
+        Program(memory_share=value)
+    return value
+
+
+def trace_keys(scenario: Scenario) -> list[str]:
+    """The keys ``trace.*`` that a scenario has."""
+    if scenario.start:
+        return [f"trace.{k}" for k in scenario.start]
+    if scenario.trace is not None:
+        return ["trace.file", "trace.np", *PROGRAM]
+    from retrompi.traces import generate
+
+    return [f"trace.{k}" for k in generate.generator(str(scenario.generator)).arguments]
+
+
+def _argument(key: str, text: str, parameter: inspect.Parameter) -> Any:
+    """The text of a generator's argument as what the generator takes."""
+    name, kind = parameter.name, str(parameter.annotation)
+    if name == "sizes":
+        return tuple(units.parse_sizes(text))
+    if name == "size":
+        return int(units.parse_sizes(text)[0]) if "," not in text and ".." not in text else _refuse(key, text, "one size")
+    if kind == "bool":
+        return text == "true" if text in ("true", "false") else _refuse(key, text, "true or false")
+    if kind == "str":
+        return text
+    if kind == "float":
+        return units.parse(text, "1")
+    if kind.startswith("Sequence[int]"):
+        return [_whole(key, part.strip(), 1) for part in text.split("x")]
+    return _whole(key, text, 0 if name == "root" else 1)
+
+
+def _refuse(key: str, text: str, wanted: str) -> NoReturn:
+    raise UsageError(f"{key}: '{text}' is not {wanted}")
+
+
+@dataclass(frozen=True)
+class About:
+    """What a key of a scenario is: its base unit (``""`` for words), its choices, and the value in force as text and number."""
+
+    unit: str
+    choices: tuple[str, ...]
+    text: str
+    value: float | str | None
+
+
+def about(scenario: Scenario, key: str) -> About:
+    """What the values of a key are, for whoever makes up some. UsageError for an unknown key."""
+    key = proper(key)
+    if key.startswith("platform."):
+        room = registry.platform(scenario.platform).with_overrides(
+            {k.removeprefix("platform."): v for k, v in scenario.sets.items() if k.startswith("platform.")}
+        )
+        path = key.removeprefix("platform.")
+        path = path if not path.startswith("host.") else f"{room.hosts[0].name}.{path.removeprefix('host.')}"
+        words = {f"link.{word}" for word in LINK_WORDS}
+        if path not in words:
+            quantity = room.quantity(room.paths(path)[0])
+            return About(quantity.unit, (), quantity.text, quantity.value)
+        return About("", (), str(getattr(room.link, path.rpartition(".")[2], "")), None)
+    if key.startswith("trace."):
+        name = key.removeprefix("trace.")
+        if key not in (known := trace_keys(scenario)):
+            raise UsageError(f"unknown key '{key}'{nearest(key, known)}")
+        value = scenario.start.get(name, scenario.args.get(name)) if scenario.start or scenario.generator else getattr(scenario, name, None)
+        unit = "B" if name in ("size", "sizes") else "s" if name == "compute" else "1" if isinstance(value, int | float) else ""
+        return About(unit, (), "" if value is None else str(value), value if isinstance(value, int | float) else None)
+    if (operation := PREFIX + key.rpartition(PREFIX)[2]) in doors():
+        return About("", tuple(doors()[operation].choices or ()), "", None)
+    if _owner(key):
+        from retrompi.runtime import resolve
+
+        values, _ = resolve(scenario.model, scenario.platform, scenario.sets)
+        row = next((r for r in values.describe() if r["name"] == key.rpartition(".")[2]), None)
+        if row is not None:
+            return About("" if row["choices"] else units.canonical(row["unit"]), tuple(row["choices"] or ()), row["text"], row["value"])
+    if key not in (*WORDS, *LISTS):
+        raise UsageError(f"unknown key '{key}'{nearest(key, Room(scenario, [scenario.model], [scenario.platform]).keys(), 16)}")
+    if key in ("seed", "hosts"):
+        number = scenario.seed if key == "seed" else len(registry.platform(scenario.platform).hosts)
+        return About("1", (), str(number), float(number))
+    value = getattr(scenario, key, "")
+    return About("", (), " + ".join(value) if isinstance(value, tuple) else str(value), None)
+
+
+def whole(key: str, model: str) -> bool:
+    """Whether only whole numbers make sense for a key that is drawn from a range."""
+    if key.startswith("platform."):
+        return key.rpartition(".")[2] in WHOLE_FROM_ONE
+    if key.startswith("trace."):
+        return key not in PROGRAM and key != "trace.flops"
+    if not _owner(key):
+        return True
+    param = registry.model(model).params().get(key.rpartition(".")[2])
+    return param is not None and param.unit in ("count", "B")
+
+
+# -- values, before anything runs ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Room:
+    """What the points of a study may be made of: its models and its rooms. ``check`` refuses what no point could have."""
+
+    scenario: Scenario
+    models: Sequence[str]
+    platforms: Sequence[str]
+    _rooms: list[Platform] = field(default_factory=list)
+
+    def rooms(self) -> list[Platform]:
+        """The study's platforms, read once."""
+        if not self._rooms:
+            self._rooms = [registry.platform(p) for p in self.platforms]
+        return self._rooms
+
+    def keys(self) -> list[str]:
+        """Every key that means something here."""
+        from retrompi.platform import HOST_KEYS, LINK_KEYS, LINK_MORE_KEYS
+
+        params = [f"{cls.name.partition(':')[0]}.{k}" for cls in map(registry.model, self.models) for k in cls.params()]
+        of_link = [f"platform.link.{k}" for k in (*LINK_WORDS, *LINK_KEYS, *LINK_MORE_KEYS)]
+        return [*WORDS, *LISTS, *trace_keys(self.scenario), *params, *of_link, *(f"platform.host.{k}" for k in HOST_KEYS)]
+
+    def check(self, key: str, texts: Iterable[str]) -> None:
+        """Raises UsageError unless ``key`` exists and every one of ``texts`` is a value that it can have in some point."""
+        check = self._check_of(key)
+        for text in texts:
+            check(text)
+
+    def _check_of(self, key: str) -> Callable[[str], object]:
+        if key == "model":
+            return registry.model
+        if key == "platform":
+            return registry.platform
+        if key == "mode":
+            return lambda text: self._any(lambda room: room.placement(text))
+        if key == "fidelity":
+            from retrompi.fidelity import check
+
+            return check
+        if key == "kills":
+            return _check_kills
+        if key in ("seed", "hosts", *LISTS) or key.startswith("trace."):
+            return lambda text: apply(self.scenario, {key: text})
+        if key.startswith("platform."):
+            path = key.removeprefix("platform.")
+            return lambda text: self._any(lambda room: room.with_overrides({path: text}))
+        owner = _owner(key)
+        mine = [m for m in self.models if owner and owner in _names(m)]
+        if not mine and not key.startswith(PREFIX):
+            raise UsageError(f"unknown key '{key}'{nearest(key, self.keys(), 16)}")
+        return lambda text: _with(mine or self.models, key, text)
+
+    def _any(self, work: Callable[[Platform], object]) -> None:
+        """Runs ``work`` on the rooms until one can; else raises what the first one said."""
+        first: RetrompiError | None = None
+        for room in self.rooms():
+            try:
+                work(room)
+            except RetrompiError as error:
+                first = first or error
+            else:
+                return
+        if first is not None:
+            raise first
+
+
+def _with(models: Iterable[str], key: str, text: str) -> None:
+    from retrompi.runtime import model_values
+
+    for model in models:
+        model_values(registry.model(model), {key: text})
+
+
+def _check_kills(text: str) -> None:
+    for item in listed(text):
+        name, at, when = (part.strip() for part in item.rpartition("@"))
+        if not at or not name:
+            raise UsageError(f"kills: '{item}' is not PROCESS@TIME; example: rank 1@0.5s")
+        units.parse(when, "s")
+
+
+# -- the work -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Job:
+    """A point to be simulated."""
+
+    position: int
+    scenario: Scenario
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a job: its runs as they are to be stored, the point's own last; plain data.
+
+    ``outcome`` is that of the run or ``error``, and ``reason`` says why. ``wall_s`` is what the job took.
+    """
+
+    outcome: str
+    reason: str = ""
+    runs: tuple[Kept, ...] = ()
+    wall_s: float = 0.0
+
+
+class _Asked(Exception):
+    """Ends a road to a run where it looks into the store."""
+
+
+class _Question:
+    """A store that only listens to which run is looked for."""
+
+    read_only = True
+    label = "question"
+
+    def find_run(self, identity: str) -> int | None:
+        raise _Asked(identity)
+
+
+def identity(scenario: Scenario) -> str:
+    """The identity of a scenario's run: asked of the road that would run it. Raises what resolving it raises."""
+    from retrompi import experiment
+
+    question: Any = _Question()
+    try:
+        experiment.run_scenario(question, scenario)
+    except _Asked as asked:
+        return str(asked.args[0])
+    raise AssertionError("a run that is not looked for in the store")
+
+
+def evaluate(job: Job) -> Done:
+    """Runs a job where no store is. Never raises for what a simulation or its input does: that is the Done's outcome and reason."""
+    from retrompi import experiment
+    from retrompi.simulate import SimulationEnded
+
+    outbox: Any = Outbox()
+    began = time.perf_counter()
+    reason = ""
+    try:
+        experiment.run_scenario(outbox, job.scenario)
+    except SimulationEnded as ended:
+        reason = str(ended)
+    except RetrompiError as error:
+        return Done(ERROR, str(error), wall_s=time.perf_counter() - began)
+    except Exception as error:
+        said = f"internal error: {type(error).__name__}: {error}".splitlines()[0]
+        return Done(ERROR, said, wall_s=time.perf_counter() - began)
+    runs: tuple[Kept, ...] = tuple(outbox.kept)
+    took = time.perf_counter() - began
+    if not runs or runs[-1].spec.kind == "sample":
+        return Done(ERROR, reason or "nothing was simulated", wall_s=took)
+    row = runs[-1].row
+    return Done(row["outcome"], "" if row["outcome"] == "completed" else str(row["detail"]), runs, took)

@@ -1,0 +1,404 @@
+"""A study's definition: a scenario and what varies of it, read from a file or a command line, and the points it comes to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from retrompi.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.scenario import Scenario, from_data, line_of
+from retrompi.studies import case
+from retrompi.studies.axes import ABSENT, Axis, Text, parse
+
+__all__ = ["LIMIT", "Point", "Study", "check", "count", "each", "from_command", "from_definition", "load", "points"]
+
+LIMIT = 100_000
+"""Points that a study may have unless somebody says otherwise."""
+MOST = 5_000_000
+"""More points than this are refused whatever is said: the positions of a study are kept in memory."""
+SAMPLINGS = ("grid", "lhs")
+_TEXTS = ("name", "title", "question", "summary", "metric")
+_KEYS = (*_TEXTS, "scenario", "base", "folder", "sampling", "samples", "seed", "vary", "zip", "set")
+
+
+@dataclass(frozen=True)
+class Study:
+    """A loaded study. Axes of one group go together; ``fixed`` are overrides of every point that they mean something to."""
+
+    name: str
+    base: Scenario
+    groups: tuple[tuple[Axis, ...], ...]
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    title: str = ""
+    question: str = ""
+    summary: str = ""
+    metric: str = ""
+    sampling: str = "grid"
+    samples: int = 0
+    seed: int = 1
+    path: Path | None = None
+    text: str = field(default="", repr=False, compare=False)
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """Every axis, in the order given."""
+        return tuple(axis for group in self.groups for axis in group)
+
+    def definition(self) -> dict[str, Any]:
+        """All that is needed to make this study again (`from_definition`), as JSON; the scenario is in it whole."""
+        base = dict(self.base.given)
+        if self.base.trace is not None:
+            base["trace"] = {**base["trace"], "file": str(self.base.trace)}
+        return {
+            "name": self.name,
+            **{k: getattr(self, k) for k in _TEXTS[1:]},
+            "base": base,
+            "folder": str(self.base.path.parent.resolve()) if self.base.path is not None else "",
+            "vary": {g[0].key: _json(g[0].given) for g in self.groups if len(g) == 1},
+            "zip": [{a.key: _json(a.given) for a in g} for g in self.groups if len(g) > 1],
+            "set": dict(self.fixed),
+            "sampling": self.sampling,
+            "samples": self.samples,
+            "seed": self.seed,
+        }
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of all that determines the points (not of names and texts)."""
+        given = self.definition()
+        facts = {k: v for k, v in given.items() if k not in (*_TEXTS, "base", "folder")}
+        if self.sampling == "grid":
+            facts |= {"samples": 0, "seed": 1}
+        facts |= {"scenario": self.base.hash, "outcome": self.base.outcome, "order": [[a.key for a in g] for g in self.groups]}
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+    def fail(self, message: str, key: str = "") -> RetrompiError:
+        """The error that names the study's file and the line of ``key``, where there is one."""
+        if self.path is None:
+            return UsageError(message)
+        return InputError(message, self.path, line_of(self.text, key) if key else None)
+
+
+def _json(given: Text) -> str | list[str]:
+    return given if isinstance(given, str) else list(given)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point: a text for every axis (``-`` where it does not concern the point), and the scenario that it is."""
+
+    position: int
+    values: dict[str, str]
+    scenario: Scenario
+
+
+# -- reading --------------------------------------------------------------------------------------------------------------
+
+
+def load(path: str | Path) -> Study:
+    """Read the study in ``path``; raises InputError with file and line when it is wrong in itself (`check` looks up its names)."""
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"cannot read this study: {reason}", file) from None
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+)", str(error))
+        raise InputError(f"not valid TOML: {error}", file, int(found[1]) if found else None) from None
+    return from_definition(data, file, text)
+
+
+def from_definition(data: Mapping[str, Any], file: Path | None = None, text: str = "") -> Study:
+    """The study that the tables ``data`` describe: of a file, or as `Study.definition` gave them."""
+    shell = Study("", _NOWHERE, (), path=file, text=text)
+    fail = shell.fail
+    for key in data:
+        if key not in _KEYS:
+            raise fail(f"unknown key '{key}'{nearest(key, _KEYS, 20)}", key)
+    for key in _TEXTS:
+        if not isinstance(data.get(key, ""), str):
+            raise fail(f"'{key}' is not a text", key)
+    name = data.get("name", "")
+    if not name.strip():
+        raise fail("'name' is missing or not a text", "name")
+    if ("scenario" in data) == ("base" in data):
+        raise fail("a study has either a scenario, by name or path, or a table [base] with a scenario's keys", "scenario")
+    sampling = data.get("sampling", "grid")
+    if sampling not in SAMPLINGS:
+        raise fail(f"no sampling '{sampling}'{nearest(str(sampling), SAMPLINGS)}", "sampling")
+    for key, low in (("samples", 0), ("seed", 0)):
+        value = data.get(key, 1)
+        if isinstance(value, bool) or not isinstance(value, int) or value < low:
+            raise fail(f"'{key}' is not a whole number from {low} on", key)
+    samples = data.get("samples", 0)
+    if (sampling == "lhs") != (samples > 0):
+        raise fail('a Latin hypercube, and nothing else, has samples: sampling = "lhs" with samples = N', "samples")
+    tables = data.get("vary", {}), data.get("zip", []), data.get("set", {})
+    for key, table, kind in zip(("vary", "zip", "set"), tables, (dict, list, dict), strict=True):
+        if not isinstance(table, kind):
+            raise fail(f"'{key}' is not a table of quoted keys" if kind is dict else "'zip' is a list of tables: [[zip]]", key)
+    vary, zips, fixed = tables
+    return Study(
+        name=name,
+        base=_base(data, file, text, fail),
+        groups=_groups([*([(k, v)] for k, v in vary.items()), *(list(z.items()) for z in zips if isinstance(z, dict))], sampling, fail),
+        fixed={case.proper(k): _scalar(k, v, fail) for k, v in fixed.items()},
+        **{k: data.get(k, "") for k in _TEXTS[1:]},
+        sampling=sampling,
+        samples=samples,
+        seed=data.get("seed", 1),
+        path=file,
+        text=text,
+    )
+
+
+_NOWHERE = Scenario("", "", "", "", "", "", "")
+
+
+def _base(data: Mapping[str, Any], file: Path | None, text: str, fail: Any) -> Scenario:
+    from retrompi import registry
+
+    if "base" in data:
+        given = data["base"]
+        if not isinstance(given, dict):
+            raise fail("[base] is a table with a scenario's keys", "base")
+        words = {k: data.get(k) or data["name"] for k in ("name", "title", "summary")} | {"reproduces": f"what-if: {data['name']}"}
+        place = Path(data["folder"]) / "study" if data.get("folder") else Path("study")
+        return from_data({**words, **given}, file or place, text)
+    which = data["scenario"]
+    if not isinstance(which, str):
+        raise fail("'scenario' is a name or a path", "scenario")
+    beside = file.parent / which if file is not None else None
+    try:
+        base = registry.scenario(str(beside) if beside is not None and which.endswith(".toml") and beside.is_file() else which)
+    except UsageError as error:
+        raise fail(str(error), "scenario") from None
+    return base if file is None else replace(base, path=file)  # a trace.file is beside the study
+
+
+def _scalar(key: str, value: Any, fail: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise fail(f"'{key}' in [set] is not a text", key)
+    return str(value)
+
+
+def _groups(given: Sequence[Sequence[tuple[str, Any]]], sampling: str, fail: Any) -> tuple[tuple[Axis, ...], ...]:
+    """The axes of ``[vary]`` and ``[[zip]]``."""
+    seen: set[str] = set()
+    groups = []
+    for together in given:
+        group = []
+        for written, value in together:
+            key = case.proper(written)
+            if key in seen:
+                raise fail(f"'{written}' varies twice", written)
+            seen.add(key)
+            if isinstance(value, list):
+                if not all(isinstance(v, str | int | float) and not isinstance(v, bool) for v in value):
+                    raise fail(f"'{written}' is not a text or a list of texts", written)
+                value = tuple(str(v) for v in value)
+            elif isinstance(value, bool) or not isinstance(value, str | int | float):
+                raise fail(f"'{written}' is not a text or a list of texts", written)
+            else:
+                value = str(value)
+            try:
+                group.append(parse(key, value, continuous=sampling == "lhs" and len(together) == 1, repeats=len(together) > 1))
+            except UsageError as error:
+                raise fail(str(error), written) from None
+        if not group:
+            raise fail("a table [[zip]] names the keys that go together", "zip")
+        lengths = {len(axis) for axis in group if axis.span is None}
+        if len(lengths) > 1:
+            told = ", ".join(f"{axis.key} has {len(axis)}" for axis in group)
+            raise fail(f"values that go together must be as many: {told}", group[0].key)
+        groups.append(tuple(group))
+    return tuple(groups)
+
+
+def from_command(
+    scenario: str,
+    vary: Mapping[str, Text] | Iterable[str] = (),
+    zip_: Iterable[str] = (),
+    set_: Mapping[str, str] | Iterable[str] = (),
+    *,
+    sample: str = "",
+    seed: int = 1,
+    name: str = "",
+    metric: str = "",
+) -> Study:
+    """A study of a command line: ``vary`` items KEY=VALUES, ``zip_`` items "KEY=VALUES;KEY=VALUES", ``sample`` "lhs:N"."""
+    from retrompi import registry
+    from retrompi.runtime import parse_sets
+
+    base = replace(registry.scenario(scenario), path=Path.cwd() / "study")
+    pairs = list(vary.items()) if isinstance(vary, Mapping) else [_pair("--vary", item) for item in vary]
+    together = [[_pair("--zip", part) for part in item.split(";")] for item in zip_]
+    sampling, samples = _sampling(sample)
+
+    def fail(message: str, key: str = "") -> RetrompiError:
+        return UsageError(message)
+
+    groups = _groups([*([p] for p in pairs), *together], sampling, fail)
+    fixed = {case.proper(k): v for k, v in parse_sets(set_ if isinstance(set_, Mapping) else list(set_)).items()}
+    return Study(name or base.name, base, groups, fixed, base.title, metric=metric, sampling=sampling, samples=samples, seed=seed)
+
+
+def _pair(option: str, item: str) -> tuple[str, Text]:
+    key, equals, text = item.partition("=")
+    if not equals or not key.strip() or not text.strip():
+        raise UsageError(f"'{option} {item}' is not KEY=VALUES; example: {option} wmpi.packet=64KiB..2MiB:x2")
+    return key.strip(), text.strip()
+
+
+def _sampling(text: str) -> tuple[str, int]:
+    if not text or text == "grid":
+        return "grid", 0
+    kind, _, number = text.partition(":")
+    if kind != "lhs" or not number.isdecimal() or int(number) < 1:
+        raise UsageError(f"'--sample {text}' is neither grid nor lhs:N; example: --sample lhs:200")
+    return "lhs", int(number)
+
+
+# -- the points -----------------------------------------------------------------------------------------------------------
+
+
+def count(study: Study) -> int:
+    """How many points there are, without making them."""
+    if study.sampling == "lhs":
+        return study.samples
+    holder, total = _model_group(study), 0
+    for index in range(len(study.groups[holder][0]) if holder is not None else 1):
+        model = _model_at(study, holder, index)
+        total += math.prod(_length(g, model) for i, g in enumerate(study.groups) if i != holder)
+    return total
+
+
+def _model_group(study: Study) -> int | None:
+    return next((i for i, g in enumerate(study.groups) if any(a.key == "model" for a in g)), None)
+
+
+def _model_at(study: Study, holder: int | None, index: int) -> str:
+    if holder is None:
+        return study.fixed.get("model", study.base.model)
+    return next(a for a in study.groups[holder] if a.key == "model").values[index]
+
+
+def _length(group: Sequence[Axis], model: str) -> int:
+    """Values of a group for the points of a model: one if none of its axes concerns them."""
+    return len(group[0]) if any(case.concerns(a.key, model) for a in group) else 1
+
+
+def check(study: Study, limit: int = LIMIT) -> None:
+    """Refuses, before anything runs, what cannot be right: too many points, an unknown key, a value that no point could have."""
+    total = count(study)
+    if total > limit:
+        raise study.fail(f"this study has {total} points, more than {limit}; say --limit {total} to run them" if total <= MOST else
+                         f"this study has {total} points; {MOST} are the most: use a larger step, or --sample lhs:N", "vary")  # fmt: skip
+    models = _values_of(study, "model") or [study.base.model]
+    platforms = _values_of(study, "platform") or [study.base.platform]
+    room = case.Room(study.base, models, platforms)
+    # Names first: what a parameter may be depends on which models there are.
+    first = ("model", "platform")
+    for axis in sorted(study.axes, key=lambda a: a.key not in first):
+        try:
+            room.check(axis.key, axis.span.ends if axis.span is not None else axis.values)
+        except RetrompiError as error:
+            raise study.fail(_about(axis.key, str(error)), axis.key) from None
+        if axis.key in study.fixed:
+            raise study.fail(f"'{axis.key}' is set and varies; leave out one of them", axis.key)
+    for key, text in sorted(study.fixed.items(), key=lambda item: item[0] not in first):
+        try:
+            room.check(key, [text])
+        except RetrompiError as error:
+            raise study.fail(_about(key, str(error)), key) from None
+
+
+def _about(key: str, message: str) -> str:
+    return message if key in message else f"{key}: {message}"
+
+
+def _values_of(study: Study, key: str) -> list[str]:
+    axis = next((a for a in study.axes if a.key == key), None)
+    return [study.fixed[key]] if axis is None and key in study.fixed else [] if axis is None else list(axis.values)
+
+
+def each(study: Study) -> Iterator[Point]:
+    """Every point in turn; the last axis varies fastest. Points that a key of another model would tell apart are one."""
+    for position, values in enumerate(_samples(study) if study.sampling == "lhs" else _grid(study)):
+        yield Point(position, values, _scenario(study, values))
+
+
+def points(study: Study) -> list[Point]:
+    """All of `each`."""
+    return list(each(study))
+
+
+def _scenario(study: Study, values: Mapping[str, str]) -> Scenario:
+    model = values.get("model", study.fixed.get("model", study.base.model))
+    fixed = {k: v for k, v in study.fixed.items() if case.concerns(k, model)}
+    return case.apply(study.base, {**fixed, **{k: v for k, v in values.items() if v != ABSENT}})
+
+
+def _grid(study: Study) -> Iterator[dict[str, str]]:
+    holder = _model_group(study)
+    before = holder if holder is not None else 0
+    for head in product(*(range(_longest(g)) for g in study.groups[:before])):
+        for index in range(len(study.groups[holder][0]) if holder is not None else 1):
+            model = _model_at(study, holder, index)
+            # Of the groups before the model's, only their first value counts where they do not concern it.
+            if any(at >= _length(g, model) for at, g in zip(head, study.groups, strict=False)):
+                continue
+            rest = study.groups[before + (holder is not None) :]
+            for tail in product(*(range(_length(g, model)) for g in rest)):
+                at = [*head, *([index] if holder is not None else []), *tail]
+                yield _named(study, at, model)
+
+
+def _longest(group: Sequence[Axis]) -> int:
+    return len(group[0])
+
+
+def _named(study: Study, at: Sequence[int], model: str) -> dict[str, str]:
+    return {
+        axis.key: axis.values[i] if case.concerns(axis.key, model) else ABSENT
+        for i, group in zip(at, study.groups, strict=True)
+        for axis in group
+    }
+
+
+def _samples(study: Study) -> Iterator[dict[str, str]]:
+    """A Latin hypercube: each group is one dimension, cut into as many strata as there are samples."""
+    import numpy as np
+    from scipy.stats import qmc
+
+    if not study.groups:
+        yield from ({} for _ in range(study.samples))
+        return
+    drawn = qmc.LatinHypercube(d=len(study.groups), seed=np.random.default_rng(study.seed)).random(study.samples)
+    holder = _model_group(study)
+    for row in drawn:
+        model = _model_at(study, holder, 0 if holder is None else _at(row[holder], study.groups[holder]))
+        values = {}
+        for share, group in zip(row, study.groups, strict=True):
+            for axis in group:
+                if not case.concerns(axis.key, model):
+                    values[axis.key] = ABSENT
+                elif axis.span is not None:
+                    values[axis.key] = axis.span.at(float(share), case.whole(axis.key, model))
+                else:
+                    values[axis.key] = axis.values[_at(share, group)]
+        yield values
+
+
+def _at(share: float, group: Sequence[Axis]) -> int:
+    return min(int(share * len(group[0])), len(group[0]) - 1)

@@ -1,0 +1,243 @@
+"""Two stored runs beside each other: what was different about them, and what came out differently.
+
+Rows have a ``part`` (input, parameter, platform, override, result, point, rank, stage), ``what``, ``a`` and ``b`` in base units,
+``difference`` b - a and ``ratio`` b / a where both are numbers, a ``unit``, and the sources of a parameter's two values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from retrompi import registry, units
+from retrompi.errors import RetrompiError
+
+if TYPE_CHECKING:
+    from retrompi.platform import Platform
+    from retrompi.runtime import RuntimeModel
+    from retrompi.store import Store
+
+__all__ = ["PARTS", "Differences", "diff", "show"]
+
+PARTS = ("input", "parameter", "platform", "override", "result", "point", "rank", "stage")
+INPUTS = ("kind", "model", "model_hash", "platform", "platform_hash", "mode", "seed", "fidelity", "trace", "trace_hash", "scenario",
+          "scenario_hash", "code_version", "simgrid_version")  # fmt: skip
+RESULTS = (("outcome", ""), ("detail", ""), ("time_s", "s"), ("ranks", "count"), ("actions", "count"), ("messages", "count"),
+           ("bytes", "B"), ("packets", "count"))  # fmt: skip
+FACTS = (("retransmissions", "count"), ("duplicates", "count"), ("frames", "count"), ("section.seconds", "s"), ("startup.seconds", "s"),
+         ("startup.failure_rate", "probability"))  # fmt: skip
+RANKS = (("host", ""), ("time_s", "s"), ("mpi_s", "s"), ("compute_s", "s"), ("cpu_s", "s"), ("sent", "count"), ("received", "count"),
+         ("bytes_sent", "B"), ("bytes_received", "B"))  # fmt: skip
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Differences:
+    """All that differs between runs ``a`` and ``b`` (rows of `Store.run`)."""
+
+    a: Mapping[str, Any]
+    b: Mapping[str, Any]
+    inputs: list[Row] = field(default_factory=list)
+    results: list[Row] = field(default_factory=list)
+    same: list[str] = field(default_factory=list)
+    """Inputs that are equal."""
+    unknown: list[str] = field(default_factory=list)
+    """What can no longer be said: numbers of a platform whose file has changed since, and the like."""
+    only: Mapping[str, int] = field(default_factory=dict)
+    """Model -> how many parameters it has that the other model has not; they are no rows."""
+
+    @property
+    def rows(self) -> list[Row]:
+        """Inputs, then results."""
+        return [*self.inputs, *self.results]
+
+    @property
+    def parts_at(self) -> int | None:
+        """The first size (bytes) where the curves part; None where they do not, or there are none."""
+        sizes = [r["size_B"] for r in self.results if r["part"] == "point"]
+        return min(sizes) if sizes else None
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _row(part: str, what: str, a: Any, b: Any, unit: str = "", **more: Any) -> Row:
+    both = _number(a) and _number(b)
+    return {
+        "part": part, "what": what, "a": a, "b": b, "difference": b - a if both else None, "ratio": b / a if both and a else None,
+        "unit": unit, "source_a": "", "source_b": "", **more,
+    }  # fmt: skip
+
+
+def show(row: Mapping[str, Any], side: str) -> str:
+    """A side (``a``, ``b`` or ``difference``) of a row with its unit; "-" where there is nothing."""
+    value, unit = row[side], row["unit"]
+    if value is None or value == "":
+        return "-"
+    if not _number(value) or not unit:
+        return str(value)
+    if unit == "B":
+        return units.format_bytes(value) if value >= 0 else f"-{units.format_bytes(-value)}"
+    if unit in ("B/s", "Hz", "flop/s", "s/B") and value < 0:
+        return f"-{units.format_quantity(-value, unit)}"
+    return units.format_quantity(float(value), unit)
+
+
+def diff(store: Store, first: int, second: int) -> Differences:
+    """What is different about two runs of the store, and what they came to; UsageError for an id that is not there."""
+    a, b = store.run(first), store.run(second)
+    found = Differences(a, b, same=[k for k in INPUTS if a[k] == b[k]], only={})
+    inputs = [_row("input", k, _short(k, a[k]), _short(k, b[k])) for k in INPUTS if a[k] != b[k]]
+    unknown: list[str] = []
+    parameters, only = _parameters(a, b)
+    rooms = [_room(run, unknown) for run in (a, b)]
+    if rooms[0] is not None and rooms[1] is not None and a["platform_hash"] != b["platform_hash"]:
+        inputs += _platforms(rooms[0], rooms[1])
+    inputs += parameters
+    left, right = a["overrides"], b["overrides"]
+    inputs += [_row("override", k, left.get(k), right.get(k)) for k in {**left, **right} if left.get(k) != right.get(k)]
+    inputs.sort(key=lambda r: PARTS.index(r["part"]))
+    results = [_row("result", k, a[k], b[k], unit) for k, unit in RESULTS if a[k] != b[k]]
+    results += [_row("result", k, x, y, unit) for k, unit in FACTS if (x := _fact(a, k)) != (y := _fact(b, k))]
+    results += _points(store.points(first), store.points(second))
+    results += _ranks(store.ranks(first), store.ranks(second))
+    results += _stages(store.anatomy(first), store.anatomy(second))
+    return Differences(a, b, inputs, results, found.same, list(dict.fromkeys(unknown)), only)
+
+
+def _short(key: str, value: Any) -> Any:
+    return str(value)[:12] if key.endswith("_hash") else value
+
+
+def _fact(run: Mapping[str, Any], path: str) -> Any:
+    value: Any = run["facts"]
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _model(run: Mapping[str, Any]) -> type[RuntimeModel] | None:
+    try:
+        return registry.model(run["model"])
+    except RetrompiError:
+        return None
+
+
+def _parameters(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[list[Row], dict[str, int]]:
+    """Rows of the parameters that both have and that differ; and how many each has alone."""
+    told = [_described(run) for run in (a, b)]
+    left, right = a["parameters"], b["parameters"]
+    shared = [k for k in left if k in right and left[k] != right[k]]
+    rows = []
+    for key in shared:
+        unit = next((d[key][0] for d in told if key in d), "")
+        sources = [d.get(key, ("", ""))[1] for d in told]
+        rows.append(_row("parameter", key, left[key], right[key], unit, source_a=sources[0], source_b=sources[1]))
+    only = {a["model"]: len(left.keys() - right.keys()), b["model"]: len(right.keys() - left.keys())}
+    return rows, {k: n for k, n in only.items() if n}
+
+
+def _described(run: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Parameter -> (unit, source), from the model as it is now; a source only where the value is still that."""
+    from retrompi.runtime import model_values
+
+    cls = _model(run)
+    if cls is None:
+        return {}
+    try:
+        sets = {k: v for k, v in run["overrides"].items() if not k.startswith("platform.")}
+        rows = model_values(cls, sets).describe()
+    except RetrompiError:
+        rows = model_values(cls).describe()
+    kept = run["parameters"]
+    return {
+        r["name"]: ("" if r["unit"] == "choice" else r["unit"], r["source"] if kept.get(r["name"]) == r["value"] else "changed since")
+        for r in rows
+    }
+
+
+def _room(run: Mapping[str, Any], unknown: list[str]) -> Platform | None:
+    """The platform as the run had it; None, and a word in ``unknown``, when its file is not what it was."""
+    try:
+        room = registry.platform(run["platform"])
+        sets = {k.removeprefix("platform."): v for k, v in run["overrides"].items() if k.startswith("platform.")}
+        room = room.with_overrides(sets) if sets else room
+    except RetrompiError:
+        unknown.append(f"platform {run['platform']} is not here")
+        return None
+    if room.hash != run["platform_hash"]:
+        unknown.append(f"platform {run['platform']} has changed since run {run['id']}")
+        return None
+    return room
+
+
+def _platforms(a: Platform, b: Platform) -> list[Row]:
+    """Rows of the numbers that differ; a number that differs alike on every host is one row ``host.KEY``."""
+    rows: dict[str, Row] = {}
+    if (a.link.kind, a.link.shape) != (b.link.kind, b.link.shape):
+        kinds = [" ".join([r.link.kind, *map(str, r.link.shape)]) for r in (a, b)]
+        rows["link.kind"] = _row("platform", "link.kind", *kinds)
+    if [h.name for h in a.hosts] != [h.name for h in b.hosts]:
+        rows["hosts"] = _row("platform", "hosts", len(a.hosts), len(b.hosts), "count")
+    for path in {**a.quantities, **b.quantities}:
+        p, q = a.quantities.get(path), b.quantities.get(path)
+        if p is None or q is None or p.value == q.value:
+            continue
+        rows[path] = _row("platform", path, p.value, q.value, p.unit, source_a=p.source, source_b=q.source)
+    return _merged(rows, [h.name for h in a.hosts if h.name in {k.name for k in b.hosts}])
+
+
+def _merged(rows: dict[str, Row], hosts: Sequence[str]) -> list[Row]:
+    out: dict[str, Row] = {}
+    for path, row in rows.items():
+        host, _, key = path.rpartition(".")
+        alike = [rows.get(f"{h}.{key}") for h in hosts]
+        if host in hosts and len(hosts) > 1 and all(r is not None and (r["a"], r["b"]) == (row["a"], row["b"]) for r in alike):
+            out.setdefault(f"host.{key}", {**row, "what": f"host.{key}"})
+        else:
+            out[path] = row
+    return list(out.values())
+
+
+def _points(a: Sequence[Row], b: Sequence[Row]) -> list[Row]:
+    left, right = ({p["size_B"]: p["time_us"] for p in side} for side in (a, b))
+    return [
+        _row("point", f"time at {units.format_bytes(size)}", _seconds(left.get(size)), _seconds(right.get(size)), "s", size_B=size)
+        for size in sorted({**left, **right})
+        if left.get(size) != right.get(size)
+    ]
+
+
+def _seconds(time_us: float | None) -> float | None:
+    return None if time_us is None else time_us * 1e-6
+
+
+def _ranks(a: Iterable[Row], b: Iterable[Row]) -> list[Row]:
+    left, right = ({r["rank"]: r for r in side} for side in (a, b))
+    return [
+        _row("rank", f"{name} of rank {rank}", x, y, unit, rank=rank)
+        for rank in sorted({**left, **right})
+        for name, unit in RANKS
+        if (x := left.get(rank, {}).get(name)) != (y := right.get(rank, {}).get(name))
+    ]
+
+
+def _stages(a: Iterable[Row], b: Iterable[Row]) -> list[Row]:
+    sums: list[dict[tuple[str, str], float]] = []
+    for side in (a, b):
+        total: dict[tuple[str, str], float] = {}
+        for r in side:
+            total[(r["stage"], r["process"])] = total.get((r["stage"], r["process"]), 0.0) + r["seconds"]
+        sums.append(total)
+    if not all(sums):
+        return []  # only one of them was taken apart
+    left, right = sums
+    rows = [
+        _row("stage", f"{stage} ({process})", left.get((stage, process), 0.0), right.get((stage, process), 0.0), "s")
+        for stage, process in {**left, **right}
+        if left.get((stage, process), 0.0) != right.get((stage, process), 0.0)
+    ]
+    return sorted(rows, key=lambda r: -abs(r["difference"]))

@@ -1,0 +1,136 @@
+"""What a numeric key of a scenario is now, and which of them have a sourced range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from retrompi import registry, units
+from retrompi.errors import UsageError
+from retrompi.studies import axes, case, tornado
+
+if TYPE_CHECKING:
+    from retrompi.platform import Platform
+    from retrompi.scenario import Scenario
+
+__all__ = ["Key", "hosts_of", "number", "ranks_of", "sourced"]
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key that is a number: its full ``name``, ``value`` in base units of ``unit`` (None: nothing is set), ``text`` for people."""
+
+    name: str
+    unit: str
+    whole: bool
+    value: float | None
+    text: str
+
+
+def ranks_of(scenario: Scenario) -> int:
+    """How many ranks the scenario's job has."""
+    if scenario.start:
+        return scenario.start["ranks"]
+    if scenario.trace is not None:
+        from retrompi import traces
+
+        return traces.read(scenario.trace, np=scenario.np).ranks
+    if "ranks" in scenario.args:
+        return int(scenario.args["ranks"])
+    from retrompi.traces import generate
+
+    return generate.generator(str(scenario.generator)).make(**scenario.args).ranks
+
+
+def hosts_of(scenario: Scenario, room: Platform) -> list[str]:
+    """The hosts that run a rank, in the platform's order."""
+    from retrompi import simulate
+
+    return [room.hosts[i].name for i in sorted(set(simulate.place(room, scenario.mode, ranks_of(scenario))))]
+
+
+def number(scenario: Scenario, key: str) -> Key:
+    """What ``key`` is in ``scenario``; UsageError in one line when there is no such key, it is a word, or its hosts differ in it."""
+    name = case.proper(key)
+    if not case.concerns(name, scenario.model):
+        raise UsageError(f"'{key}' is a parameter of another model than '{scenario.model}'")
+    told = case.about(scenario, name)
+    unit = told.unit or ("1" if name.startswith("trace.") and name not in ("trace.file", "trace.section") else "")
+    if not unit:
+        choices = f": {', '.join(told.choices)}" if told.choices else ""
+        raise UsageError(f"'{key}' is no number{choices}; give a key whose values have an order, e.g. platform.link.bandwidth")
+    value = float(told.value) if isinstance(told.value, int | float) else None
+    if name.startswith("platform.host."):
+        _alike(scenario, name)
+    shown = told.text if value is None else units.format_quantity(value, unit)
+    return Key(name, unit, case.whole(name, scenario.model), value, shown)
+
+
+def _alike(scenario: Scenario, name: str) -> None:
+    from retrompi.runtime import resolve
+
+    _, room = resolve(scenario.model, scenario.platform, scenario.sets)
+    short = name.rpartition(".")[2]
+    found = {h: room.quantities[f"{h}.{short}"] for h in hosts_of(scenario, room)}
+    if len({q.value for q in found.values()}) > 1:
+        told = ", ".join(f"platform.{h}.{short} = {units.format_quantity(q.value, q.unit)}" for h, q in list(found.items())[:4])
+        raise UsageError(f"'{name}' differs among the hosts; take one of them: {told}")
+
+
+def sourced(scenario: Scenario) -> list[tornado.Factor]:
+    """Every number of the scenario's model and platform that has a sourced range and is read, as a factor between its ends.
+
+    Of the model: what its compilation reads for this placement. Of the platform: hosts that run a rank (``platform.host.KEY`` where all
+    of them have the same value and range), and the link unless all ranks are on one host. A range that is all that a probability can be
+    is nobody's estimate and no factor.
+    """
+    from retrompi import simulate
+    from retrompi.runtime import resolve
+
+    cls = registry.model(scenario.model)
+    values, room = resolve(cls, registry.platform(scenario.platform), scenario.sets)
+    placement = simulate.place(room, scenario.mode, ranks_of(scenario))
+    cls().compile(values, room, placement)
+    unread = set(values.unread())
+    found = []
+    for row in values.describe():
+        if row["low"] is not None and row["high"] is not None and row["name"] not in unread:
+            name = f"{cls.name.partition(':')[0]}.{row['name']}"
+            found.append(_factor(name, row["unit"], row["low"], row["high"], row["value"], cls.params()[row["name"]].source, scenario))
+    hosts = [room.hosts[i].name for i in sorted(set(placement))]
+    ranged = {p: q for p, q in room.quantities.items() if q.low is not None and q.high is not None}
+    for short in dict.fromkeys(p.rpartition(".")[2] for p in ranged if p.rpartition(".")[0] in hosts):
+        own = {h: ranged[f"{h}.{short}"] for h in hosts if f"{h}.{short}" in ranged}
+        first = next(iter(own.values()))
+        if len(own) == len(hosts) and len({(q.value, q.low, q.high) for q in own.values()}) == 1:
+            own = {"host": first}
+        for host, q in own.items():
+            found.append(_factor(f"platform.{host}.{short}", q.unit, q.low, q.high, q.value, q.source, scenario))
+    if len(hosts) > 1:
+        found += [_factor(f"platform.{p}", q.unit, q.low, q.high, q.value, q.source, scenario) for p, q in ranged.items()
+                  if p.startswith("link.")]  # fmt: skip
+    return [f for f in found if f.axis.span is not None and f.ends[0] != f.ends[1] and not _anything(f.axis.span)]
+
+
+def _anything(span: axes.Span) -> bool:
+    return span.base == "probability" and (span.low, span.high) == (0.0, 1.0)
+
+
+def _factor(
+    name: str, unit: str, low: float | None, high: float | None, value: float | str, source: str, scenario: Scenario
+) -> tornado.Factor:
+    assert low is not None
+    assert high is not None
+    span = axes.Span(low, high, units.canonical(unit), _spelling(unit, (low, high)))
+    return tornado.Factor(axes.Axis(name, (), span), case.whole(name, scenario.model), units.format_quantity(value, unit), source)
+
+
+def _spelling(unit: str, ends: Sequence[float]) -> str:
+    """The spelling in which the larger end has one to three digits before the point."""
+    base = units.canonical(unit)
+    if base == "B":
+        return "B"
+    plain = {"s": ("s", "ms", "us", "ns", "ps"), "B/s": ("GB/s", "MB/s", "kB/s", "B/s"), "s/B": ("s/B", "us/B", "ns/B", "ps/B"),
+             "Hz": ("GHz", "MHz", "kHz", "Hz"), "flop/s": ("Gflop/s", "Mflop/s", "kflop/s", "flop/s")}.get(base, ("",))  # fmt: skip
+    return next((s for s in plain if max(ends) >= units.UNITS[base][s] * 0.99995), plain[-1])

@@ -1,0 +1,256 @@
+"""One number of a run, by name: what figures show, what answers compare.
+
+    metric = parse("time@1MiB")
+    metric.of(store.run(i), store.points(i), store.ranks(i))      # seconds, or None where the run has no such number
+    metric.require(run, points, ranks, what="run 12")             # the same, but UsageError with the reason
+    metric.check(scenario)                                        # UsageError before anything runs
+
+Values are in base units: seconds, bytes, bytes per second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from retrompi import units
+from retrompi.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from retrompi.scenario import Scenario
+
+__all__ = ["NAMES", "Metric", "parse", "sizes_of"]
+
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+Reader = Callable[[Row, Rows, Rows, int | None], float | None]
+"""Of a run's row, its points and its ranks' rows, at a message size in bytes."""
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A family of metrics: ``needs`` is what a run must have, ``sized`` whether @SIZE may follow."""
+
+    label: str
+    unit: str
+    needs: str
+    read: Reader
+    sized: str = "never"
+    more_is_better: bool = False
+
+
+def _fact(run: Row, *path: str) -> float | None:
+    value: Any = run.get("facts") or {}
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return None if value is None else float(value)
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _at(points: Rows, size: int | None) -> Row | None:
+    return next((p for p in points if p["size_B"] == size), None)
+
+
+def _time(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
+    if size is None:
+        return _number(run.get("time_s"))
+    point = _at(points, size)
+    return None if point is None else float(point["time_us"]) * 1e-6
+
+
+def _bandwidth(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
+    point = _at(points, size)
+    return None if point is None else float(point["bandwidth_MBps"]) * 1e6
+
+
+def _latency(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
+    smallest = min((p["size_B"] for p in points), default=None)
+    return None if smallest is None else _time(run, points, ranks, smallest)
+
+
+def _peak(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
+    return max((float(p["bandwidth_MBps"]) * 1e6 for p in points), default=None)
+
+
+def _n_half(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
+    curve = sorted((int(p["size_B"]), float(p["bandwidth_MBps"])) for p in points)
+    half = max((rate for _, rate in curve), default=0.0) / 2
+    if half <= 0:
+        return None
+    below = None
+    for at, rate in curve:
+        if rate >= half:
+            if below is None:
+                return float(at)
+            return below[0] + (at - below[0]) * (half - below[1]) / (rate - below[1])
+        below = (at, rate)
+    return None
+
+
+def _largest(key: str) -> Reader:
+    def read(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
+        return max((float(r[key]) for r in ranks), default=None)
+
+    return read
+
+
+def _column(key: str) -> Reader:
+    return lambda run, points, ranks, size: _number(run.get(key))
+
+
+def _told(*path: str) -> Reader:
+    return lambda run, points, ranks, size: _fact(run, *path)
+
+
+def _nothing(run: Row, points: Rows, ranks: Rows, size: int | None) -> float | None:
+    return None
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "time": _Kind("time of the job", "s", "run", _time, "may"),
+    "bandwidth": _Kind("bandwidth", "B/s", "curve", _bandwidth, "must", more_is_better=True),
+    "latency": _Kind("one-way time at the smallest size", "s", "curve", _latency),
+    "peak": _Kind("largest bandwidth", "B/s", "curve", _peak, more_is_better=True),
+    "n_half": _Kind("size at half of the largest bandwidth", "B", "curve", _n_half),
+    "section": _Kind("time of the section", "s", "section", _told("section", "seconds")),
+    "mpi": _Kind("time in MPI, largest of the ranks", "s", "ranks", _largest("mpi_s")),
+    "compute": _Kind("time computing, largest of the ranks", "s", "ranks", _largest("compute_s")),
+    "speedup": _Kind("speed-up", "1", "base", _nothing, "may", more_is_better=True),
+    "messages": _Kind("messages", "count", "run", _column("messages")),
+    "packets": _Kind("packets", "count", "run", _column("packets")),
+    "bytes": _Kind("bytes of the messages", "B", "run", _column("bytes")),
+    "retransmissions": _Kind("packets sent again", "count", "run", lambda r, p, k, s: _fact(r, "retransmissions") or 0.0),
+    "start": _Kind("time to start the job", "s", "start", _told("startup", "seconds")),
+    "failed_starts": _Kind("share of starts that fail", "probability", "start", _told("startup", "failure_rate")),
+    "outcome": _Kind("completed (1) or not (0)", "1", "any", lambda r, p, k, s: 1.0 if r.get("outcome") == "completed" else 0.0,
+                     more_is_better=True),
+}  # fmt: skip
+
+NAMES: Mapping[str, str] = {
+    name + {"never": "", "may": "[@SIZE]", "must": "@SIZE"}[k.sized]: f"{k.label}, {k.unit}" for name, k in _KINDS.items()
+}
+"""How a metric is written -> what it is, for help and documentation."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric: ``name`` as `parse` takes it, ``unit`` a base unit of `retrompi.units`, ``label`` for axes and tables."""
+
+    name: str
+    unit: str
+    label: str
+    kind: str
+    size_B: int | None = None
+    more_is_better: bool = False
+    base: Metric | None = None
+    """Of ``speedup``: the metric whose quotient it is (`over`); for every other metric None."""
+
+    def of(self, run: Row, points: Rows = (), ranks: Rows = ()) -> float | None:
+        """The number of a stored run (rows of `Store.run`, `points`, `ranks`), in ``unit``.
+
+        None where the run has no such number: it did not complete (only ``outcome`` has a value then), or is of another kind.
+        """
+        if run.get("outcome") != "completed" and self.kind != "outcome":
+            return None
+        return _KINDS[self.kind].read(run, points, ranks, self.size_B)
+
+    def over(self, values: Iterable[float | None], base: float | None) -> list[float | None]:
+        """``base`` over each value: the speed-ups of rows whose times are ``values``; None where there is no number."""
+        return [None if v is None or base is None or v <= 0 else base / v for v in values]
+
+    def require(self, run: Row, points: Rows = (), ranks: Rows = (), *, what: str = "the run") -> float:
+        """`of`, but UsageError in one line where the run has no such number."""
+        value = self.of(run, points, ranks)
+        if value is not None:
+            return value
+        if run.get("outcome") != "completed":
+            raise UsageError(f"{what} has no '{self.name}': it ended as {run.get('outcome')}: {run.get('detail') or 'no reason told'}")
+        raise UsageError(f"{what} has no '{self.name}': {self._lacks(run, points, ranks)}")
+
+    def _lacks(self, run: Row, points: Rows, ranks: Rows) -> str:
+        if self.base is not None:
+            return f"a speed-up compares two runs; of one run take '{self.base.name}'"
+        if self.size_B is not None and points:
+            return _other_sizes(self.size_B, [int(p["size_B"]) for p in points])
+        have = [name for name, k in _KINDS.items() if k.sized != "must" and k.read(run, points, ranks, None) is not None]
+        return f"a {run.get('kind') or 'run'} of this kind has {', '.join(have)}{' and a number at each size' if points else ''}"
+
+    def check(self, scenario: Scenario) -> None:
+        """UsageError in one line when runs of ``scenario`` cannot have this number; looks at nothing but the scenario."""
+        needs = _KINDS[self.kind].needs
+        curve = not scenario.start and scenario.trace is None and not scenario.kills and scenario.outcome == "completed"
+        curve = curve and scenario.generator != "rinf1"
+        if needs == "base":
+            raise UsageError(f"'{self.name}' compares two runs; of one run take '{self.base.name if self.base else 'time'}'")
+        if scenario.start:
+            if needs not in ("start", "any"):
+                raise UsageError(f"'{scenario.name}' only starts a job: it has start, failed_starts and outcome, not '{self.name}'")
+            return
+        if needs == "start":
+            raise UsageError(f"'{scenario.name}' starts no job: '{self.name}' is of scenarios with [start]")
+        if scenario.generator == "rinf1" and (self.name not in ("time", "outcome")):
+            raise UsageError(f"'{scenario.name}' times loops: it has time and outcome, not '{self.name}'; see 'retrompi rinf1'")
+        if needs == "section" and scenario.program.section is None:
+            raise UsageError(f"'{scenario.name}' times no section; give one in its [trace], or take 'time'")
+        if (needs == "curve" or self.size_B is not None) and not curve:
+            what = "a trace's replay" if scenario.trace is not None else "a benchmark that is not to complete"
+            raise UsageError(f"'{scenario.name}' is {what}: it has no curve, so no '{self.name}'; it has time, mpi, compute, messages")
+        if self.size_B is not None:
+            sizes = sizes_of(scenario)
+            if self.size_B not in sizes:
+                raise UsageError(f"'{scenario.name}' has no '{self.name}': {_other_sizes(self.size_B, sizes)}")
+
+    def show(self, value: float | None) -> str:
+        """A value with its unit, for tables; empty for None."""
+        if value is None:
+            return ""
+        if self.unit == "B":
+            return units.format_bytes(round(value))
+        if self.unit in ("1", "count"):
+            return f"{value:.4g}" if self.unit == "1" else f"{value:.0f}"
+        return f"{100 * value:.3g} %" if self.unit == "probability" else units.format_quantity(value, self.unit)
+
+
+def sizes_of(scenario: Scenario) -> list[int]:
+    """The sizes a benchmark's curve will have."""
+    from retrompi.traces import generate
+
+    if "size" in scenario.args:
+        return [int(scenario.args["size"])]
+    given = scenario.args.get("sizes")
+    return [int(s) for s in (generate.DEFAULT_SIZES if given is None else given)]
+
+
+def _other_sizes(wanted: int, sizes: Sequence[int]) -> str:
+    close = min(sizes, key=lambda s: abs(s - wanted))
+    shown = [units.format_bytes(s) for s in sorted(sizes)]
+    listed = ", ".join(shown) if len(shown) <= 8 else f"{', '.join(shown[:3])} … {shown[-1]}"
+    return f"no point at {units.format_bytes(wanted)}; the nearest is {units.format_bytes(close)} of {listed}"
+
+
+def parse(text: str) -> Metric:
+    """``"time"``, ``"time@1MiB"``, ``"peak"``: a metric by name; UsageError in one line names the nearest."""
+    name, at, size_text = text.strip().partition("@")
+    kind = _KINDS.get(name)
+    if kind is None:
+        raise UsageError(f"no metric '{name}'{nearest(name, _KINDS, 20)}")
+    if at and kind.sized == "never":
+        raise UsageError(f"'{text}': '{name}' is one number of a run and takes no @SIZE")
+    if not at and kind.sized == "must":
+        raise UsageError(f"'{name}' needs a message size; example: {name}@1MiB")
+    if not at:
+        base = parse("time") if name == "speedup" else None
+        return Metric(name, kind.unit, kind.label, name, None, kind.more_is_better, base)
+    value = units.parse(size_text, "B")
+    if value != int(value):
+        raise UsageError(f"'{text}': '{size_text}' is not a whole number of bytes")
+    size = int(value)
+    shown = units.format_bytes(size)
+    label = {"time": f"one-way time at {shown}"}.get(name, f"{kind.label} at {shown}")
+    full = f"{name}@{shown.replace(' ', '')}"
+    base = parse(f"time@{shown.replace(' ', '')}") if name == "speedup" else None
+    return Metric(full, kind.unit, label, name, size, kind.more_is_better, base)

@@ -1,0 +1,354 @@
+"""Running a study: every point found in the store, or simulated by an executor and stored by this process, the only writer."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from retrompi.errors import RetrompiError, StoreError
+from retrompi.studies import case, design
+from retrompi.studies.case import ERROR, Done, Job
+from retrompi.studies.design import Point, Study
+
+if TYPE_CHECKING:
+    from retrompi.scenario import Scenario
+    from retrompi.store.database import Store
+
+__all__ = ["Answer", "Asked", "Executor", "Here", "StudyRun", "ask", "ask_many", "run_study", "runs_of"]
+
+GATHER_S = 0.03
+"""Results that come faster than this are written together."""
+Report = Callable[[int, int, str], None]
+
+
+class Executor(Protocol):
+    """Who simulates. ``evaluate`` takes jobs from an iterator, in the thread that it is called in and never more than ``window`` (of its
+    own choice if 0) beyond those that have ended, and gives them in the order they end. A worker that is lost has its job done
+    again, three times at most; after that the job is a Done with outcome ``error``."""
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(self, *what: object) -> None: ...
+
+    def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
+        """(position, what became of it)."""
+        ...
+
+    def ready(self) -> bool:
+        """Whether the next result is there already: then writing can wait for it."""
+        ...
+
+    def describe(self) -> str:
+        """A few words: ``2 processes here``."""
+        ...
+
+
+class Here:
+    """The executor that is this process: one simulation after the other."""
+
+    def __enter__(self) -> Here:
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        return None
+
+    def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
+        """As of `Executor`."""
+        for job in jobs:
+            yield job.position, case.evaluate(job)
+
+    def ready(self) -> bool:
+        """Never."""
+        return False
+
+    def describe(self) -> str:
+        """A few words."""
+        return "this process"
+
+
+@dataclass
+class StudyRun:
+    """A study that has been run: how many points there are, were done before, found in the store, simulated, and how they ended.
+
+    ``simulated`` counts runs; points that are the same run count once. ``outcomes`` counts points.
+    """
+
+    study_id: int
+    points: int
+    kept: int = 0
+    found: int = 0
+    simulated: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    reasons: list[str] = field(default_factory=list)
+    """The first few reasons of points that are no runs."""
+
+    @property
+    def errors(self) -> int:
+        """Points that are no runs."""
+        return self.outcomes[ERROR]
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends what is within like Ctrl-C does, so that what has come in is stored."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(signum: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def run_study(
+    store: Store,
+    study: Study,
+    *,
+    executor: Executor | None = None,
+    fresh: bool = False,
+    limit: int = design.LIMIT,
+    report: Report | None = None,
+) -> StudyRun:
+    """Runs a study, or what is left of it. A point whose run is in the store is not simulated unless ``fresh``; points without a run
+    (errors) are tried again.
+
+    Raises UsageError or InputError, before anything runs, for a study that cannot be right (`design.check`), and StoreError when
+    the store cannot be written or another process runs this study. What has come in when it is interrupted is stored.
+    """
+    design.check(study, limit)
+    study_id = store.add_study(study.name, study.hash, study.definition())
+    run = _Run(store, study, study_id, fresh, report)
+    with store.study_lock(study.hash), store.held(), _ended_by_sigterm(), executor or Here() as workers:
+        return run.go(workers)
+
+
+class _Run:
+    """One running of a study: which points wait for which run, and what has come in but is not written yet."""
+
+    def __init__(self, store: Store, study: Study, study_id: int, fresh: bool, report: Report | None) -> None:
+        self.store = store
+        self.study = study
+        self.fresh = fresh
+        self.report = report
+        self.told = StudyRun(study_id, design.count(study))
+        self.waiting: dict[str, list[Point]] = {}
+        self.names: dict[int, str] = {}
+        self.pending: list[tuple[str, Done]] = []
+        self.rows: list[dict[str, Any]] = []
+        self.known: dict[str, int] = {}
+
+    def go(self, executor: Executor) -> StudyRun:
+        """Runs all of it."""
+        began = time.monotonic()
+        ready = getattr(executor, "ready", lambda: False)
+        written = began
+        try:
+            for position, done in executor.evaluate(self.jobs()):
+                self.pending.append((self.names.pop(position), done))
+                if not ready() or time.monotonic() - written > GATHER_S:
+                    self.write()
+                    written = time.monotonic()
+                    self.tell(done.outcome)
+            self.write()
+            self.tell("")
+        except BaseException as error:
+            if not isinstance(error, StoreError):
+                with suppress(RetrompiError):
+                    self.write()
+            raise
+        finally:
+            self.told.seconds = time.monotonic() - began
+        return self.told
+
+    def jobs(self) -> Iterator[Job]:
+        """The points that have to be simulated; all others get their rows on the way."""
+        done = {} if self.fresh else self.store.study_done(self.told.study_id)
+        for point in design.each(self.study):
+            try:
+                identity = case.identity(point.scenario)
+            except RetrompiError as error:
+                self.row(point, "", None, ERROR, str(error), 0.0)
+                continue
+            if done.get(point.position) == identity:
+                self.told.kept += 1
+                continue
+            if identity in self.waiting:
+                self.waiting[identity].append(point)
+                continue
+            known = self.known.get(identity) if self.fresh else self.store.find_run(identity)
+            if known is not None:
+                self.told.found += 1
+                self.row(point, identity, known, *_ending(self.store, known), 0.0)
+                if len(self.rows) > 100:
+                    self.write()
+                continue
+            self.waiting[identity] = [point]
+            self.names[point.position] = identity
+            yield Job(point.position, point.scenario)
+
+    def row(self, point: Point, identity: str, run_id: int | None, outcome: str, reason: str, wall_s: float) -> None:
+        """Has a point's row written with the next transaction."""
+        self.told.outcomes[outcome] += 1
+        if outcome == ERROR and len(self.told.reasons) < 5 and reason not in self.told.reasons:
+            self.told.reasons.append(reason)
+        self.rows.append(
+            {"position": point.position, "axes": point.values, "identity": identity, "run_id": run_id, "outcome": outcome, "reason": reason,
+             "wall_s": wall_s}
+        )  # fmt: skip
+
+    def write(self) -> None:
+        """One transaction: the runs that have come in and the rows of their points."""
+        if not self.pending and not self.rows:
+            return
+        ids: list[int | None] = []
+        with self.store.transaction():
+            for _, done in self.pending:
+                ids.append(None)
+                for kept in done.runs:
+                    ids[-1] = self.store.keep(kept, once=not self.fresh)
+            rows = list(self.rows)
+            for run_id, (name, done) in zip(ids, self.pending, strict=True):
+                identity = done.runs[-1].spec.identity if done.runs else name
+                rows += [
+                    {"position": p.position, "axes": p.values, "identity": identity, "run_id": run_id, "outcome": done.outcome,
+                     "reason": done.reason, "wall_s": done.wall_s}
+                    for p in self.waiting[name]
+                ]  # fmt: skip
+            self.store.put_study_points(self.told.study_id, rows)
+        for run_id, (name, done) in zip(ids, self.pending, strict=True):
+            points = self.waiting.pop(name)
+            self.told.outcomes[done.outcome] += len(points)
+            self.told.simulated += run_id is not None
+            if run_id is None and len(self.told.reasons) < 5 and done.reason not in self.told.reasons:
+                self.told.reasons.append(done.reason)
+            if self.fresh and run_id is not None:
+                self.known[name] = run_id
+        self.pending.clear()
+        self.rows.clear()
+
+    def tell(self, what: str) -> None:
+        """Progress, in points."""
+        if self.report is not None:
+            self.report(self.told.kept + self.told.outcomes.total(), self.told.points, what)
+
+
+# -- single points, for answers ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The run of a point (None for ``error``), how it ended and why, and whether it was stored before."""
+
+    run_id: int | None
+    outcome: str
+    reason: str
+    found: bool
+
+
+@dataclass(frozen=True)
+class Answer(Asked):
+    """The same with the point's metric; None where its run has none."""
+
+    value: float | None
+
+
+def ask(
+    store: Store, scenario: Scenario, values: Mapping[str, str], metric: str, *, executor: Executor | None = None, fresh: bool = False
+) -> Answer:
+    """The metric of one point, ``{key: text}`` of ``scenario``, found in the store or simulated and stored."""
+    return ask_many(store, scenario, [values], metric, executor=executor, fresh=fresh)[0]
+
+
+def ask_many(
+    store: Store,
+    scenario: Scenario,
+    values: Sequence[Mapping[str, str]],
+    metric: str,
+    *,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    fresh: bool = False,
+    report: Report | None = None,
+) -> list[Answer]:
+    """`ask` of several points, in their order. Raises UsageError for a key or value that no run could have."""
+    from retrompi.studies import metrics
+
+    wanted = metrics.parse(metric)
+    asked = runs_of(store, [case.apply(scenario, v) for v in values], jobs=jobs, executor=executor, fresh=fresh, report=report)
+
+    def value(run_id: int | None) -> float | None:
+        return None if run_id is None else wanted.of(store.run(run_id), store.points(run_id), store.ranks(run_id))
+
+    return [Answer(a.run_id, a.outcome, a.reason, a.found, value(a.run_id)) for a in asked]
+
+
+def runs_of(
+    store: Store,
+    scenarios: Sequence[Scenario],
+    *,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    fresh: bool = False,
+    report: Report | None = None,
+) -> list[Asked]:
+    """The run of each scenario, in their order, found in the store or simulated and stored; equal ones are simulated once.
+
+    ``jobs`` processes simulate, or an ``executor`` that the caller has entered and may use for many calls. A scenario that is no run is
+    an Asked with the outcome ``error`` and its reason.
+    """
+    told: dict[str, Asked] = {}
+    missing: dict[str, Job] = {}
+    names = []
+    for position, scenario in enumerate(scenarios):
+        try:
+            name = case.identity(scenario)
+        except RetrompiError as error:
+            name = f"error {position}"
+            told[name] = Asked(None, ERROR, str(error), False)
+        names.append(name)
+        if name in told or name in missing:
+            continue
+        known = None if fresh else store.find_run(name)
+        if known is not None:
+            told[name] = Asked(known, *_ending(store, known), True)
+        else:
+            missing[name] = Job(position, scenario)
+    if missing:
+        with _workers(executor, min(jobs, len(missing))) as workers, _ended_by_sigterm():
+            for count, (position, done) in enumerate(workers.evaluate(list(missing.values())), 1):
+                run_id = None
+                with store.transaction():
+                    for kept in done.runs:
+                        run_id = store.keep(kept, once=not fresh)
+                told[names[position]] = Asked(run_id, done.outcome, done.reason, False)
+                if report is not None:
+                    report(count, len(missing), done.outcome)
+    return [told[name] for name in names]
+
+
+def _ending(store: Store, run_id: int) -> tuple[str, str]:
+    """Outcome and reason of a stored run."""
+    run = store.run(run_id)
+    return run["outcome"], "" if run["outcome"] == "completed" else run["detail"]
+
+
+def _workers(executor: Executor | None, jobs: int) -> AbstractContextManager[Executor]:
+    if executor is not None:
+        return nullcontext(executor)
+    if jobs == 1:
+        return Here()
+    from retrompi.studies.pool import Pool
+
+    return Pool(jobs)

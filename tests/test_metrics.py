@@ -1,0 +1,141 @@
+"""One number of a run: its name, its value, and what is said where a run has not got it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retrompi import experiment, registry
+from retrompi.errors import UsageError
+from retrompi.scenario import Scenario, load
+from retrompi.store import open_store
+from retrompi.studies import metrics
+
+POINTS = [
+    {"size_B": 0, "time_us": 10.0, "bandwidth_MBps": 0.0, "repetitions": 1},
+    {"size_B": 1024, "time_us": 20.0, "bandwidth_MBps": 51.2, "repetitions": 1},
+    {"size_B": 1 << 20, "time_us": 10485.76, "bandwidth_MBps": 100.0, "repetitions": 1},
+]
+RANKS = [{"mpi_s": 1.0, "compute_s": 3.0}, {"mpi_s": 2.0, "compute_s": 2.0}]
+RUN: dict[str, Any] = {
+    "kind": "pingpong", "outcome": "completed", "detail": "", "time_s": 4.0, "messages": 6, "packets": 8, "bytes": 4096,
+    "facts": {"section": {"seconds": 1.5}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "unit"),
+    [
+        ("time", 4.0, "s"),
+        ("time@1KiB", 20e-6, "s"),
+        ("time@0B", 10e-6, "s"),
+        ("bandwidth@1024B", 51.2e6, "B/s"),
+        ("latency", 10e-6, "s"),
+        ("peak", 100e6, "B/s"),
+        ("n_half", 1000.0, "B"),  # on the straight line from (0 B, 0) to (1 KiB, 51.2): 50 is half of the peak
+        ("section", 1.5, "s"),
+        ("mpi", 2.0, "s"),
+        ("compute", 3.0, "s"),
+        ("messages", 6.0, "count"),
+        ("packets", 8.0, "count"),
+        ("bytes", 4096.0, "B"),
+        ("retransmissions", 0.0, "count"),
+        ("outcome", 1.0, "1"),
+    ],
+)
+def test_a_metric_reads_its_number_out_of_a_run(name: str, value: float, unit: str) -> None:
+    metric = metrics.parse(name)
+    assert metric.of(RUN, POINTS, RANKS) == pytest.approx(value, rel=1e-12)
+    assert metric.require(RUN, POINTS, RANKS) == metric.of(RUN, POINTS, RANKS)
+    assert metric.unit == unit
+    assert metrics.parse(metric.name) == metric
+    assert metric.show(value)
+    assert metric.label
+
+
+def test_a_run_that_did_not_complete_has_an_outcome_and_nothing_else() -> None:
+    ended = {**RUN, "outcome": "deadlock", "detail": "rank 0 waits"}
+    for name in ("time", "time@1KiB", "mpi", "messages"):
+        assert metrics.parse(name).of(ended, POINTS, RANKS) is None
+    assert metrics.parse("outcome").of(ended) == 0.0
+    with pytest.raises(UsageError, match="run 3 has no 'time': it ended as deadlock: rank 0 waits"):
+        metrics.parse("time").require(ended, what="run 3")
+
+
+def test_a_speedup_is_defined_over_rows() -> None:
+    speedup = metrics.parse("speedup@1MiB")
+    assert speedup.base == metrics.parse("time@1MiB")
+    assert speedup.of(RUN, POINTS) is None
+    assert speedup.over([4.0, 2.0, None, 1.0], 4.0) == [1.0, 2.0, None, 4.0]
+    assert speedup.more_is_better
+    assert not speedup.base.more_is_better
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("tim", "no metric 'tim'; did you mean 'time'?"),
+        ("time@1KB", "ambiguous"),
+        ("time@1", "'1' has no unit"),
+        ("time@1.5B", "not a whole number of bytes"),
+        ("peak@1KiB", "takes no @SIZE"),
+        ("bandwidth", "needs a message size; example: bandwidth@1MiB"),
+    ],
+)
+def test_a_wrong_metric_is_one_line(text: str, says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        metrics.parse(text)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def _trace_scenario() -> Scenario:
+    return registry.scenario("lw-nas-lu-a-4")
+
+
+@pytest.mark.parametrize(
+    ("scenario", "metric", "says"),
+    [
+        ("bf-wmpi-shared", "time@3KiB", "no point at 3 KiB; the nearest is 2 KiB"),
+        ("bf-wmpi-shared", "section", "times no section"),
+        ("bf-wmpi-shared", "speedup", "of one run take 'time'"),
+        ("bf-wmpi-shared", "start", "starts no job"),
+        ("lw-nas-lu-a-4", "time@1MiB", "is a trace's replay: it has no curve"),
+        ("lw-nas-lu-a-4", "peak", "no curve"),
+        ("pool-exhausted-wmpi", "peak", "not to complete"),
+        ("start-wmpi-six", "time", "only starts a job"),
+        ("bf-rinf1-server", "mpi", "times loops"),
+    ],
+)
+def test_a_metric_that_a_scenario_cannot_have_is_one_line_before_it_runs(scenario: str, metric: str, says: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        metrics.parse(metric).check(registry.scenario(scenario))
+    assert says in str(caught.value)
+
+
+def test_what_check_lets_through_a_run_then_has(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(
+        'name = "small"\ntitle = "t"\nsummary = "s"\nreproduces = "what-if: a test"\nmodel = "wmpi"\nplatform = "nt-pair"\n'
+        'mode = "shared"\n[trace]\ngenerator = "pingpong"\nsizes = "0,1KiB,64KiB"\nreps = 2\n'
+    )
+    scenario, store = load(file), open_store(tmp_path / "runs.db")
+    run = experiment.run_scenario(store, scenario).run_id
+    rows = store.run(run), store.points(run), store.ranks(run)
+    checked = 0
+    for written in metrics.NAMES:
+        metric = metrics.parse(written.replace("[@SIZE]", "").replace("@SIZE", "@1KiB"))
+        try:
+            metric.check(scenario)
+        except UsageError:
+            assert metric.of(*rows) is None, metric
+            continue
+        assert metric.require(*rows) == metric.of(*rows)
+        checked += 1
+    assert checked >= 10
+    with pytest.raises(UsageError, match="no point at 2 KiB; the nearest is 1 KiB of 0 B, 1 KiB, 64 KiB"):
+        metrics.parse("time@2KiB").require(*rows)
+    with pytest.raises(UsageError, match="has time, latency, peak"):
+        metrics.parse("section").require(*rows)
