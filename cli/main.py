@@ -26,6 +26,8 @@ COMMANDS = {
     "nas": "Replay the captured NAS benchmarks (IS and LU, classes A and B) on MPI-BIP and show their times beside the published ones.",
     "compare": "Compare a program's native run, its run on SMPI and its replay on a runtime model, section by section and call by call.",
     "diff": "Compare two stored runs: parameters that differ with their sources, then what came out differently.",
+    "sweep": "Vary a scenario: run every combination of the axes, find what is stored, and keep the rest.",
+    "study": "Run, list, show, export and delete studies.",
     "replicate": "Simulate copying the disk of the study to many machines, chunk by chunk, beside the closed form.",
     "explain": "Show where the time of one message goes, stage by stage.",
     "fidelity": "Show a PingPong or a trace at every rung of the fidelity ladder, and their spread.",
