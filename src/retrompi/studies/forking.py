@@ -17,6 +17,7 @@ import resource
 import select
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
@@ -59,12 +60,13 @@ class Forking:
         """The descriptor whose hanging up means that nobody waits for the answer any more."""
         self._errors = os.memfd_create("retrompi-stderr") if sys.platform == "linux" else _scratch()
 
-    def simulate(self, config: dict[str, Any], trace: Any, key: str) -> dict[str, Any]:
+    def simulate(self, config: dict[str, Any], trace: Any, key: str, further: Sequence[Any] = ()) -> dict[str, Any]:
         """The engine's answer, as of `retrompi.worker.ForkServer.simulate`."""
-        if not self.apart and config["wire"] == "native" and trace.actions <= INSIDE:
-            return self._inside(config, trace)
+        traces = [trace, *further]
+        if not self.apart and config["wire"] == "native" and sum(t.actions for t in traces) <= INSIDE:
+            return self._inside(config, traces)
         for attempt in range(1, TRIES + 1):
-            status, data = self._fork(config, trace)
+            status, data = self._fork(config, traces)
             if status == 0 and data:
                 kind, answer = pickle.loads(data)
                 if kind == "refused":
@@ -78,12 +80,12 @@ class Forking:
         said = os.read(self._errors, _CHUNK)
         raise EngineError(f"the simulation died: {worker.last_words(status, said)}")
 
-    def _inside(self, config: dict[str, Any], trace: Any) -> dict[str, Any]:
+    def _inside(self, config: dict[str, Any], traces: Sequence[Any]) -> dict[str, Any]:
         from retrompi import _engine
 
         before = resource.getrusage(resource.RUSAGE_SELF)
         try:
-            told = dict(_engine.simulate(config, trace))
+            told = dict(_engine.simulate(config, traces[0], traces[1:]))
         except _engine.ConfigError as error:
             raise InputError(str(error)) from None
         after = resource.getrusage(resource.RUSAGE_SELF)
@@ -91,7 +93,7 @@ class Forking:
         self.spent = {"cpu_s": cpu, "peak_B": after.ru_maxrss << 10}
         return told
 
-    def _fork(self, config: dict[str, Any], trace: Any) -> tuple[int, bytes]:
+    def _fork(self, config: dict[str, Any], traces: Sequence[Any]) -> tuple[int, bytes]:
         os.ftruncate(self._errors, 0)
         os.lseek(self._errors, 0, os.SEEK_SET)
         incoming, outgoing = os.pipe()
@@ -106,7 +108,7 @@ class Forking:
                     os.close(self._asker)  # or the asker would not notice the end of its worker
                 os.dup2(self._errors, 2)
                 gc.disable()
-                worker.answer(config, trace, outgoing)
+                worker.answer(config, traces, outgoing)
                 code = 0
             except BaseException as error:  # the worker must hear of anything
                 os.write(2, f"{type(error).__name__}: {error}\n".encode())
