@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
-from retrompi.cli.output import Column, emit, note
+from retrompi.cli.output import Column, emit
 from retrompi.cli.sweep import go, running_options
 
 if TYPE_CHECKING:
@@ -100,12 +100,17 @@ def list_studies(ctx: click.Context, as_json: bool, as_csv: bool, store: str | N
 
 @command.command("delete")
 @click.argument("study", metavar="STUDY")
+@json_option
+@csv_option
 @store_option
 @debug_option
 @click.pass_context
-def delete_study(ctx: click.Context, study: str, store: str | None) -> None:
+def delete_study(ctx: click.Context, study: str, as_json: bool, as_csv: bool, store: str | None) -> None:
     """Delete STUDY (its number, name or hash) from the store; its runs stay, and are found when it runs again."""
     store_ = open_for(ctx, store)
     row = store_.study(study)
-    points = store_.delete_study(row["id"])
-    note(f"study {row['id']} ({row['name']}) deleted with {points} points")
+    gone = {"id": row["id"], "name": row["name"], "points": store_.delete_study(row["id"])}
+    if as_json or as_csv:
+        emit([gone], (), as_json=as_json, as_csv=as_csv, keys=list(gone))
+    else:
+        click.echo(f"study {gone['id']} ({gone['name']}) and its {gone['points']} points deleted")

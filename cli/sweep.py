@@ -134,8 +134,8 @@ def go(
     as_json: bool,
     as_csv: bool,
     store: str | None,
-) -> None:
-    """Runs ``study`` (or only says what it would take) and prints what became of it."""
+) -> StudyRun | None:
+    """Runs ``study`` (None where it only says what that would take) and prints what became of it."""
     from retrompi.studies import design
     from retrompi.studies.pool import processors
 
@@ -145,7 +145,7 @@ def go(
     workers = executor_of(executor, jobs, scheduler)
     if dry_run:
         _tell_plan(store_, study, jobs or processors(), limit, fresh, as_json, as_csv)
-        return
+        return None
     from retrompi.studies.run import run_study
 
     try:
@@ -170,6 +170,7 @@ def go(
     note(f"study {told.study_id}: retrompi study show {told.study_id}")
     if told.errors:
         ctx.exit(1)
+    return told
 
 
 def executor_of(executor: str | None, jobs: int | None, scheduler: str | None) -> Executor:

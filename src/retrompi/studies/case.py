@@ -221,7 +221,7 @@ def about(scenario: Scenario, key: str) -> About:
         return About(unit, (), "" if value is None else str(value), value if isinstance(value, int | float) else None)
     if (operation := PREFIX + key.rpartition(PREFIX)[2]) in doors():
         return About("", tuple(doors()[operation].choices or ()), "", None)
-    if _owner(key):
+    if _owner(key) and concerns(key, scenario.model):
         from retrompi.runtime import resolve
 
         values, _ = resolve(scenario.model, scenario.platform, scenario.sets)

@@ -15,7 +15,7 @@ from typing import Any
 from retrompi.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.scenario import Scenario, from_data, line_of
 from retrompi.studies import case
-from retrompi.studies.axes import ABSENT, Axis, Text, parse
+from retrompi.studies.axes import ABSENT, Axis, Steps, Text, parse
 
 __all__ = ["LIMIT", "Point", "Study", "check", "count", "each", "from_command", "from_definition", "load", "points"]
 
@@ -202,7 +202,7 @@ def _groups(given: Sequence[Sequence[tuple[str, Any]]], sampling: str, fail: Any
             if key in seen:
                 raise fail(f"'{written}' varies twice", written)
             seen.add(key)
-            if isinstance(value, list):
+            if isinstance(value, list | tuple):
                 if not all(isinstance(v, str | int | float) and not isinstance(v, bool) for v in value):
                     raise fail(f"'{written}' is not a text or a list of texts", written)
                 value = tuple(str(v) for v in value)
@@ -319,7 +319,7 @@ def check(study: Study, limit: int = LIMIT) -> None:
     first = ("model", "platform")
     for axis in sorted(study.axes, key=lambda a: a.key not in first):
         try:
-            room.check(axis.key, axis.span.ends if axis.span is not None else axis.values)
+            room.check(axis.key, axis.span.ends if axis.span is not None else _telling(axis.values))
         except RetrompiError as error:
             raise study.fail(_about(axis.key, str(error)), axis.key) from None
         if axis.key in study.fixed:
@@ -329,6 +329,11 @@ def check(study: Study, limit: int = LIMIT) -> None:
             room.check(key, [text])
         except RetrompiError as error:
             raise study.fail(_about(key, str(error)), key) from None
+
+
+def _telling(values: Sequence[str]) -> Sequence[str]:
+    """The values that tell whether all of them are right: of even steps, the first two and the last."""
+    return [values[i] for i in (0, min(1, len(values) - 1), len(values) - 1)] if isinstance(values, Steps) else values
 
 
 def _about(key: str, message: str) -> str:
