@@ -39,6 +39,7 @@ COMMANDS = {
     "models": "List the runtime models or show one with its parameters and sources.",
     "platforms": "List the machine rooms or show one with its numbers and sources.",
     "scenarios": "List the experiments, show one or run it.",
+    "share": "Run a scenario's jobs together and each alone, and show how much they slow each other down.",
     "claims": "List the published statements or show one.",
     "measured": "Import, list and show curves measured on real machines.",
     "fit": "Make a runnable model of a measured curve: segments, thresholds, residuals.",
