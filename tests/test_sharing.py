@@ -93,7 +93,6 @@ def test_equal_jobs_on_a_hub_have_equal_shares_of_it() -> None:
     carried = 2 * 5 * 200_000 * 8 / 1e6  # seconds of the wire for the data alone
     assert 1.05 * carried < max(times) <= 2 * alone.time_s
     assert times[0] == pytest.approx(times[1], rel=0.01)
-    assert both.frames + both.jobs[0]["frames"] == pytest.approx(2 * alone.frames, rel=0.02)
 
 
 def test_a_job_that_starts_when_the_other_is_over_is_alone() -> None:
@@ -136,7 +135,7 @@ def test_a_deadlock_is_seen_while_a_background_job_could_go_on_for_ever() -> Non
 
 def test_every_job_has_its_own_pools_and_proxies() -> None:
     """What fills the pool of one finds room in that of the other."""
-    n = 5  # buffers of 128 KiB in 1 MiB: there would be no room for twice as many
+    n = 3  # more than half of the buffers of 1 MiB: there would be no room for twice as many
     fill = job("; ".join(f"send 1 {i} 100000 6" for i in range(n)), "compute 220e6; " + "; ".join(f"recv 0 {i} 100000 6" for i in range(n)))
     alone = on("n1,n1", trace=fill)
     both = on("n1,n1", trace=fill, jobs=[JobSpec("wmpi", fill, "n1,n1")])
@@ -186,7 +185,7 @@ def test_a_timeline_and_an_anatomy_are_of_the_first_job() -> None:
     both = on("n1,n2", jobs=[JobSpec("wmpi", SHORT, "n1,n2")], timeline=Request(), profile=True)
     assert both.time_ps == on("n1,n2", jobs=[JobSpec("wmpi", SHORT, "n1,n2")]).time_ps
     assert not any("job 2" in p.name for p in both.timeline.processes)
-    assert sum(count for _, _, _, count, _ in both.profile["calls"]) == both.actions
+    assert sum(count for _, _, _, count, _ in both.profile["calls"]) == 2 * both.messages
 
 
 @pytest.mark.parametrize(
