@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from retrompi import registry
+from retrompi import registry, topology
 from retrompi.collectives import described
 from retrompi.platform import Platform
 from retrompi.runtime import RuntimeModel, fit_tables, model_values
