@@ -25,6 +25,9 @@ COMMANDS = {
     "trace": "Record a program's trace, look at one, and convert, cut, merge or scale it.",
     "nas": "Replay the captured NAS benchmarks (IS and LU, classes A and B) on MPI-BIP and show their times beside the published ones.",
     "compare": "Compare a program's native run, its run on SMPI and its replay on a runtime model, section by section and call by call.",
+    "tornado": "Find which parameter matters: one at a time between the ends of its range, or Sobol indices of all together.",
+    "break-even": "Find where along a bandwidth, latency, size or number of ranks A overtakes B, by simulations.",
+    "tolerance": "Find how much latency (or of any other number) a scenario stands until it is so much slower.",
     "diff": "Compare two stored runs: parameters that differ with their sources, then what came out differently.",
     "replicate": "Simulate copying the disk of the study to many machines, chunk by chunk, beside the closed form.",
     "explain": "Show where the time of one message goes, stage by stage.",
@@ -36,6 +39,7 @@ COMMANDS = {
     "models": "List the runtime models or show one with its parameters and sources.",
     "platforms": "List the machine rooms or show one with its numbers and sources.",
     "scenarios": "List the experiments, show one or run it.",
+    "share": "Run a scenario's jobs together and each alone, and show how much they slow each other down.",
     "claims": "List the published statements or show one.",
     "measured": "Import, list and show curves measured on real machines.",
     "fit": "Make a runnable model of a measured curve: segments, thresholds, residuals.",
@@ -53,7 +57,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"retrompi.cli.{cmd_name}").command
+        command: click.Command = import_module(f"retrompi.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def resolve_command(

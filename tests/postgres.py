@@ -65,7 +65,8 @@ class Server:
         if self._as:
             os.chown(self._home, self._as["user"], self._as["group"])
         data = str(self._home / "data")
-        command = [*self._before, str(self._bin / "initdb"), "-D", data, "-U", "retrompi", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        options = ["-U", "retrompi", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        command = [*self._before, str(self._bin / "initdb"), "-D", data, *options]
         made = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/", **self._as)
         if made.returncode:
             shutil.rmtree(self._home)

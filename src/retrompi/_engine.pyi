@@ -88,6 +88,10 @@ def carry(
     latency: float,
     positions: Sequence[int],
     flows: Sequence[tuple[int, int, int, int]],
+    wan_bandwidth: float = 0.0,
+    wan_latency: float = 0.0,
+    rails: int = 1,
+    failures: Sequence[tuple[str, int, int, int, int]] = (),
 ) -> list[int]: ...
 def collective_algorithms() -> dict[str, list[str]]: ...
 def collective_steps(

@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from retrompi import registry
+from retrompi import network, registry
 from retrompi.store.identity import RunSpec, run_spec, sha256_json
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
+    from retrompi.jobs import JobSpec
     from retrompi.program import Program
     from retrompi.scenario import Scenario
     from retrompi.simulate import Result
@@ -38,6 +39,15 @@ class Found:
 
 def _listed(sets: Sets) -> list[str]:
     return [f"{k}={v}" for k, v in sets.items()] if isinstance(sets, Mapping) else list(sets)
+
+
+def _identity(jobs: Sequence[JobSpec]) -> Any:
+    """What of the further jobs determines a run; None without any."""
+    if not jobs:
+        return None
+    from retrompi import jobs as sharing
+
+    return sharing.identity(jobs)
 
 
 def _with_options(trace_hash: str, **options: Any) -> str:
@@ -82,6 +92,9 @@ def pingpong_spec(
     reps: int | None = None,
     fidelity: str = "mechanism",
     scenario: Scenario | None = None,
+    traffic: Sequence[str] = (),
+    failures: Sequence[str] = (),
+    jobs: Sequence[JobSpec] = (),
 ) -> RunSpec:
     """The specification of a PingPong. The generator's arguments stand for its trace: its code is hashed anyway."""
     made = {"generator": "pingpong", "sizes": None if sizes is None else list(sizes), "repetitions": reps}
@@ -94,7 +107,7 @@ def pingpong_spec(
         seed=seed,
         fidelity=fidelity,
         trace="pingpong",
-        trace_hash=sha256_json(made),
+        trace_hash=_with_options(sha256_json(made), jobs=_identity(jobs), **network.options(traffic, failures)),
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
     )
@@ -113,6 +126,9 @@ def pingpong(
     fresh: bool = False,
     fidelity: str = "mechanism",
     scenario: Scenario | None = None,
+    traffic: Sequence[str] = (),
+    failures: Sequence[str] = (),
+    jobs: Sequence[JobSpec] = (),
 ) -> Found:
     """A PingPong curve: rows size_B, time_us (one way), bandwidth_MBps (10^6 B/s), repetitions.
 
@@ -125,8 +141,10 @@ def pingpong(
 
         sizes = DEFAULT_SIZES
     where = _where(platform, mode)
-    spec = pingpong_spec(model, platform, where, sizes, sets=sets, seed=seed, reps=reps, fidelity=fidelity, scenario=scenario)
-    return _curve(store, spec, "pingpong", {"sizes": sizes, "reps": reps}, model, platform, mode, sets, fresh)
+    spec = pingpong_spec(model, platform, where, sizes, sets=sets, seed=seed, reps=reps, fidelity=fidelity, scenario=scenario,
+                         traffic=traffic, failures=failures, jobs=jobs)  # fmt: skip
+    args = {"sizes": sizes, "reps": reps}
+    return _curve(store, spec, "pingpong", args, model, platform, mode, sets, fresh, traffic, failures, jobs)
 
 
 def _where(platform: str, mode: str | Sequence[int]) -> Any:
@@ -144,6 +162,9 @@ def _curve(
     mode: str | Sequence[int],
     sets: Sets,
     fresh: bool,
+    traffic: Sequence[str] = (),
+    failures: Sequence[str] = (),
+    jobs: Sequence[JobSpec] = (),
 ) -> Found:
     """The points of a benchmark, found under ``spec`` or made now by its generator; SimulationEnded when it does not complete."""
     from retrompi import simulate
@@ -159,7 +180,8 @@ def _curve(
     made = generate.generator(generator)
     trace = made.make(**args)
     _prepare(store, model, platform, where, trace.ranks, sets, spec.seed, spec.fidelity, fresh)
-    result = simulate.run(model, platform, trace, mode=where, sets=_listed(sets), seed=spec.seed, fidelity=spec.fidelity)
+    result = simulate.run(model, platform, trace, mode=where, sets=_listed(sets), seed=spec.seed, fidelity=spec.fidelity,
+                          traffic=traffic, failures=failures, jobs=jobs)  # fmt: skip
     rows = simulate.rows_from_marks(result, made.parts, made.counted, args)
     # The marks are the points in another form. A benchmark that did not complete is stored as well: its end is data.
     run_id = store.add_run(spec, {**asdict(result), "marks": []}, points=rows)
@@ -180,6 +202,9 @@ def benchmark(
     fresh: bool = False,
     fidelity: str = "mechanism",
     scenario: Scenario | None = None,
+    traffic: Sequence[str] = (),
+    failures: Sequence[str] = (),
+    jobs: Sequence[JobSpec] = (),
 ) -> Found:
     """A benchmark by its generator's name: rows as of `pingpong`, with the generator's rule for what a rate counts.
 
@@ -192,10 +217,12 @@ def benchmark(
     where = _where(platform, mode)
     spec = run_spec(
         "benchmark", model, platform, mode=where, sets=sets, seed=seed, fidelity=fidelity, trace=generator,
-        trace_hash=sha256_json({"generator": generator, "args": dict(args)}),
+        trace_hash=_with_options(
+            sha256_json({"generator": generator, "args": dict(args)}), jobs=_identity(jobs), **network.options(traffic, failures)
+        ),
         scenario=scenario.name if scenario else "", scenario_hash=scenario.hash if scenario else "",
     )  # fmt: skip
-    return _curve(store, spec, generator, args, model, platform, mode, sets, fresh)
+    return _curve(store, spec, generator, args, model, platform, mode, sets, fresh, traffic, failures, jobs)
 
 
 def _ended(row: Mapping[str, Any]) -> Any:
@@ -254,13 +281,16 @@ def replay(
     timeline: Request | None = None,
     kind: str = "replay",
     about: Callable[[Result], tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]] | None = None,
+    traffic: Sequence[str] = (),
+    failures: Sequence[str] = (),
+    jobs: Sequence[JobSpec] = (),
 ) -> Found:
     """Replay ``trace``; the rows are the per-rank ones, everything else is in the run's row and its ``facts``.
 
     ``program`` says what the trace does not; a section's times are in ``facts``. ``limit_s`` ends the job after so much
     simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail; ``kills``
-    ends processes and ``wildcards`` chooses matches as of `simulate.run`. A ``timeline`` is no part of a run's identity; asking for one
-    simulates anew. ``about`` turns the result, with the profile of its calls, into the facts and points to store with a run of another
+    ends processes, ``wildcards`` chooses matches, ``traffic``, ``failures`` and ``jobs`` are beside it, as of `simulate.run`. A ``timeline``
+    is no part of a run's identity; asking for one simulates anew. ``about`` turns the result, with the profile of its calls, into the facts and points to store with a run of another
     ``kind``.
     """
     where = _where(platform, mode)
@@ -281,7 +311,8 @@ def replay(
         trace=label,
         trace_hash=_with_options(
             trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None, kernels=loops,
-            wildcards=None if wildcards == "recorded" else wildcards, **(program.row() if program else {}),
+            wildcards=None if wildcards == "recorded" else wildcards, jobs=_identity(jobs), **network.options(traffic, failures),
+            **(program.row() if program else {}),
         ),
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
@@ -311,6 +342,9 @@ def replay(
         wildcards=wildcards,
         timeline=timeline,
         profile=about is not None,
+        traffic=traffic,
+        failures=failures,
+        jobs=jobs,
     )
     whole = result.timeline
     if whole is not None:
@@ -357,6 +391,7 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
         from retrompi import kernels
 
         scenario = replace(scenario, sets={**kernels.compute_sets(scenario.platform, scenario.compute_kernel), **scenario.sets})
+    jobs = [j.spec(scenario.platform) for j in scenario.jobs]
     if scenario.generator is not None and (scenario.kills or scenario.outcome != "completed"):
         # A benchmark that is not to end well has no curve: what became of its ranks is the result.
         from retrompi.traces import generate
@@ -373,6 +408,9 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
             kills=scenario.kills,
             fresh=fresh,
             scenario=scenario,
+            traffic=scenario.traffic,
+            failures=scenario.failures,
+            jobs=jobs,
         )
     if scenario.generator == "pingpong":
         return pingpong(
@@ -387,6 +425,9 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
             fresh=fresh,
             fidelity=scenario.fidelity,
             scenario=scenario,
+            traffic=scenario.traffic,
+            failures=scenario.failures,
+            jobs=jobs,
         )
     if scenario.trace is None:
         return benchmark(
@@ -401,6 +442,9 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
             fresh=fresh,
             fidelity=scenario.fidelity,
             scenario=scenario,
+            traffic=scenario.traffic,
+            failures=scenario.failures,
+            jobs=jobs,
         )
     from retrompi import traces
 
@@ -418,4 +462,7 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
         fresh=fresh,
         fidelity=scenario.fidelity,
         scenario=scenario,
+        traffic=scenario.traffic,
+        failures=scenario.failures,
+        jobs=jobs,
     )

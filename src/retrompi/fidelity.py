@@ -64,6 +64,11 @@ def _kind(platform: Platform, rank: tuple[int, int]) -> Any:
     return replace(platform.hosts[rank[0]], name="", os="")
 
 
+def _site(platform: Platform, host: int) -> int:
+    """Where sites are joined by a line, two ranks at one of them are another pair kind than two at different ones."""
+    return platform.link.shape[host] if platform.link.kind == "wan" else 0
+
+
 def _relation(platform: Platform, a: tuple[int, int], b: tuple[int, int]) -> Any:
     """What two pinned ranks of one host share: a second-level cache, a bus, neither."""
     host = platform.hosts[a[0]]
@@ -76,7 +81,7 @@ def _classes(placement: Placement, platform: Platform) -> list[int]:
     of: dict[tuple[int, int], int] = {}
     for spot in _spots(placement):
         if spot not in of:
-            of[spot] = known.setdefault((_kind(platform, spot), spot[1]), len(known))
+            of[spot] = known.setdefault((_kind(platform, spot), spot[1], _site(platform, spot[0])), len(known))
     return [of[spot] for spot in _spots(placement)]
 
 
@@ -97,7 +102,8 @@ def _pairs(classes: Sequence[int], placement: Placement, platform: Platform) -> 
 
     def add(a: int, b: int, x: tuple[int, int], y: tuple[int, int]) -> None:
         same = x[0] == y[0]
-        key = (same, _kind(platform, x), _kind(platform, y), _relation(platform, x, y) if same else ())
+        apart = _site(platform, x[0]) != _site(platform, y[0])
+        key = (same, _kind(platform, x), _kind(platform, y), _relation(platform, x, y) if same else apart)
         pinned = (x[1], y[1]) if placement.cores else ()
         found.setdefault(key, (Placement((x[0], y[0]), pinned), []))[1].append((a, b))
 

@@ -9,30 +9,33 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
+import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from retrompi import units
+from retrompi import topology, units
 from retrompi.errors import InputError, RetrompiError, UsageError, nearest
 
-__all__ = ["BYTE_ORDERS", "HOST_KEYS", "LINK_KEYS", "LINK_KINDS", "SOURCE_KINDS", "WHOLE_FROM_ONE", "Host", "Link", "Placement", "Platform",
-           "Quantity", "load"]  # fmt: skip
+__all__ = ["BYTE_ORDERS", "HOST_KEYS", "LINK_KEYS", "LINK_KINDS", "LINK_MORE_KEYS", "LINK_WORDS", "SOURCE_KINDS", "WHOLE_FROM_ONE", "Host",
+           "Link", "Placement", "Platform", "Quantity", "load"]  # fmt: skip
 
 SOURCE_KINDS = ("paper:", "doc:", "code:", "fit:", "assumed:")
 """How the source of any number begins; what follows says where exactly."""
 
-LINK_KINDS = ("cable", "hub", "switch", "torus")
+LINK_KINDS = topology.KINDS
+LINK_WORDS = ("kind", "shape", "sites", "rail_policy")
+"""What `Platform.with_overrides` takes as ``link.`` beside quantities."""
 BYTE_ORDERS = ("little", "big")
 HOST_WORDS = ("os", "byte_order")
 
 
-def _q(unit: str, help: str) -> Any:
-    return field(metadata={"unit": unit, "help": help})
+def _q(unit: str, help: str, **default: float) -> Any:
+    return field(metadata={"unit": unit, "help": help}, **default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,9 @@ class Host:
 class Link:
     """What joins the hosts. A cable and a switch carry both directions at once, a hub one frame at a time.
 
-    A torus joins neighbours in each dimension of its ``shape``; hosts take their places in file order, the first dimension fastest.
+    A torus joins neighbours in each dimension of its ``shape``; hosts take their places in file order, the first dimension fastest. A
+    fat tree and sites that a ``wan`` joins have a ``shape`` as well (`retrompi.topology`). With ``rails`` a host has a card on each of so
+    many links of the kind; ``rail_policy`` says whether a pair of hosts has one of them or stripes over all (docs/networks.md).
     """
 
     kind: str
@@ -98,6 +103,10 @@ class Link:
     latency: float = _q("s", "propagation and forwarding time of one frame")
     frame_overhead: float = _q("B", "headers, preamble and gap around the payload of one frame")
     mtu: float = _q("B", "largest IP datagram in one frame")
+    rails: float = _q("count", "cards of a host, and planes of the link", default=1.0)
+    wan_bandwidth: float = _q("B/s", "rate of the line between two sites, each way", default=0.0)
+    wan_latency: float = _q("s", "latency of the line between two sites", default=0.0)
+    rail_policy: str = "pair"
 
 
 def _keys(table: type) -> dict[str, tuple[str, str]]:
@@ -106,14 +115,20 @@ def _keys(table: type) -> dict[str, tuple[str, str]]:
 
 HOST_KEYS: Mapping[str, tuple[str, str]] = _keys(Host)
 """Key of a host -> (unit, help)."""
-LINK_KEYS: Mapping[str, tuple[str, str]] = _keys(Link)
-"""Key of the link -> (unit, help)."""
+LINK_MORE_KEYS: Mapping[str, tuple[str, str]] = {k: v for k, v in _keys(Link).items() if k in ("rails", "wan_bandwidth", "wan_latency")}
+"""Key that a link may have -> (unit, help): without them it has one rail and joins no sites."""
+LINK_KEYS: Mapping[str, tuple[str, str]] = {k: v for k, v in _keys(Link).items() if k not in LINK_MORE_KEYS}
+"""Key of every link -> (unit, help)."""
 
 MAX_HOSTS = 1 << 16
-WHOLE_FROM_ONE = ("cores", "l2_ways", "l2_shared_by", "package_cores")
+_CHANGED, _SIZED = 64, 4
+"""Rooms made of a room that are kept with it."""
+_LINE = ("wan_bandwidth", "wan_latency")
+WHOLE_FROM_ONE = ("cores", "l2_ways", "l2_shared_by", "package_cores", "rails")
 _FLAGS = ("quantum_carry", "quantum_at_tick")
 _POSITIVE = ("speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
-             "window", "mss", "sndbuf", "nic_rate", "bus_rate", "bandwidth", "mtu", "lines_in_flight", "fsb_rate")  # fmt: skip
+             "window", "mss", "sndbuf", "nic_rate", "bus_rate", "bandwidth", "wan_bandwidth", "mtu", "lines_in_flight",
+             "fsb_rate")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +175,7 @@ class Platform:
         names = [h.name for h in self.hosts]
         raise UsageError(f"platform '{self.name}' has no host '{name}'{nearest(name, names)}")
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """SHA-256 of every name and value: equal for two platforms that simulate alike, overrides included."""
         facts = {
@@ -171,6 +186,8 @@ class Platform:
         }
         if self.placements:
             facts["placements"] = {name: [list(p), list(p.cores)] for name, p in self.placements.items()}
+        if self.link.rail_policy != "pair":
+            facts["rail_policy"] = self.link.rail_policy
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def describe(self) -> list[dict[str, Any]]:
@@ -217,21 +234,52 @@ class Platform:
         Keys have no ``platform.`` prefix; ``host`` means every host. Raises UsageError on an unknown key, a
         wrong unit or a value that no machine can have.
         """
+        key = tuple(sets.items())
+        if key not in self._changed_before:
+            if len(self._changed_before) >= _CHANGED:
+                self._changed_before.clear()
+            self._changed_before[key] = self._with(sets)
+        return self._changed_before[key]
+
+    @cached_property
+    def _changed_before(self) -> dict[tuple[tuple[str, str], ...], Platform]:
+        """The newest results of `with_overrides`: the points of a study have few rooms."""
+        return {}
+
+    def _with(self, sets: Mapping[str, str]) -> Platform:
         changed: dict[str, Quantity] = {}
-        kind = self.link.kind
+        words: dict[str, str] = {}
         # Every host first, one host after: the narrower statement wins whatever the order on the command line.
         for key in sorted(sets, key=lambda k: not k.startswith("host.")):
             text = sets[key]
-            if key == "link.kind":
-                kind = _kind(text)
+            if key.removeprefix("link.") in LINK_WORDS and key.startswith("link."):
+                words[key.removeprefix("link.")] = text
                 continue
             for path in self.paths(key):
-                old = self.quantities[path]
+                old = self.quantity(path)
                 value = _checked(path.rpartition(".")[2], text, old.unit, f"platform.{key}")
                 changed[path] = replace(
                     old, value=value, text=text, source=f"assumed: set by the user (was {old.text}, {old.source})"
                 )
-        return replace(self._changed(changed, kind), overridden=self.overridden | set(changed))
+        try:
+            room = self._changed(changed, self._linked(words))
+            topology.check(room.link.kind, room.link.shape, len(room.hosts), line=all(f"link.{k}" in room.quantities for k in _LINE))
+        except UsageError as error:
+            raise UsageError(f"platform.link: {error}") from None
+        return replace(room, overridden=self.overridden | set(changed))
+
+    def _linked(self, words: Mapping[str, str]) -> Link:
+        """The link with another kind, shape, sites or rail policy. A new kind without a shape gets its default one."""
+        kind = topology.parse_kind(words["kind"]) if "kind" in words else self.link.kind
+        shape = self.link.shape if kind == self.link.kind else topology.default(kind, len(self.hosts))
+        if "shape" in words:
+            shape = topology.parse_shape(kind, words["shape"])
+        if "sites" in words:
+            if kind != "wan":
+                raise UsageError(f"a {kind} has no sites; a wan has")
+            shape = topology.parse_sites(words["sites"], len(self.hosts))
+        policy = topology.parse_policy(words["rail_policy"]) if "rail_policy" in words else self.link.rail_policy
+        return replace(self.link, kind=kind, shape=shape, rail_policy=policy)
 
     def with_fit(self, file: Path) -> Platform:
         """A copy with what a calibration found (``[fit.values]``, keys as in `with_overrides`) for ``fit:`` quantities.
@@ -256,17 +304,30 @@ class Platform:
                     changed[path] = replace(old, value=value, text=str(text))
             except UsageError as error:
                 raise InputError(str(error), file) from None
-        return self._changed(changed, self.link.kind)
+        return self._changed(changed, self.link)
 
     def of_size(self, n: int) -> Platform:
         """The same room with ``n`` hosts, called ``NAME*n``: its own in turn, the later ones as copies ``HOST-2``, ``HOST-3``, ...
 
-        A torus becomes the most cubic one of ``n`` places, or a few more. A placement that names a host which is gone goes too.
+        A torus becomes the most cubic one of ``n`` places, or a few more, a fat tree gets the next fitting number of switches, and a copy is
+        at the site of its original (`topology.grown`). A placement that names a host which is gone goes too.
         For questions of scale; what a switch or hub of that size would have done to its latency is nobody's claim.
         Raises UsageError unless 1 <= n <= 65536.
         """
         if not 1 <= n <= MAX_HOSTS:
             raise UsageError(f"platform '{self.name}' can have 1 to {MAX_HOSTS} hosts, not {n}")
+        if n not in self._sized_before:
+            if len(self._sized_before) >= _SIZED:
+                self._sized_before.clear()
+            self._sized_before[n] = self._of_size(n)
+        return self._sized_before[n]
+
+    @cached_property
+    def _sized_before(self) -> dict[int, Platform]:
+        """The newest results of `of_size`."""
+        return {}
+
+    def _of_size(self, n: int) -> Platform:
         quantities = {path: q for path, q in self.quantities.items() if path.startswith("link.")}
         hosts = []
         for k in range(n):
@@ -276,11 +337,10 @@ class Platform:
             hosts.append(replace(original, name=name))
             quantities |= {f"{name}.{key}": self.quantities[f"{original.name}.{key}"] for key in HOST_KEYS}
         kept = {name: p for name, p in self.placements.items() if max(p, default=0) < n}
-        shape = _cubic(n, len(self.link.shape)) if self.link.shape else ()
-        link = replace(self.link, shape=shape)
+        link = replace(self.link, shape=topology.grown(self.link.kind, self.link.shape, n) if self.link.shape else ())
         return replace(self, name=f"{self.name}*{n}", hosts=tuple(hosts), link=link, quantities=quantities, placements=kept)
 
-    def _changed(self, changed: Mapping[str, Quantity], kind: str) -> Platform:
+    def _changed(self, changed: Mapping[str, Quantity], link: Link) -> Platform:
         values: dict[str, dict[str, Any]] = {}
         for path, quantity in changed.items():
             owner, _, name = path.partition(".")
@@ -289,21 +349,25 @@ class Platform:
         return replace(
             self,
             hosts=hosts,
-            link=replace(self.link, kind=kind, **values.get("link", {})),
+            link=replace(link, **values.get("link", {})),
             quantities={**self.quantities, **changed},
         )
 
+    def quantity(self, path: str) -> Quantity:
+        """The quantity of a path as of `paths`; what a link need not have is there as its absence: one rail, a line of no rate."""
+        return self.quantities.get(path) or _absent(path)
+
     def paths(self, key: str) -> list[str]:
-        """The keys of ``quantities`` that a key of `with_overrides` means; raises UsageError for an unknown one."""
+        """The paths of quantities (`quantity`) that a key of `with_overrides` means; raises UsageError for an unknown one."""
         head, _, name = key.rpartition(".")
         if head == "host" and name in HOST_KEYS:
             return [f"{h.name}.{name}" for h in self.hosts]
-        if key in self.quantities:
+        if key in self.quantities or (head == "link" and name in LINK_MORE_KEYS):
             return [key]
-        valid = [f"platform.host.{k}" for k in HOST_KEYS] + [f"platform.link.{k}" for k in LINK_KEYS]
+        valid = [f"platform.host.{k}" for k in HOST_KEYS] + [f"platform.link.{k}" for k in (*LINK_KEYS, *LINK_MORE_KEYS)]
         valid += [f"platform.{path}" for path in self.quantities if not path.startswith("link.")]
         if head == "link":
-            valid = [v for v in valid if v.startswith("platform.link.")] + ["platform.link.kind"]
+            valid = [v for v in valid if v.startswith("platform.link.")] + [f"platform.link.{w}" for w in LINK_WORDS]
         elif head == "host":
             valid = [v for v in valid if v.startswith("platform.host.")]
         elif head in {h.name for h in self.hosts}:
@@ -311,23 +375,10 @@ class Platform:
         raise UsageError(f"platform '{self.name}' has no 'platform.{key}'{nearest(f'platform.{key}', valid, 30)}")
 
 
-def _cubic(n: int, dimensions: int) -> tuple[int, ...]:
-    """Lengths of at least two with ``n`` places, near to each other; with a few places more where ``n`` has no such factors."""
-    left, shape = n, []
-    for k in range(dimensions, 1, -1):
-        side = round(left ** (1 / k))
-        shape.append(next((d for d in range(side, 1, -1) if left % d == 0 and left // d >= 2 ** (k - 1)), 1))
-        left //= shape[-1]
-    if left < 2 or 1 in shape:
-        side = next(d for d in range(2, n + 2) if d**dimensions >= n)
-        return (side,) * (dimensions - 1) + (max(2, -(-n // side ** (dimensions - 1))),)
-    return (left, *shape)
-
-
-def _kind(text: str) -> str:
-    if text not in LINK_KINDS:
-        raise UsageError(f"no link kind '{text}'{nearest(text, LINK_KINDS)}")
-    return text
+def _absent(path: str) -> Quantity:
+    """What stands for a quantity that a link need not have."""
+    unit, help = LINK_MORE_KEYS[path.removeprefix("link.")]
+    return Quantity(1.0 if unit == "count" else 0.0, units.canonical(unit), "none", "assumed: a link without it", help)
 
 
 def _checked(key: str, text: str, unit: str, where: str) -> float:
@@ -348,9 +399,10 @@ def _checked(key: str, text: str, unit: str, where: str) -> float:
 class _Reader:
     """Turns one TOML file into a Platform, naming file and line in every complaint."""
 
-    def __init__(self, path: Path, loading: tuple[Path, ...]) -> None:
+    def __init__(self, path: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, int] | None]) -> None:
         self.path = path
         self.loading = loading
+        self.read = read
         try:
             self.text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -431,7 +483,7 @@ class _Reader:
             other = platforms_dir() / f"{file}.toml"
         if not other.is_file() or other.resolve() in self.loading:
             raise self.fail(f"like = '{like}': no platform '{file}' to take a host from", "like", index)
-        platform = _loaded(other, (*self.loading, other.resolve()))
+        platform = _loaded(other, (*self.loading, other.resolve()), self.read)
         try:
             source = platform.host(name)
         except UsageError as error:
@@ -485,6 +537,26 @@ class _Reader:
             found[name] = Placement((names.index(h) for h in hosts), cores)
         return found
 
+    def shape(self, given: Mapping[str, Any], kind: str, names: Sequence[str]) -> tuple[int, ...]:
+        """``shape`` of a torus (``[2, 2, 2]``) or a fat tree (``"4x8;1x2;1x1"``), ``sites`` of a wan (a list of hosts for each)."""
+        shape, sites = given.get("shape"), given.get("sites")
+        if (sites is None) != (kind != "wan"):
+            raise self.fail('a wan, and nothing else, has sites; example: sites = [["n1", "n2"], ["n3"]]', "sites", -1)
+        if isinstance(sites, list):
+            listed = [host for site in sites if isinstance(site, list) for host in site]
+            if sorted(map(str, listed)) != sorted(names) or not all(sites):
+                raise self.fail("'sites' names every host once, in a list for each site", "sites", -1)
+            return tuple(next(i for i, site in enumerate(sites) if name in site) for name in names)
+        if isinstance(shape, list) and kind == "torus" and shape and all(isinstance(n, int) and n > 0 for n in shape):
+            return tuple(shape)
+        if (shape is None) == (kind in topology.SHAPED) or not isinstance(shape, str | None):
+            raise self.fail("a torus and a fat-tree, and nothing else, have a shape; examples: shape = [2, 2, 2], "
+                            f'shape = "{topology.SHAPED["fat-tree"]}"', "shape", -1)  # fmt: skip
+        try:
+            return topology.parse_shape(kind, shape) if shape else ()
+        except UsageError as error:
+            raise self.fail(str(error), "shape", -1) from None
+
     def platform(self) -> Platform:
         top = ("name", "title", "years", "summary", "host", "link", "placement")
         for key in self.data:
@@ -494,21 +566,22 @@ class _Reader:
         given = self.data.get("link")
         if not isinstance(given, dict):
             raise self.fail("a platform needs a [link]")
-        link = self.table(given, LINK_KEYS, ("kind", "shape"), -1)
+        link = self.table(given, {**LINK_KEYS, **LINK_MORE_KEYS}, LINK_WORDS, -1)
         missing = [k for k in LINK_KEYS if k not in link]
         if missing:
             raise self.fail(f"the link lacks {', '.join(missing)}", "", -1)
         try:
-            kind = _kind(self.string(given, "kind", -1))
+            kind = topology.parse_kind(self.string(given, "kind", -1))
         except UsageError as error:
             raise self.fail(str(error), "kind", -1) from None
-        shape = given.get("shape", [])
-        if not isinstance(shape, list) or not all(isinstance(n, int) and n > 0 for n in shape) or bool(shape) != (kind == "torus"):
-            raise self.fail("a torus, and nothing else, has a shape; example: shape = [2, 2, 2]", "shape", -1)
-        if shape and math.prod(shape) < len(tables):
-            raise self.fail(f"{math.prod(shape)} places are too few for {len(tables)} hosts", "shape", -1)
+        shape = self.shape(given, kind, [name for name, _, _ in tables])
+        try:
+            policy = topology.parse_policy(str(given.get("rail_policy", "pair")))
+            topology.check(kind, shape, len(tables), line=all(k in link for k in _LINE))
+        except UsageError as error:
+            raise self.fail(str(error), "shape", -1) from None
         quantities = {f"{name}.{k}": q for name, _, qs in tables for k, q in qs.items()}
-        quantities |= {f"link.{k}": link[k] for k in LINK_KEYS}
+        quantities |= {f"link.{k}": q for k, q in link.items()}
         return Platform(
             name=self.string(self.data, "name"),
             title=self.string(self.data, "title"),
@@ -517,7 +590,7 @@ class _Reader:
             hosts=tuple(
                 Host(name, words["os"], words["byte_order"], **{k: q.value for k, q in qs.items()}) for name, words, qs in tables
             ),
-            link=Link(kind, tuple(shape), **{k: q.value for k, q in link.items()}),
+            link=Link(kind, shape, **{k: q.value for k, q in link.items()}, rail_policy=policy),
             quantities=quantities,
             path=self.path,
             placements=self.placements(tables),
@@ -528,10 +601,25 @@ def _reason(error: Exception) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)
 
 
-def _loaded(file: Path, loading: tuple[Path, ...]) -> Platform:
-    """The platform of ``file`` with its fit; a quantity that waits for one says so in its source."""
-    room = _Reader(file, loading).platform()
+_State = tuple[tuple[Path, tuple[int, int] | None], ...]
+_KNOWN: dict[tuple[str, str], tuple[_State, Platform]] = {}
+"""Path as given and in full -> the files that it was read from, as they were then, and the platform."""
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    """What changes with a file: when it was written, and its size; None where there is none."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _loaded(file: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, int] | None]) -> Platform:
+    """The platform of ``file`` with its fit; a quantity that waits for one says so in its source. Notes the files in ``read``."""
     fit = file.with_name(f"{file.stem}.fit.toml")
+    read |= {f: _stamp(f) for f in (file, fit)}
+    room = _Reader(file, loading, read).platform()
     fitted = room.with_fit(fit) if fit.is_file() else room
     unfitted = {
         path: replace(q, source="assumed: not fitted yet")
@@ -544,12 +632,19 @@ def _loaded(file: Path, loading: tuple[Path, ...]) -> Platform:
 def load(path: str | Path) -> Platform:
     """Read the platform in ``path`` and its fit, ``<stem>.fit.toml`` beside it, where there is one.
 
-    Raises InputError with file and line when one of them is wrong.
+    Raises InputError with file and line when one of them is wrong. While none of the files it was read from changes, it is read once.
     """
     file = Path(path)
+    key = str(file), os.path.abspath(file)
+    known = _KNOWN.get(key)
+    if known is not None and all(_stamp(f) == stamp for f, stamp in known[0]):
+        return known[1]
+    read: dict[Path, tuple[int, int] | None] = {}
     try:
-        return _loaded(file, (file.resolve(),))
+        room = _loaded(file, (file.resolve(),), read)
     except RetrompiError:
         raise
     except (KeyError, TypeError, AttributeError) as error:  # TOML of the wrong shape: [host] for [[host]] and so on
         raise InputError(f"not a platform file ({error})", file) from None
+    _KNOWN[key] = tuple(read.items()), room
+    return room

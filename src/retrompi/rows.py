@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from retrompi.platform import Host, Platform
+from retrompi.platform import Host, Link, Platform
 
 __all__ = ["BLOCK", "bcast", "compiled", "curve", "datagram", "direct", "dma", "eager", "one_sided", "pool", "rendezvous", "ring",
            "stream", "wait", "work"]  # fmt: skip
@@ -142,6 +142,11 @@ def _host(h: Host) -> Row:
     return {k: getattr(h, k) for k in keys} | {"big_endian": int(h.byte_order == "big")}
 
 
+def _link(link: Link) -> Row:
+    keys = ("kind", "shape", "bandwidth", "latency", "frame_overhead", "mtu", "rails", "wan_bandwidth", "wan_latency")
+    return {k: getattr(link, k) for k in keys} | {"stripe": int(link.rail_policy == "stripe")}
+
+
 def compiled(
     platform: Platform,
     placement: Sequence[int],
@@ -180,7 +185,7 @@ def compiled(
     link = platform.link
     return {
         "hosts": [_host(platform.hosts[i]) for i in used],
-        "link": {k: getattr(link, k) for k in ("kind", "shape", "bandwidth", "latency", "frame_overhead", "mtu")},
+        "link": _link(link),
         "positions": used,
         "placement": [used.index(i) for i in placement],
         "cores": list(getattr(placement, "cores", ())),

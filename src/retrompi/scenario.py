@@ -11,6 +11,8 @@ mode = "shared"                                    # or distributed, or hosts: "
 expect = "what should come out, written before it was run"
 outcome = "deadlock"                               # how it ends, if not "completed"
 kills = ["proxy on server@0.5s"]                   # processes that somebody ends
+traffic = ["any 2Mbps 1500B poisson"]              # of others, on the same wire (docs/networks.md)
+failures = ["link server@1s..2s"]                  # what is down for a time
 seed = 1
 fidelity = "mechanism"                             # or curve, loggp
 compute_kernel = "daxpy:1000"                      # compute amounts run at the rate of this loop (docs/rinf1.md)
@@ -25,6 +27,17 @@ sizes = "0,1B..4MiB:x2"                            # the generator's arguments
 
 [set]
 "platform.host.cores" = "2"
+
+[[job]]                                            # another job on the same machines; as many as wanted (docs/sharing.md)
+model = "winmpich"
+mode = "shared"
+name = "neighbour"                                 # its processes are "rank 0 of neighbour"; "job 2" if left out
+start = "0.5s"
+background = true                                  # begun again whenever it ends, as long as the first job runs
+[job.trace]                                        # as [trace], without a section
+generator = "pingpong"
+[job.set]                                          # its model's parameters
+packet = "64KiB"
 """
 
 from __future__ import annotations
@@ -36,18 +49,71 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrompi import units
 from retrompi.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.program import Program
 
-__all__ = ["Scenario", "from_data", "line_of", "load"]
+if TYPE_CHECKING:
+    from retrompi.jobs import JobSpec
+
+__all__ = ["Neighbour", "Scenario", "from_data", "line_of", "load"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
-_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "seed", "fidelity", "compute_kernel", "start", "trace", "set")
+_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", "seed", "fidelity", "compute_kernel", "start", "trace", "set", "job")
 OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout")
+_JOB_KEYS = ("name", "model", "mode", "start", "background", "trace", "set")
 _FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A ``[[job]]`` of a scenario: what `retrompi.jobs.JobSpec` is made of when it runs."""
+
+    model: str
+    mode: str
+    name: str = ""
+    start_s: float = 0.0
+    background: bool = False
+    sets: Mapping[str, str] = field(default_factory=dict)
+    generator: str | None = None
+    trace: Path | None = None
+    np: int | None = None
+    args: Mapping[str, Any] = field(default_factory=dict)
+    program: Program = field(default_factory=Program)
+
+    def row(self) -> dict[str, Any]:
+        """All that determines its part of a run."""
+        return {
+            "name": self.name,
+            "model": self.model,
+            "mode": self.mode,
+            "start_s": self.start_s,
+            "background": self.background,
+            "sets": dict(self.sets),
+            "generator": self.generator,
+            "trace": self.trace.name if self.trace else None,
+            "np": self.np,
+            "args": dict(self.args),
+            **self.program.row(),
+        }
+
+    def spec(self, platform: str) -> JobSpec:
+        """The job with its trace read or made, its mode resolved on the platform."""
+        from retrompi import registry, traces
+        from retrompi.jobs import JobSpec
+        from retrompi.traces import generate
+
+        if self.generator is None:
+            assert self.trace is not None
+            trace = traces.read(self.trace, np=self.np)
+        else:
+            trace = generate.generator(self.generator).make(**self.args)
+        return JobSpec(
+            self.model, trace, registry.platform(platform).placement(self.mode), self.sets, self.start_s, self.background,
+            self.program.memory_share, self.name, self.generator or str(self.trace and self.trace.name),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -75,6 +141,9 @@ class Scenario:
     program: Program = field(default_factory=Program)
     start: Mapping[str, int] = field(default_factory=dict)
     compute_kernel: str = ""
+    traffic: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+    jobs: tuple[Neighbour, ...] = ()
     path: Path | None = None
     given: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The file's tables as they were read: what `from_data` makes this scenario of again."""
@@ -102,6 +171,9 @@ class Scenario:
             "start": dict(self.start),
             **self.program.row(),
             **({"compute_kernel": self.compute_kernel} if self.compute_kernel else {}),
+            **({"traffic": list(self.traffic)} if self.traffic else {}),
+            **({"failures": list(self.failures)} if self.failures else {}),
+            **({"jobs": [j.row() for j in self.jobs]} if self.jobs else {}),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -118,6 +190,9 @@ class Scenario:
             "overrides": " ".join(f"{k}={v}" for k, v in self.sets.items()),
             "claims": " ".join(self.claims),
             "kills": ", ".join(self.kills),
+            "traffic": ", ".join(self.traffic),
+            "failures": ", ".join(self.failures),
+            "jobs": ", ".join(f"{j.generator or j.trace} on {j.model}" for j in self.jobs),
             "outcome": self.outcome,
             "expect": self.expect,
             "seed": self.seed,
@@ -128,7 +203,7 @@ class Scenario:
 def line_of(text: str, key: str) -> int | None:
     """The first line of a TOML text that sets ``key`` or opens a table of that name."""
     for number, raw in enumerate(text.splitlines(), 1):
-        if re.match(rf"\s*\[?[\"']?{re.escape(key)}[\"']?\s*[]=.]", raw):
+        if re.match(rf"\s*\[{{0,2}}[\"']?{re.escape(key)}[\"']?\s*[]=.]", raw):
             return number
     return None
 
@@ -169,6 +244,9 @@ def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
     kills = data.get("kills", [])
     if not isinstance(kills, list) or not all(isinstance(k, str) for k in kills):
         raise fail("'kills' is not a list of PROCESS@TIME; example: [\"rank 1@0.5s\"]", "kills")
+    for key, example in (("traffic", "any 2Mbps 1500B poisson"), ("failures", "link server@1s..2s")):
+        if not isinstance(data.get(key, []), list) or not all(isinstance(k, str) for k in data.get(key, [])):
+            raise fail(f'\'{key}\' is not a list of texts; example: ["{example}"]', key)
     outcome = data.get("outcome", "completed")
     if outcome not in OUTCOMES:
         raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome")
@@ -189,14 +267,55 @@ def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
         expect=str(data.get("expect", "")),
         outcome=outcome,
         kills=tuple(kills),
+        traffic=tuple(data.get("traffic", [])),
+        failures=tuple(data.get("failures", [])),
         seed=seed,
         fidelity=fidelity,
         compute_kernel=str(data.get("compute_kernel", "")),
         sets={k: str(v) for k, v in sets.items()},
         path=file,
+        jobs=_jobs(data, file, fail),
         given=data,
         **(_start(data, fail) if "start" in data else _trace(data.get("trace"), file, fail)),
     )
+
+
+def _jobs(data: Mapping[str, Any], file: Path, fail: Any) -> tuple[Neighbour, ...]:
+    """The jobs beside the first one: ``[[job]]``."""
+    given = data.get("job", [])
+    if not isinstance(given, list) or not all(isinstance(j, dict) for j in given):
+        raise fail("a further job is a table [[job]]", "job")
+    if given and ("start" in data or data.get("fidelity", "mechanism") != "mechanism" or data.get("trace", {}).get("generator") == "rinf1"):
+        raise fail("jobs share machines with a trace that runs at fidelity mechanism", "job")
+    found = []
+    for i, job in enumerate(given, 2):
+
+        def wrong(message: str, key: str, i: int = i) -> InputError:
+            return fail(f"job {i}: {message}", "job")
+
+        for key in job:
+            if key not in _JOB_KEYS:
+                raise wrong(f"unknown key '{key}'{nearest(key, _JOB_KEYS)}", key)
+        for key in ("model", "mode"):
+            if not isinstance(job.get(key), str) or not job[key].strip():
+                raise wrong(f"'{key}' is missing or not a text", key)
+        sets = job.get("set", {})
+        if not isinstance(sets, dict) or not all(isinstance(v, str | int | float) for v in sets.values()):
+            raise wrong("'set' is a table of its model's parameters", "set")
+        if not isinstance(job.get("background", False), bool) or not isinstance(job.get("name", ""), str):
+            raise wrong("'background' is true or false, 'name' a text", "background")
+        try:
+            start = units.parse(str(job.get("start", "0 s")), "s")
+        except UsageError as error:
+            raise wrong(f"'start': {error}", "start") from None
+        trace = _trace(job.get("trace"), file, wrong)
+        if trace.get("generator") == "rinf1" or trace.get("program", Program()).section is not None:
+            raise wrong("its trace is a generator of messages or a file without a section", "trace")
+        found.append(
+            Neighbour(job["model"], job["mode"], job.get("name", ""), start, job.get("background", False),
+                      {k: str(v) for k, v in sets.items()}, **trace)
+        )  # fmt: skip
+    return tuple(found)
 
 
 def _start(data: Mapping[str, Any], fail: Any) -> dict[str, Any]:

@@ -13,12 +13,13 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from retrompi import registry, units
+from retrompi import network, registry, units
 from retrompi.collectives import PREFIX, engine_rows
 from retrompi.errors import RetrompiError, UsageError, nearest
+from retrompi.jobs import Compiled, JobSpec
 from retrompi.platform import Placement
 from retrompi.program import Program, compute_scale, prepare, section_of
-from retrompi.runtime import RuntimeModel, Values, check_read, resolve
+from retrompi.runtime import RuntimeModel, Values, check_read, parse_sets, resolve
 from retrompi.units import PS
 from retrompi.worker import ForkServer, shared_server
 
@@ -84,6 +85,14 @@ class Result:
     (-1: never)."""
     collectives: list[dict[str, Any]] = field(default_factory=list)
     """Which algorithms ran: operation, algorithm, calls (of all members)."""
+    lost: int = 0
+    """Frames that something that was down has taken."""
+    failed: str = ""
+    """What was down and took frames: ``link server down from 1 s on (3 frames lost)``."""
+    traffic: list[dict[str, Any]] = field(default_factory=list)
+    """What became of the traffic beside the job: `retrompi.network.told`."""
+    jobs: list[dict[str, Any]] = field(default_factory=list)
+    """What became of the further jobs, as `retrompi.jobs.told`; all else is of the first."""
 
 
 def place(platform: Platform, mode: Mode, ranks: int) -> Placement:
@@ -116,12 +125,14 @@ def compile_model(
     model: str, platform: str, mode: Mode, ranks: int, sets: Sets = (), *, idle_sets: bool = False
 ) -> tuple[dict[str, Any], Platform, Placement]:
     """The engine's rows of ``model`` on ``platform`` with overrides; refuses an override that nothing reads unless ``idle_sets``."""
-    rows, _, room, placement = _compiled(registry.model(model), platform, mode, ranks, sets, idle_sets)
+    rows, values, room, placement = _compiled(registry.model(model), platform, mode, ranks, sets)
+    if not idle_sets:
+        check_read(values, room, placement)
     return rows, room, placement
 
 
 def _compiled(
-    cls: type[RuntimeModel], platform: str, mode: Mode, ranks: int, sets: Sets, idle_sets: bool = False
+    cls: type[RuntimeModel], platform: str, mode: Mode, ranks: int, sets: Sets
 ) -> tuple[dict[str, Any], Values, Platform, Placement]:
     values, room = resolve(cls, registry.platform(platform), sets)
     placement = place(room, mode, ranks)
@@ -129,8 +140,6 @@ def _compiled(
     rows["collectives"] = engine_rows(cls.collectives, values, rows["bcast"]["algorithm"])
     rows |= {"context_bytes": cls.communicators.context_bytes, "split_gathers": cls.communicators.gathers}
     cls().startup(values, room, placement, random.Random(0))  # what only starting a job reads is no idle override either
-    if not idle_sets:
-        check_read(values, room, placement)
     return rows, values, room, placement
 
 
@@ -155,13 +164,18 @@ def run(
     wildcards: str = "recorded",
     timeline: Request | None = None,
     profile: bool = False,
+    traffic: Sequence[str] = (),
+    failures: Sequence[str] = (),
+    jobs: Sequence[JobSpec] = (),
 ) -> Result:
     """Replay ``trace``. ``timeout_s`` is in simulated seconds, ``program`` says what the trace does not, ``fidelity`` is a rung of
     `retrompi.fidelity`; ``idle_sets`` accepts overrides that nothing reads. ``wildcards`` ``recorded`` lets a receive from any source
     match what it matched when the trace was taken (where the trace says so), ``free`` whatever comes first. ``timeline`` asks for the
     run's timeline and ``profile`` for its calls summed up; no time changes by them.
 
-    ``kills`` ends processes: ``"proxy on server@0.5s"``, ``"rank 3@2s"``. Hosts that the runtime cannot join in one job give the
+    ``traffic`` of others crosses the wire and ``failures`` take things down for a time, both as of `retrompi.network`.
+    ``jobs`` run beside it on the same platform and are told of in ``Result.jobs``; what each would have taken alone is another run.
+    ``kills`` ends processes: ``"proxy on server@0.5s"``, ``"rank 3@2s"``, ``"rank 0 of job 2@1s"``. Hosts that the runtime cannot join in one job give the
     outcome ``failed-start``.
 
     ``with_startup`` first starts the job as the runtime did, which may fail (outcome ``failed-start``, drawn from ``seed``).
@@ -179,10 +193,13 @@ def run(
         raise UsageError(f"{file}:{line}: {action}: {reason}")
     begin = time.perf_counter()
     cls = registry.model(model)
-    rows, values, room, placement = _compiled(cls, platform, mode, trace.ranks, sets, idle_sets)
+    rows, values, room, placement = _compiled(cls, platform, mode, trace.ranks, sets)
+    others = _compiled_jobs(jobs, platform, sets, fidelity, wire)
+    if not idle_sets:
+        check_read(values, room, [*placement, *(i for j in others for i in j.placement)])
     steps: list[dict[str, Any]] = []
     notes: list[str] = []
-    rows["kills"] = _kills(kills, rows)
+    rows["kills"] = _kills(kills, rows, others)
     apart = cls().joins(room, placement)
     if apart:
         return Result("failed-start", apart, 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, time.perf_counter() - begin, [], [])
@@ -225,7 +242,19 @@ def run(
         rows |= {"timeline_limit": timeline.limit, "timeline_from": timeline.from_s, "timeline_until": timeline.until_s}
     if profile:
         rows["profile"] = 1
-    got = (server or shared_server()).simulate(rows, trace, trace.sha256)
+    beside = [j for j in others if not j.apart]
+    if beside:
+        from retrompi import jobs as sharing
+
+        rows["positions"], rows["hosts"] = sharing.unshared(beside, model, rows)
+        rows["jobs"] = sharing.rows(beside, rows["positions"], room, wildcards)
+    if (traffic or failures) and fidelity != "mechanism":
+        raise UsageError(f"fidelity '{fidelity}' draws no wire, which traffic and failures need: use mechanism")
+    if traffic:
+        rows["traffic"], rows["positions"] = network.traffic(traffic, room, rows["positions"])
+    if failures:
+        rows["failures"] = network.failures(failures, room)
+    got = (server or shared_server()).simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
     if got["outcome"] == "completed" and not idle_sets:
         _check_collectives(values, {operation for operation, _, _ in got["collectives"]})
     marks = [{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]]
@@ -252,8 +281,52 @@ def run(
         startup=steps,
         cautions=[*cls().cautions(values, room, placement), *notes],
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
-        **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events")},
+        traffic=network.told(traffic, got["traffic"]),
+        jobs=_told_jobs(others, got["jobs"]),
+        **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events",
+                                "lost", "failed")},
     )
+
+
+def _compiled_jobs(jobs: Sequence[JobSpec], platform: str, sets: Sets, fidelity: str, wire: str) -> list[Compiled]:
+    """The further jobs in the machine room that the first one's overrides make of ``platform``."""
+    if not jobs:
+        return []
+    from retrompi.jobs import named
+
+    if fidelity != "mechanism":
+        raise UsageError(f"jobs share processors, cards and the wire, which fidelity '{fidelity}' does not draw: use mechanism")
+    if wire != "native":
+        raise UsageError("several jobs need the native wire")
+    room_sets = {k: v for k, v in parse_sets(sets).items() if k.startswith("platform.")}
+    found = []
+    for spec in named(jobs):
+        for file, line, action, reason in spec.trace.unsupported()[:1]:
+            raise UsageError(f"{file}:{line}: {action}: {reason}")
+        cls = registry.model(spec.model)
+        try:
+            rows, values, room, placement = _compiled(cls, platform, spec.mode, spec.trace.ranks, {**room_sets, **spec.alone()})
+            check_read(values)
+        except UsageError as error:
+            raise UsageError(f"{spec.name}: {error}") from None
+        found.append(Compiled(spec, cls, rows, values, placement, cls().joins(room, placement)))
+    return found
+
+
+def _told_jobs(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    from retrompi.jobs import told
+
+    answers = iter(got)
+    rows = []
+    for job in jobs:
+        answer = None if job.apart else next(answers)
+        if answer and answer["outcome"] == "completed":
+            try:
+                _check_collectives(job.values, {operation for operation, _, _ in answer["collectives"]})
+            except UsageError as error:
+                raise UsageError(f"{job.spec.name}: {error}") from None
+        rows.append(told(job, answer, _rank_row))
+    return rows
 
 
 def _mode_name(mode: Mode) -> str:
@@ -275,11 +348,16 @@ def _check_collectives(values: Values, used: Collection[str]) -> None:
             raise UsageError(f"--set {name} has no effect: the trace calls no {name.removeprefix(PREFIX)} nor anything made of one")
 
 
-def _kills(kills: Sequence[str], rows: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """(process, seconds) for each ``NAME@TIME``; UsageError for a name that no process of this job has."""
+def _processes(rows: Mapping[str, Any]) -> list[str]:
+    """The names of a job's processes."""
     roles = dict.fromkeys(h[end].partition("@")[0] for h in (*rows["same"], *rows["remote"]) for end in ("from", "to"))
     names = [f"rank {r}" for r in range(len(rows["placement"]))]
-    names += [f"{role} on {h['name']}" for role in roles if role != "rank" for h in rows["hosts"]]
+    return names + [f"{role} on {h['name']}" for role in roles if role != "rank" for h in rows["hosts"]]
+
+
+def _kills(kills: Sequence[str], rows: Mapping[str, Any], others: Sequence[Compiled] = ()) -> list[tuple[str, float]]:
+    """(process, seconds) for each ``NAME@TIME``; UsageError for a name that no process of these jobs has."""
+    names = _processes(rows) + [f"{name} of {j.spec.name}" for j in others if not j.apart for name in _processes(j.rows)]
     found = []
     for text in kills:
         name, at, when = (part.strip() for part in text.rpartition("@"))

@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -76,8 +77,10 @@ class ForkServer:
         self.spent: dict[str, float] = {}
         """Of the last simulation: ``cpu_s`` (user and system) and ``peak_B`` (resident memory) of its process."""
 
-    def simulate(self, config: dict[str, Any], trace: Any, key: str) -> dict[str, Any]:
+    def simulate(self, config: dict[str, Any], trace: Any, key: str, further: Sequence[Any] = ()) -> dict[str, Any]:
         """The engine's answer for one configuration. ``key`` names the trace: it is sent once, then remembered.
+
+        ``further`` are the traces of the jobs beside the first one.
 
         Raises InputError for what the engine refuses and EngineError when the simulation died.
         """
@@ -85,19 +88,20 @@ class ForkServer:
             process = self._start()
             assert process.stdin is not None
             assert process.stdout is not None
-            sent = ""
+            sent: list[str] = []
+            wanted = {key: trace, **{t.sha256: t for t in further}}
             try:
                 kind: str = "forgotten"
                 answer: Any = None
                 while kind == "forgotten":  # the server keeps the newest traces only
-                    if key not in self._known:
-                        sent = _saved(trace)
-                        _write(process.stdin, ("trace", key, sent))
-                        self._known.add(key)
-                    _write(process.stdin, ("run", key, config))
+                    for name in wanted.keys() - self._known:
+                        sent.append(_saved(wanted[name]))
+                        _write(process.stdin, ("trace", name, sent[-1], len(wanted)))
+                        self._known.add(name)
+                    _write(process.stdin, ("run", [key, *(t.sha256 for t in further)], config))
                     kind, answer = _read(process.stdout)
                     if kind == "forgotten":
-                        self._known.discard(key)
+                        self._known -= set(answer)
             except (EOFError, BrokenPipeError):
                 self.close()
                 raise EngineError("the simulation server ended; run the command again") from None
@@ -105,8 +109,8 @@ class ForkServer:
                 self.close()  # or the answer that nobody waits for any more would be taken for the next one's
                 raise
             finally:
-                if sent:  # the server has opened it, or never will
-                    Path(sent).unlink(missing_ok=True)
+                for path in sent:  # the server has opened it, or never will
+                    Path(path).unlink(missing_ok=True)
         if kind == "ok":
             self.spent = answer.pop("spent")
             return dict(answer)
@@ -176,12 +180,12 @@ def adopt(server: Any) -> None:
     _local.server = server
 
 
-def answer(config: dict[str, Any], trace: Any, out: int) -> None:
+def answer(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
     """The forked child: simulate, answer, leave without any clean-up of what it shares with its parent."""
     from retrompi import _engine
 
     try:
-        told = _engine.simulate(config, trace)
+        told = _engine.simulate(config, traces[0], traces[1:])
         used = resource.getrusage(resource.RUSAGE_SELF)
         told["spent"] = {"cpu_s": used.ru_utime + used.ru_stime, "peak_B": used.ru_maxrss << 10}
         said: tuple[str, Any] = ("ok", told)
@@ -226,18 +230,19 @@ def _serve() -> None:
         except EOFError:
             return
         if message[0] == "trace":
-            _, key, file = message
+            _, key, file, together = message
             traces[key] = _engine.Trace.open(file)
             sizes[key] = Path(file).stat().st_size
             Path(file).unlink()  # it stays open: what is read from it during a run need not fit into memory
-            while len(traces) > _KEPT_TRACES or (len(traces) > 1 and sum(sizes[k] for k in traces) > _KEPT_BYTES):
+            while len(traces) > max(_KEPT_TRACES, together) or (len(traces) > together and sum(sizes[k] for k in traces) > _KEPT_BYTES):
                 traces.popitem(last=False)
             continue
-        _, key, config = message
-        if key not in traces:
-            _write(outbox, ("forgotten", None))
+        _, keys, config = message
+        for key in traces.keys() & set(keys):
+            traces.move_to_end(key)
+        if gone := [key for key in keys if key not in traces]:
+            _write(outbox, ("forgotten", gone))
             continue
-        traces.move_to_end(key)
         incoming, outgoing = os.pipe()
         with tempfile.TemporaryFile() as errors:
             pid = os.fork()
@@ -247,7 +252,7 @@ def _serve() -> None:
                     _die_with_parent(server)
                     os.close(incoming)
                     os.dup2(errors.fileno(), 2)
-                    answer(config, traces[key], outgoing)
+                    answer(config, [traces[key] for key in keys], outgoing)
                     code = 0
                 except BaseException as error:  # the parent must hear of anything
                     os.write(2, f"{type(error).__name__}: {error}\n".encode())

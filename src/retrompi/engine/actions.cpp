@@ -16,14 +16,14 @@ Task Rank::main() {
     const Action& a = *place_;
     now_at = &a;
     const Ps before = world.loop.now;
-    if (world.timeline) world.timeline->begin_call(id, before);
+    if (common.timeline) common.timeline->begin_call(id, before);
     if (a.op == Op::Mark)
       job_.marks.push_back({id, a.tag, world.loop.now});
     else if (a.op != Op::Init && a.op != Op::CommFree)  // freeing is local: MPI lets what is under way end, and nobody has to agree
       co_await step(a);
-    ++world.count.done[static_cast<size_t>(a.op)];
-    if (world.timeline) world.timeline->end_call(id, a, world.loop.now);
-    if (world.profile) world.profile->ended(id, a, before, world.loop.now);
+    ++common.count.done[static_cast<size_t>(a.op)];
+    if (common.timeline) common.timeline->end_call(id, a, world.loop.now);
+    if (common.profile) common.profile->ended(id, a, before, world.loop.now);
     const Ps used = world.loop.now - before;
     if (a.op == Op::Compute || a.op == Op::Kernel || a.op == Op::Sleep)
       compute += used;
@@ -35,7 +35,7 @@ Task Rank::main() {
   now_at = nullptr;
   finished = true;
   end = world.loop.now;
-  if (++job_.finished == static_cast<int32_t>(job_.ranks.size())) world.loop.over = true;
+  if (++job_.finished == static_cast<int32_t>(job_.ranks.size())) job_.over(job_.owner);
   // The library of the time goes on answering until the job is over (MPI_Finalize waits for everybody).
   while (true) {
     if (!inbox.empty())
@@ -125,7 +125,7 @@ Task Rank::step(const Action& a) {
 
 Task Rank::nap(Ps ps) { co_await thread.sleep(ps); }
 
-Task Rank::use(double flops) { return busy(flops * world.compute_scale / host.spec.flops); }
+Task Rank::use(double flops) { return busy(flops * common.compute_scale / host.spec.flops); }
 
 Task Rank::busy(double seconds) {
   // Cut into parts, because the neighbours on the memory bus may stretch each of them.
@@ -134,7 +134,7 @@ Task Rank::busy(double seconds) {
     within_horizon(left);
     const double part = std::min(left, 1e5);
     left -= part;
-    co_await thread.run(to_ps(part), Stage::Compute, world.memory_share);
+    co_await thread.run(to_ps(part), Stage::Compute, common.memory_share);
   }
 }
 

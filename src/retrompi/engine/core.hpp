@@ -116,6 +116,9 @@ class Coming {
 ///
 /// An event is *passive* when it only passes time (a quantum ends, a poll finds nothing): a simulation in which only
 /// passive events are left, nothing is on the wire and no process has anything to do is deadlocked.
+///
+/// Several jobs share one queue. An event belongs to the owner for whom it was asked for: with `owners` counted it can be said of one
+/// of them that nothing of it is to come while others go on.
 class Loop {
  public:
   using Fn = void (*)(void*, uint64_t);
@@ -123,23 +126,35 @@ class Loop {
   bool over = false;    // the job is done
   Ps limit = kNever;    // the last time at which anything may begin
   Ps outside = kNever;  // when something happens that is not in this queue: on the wire
+  uint32_t owner = 0;   // for whom things happen just now; 0: nobody in particular
 
   void at(Ps t, Fn fn, void* obj, uint64_t arg = 0, bool passive = false) {
     active_ += passive ? 0 : 1;
     if (t <= now) {
       // Whatever the heap holds for this time was asked for before.
-      soon_.push_back({fn, obj, arg, passive});
+      soon_.push_back(call(fn, obj, arg, passive));
       return;
     }
-    heap_.push({t, (seq_++ << 1) | static_cast<uint64_t>(passive), {fn, obj, arg, passive}});
+    heap_.push({t, (seq_++ << 1) | static_cast<uint64_t>(passive), call(fn, obj, arg, passive)});
   }
   /// A place in the order of events, for one that is put into the queue later: as if it had been asked for now.
   uint64_t ticket() { return seq_++; }
   /// An event at `t`, not before now, in the order of its ticket.
   void at_ticket(Ps t, uint64_t ticket, Fn fn, void* obj, uint64_t arg = 0, bool passive = false) {
     active_ += passive ? 0 : 1;
-    heap_.push({t, (ticket << 1) | static_cast<uint64_t>(passive), {fn, obj, arg, passive}});
+    heap_.push({t, (ticket << 1) | static_cast<uint64_t>(passive), call(fn, obj, arg, passive)});
   }
+  /// From now on, what is to come is counted for each owner below `n`.
+  void count_owners(uint32_t n) { coming_.resize(n); }
+  /// Something of an owner is on its way that is no event of its own: in a host's kernel, on the wire.
+  void hold(uint32_t who) {
+    if (who < coming_.size()) ++coming_[who];
+  }
+  void release(uint32_t who) {
+    if (who < coming_.size()) --coming_[who];
+  }
+  /// Whether nothing of a counted owner is to come but what only passes time.
+  [[nodiscard]] bool idle(uint32_t who) const { return coming_[who] == 0; }
   [[nodiscard]] bool empty() const { return heap_.empty() && next_ == soon_.size(); }
   [[nodiscard]] bool only_passive() const { return active_ == 0; }
   [[nodiscard]] Ps next_time() const { return next_ < soon_.size() ? now : heap_.empty() ? kNever : heap_.front().t; }
@@ -162,6 +177,8 @@ class Loop {
       heap_.pop();
     }
     active_ -= c.passive ? 0 : 1;
+    if (!c.passive) release(c.owner);
+    owner = c.owner;
     ++executed_;
     c.fn(c.obj, c.arg);
   }
@@ -172,7 +189,12 @@ class Loop {
     void* obj;
     uint64_t arg;
     bool passive;
+    uint32_t owner;
   };
+  Call call(Fn fn, void* obj, uint64_t arg, bool passive) {
+    if (!passive) hold(owner);
+    return {fn, obj, arg, passive, owner};
+  }
   struct Event {
     Ps t;
     uint64_t order;
@@ -184,6 +206,7 @@ class Loop {
   uint64_t seq_ = 0;
   uint64_t active_ = 0;
   uint64_t executed_ = 0;
+  std::vector<int64_t> coming_;  // owner -> events that are not passive, and what is held
 };
 
 /// Coroutine frames are recycled by size: a message allocates nothing once the pools are warm.

@@ -32,7 +32,7 @@ class CurveChan final : public Chan {
     co_await from.thread.run(at.send, Stage::Library);
     const Ps now = world.loop.now;
     const auto [start, end] = lane_.depart(now, at);
-    ++world.count.packets;
+    ++common.count.packets;
     Cause by = world.anatomy.current;
     if (world.anatomy.on) by = world.anatomy.of(world.anatomy.record("curve", Stage::Wire, now, start, end));
     fly(p, end, by);

@@ -22,7 +22,7 @@ class DatagramChan final : public Chan {
   Task push(Packet p) override {
     co_await from.until([this] { return static_cast<int32_t>(out_.size()) < spec.window; }, spec.space_wait, true);
     out_.push_back({.p = p, .tries = 0, .acked = false, .timer = 0});
-    ++world.count.packets;
+    ++common.count.packets;
     const uint32_t seq = base_ + static_cast<uint32_t>(out_.size()) - 1;
     co_await from.thread.run(from.host.scaled(spec.send_cpu), Stage::Library);
     co_await transmit(seq);
@@ -44,7 +44,7 @@ class DatagramChan final : public Chan {
         if (++o->tries > spec.retries)
           throw Abort{"datagram " + std::to_string(t.seq) + " from " + from.thread.name() + " to " + to.thread.name() +
                       " was not acknowledged after " + std::to_string(spec.retries) + " retries"};
-        ++world.count.retransmissions;
+        ++common.count.retransmissions;
         co_await transmit(t.seq);
         break;
       }
@@ -85,8 +85,8 @@ class DatagramChan final : public Chan {
     const Ps due = h.spec.next_tick(world.loop.now + (spec.timeout << std::min(o->tries, 6)));
     world.loop.at(due, &DatagramChan::on_timer, this, (static_cast<uint64_t>(seq) << 32) | ++o->timer);
     ship(from, kData, seq, p.bytes + spec.header);
-    if (spec.duplicate > 0 && world.rng.uniform() < spec.duplicate) {
-      ++world.count.duplicates;
+    if (spec.duplicate > 0 && common.rng.uniform() < spec.duplicate) {
+      ++common.count.duplicates;
       ship(from, kData, seq, p.bytes + spec.header);
     }
   }
@@ -97,8 +97,8 @@ class DatagramChan final : public Chan {
     const int64_t payload = world.net->mtu() - 20;
     int64_t left = bytes + kUdpHeader;
     // Losing any fragment loses the datagram, so the draw is once a datagram.
-    const bool lost = spec.loss > 0 && world.rng.uniform() < spec.loss;
-    const bool late = spec.reorder > 0 && world.rng.uniform() < spec.reorder;
+    const bool lost = spec.loss > 0 && common.rng.uniform() < spec.loss;
+    const bool late = spec.reorder > 0 && common.rng.uniform() < spec.reorder;
     while (left > 0) {
       const int64_t n = std::min(left, payload);
       left -= n;
@@ -118,7 +118,7 @@ class DatagramChan final : public Chan {
     auto& c = *static_cast<DatagramChan*>(p);
     const Part& part = c.parts_[slot];
     const Proc& other = part.sender == &c.from ? c.to : c.from;
-    c.world.net->frame(part.sender->host_index, other.host_index, part.bytes, &DatagramChan::on_frame, p, slot);
+    c.world.net->frame(c.common, part.sender->host_index, other.host_index, part.bytes, &DatagramChan::on_frame, p, slot);
   }
   static void on_frame(void* p, uint64_t slot) {
     auto& c = *static_cast<DatagramChan*>(p);

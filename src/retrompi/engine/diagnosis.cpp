@@ -139,7 +139,7 @@ class Inquest {
 
   [[nodiscard]] Resource unexpected(const Rank& r) const {
     Resource out{
-        .name = "the buffer of rank " + std::to_string(r.id) + " for unexpected messages", .total = w_.unexpected_limit, .unit = "B", .used = {}};
+        .name = "the buffer of rank " + std::to_string(r.id) + " for unexpected messages", .total = job_.unexpected_limit, .unit = "B", .used = {}};
     for (const Message* m : r.unexpected_)
       if (m->stashed > 0) out.used.push_back({m, m->stashed, m->kept_at});
     return out;

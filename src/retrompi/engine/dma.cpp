@@ -41,14 +41,14 @@ class DmaChan final : public Chan {
       const int64_t pages = (p.m->bytes + spec.page - 1) / spec.page;
       co_await from.thread.run(h.scaled(spec.pin + pages * spec.pin_page), Stage::Syscall);
     }
-    ++world.count.packets;
+    ++common.count.packets;
     const int64_t bytes = p.bytes + spec.header;
     const int64_t piece = std::min(spec.piece, std::max(spec.piece_min, bytes / spec.pieces));
     const bool pio = bytes <= spec.pio_limit;
     const uint32_t seq = base_ + static_cast<uint32_t>(flying_.size());
     flying_.push_back({p, false});
     if (pio) co_await from.thread.run(to_ps(static_cast<double>(bytes) / spec.pio_rate), Stage::Nic);
-    const Ps left = world.net->burst(from.host_index, to.host_index, bytes, spec.rate, piece, &DmaChan::on_arrival, this, seq);
+    const Ps left = world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece, &DmaChan::on_arrival, this, seq);
     if (spec.cpu_driven) {
       co_await from.thread.run(left - world.loop.now, Stage::Nic);
     } else if (direct && p.last) {  // its memory is the user's until the card has read it

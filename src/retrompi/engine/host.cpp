@@ -143,6 +143,7 @@ void Thread::signal(bool immediate, bool network) {
 }
 
 void Thread::kill() {
+  if (dead()) return;
   const State was = state_;
   Host& h = host_;
   if (was == State::Running) h.pause(*this);
@@ -187,8 +188,8 @@ Host::Host(Loop& l, Anatomy& an, HostSpec s)
       cores_(static_cast<size_t>(spec.cores)),
       bus_free_((cores_.size() - 1) / static_cast<size_t>(spec.package_cores) + 1) {}
 
-Thread& Host::add_thread(const std::string& name) {
-  threads_.push_back(std::make_unique<Thread>(*this, name, anatomy.add_thread(name)));
+Thread& Host::add_thread(const std::string& name, uint32_t owner) {
+  threads_.push_back(std::make_unique<Thread>(*this, name, anatomy.add_thread(name), owner));
   return *threads_.back();
 }
 
@@ -251,6 +252,9 @@ Ps Host::claim_bus(int a, int b, const CopyCost& c) {
 }
 
 bool Host::could_act() const {
+  // Whom background work alone interrupts goes on after it.
+  const Core& first = cores_[0];
+  if (own_kjobs_ > 0 || (first.kernel_busy && first.running && !spinning(*first.running))) return true;
   return std::any_of(threads_.begin(), threads_.end(), [](const auto& t) { return t->could_act(); });
 }
 
@@ -361,6 +365,7 @@ void Host::resume(Thread& t) {
   t.seg_ = Stage::Library;
   if (anatomy.on) anatomy.current = {Cause::Thread, t.log_};
   t.acting_ = true;
+  loop.owner = t.owner_;
   t.resume_.resume();
   t.acting_ = false;
   if (t.main_.done()) {
@@ -553,8 +558,10 @@ void Host::release(Thread& t) {
   dispatch(core);
 }
 
-void Host::kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg) {
-  kjobs_.push_back({cost, stage, done, obj, arg, loop.now, anatomy.current});
+void Host::kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg, bool background) {
+  kjobs_.push_back({cost, stage, done, obj, arg, loop.now, anatomy.current, loop.owner, background});
+  if (!background) ++own_kjobs_;
+  loop.hold(loop.owner);
   Core& c = cores_[0];
   if (c.kernel_busy) return;
   c.kernel_busy = true;
@@ -564,7 +571,7 @@ void Host::kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg) 
 
 void Host::start_kernel(Core& c) {
   c.kernel_since = loop.now;
-  loop.at(loop.now + kjobs_.front().cost, &Host::on_kernel, this);
+  loop.at(loop.now + kjobs_.front().cost, &Host::on_kernel, this, 0, own_kjobs_ == 0);
 }
 
 void Host::on_kernel(void* p, uint64_t) {
@@ -572,10 +579,13 @@ void Host::on_kernel(void* p, uint64_t) {
   Core& c = h.cores_[0];
   const KernelJob job = h.kjobs_.front();
   h.kjobs_.pop_front();
+  if (!job.background) --h.own_kjobs_;
   if (h.anatomy.on) {
     h.anatomy.current = job.by;
     h.anatomy.current = h.anatomy.of(h.anatomy.record(h.spec.name.c_str(), job.stage, job.asked, c.kernel_since, h.loop.now));
   }
+  h.loop.owner = job.owner;
+  h.loop.release(job.owner);
   job.done(job.obj, job.arg);
   if (!h.kjobs_.empty()) return h.start_kernel(c);
   c.kernel_busy = false;

@@ -43,7 +43,7 @@ class Host;
 /// takes time goes through `run` or `wait`.
 class Thread {
  public:
-  Thread(Host& host, std::string name, int log) : host_(host), name_(std::move(name)), log_(log) {}
+  Thread(Host& host, std::string name, int log, uint32_t owner) : host_(host), name_(std::move(name)), log_(log), owner_(owner) {}
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
 
@@ -91,6 +91,8 @@ class Thread {
   [[nodiscard]] bool dead() const { return mode_ == Mode::Dead; }
   [[nodiscard]] bool finished() const { return main_.done(); }
   [[nodiscard]] bool could_act() const;
+  /// Whether it has work, or something to do when it gets a processor.
+  [[nodiscard]] bool has_work() const { return mode_ == Mode::Work || (mode_ == Mode::Wait && signalled_); }
   void check() const { main_.check(); }
   [[nodiscard]] Ps cpu_time() const { return used_; }
   /// Whether it waits for this.
@@ -109,6 +111,7 @@ class Thread {
   Host& host_;
   std::string name_;
   int log_;
+  uint32_t owner_;  // of the loop: the job
   Task main_;
   std::coroutine_handle<> resume_;
   State state_ = State::Blocked;
@@ -148,6 +151,8 @@ struct KernelJob {
   uint64_t arg;
   Ps asked;
   Cause by;
+  uint32_t owner;
+  bool background;  // of traffic beside the jobs
 };
 
 /// One holder at a time; the others wait until it is given back.
@@ -175,8 +180,9 @@ class Host {
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  Thread& add_thread(const std::string& name);
-  void kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg = 0);
+  Thread& add_thread(const std::string& name, uint32_t owner);
+  /// `background`: work for traffic beside the jobs, which keeps no run alive.
+  void kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg = 0, bool background = false);
 
   /// HostSpec::copy_time, remembered.
   [[nodiscard]] Ps copy_time(int64_t bytes, double from_set, double to_set) const;
@@ -192,7 +198,6 @@ class Host {
 
   HostSpec spec;
   bool shares_memory = false;  // computations state their share of the memory bus: copies use it as well
-  Lock pool_lock;              // of the shared memory that runtimes guard by one lock
   Loop& loop;
   Anatomy& anatomy;
   [[nodiscard]] const std::deque<std::unique_ptr<Thread>>& threads() const { return threads_; }
@@ -247,6 +252,7 @@ class Host {
   };
   mutable std::array<Copied, 64> copied_;  // what copies of some sizes took: the same ones come again and again
   std::deque<KernelJob> kjobs_;
+  size_t own_kjobs_ = 0;  // those of them that are a job's
   std::deque<std::unique_ptr<Thread>> threads_;
 };
 

@@ -285,27 +285,8 @@ void work(coll::Work& w, const py::object& o) {
   r.end();
 }
 
-SimConfig config(const py::dict& d) {
-  Reader r(d, "simulation");
-  SimConfig c;
-  for (const auto& h : r.get("hosts").cast<py::list>()) c.hosts.push_back(host(h.cast<py::dict>()));
-  {
-    Reader l(r.get("link").cast<py::dict>(), "link");
-    c.link.kind = l.text("kind");
-    c.link.bandwidth = l.num("bandwidth");
-    c.link.latency = l.num("latency");
-    c.link.shape = l.get("shape").cast<std::vector<unsigned long>>();
-    c.frame_overhead = l.integer("frame_overhead");
-    c.mtu = l.integer("mtu");
-    l.end();
-    if (!(c.link.bandwidth > 0)) throw ConfigError("link: bandwidth must be more than nothing");
-  }
-  if (d.contains("wire")) {
-    const std::string wire = r.text("wire");
-    if (wire != "native" && wire != "simgrid") throw ConfigError("unknown wire '" + wire + "'; valid: native, simgrid");
-    c.simgrid = wire == "simgrid";
-  }
-  c.positions = r.get("positions").cast<std::vector<size_t>>();
+/// What a job's rows say, whether it is the first or a further one.
+void job_config(Reader& r, const py::dict& d, JobConfig& c) {
   c.placement = r.get("placement").cast<std::vector<size_t>>();
   c.cores = r.get("cores").cast<std::vector<int>>();
   for (const auto& h : r.get("same").cast<py::list>()) c.same.push_back(hop(h.cast<py::dict>()));
@@ -384,6 +365,63 @@ SimConfig config(const py::dict& d) {
   c.compute_scale = r.num("compute_scale");
   c.memory_share = r.num("memory_share");
   if (!(c.memory_share >= 0 && c.memory_share <= 1)) throw ConfigError("memory_share must be in 0..1");
+  c.rank.recv_wait.what = WaitFor::Message;
+  c.rank.send_wait.what = WaitFor::Send;
+  for (auto* route : {&c.same, &c.same_bulk, &c.remote})
+    for (HopSpec& h : *route) h.space_wait.what = WaitFor::Room;
+}
+
+JobConfig further_job(const py::dict& d) {
+  Reader r(d, "job");
+  JobConfig c;
+  c.name = r.text("name");
+  c.start = r.ps("start");
+  c.background = r.get("background").cast<bool>();
+  job_config(r, d, c);
+  r.end();
+  return c;
+}
+
+SimConfig config(const py::dict& d) {
+  Reader r(d, "simulation");
+  SimConfig c;
+  for (const auto& h : r.get("hosts").cast<py::list>()) c.hosts.push_back(host(h.cast<py::dict>()));
+  {
+    Reader l(r.get("link").cast<py::dict>(), "link");
+    c.link.kind = l.text("kind");
+    c.link.bandwidth = l.num("bandwidth");
+    c.link.latency = l.num("latency");
+    c.link.shape = l.get("shape").cast<std::vector<unsigned long>>();
+    c.link.wan_bandwidth = l.num("wan_bandwidth");
+    c.link.wan_latency = l.num("wan_latency");
+    c.link.rails = static_cast<size_t>(l.integer("rails"));
+    c.stripe = l.num("stripe") != 0;
+    c.frame_overhead = l.integer("frame_overhead");
+    c.mtu = l.integer("mtu");
+    l.end();
+    if (!(c.link.bandwidth > 0)) throw ConfigError("link: bandwidth must be more than nothing");
+  }
+  if (d.contains("wire")) {
+    const std::string wire = r.text("wire");
+    if (wire != "native" && wire != "simgrid") throw ConfigError("unknown wire '" + wire + "'; valid: native, simgrid");
+    c.simgrid = wire == "simgrid";
+  }
+  c.positions = r.get("positions").cast<std::vector<size_t>>();
+  if (d.contains("traffic"))
+    for (const auto& [from, to, rate, frame, law, on, off] :
+         r.get("traffic").cast<std::vector<std::tuple<int, int, double, int64_t, int, double, double>>>()) {
+      const auto ends = static_cast<int>(c.positions.size());
+      if (from >= ends || to >= ends || (from >= 0 && from == to) || ends < 2) throw ConfigError("traffic goes from one machine to another");
+      if (!(rate > 0) || frame < 1 || law < 0 || law > 2) throw ConfigError("traffic: a rate, a frame and a law are needed");
+      c.traffic.push_back({static_cast<TrafficSpec::Law>(law), from, to, rate, frame, to_ps(on), to_ps(off)});
+    }
+  if (d.contains("failures"))
+    for (const auto& [what, a, b, from, until, name] :
+         r.get("failures").cast<std::vector<std::tuple<int, size_t, size_t, double, double, std::string>>>()) {
+      if (what < 0 || what > Failure::Rail) throw ConfigError("failures: unknown kind " + std::to_string(what));
+      c.failures.push_back({static_cast<Failure::What>(what), a, b, to_ps(from), until < 0 ? kNever : to_ps(until), name});
+    }
+  job_config(r, d, c);
   c.seed = r.get("seed").cast<uint64_t>();
   c.limit_s = r.num("limit_s");
   c.anatomy = r.get("anatomy").cast<bool>();
@@ -397,22 +435,14 @@ SimConfig config(const py::dict& d) {
     c.timeline.from = r.ps("timeline_from");
     c.timeline.until = r.ps("timeline_until");
   }
+  if (d.contains("jobs"))
+    for (const auto& j : r.get("jobs").cast<py::list>()) c.further.push_back(further_job(j.cast<py::dict>()));
   r.end();
-  c.rank.recv_wait.what = WaitFor::Message;
-  c.rank.send_wait.what = WaitFor::Send;
-  for (auto* route : {&c.same, &c.same_bulk, &c.remote})
-    for (HopSpec& h : *route) h.space_wait.what = WaitFor::Room;
   return c;
 }
 
-py::dict run(const py::dict& d, const Trace& trace) {
-  const SimConfig c = config(d);
-  SimResult s;
-  {
-    py::gil_scoped_release release;
-    s = simulate(c, trace);
-  }
-  py::dict o;
+/// What is told of every job.
+void job_dict(py::dict& o, const JobResult& s) {
   o["outcome"] = s.outcome;
   o["detail"] = s.detail;
   o["time_ps"] = s.time;
@@ -428,8 +458,8 @@ py::dict run(const py::dict& d, const Trace& trace) {
   o["packets"] = s.count.packets;
   o["frames"] = s.count.frames;
   o["retransmissions"] = s.count.retransmissions;
+  o["lost"] = s.count.lost;
   o["duplicates"] = s.count.duplicates;
-  o["events"] = s.events;
   py::list ranks;
   for (const auto& k : s.ranks) {
     py::dict e;
@@ -446,9 +476,6 @@ py::dict run(const py::dict& d, const Trace& trace) {
     ranks.append(e);
   }
   o["per_rank"] = ranks;
-  py::list marks;
-  for (const auto& m : s.marks) marks.append(py::make_tuple(m.rank, trace.labels[static_cast<size_t>(m.label)], m.time));
-  o["marks"] = marks;
   py::list waits;
   for (const auto& k : s.waits) {
     py::dict e;
@@ -463,14 +490,42 @@ py::dict run(const py::dict& d, const Trace& trace) {
   py::list chosen;
   for (const auto& u : s.collectives) chosen.append(py::make_tuple(op_name(u.op), u.algorithm->name, u.calls));
   o["collectives"] = chosen;
+  if (s.outcome != "completed" && s.outcome != "ended") o["diagnosis"] = diagnosis_dict(s.why);
+}
+
+py::dict run(const py::dict& d, const Trace& trace, const std::vector<const Trace*>& further) {
+  const SimConfig c = config(d);
+  SimResult s;
+  {
+    py::gil_scoped_release release;
+    s = simulate(c, trace, further);
+  }
+  py::dict o;
+  job_dict(o, s);
+  o["events"] = s.events;
+  py::list marks;
+  for (const auto& m : s.marks) marks.append(py::make_tuple(m.rank, trace.labels[static_cast<size_t>(m.label)], m.time));
+  o["marks"] = marks;
   py::list rows;
   for (const auto& a : s.anatomy) rows.append(py::make_tuple(a.stage, a.process, a.ps));
   o["anatomy"] = rows;
   o["anatomy_total_ps"] = s.anatomy_total;
-  if (s.outcome != "completed") o["diagnosis"] = diagnosis_dict(s.why);
   o["end_ps"] = s.end;
   if (s.timeline) o["timeline"] = timeline_dict(*s.timeline, trace);
   if (s.profile) o["profile"] = profile_dict(*s.profile);
+  py::list jobs;
+  for (const JobResult& j : s.further) {
+    py::dict e;
+    job_dict(e, j);
+    e["start_ps"] = j.start;
+    e["runs"] = j.runs;
+    jobs.append(e);
+  }
+  o["jobs"] = jobs;
+  o["failed"] = s.failed;
+  py::list traffic;
+  for (const auto& t : s.traffic) traffic.append(py::make_tuple(t.frames, t.arrived, t.bytes, t.dropped, t.lost));
+  o["traffic"] = traffic;
   return o;
 }
 
@@ -484,7 +539,7 @@ PYBIND11_MODULE(_engine, m) {
   bind_wire(m);
   bind_coll(m);
   bind_store(m);
-  m.def("simulate", &retrompi::run, py::arg("config"), py::arg("trace"),
+  m.def("simulate", &retrompi::run, py::arg("config"), py::arg("trace"), py::arg("further") = std::vector<const retrompi::Trace*>{},
         "Runs one simulation. At most one with the reference wire in the life of a process: SimGrid allows no second.");
   m.def("simgrid_version", &retrompi::simgrid_version, "Version of the SimGrid library in use.");
 }

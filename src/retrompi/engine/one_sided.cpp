@@ -30,13 +30,13 @@ void Rank::on_put_done(void* p, uint64_t get) {
 /// What a put and a get have in common: the call is counted, and on one host the origin copies the data at once.
 Task Rank::origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls, int64_t& moved) {
   co_await thread.run(host.scaled(s.cpu), Stage::Library);
-  ++world.count.messages;
-  world.count.bytes += bytes;
-  ++world.count.delivered;
-  world.count.delivered_bytes += bytes;
+  ++common.count.messages;
+  common.count.bytes += bytes;
+  ++common.count.delivered;
+  common.count.delivered_bytes += bytes;
   ++calls;
   moved += bytes;
-  if (world.timeline) world.timeline->moved(id, other, bytes);
+  if (common.timeline) common.timeline->moved(id, other, bytes);
   if (near(other)) co_await thread.run(s.latency + plain_copy(bytes), Stage::Copy);
 }
 
@@ -47,7 +47,7 @@ Task Rank::put(int32_t target, int64_t bytes) {
   ++puts_open_;
   co_await thread.run(s.latency, Stage::Nic);
   const size_t there = job_.ranks[static_cast<size_t>(target)]->host_index;
-  const Ps left = world.net->burst(host_index, there, std::max<int64_t>(bytes, 1), s.put_rate, s.piece, &Rank::on_put_done, this, 0);
+  const Ps left = world.net->burst(common, host_index, there, std::max<int64_t>(bytes, 1), s.put_rate, s.piece, &Rank::on_put_done, this, 0);
   co_await thread.run(left - world.loop.now, Stage::Nic);
 }
 
@@ -72,11 +72,11 @@ Task Rank::get(int32_t target, int64_t bytes, Request* later) {
   const int64_t moved = std::max<int64_t>(bytes, 1);
   if (later) {
     ++gets_open_;
-    world.net->burst(there, host_index, moved, s.get_rate, s.piece, &Rank::on_get_done, later, reinterpret_cast<uint64_t>(this));
+    world.net->burst(common, there, host_index, moved, s.get_rate, s.piece, &Rank::on_get_done, later, reinterpret_cast<uint64_t>(this));
     co_return;
   }
   get_open_ = true;
-  world.net->burst(there, host_index, moved, s.get_rate, s.piece, &Rank::on_put_done, this, 1);
+  world.net->burst(common, there, host_index, moved, s.get_rate, s.piece, &Rank::on_put_done, this, 1);
   co_await until([this] { return !get_open_; }, spec_.recv_wait, false);
 }
 

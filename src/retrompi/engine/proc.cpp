@@ -48,7 +48,7 @@ Task Forwarder::main() {
         first = false;
         co_await post(c, q);
       } while (left > 0);
-      if (p.last && p.m->number >= 0 && p.kind == Packet::Data) world.timeline->hop_out(p.m->number, thread.log(), world.loop.now);
+      if (p.last && p.m->number >= 0 && p.kind == Packet::Data) common.timeline->hop_out(p.m->number, thread.log(), world.loop.now);
     } else if (!inbox.empty()) {
       co_await absorb();
     } else {
@@ -72,7 +72,20 @@ Ps Net::cross(Bus& bus, size_t host, int64_t bytes, Flight& f) {
   return end;
 }
 
-Net::Flight& Net::flight() {
+Net::Net(World& w, int64_t overhead, int64_t mtu, Rails rails)
+    : w_(w),
+      overhead_(overhead),
+      mtu_(mtu),
+      rails_(std::move(rails)),
+      tx_(w.hosts.size() * rails_.n),
+      rx_(w.hosts.size() * rails_.n),
+      bus_(w.hosts.size()) {
+  w.wire->lost = &Net::on_lost;
+}
+
+Net::Flight& Net::flight(Common& job) {
+  ++job.count.frames;
+  w_.loop.hold(job.number);
   if (free_.empty()) {
     all_.push_back(std::make_unique<Flight>());
     return *all_.back();
@@ -82,50 +95,85 @@ Net::Flight& Net::flight() {
   return *f;
 }
 
-void Net::frame(size_t from, size_t to, int64_t payload, Loop::Fn done, void* obj, uint64_t arg) {
-  Flight& f = flight();
-  f = {this, from, to, payload + overhead_, done, obj, arg, w_.anatomy.current};
-  ++w_.count.frames;
-  const Ps out = cross(tx_[from], from, f.bytes, f);
+Ps Net::background(bool out, size_t host, size_t rail, int64_t bytes) {
+  const HostSpec& h = w_.hosts[host]->spec;
+  Bus& bus = (out ? tx_ : rx_)[card(host, rail)];
+  bus.free_at = std::max(w_.loop.now, bus.free_at) + to_ps(static_cast<double>(bytes) / h.nic_rate);
+  return bus.free_at + h.nic_latency;
+}
+
+void Net::frame(Common& job, size_t from, size_t to, int64_t payload, Loop::Fn done, void* obj, uint64_t arg, Loop::Fn lost) {
+  Flight& f = flight(job);
+  f = {this, from, to, payload + overhead_, done, obj, arg, w_.anatomy.current, &job, lost, rail_of(from, to)};
+  if (rails_.stripe) {
+    f.number = orders_[{from, to}].out++;
+    f.rail = static_cast<size_t>(f.number) % rails_.n;
+  }
+  const Ps out = cross(tx_[card(from, f.rail)], from, f.bytes, f);
   const Cause before = w_.anatomy.current;
   w_.anatomy.current = f.by;
-  if (!w_.wire->send_at(out, static_cast<int>(from), static_cast<int>(to), f.bytes, &Net::on_carried, &f, 0)) w_.loop.at(out, &Net::on_sent, &f);
+  const int a = static_cast<int>(card(from, f.rail)), b = static_cast<int>(card(to, f.rail));
+  if (!w_.wire->send_at(out, a, b, f.bytes, &Net::on_carried, &f, 0)) w_.loop.at(out, &Net::on_sent, &f);
   w_.anatomy.current = before;
 }
 
-Ps Net::burst(size_t from, size_t to, int64_t bytes, double rate, int64_t piece, Loop::Fn done, void* obj, uint64_t arg) {
-  Flight& f = flight();
-  const HostSpec& h = w_.hosts[from]->spec;
-  f = {this, from, to, bytes, done, obj, arg, w_.anatomy.current, std::min(piece, bytes), 0};
-  ++w_.count.frames;
+Ps Net::burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, Loop::Fn done, void* obj, uint64_t arg, Loop::Fn lost) {
+  Flight& f = flight(job);
+  f = {this, from, to, bytes, done, obj, arg, w_.anatomy.current, &job, lost, rail_of(from, to)};
+  if (!rails_.stripe || bytes <= mtu_) return leave(f, rate, piece);
+  // What the sender's memory gives, if less than its cards, is divided among them.
+  f.parts = rails_.n;
+  --job.count.frames;  // the parts count
+  Ps left = 0;
+  for (size_t rail = 0; rail < rails_.n; ++rail) {
+    Flight& part = flight(job);
+    const auto n = static_cast<int64_t>(rails_.n);
+    part = f;
+    part.whole = &f;
+    part.rail = rail;
+    part.bytes = bytes / n + (static_cast<int64_t>(rail) < bytes % n ? 1 : 0);
+    left = std::max(left, leave(part, rate / static_cast<double>(n), piece));
+  }
+  return left;
+}
+
+/// A burst, or a part of one, leaves its host's memory.
+Ps Net::leave(Flight& f, double rate, int64_t piece) {
+  const HostSpec& h = w_.hosts[f.from]->spec;
+  f.piece = std::min(piece, f.bytes);
   if (!(rate > 0)) rate = h.nic_rate;
-  const Ps now = w_.loop.now, start = std::max({now, tx_[from].free_at, bus_[from].free_at});
-  bus_[from].free_at = start + to_ps(static_cast<double>(bytes) / h.bus_rate);
-  f.left = std::max(start + to_ps(static_cast<double>(bytes) / rate), bus_[from].free_at);
-  tx_[from].free_at = f.left;
+  Bus &tx = tx_[card(f.from, f.rail)], &bus = bus_[f.from];
+  const Ps now = w_.loop.now, start = std::max({now, tx.free_at, bus.free_at});
+  bus.free_at = start + to_ps(static_cast<double>(f.bytes) / h.bus_rate);
+  f.left = std::max(start + to_ps(static_cast<double>(f.bytes) / rate), bus.free_at);
+  tx.free_at = f.left;
   const Ps begin = start + to_ps(static_cast<double>(f.piece) / rate) + h.nic_latency;
   if (w_.anatomy.on) f.by = w_.anatomy.of(w_.anatomy.record(h.name.c_str(), Stage::Nic, now, start, begin));
   w_.loop.at(begin, &Net::on_burst, &f);
   return f.left;
 }
 
+void Net::put_on_wire(Flight& f, int64_t bytes, Loop::Fn done) {
+  w_.anatomy.current = f.by;
+  w_.wire->send(static_cast<int>(card(f.from, f.rail)), static_cast<int>(card(f.to, f.rail)), bytes, done, &f, 0);
+}
+
 void Net::on_burst(void* p, uint64_t) {
   Flight& f = *static_cast<Flight*>(p);
-  Net& n = *f.net;
-  n.w_.anatomy.current = f.by;
-  const int64_t packets = std::max<int64_t>(1, (f.bytes + n.mtu_ - 1) / n.mtu_);
-  n.w_.wire->send(static_cast<int>(f.from), static_cast<int>(f.to), f.bytes + packets * n.overhead_, &Net::on_burst_carried, p, 0);
+  const int64_t packets = std::max<int64_t>(1, (f.bytes + f.net->mtu_ - 1) / f.net->mtu_);
+  f.net->put_on_wire(f, f.bytes + packets * f.net->overhead_, &Net::on_burst_carried);
 }
 
 void Net::on_burst_carried(void* p, uint64_t) {
   Flight& f = *static_cast<Flight*>(p);
   Net& n = *f.net;
   f.by = n.w_.anatomy.current;
+  n.w_.loop.owner = f.job->number;
   const HostSpec& h = n.w_.hosts[f.to]->spec;
   const double bytes = static_cast<double>(f.bytes), piece = static_cast<double>(f.piece);
   const Ps now = n.w_.loop.now, through = to_ps(bytes / h.nic_rate);
   // The pieces before the last one have gone into memory while the later ones were on the wire, unless the bus was taken.
-  Bus &rx = n.rx_[f.to], &bus = n.bus_[f.to];
+  Bus &rx = n.rx_[n.card(f.to, f.rail)], &bus = n.bus_[f.to];
   rx.free_at = std::max(now, std::max(rx.free_at, now - through) + through);
   const Ps share = to_ps(bytes / h.bus_rate);
   bus.free_at = std::max(bus.free_at, now - share) + share;
@@ -136,23 +184,61 @@ void Net::on_burst_carried(void* p, uint64_t) {
 
 void Net::on_sent(void* p, uint64_t) {
   Flight& f = *static_cast<Flight*>(p);
-  f.net->w_.anatomy.current = f.by;
-  f.net->w_.wire->send(static_cast<int>(f.from), static_cast<int>(f.to), f.bytes, &Net::on_carried, p, 0);
+  f.net->put_on_wire(f, f.bytes, &Net::on_carried);
 }
 
 void Net::on_carried(void* p, uint64_t) {
   Flight& f = *static_cast<Flight*>(p);
   f.by = f.net->w_.anatomy.current;
-  f.net->w_.loop.at(f.net->cross(f.net->rx_[f.to], f.to, f.bytes, f), &Net::on_in, p);
+  f.net->w_.loop.owner = f.job->number;
+  f.net->w_.loop.at(f.net->cross(f.net->rx_[f.net->card(f.to, f.rail)], f.to, f.bytes, f), &Net::on_in, p);
 }
 
 void Net::on_in(void* p, uint64_t) {
   Flight& f = *static_cast<Flight*>(p);
-  Net& n = *f.net;
-  n.w_.anatomy.current = f.by;
-  n.free_.push_back(&f);
+  f.net->w_.anatomy.current = f.by;
+  if (f.number >= 0)
+    f.net->in_order(f, false);
+  else
+    f.net->hand_over(f);
+}
+
+void Net::on_lost(void* p, uint64_t) {
+  Flight& f = *static_cast<Flight*>(p);
+  ++f.job->count.lost;
+  f.gone = true;
+  if (f.number >= 0)
+    f.net->in_order(f, true);
+  else
+    f.net->hand_over(f);
+}
+
+/// The flight is over, well or not: of a burst in parts, when the last of them is.
+void Net::hand_over(Flight& f) {
   const Flight g = f;
-  g.done(g.obj, g.arg);
+  free_.push_back(&f);
+  w_.loop.owner = g.job->number;
+  w_.loop.release(g.job->number);
+  if (Flight* whole = g.whole) {
+    whole->gone |= g.gone;
+    if (--whole->parts == 0) hand_over(*whole);
+  } else if (!g.gone) {
+    g.done(g.obj, g.arg);
+  } else if (g.lost) {
+    g.lost(g.obj, g.arg);
+  }
+}
+
+void Net::in_order(Flight& f, bool lost) {
+  Order& o = orders_[{f.from, f.to}];
+  o.early.emplace(f.number, lost ? nullptr : &f);
+  if (lost) hand_over(f);
+  for (auto it = o.early.begin(); it != o.early.end() && it->first == o.in; it = o.early.begin()) {
+    Flight* next = it->second;
+    o.early.erase(it);
+    ++o.in;
+    if (next) hand_over(*next);
+  }
 }
 
 }  // namespace retrompi

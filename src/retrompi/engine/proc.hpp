@@ -158,6 +158,7 @@ struct Token {
 /// What a run adds up.
 struct Counters {
   int64_t messages = 0, bytes = 0, packets = 0, frames = 0, delivered = 0, delivered_bytes = 0, retransmissions = 0, duplicates = 0;
+  int64_t lost = 0;                      // frames, on something that was down
   int64_t own_bytes = 0;                 // of the messages that the program itself sends, not its collectives
   std::array<int64_t, OP_COUNT> done{};  // actions of the trace carried out, by Op
 };
@@ -168,27 +169,35 @@ class Net;
 struct World {
   Loop loop;
   Anatomy anatomy;
-  Timeline* timeline = nullptr;
-  CallProfile* profile = nullptr;
-  Rng rng{1};
-  Counters count;
   std::deque<std::unique_ptr<Host>> hosts;
   std::unique_ptr<Wire> wire;
   std::unique_ptr<Net> net;
-  std::deque<std::unique_ptr<Proc>> procs;
+  std::deque<std::unique_ptr<Proc>> procs;  // of all jobs
+};
+
+/// What the processes of one job have in common, ranks and others.
+struct Common {
+  uint32_t number = 1;  // of the job, as the loop's owner
+  Counters count;
+  Rng rng{1};
+  Timeline* timeline = nullptr;
+  CallProfile* profile = nullptr;
   int64_t unexpected_limit = 0;  // bytes of library memory for unexpected messages; 0: only the machine's
   double compute_scale = 1;      // of every amount of computation in the trace
   double memory_share = 0;       // share of a computation spent on the memory bus that the processors of a host have in common
+  std::vector<Lock> pool_locks;  // host -> of the shared memory that runtimes guard by one lock
 };
 
 class Proc {
  public:
-  Proc(World& w, Host& h, const std::string& name, size_t host_index) : world(w), host(h), thread(h.add_thread(name)), host_index(host_index) {}
+  Proc(World& w, Common& job, Host& h, const std::string& name, size_t host_index)
+      : world(w), common(job), host(h), thread(h.add_thread(name, job.number)), host_index(host_index) {}
   virtual ~Proc() = default;
   Proc(const Proc&) = delete;
   Proc& operator=(const Proc&) = delete;
 
   World& world;
+  Common& common;
   Host& host;
   Thread& thread;
   size_t host_index;
@@ -236,7 +245,7 @@ class Proc {
 /// A one-way channel between two processes.
 class Chan {
  public:
-  Chan(World& w, const HopSpec& s, Proc& a, Proc& b) : world(w), spec(s), from(a), to(b) {}
+  Chan(World& w, const HopSpec& s, Proc& a, Proc& b) : world(w), common(a.common), spec(s), from(a), to(b) {}
   virtual ~Chan() = default;
   Chan(const Chan&) = delete;
   Chan& operator=(const Chan&) = delete;
@@ -258,6 +267,7 @@ class Chan {
   }
 
   World& world;
+  Common& common;
   const HopSpec& spec;
   Proc& from;
   Proc& to;
@@ -295,7 +305,7 @@ class Forwarder : public Proc {
   }
   bool take(const Packet& p) override {
     pending_.push_back(p);
-    if (p.first && p.m->number >= 0 && p.kind == Packet::Data) world.timeline->hop_in(p.m->number, thread.log(), world.loop.now);
+    if (p.first && p.m->number >= 0 && p.kind == Packet::Data) common.timeline->hop_in(p.m->number, thread.log(), world.loop.now);
     return true;
   }
   Ways next;    // by destination rank
@@ -316,16 +326,24 @@ std::unique_ptr<Chan> make_curve_chan(World&, const HopSpec&, Proc&, Proc&,
                                       std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>>& ports);
 void join_curves(Chan& a, Chan& b);
 
-/// Frames between hosts: card, cable, card. One frame at a time crosses a card's bus.
+/// Frames between hosts: card, cable, card. One frame at a time crosses a card's bus. A host has a card on every rail.
 class Net {
  public:
-  Net(World& w, int64_t overhead, int64_t mtu)
-      : w_(w), overhead_(overhead), mtu_(mtu), tx_(w.hosts.size()), rx_(w.hosts.size()), bus_(w.hosts.size()) {}
-  void frame(size_t from, size_t to, int64_t payload, Loop::Fn done, void* obj, uint64_t arg);
+  struct Rails {
+    size_t n = 1;
+    bool stripe = false;         // frames go out over all of them in turn, else a pair of hosts has one
+    std::vector<size_t> places;  // of the hosts in the room, by which a pair has its rail
+  };
+  Net(World& w, int64_t overhead, int64_t mtu, Rails rails);
+  /// `lost` is called in place of `done` when something on the way is down.
+  void frame(Common& job, size_t from, size_t to, int64_t payload, Loop::Fn done, void* obj, uint64_t arg, Loop::Fn lost = nullptr);
   /// Moves a whole message from memory to memory: its pieces follow each other through bus, wire and bus, so that only one of
   /// them adds to the time of the slowest stage. Returns when the last byte has left the sender's memory.
-  Ps burst(size_t from, size_t to, int64_t bytes, double rate, int64_t piece, Loop::Fn done, void* obj, uint64_t arg);
+  Ps burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, Loop::Fn done, void* obj, uint64_t arg,
+           Loop::Fn lost = nullptr);
   [[nodiscard]] int64_t mtu() const { return mtu_; }
+  /// A frame of the traffic beside the jobs crosses a card of a host, outwards or inwards; returns when it has.
+  Ps background(bool out, size_t host, size_t rail, int64_t bytes);
 
  private:
   struct Flight {
@@ -336,23 +354,44 @@ class Net {
     void* obj;
     uint64_t arg;
     Cause by;
-    int64_t piece = 0;  // of a burst
-    Ps left = 0;        // when a burst has left the sender's memory
+    Common* job;
+    Loop::Fn lost;
+    size_t rail;
+    int64_t piece = 0;        // of a burst
+    Ps left = 0;              // when a burst has left the sender's memory
+    int64_t number = -1;      // of a frame between its two hosts, where frames take all rails
+    Flight* whole = nullptr;  // of a part of a burst that takes all rails
+    size_t parts = 0;         // of the whole, still on their way
+    bool gone = false;        // a part of it is lost
+  };
+  /// Frames of two hosts that take all rails are handed over in the order in which they set out (RFC 1990).
+  struct Order {
+    int64_t out = 0, in = 0;
+    std::map<int64_t, Flight*> early;  // null: lost
   };
   struct Bus {
     Ps free_at = 0;
   };
   Ps cross(Bus& bus, size_t host, int64_t bytes, Flight& f);
+  [[nodiscard]] size_t card(size_t host, size_t rail) const { return host * rails_.n + rail; }
+  [[nodiscard]] size_t rail_of(size_t from, size_t to) const { return rails_.n == 1 ? 0 : (rails_.places[from] ^ rails_.places[to]) % rails_.n; }
+  Ps leave(Flight& f, double rate, int64_t piece);
+  void put_on_wire(Flight& f, int64_t bytes, Loop::Fn done);
+  void hand_over(Flight& f);
+  void in_order(Flight& f, bool lost);
   static void on_sent(void* f, uint64_t);
   static void on_carried(void* f, uint64_t);
   static void on_in(void* f, uint64_t);
   static void on_burst(void* f, uint64_t);
   static void on_burst_carried(void* f, uint64_t);
-  Flight& flight();
+  static void on_lost(void* f, uint64_t);
+  Flight& flight(Common& job);
   World& w_;
   int64_t overhead_, mtu_;
-  std::vector<Bus> tx_, rx_;
-  std::vector<Bus> bus_;  // memory and bus of a host, shared by both directions of bursts
+  Rails rails_;
+  std::vector<Bus> tx_, rx_;  // by card
+  std::vector<Bus> bus_;      // memory and bus of a host, shared by both directions of bursts and by its cards
+  std::map<std::pair<size_t, size_t>, Order> orders_;
   std::vector<std::unique_ptr<Flight>> all_;
   std::vector<Flight*> free_;
 };

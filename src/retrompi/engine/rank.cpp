@@ -22,7 +22,7 @@ Request& Job::new_request() {
 }
 
 Rank::Rank(Job& job, World& w, Host& h, size_t host_index, int32_t n, const RankSpec& spec)
-    : Proc(w, h, "rank " + std::to_string(n), host_index), id(n), job_(job), spec_(spec) {
+    : Proc(w, job, h, "rank " + std::to_string(n) + job.suffix, host_index), id(n), job_(job), spec_(spec) {
   idle = spec.recv_wait;
 }
 
@@ -81,10 +81,10 @@ Task Rank::isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, 
   m.line = r.line = now_at ? now_at->line : 0;
   m.at = world.loop.now;
   // What windows send is the library's own, as what collectives send.
-  if (world.timeline) m.number = world.timeline->sent({id, dst, tag, ctx < 0 ? collective_context(0) : ctx, bytes, m.line, m.at, -1, false, {}});
-  ++world.count.messages;
-  world.count.bytes += bytes;
-  if (ctx % 2 == 0) world.count.own_bytes += bytes;  // program_context
+  if (common.timeline) m.number = common.timeline->sent({id, dst, tag, ctx < 0 ? collective_context(0) : ctx, bytes, m.line, m.at, -1, false, {}});
+  ++common.count.messages;
+  common.count.bytes += bytes;
+  if (ctx % 2 == 0) common.count.own_bytes += bytes;  // program_context
   ++sends;
   bytes_sent += bytes;
   ++open_sends_;
@@ -281,9 +281,9 @@ void Rank::finish_receive(Message& m) {
   m.rreq = nullptr;
   ++receives;
   bytes_received += m.bytes;
-  if (m.number >= 0) world.timeline->received(m.number, world.loop.now, m.rendezvous);
-  ++world.count.delivered;
-  world.count.delivered_bytes += m.bytes;
+  if (m.number >= 0) common.timeline->received(m.number, world.loop.now, m.rendezvous);
+  ++common.count.delivered;
+  common.count.delivered_bytes += m.bytes;
   if (m.settled) recycle(m);
 }
 
@@ -334,8 +334,8 @@ Task Rank::handle_now(const Packet& p) {
         if (m.stashed == 0) m.kept_at = world.loop.now;
         m.stashed += p.bytes;
         unexpected_bytes_ += p.bytes;
-        if (world.unexpected_limit > 0 && unexpected_bytes_ > world.unexpected_limit)
-          throw Abort{"the fixed buffer of rank " + std::to_string(id) + " for unexpected messages (" + std::to_string(world.unexpected_limit) +
+        if (common.unexpected_limit > 0 && unexpected_bytes_ > common.unexpected_limit)
+          throw Abort{"the fixed buffer of rank " + std::to_string(id) + " for unexpected messages (" + std::to_string(common.unexpected_limit) +
                           " B) overflows with a message of " + std::to_string(m.bytes) + " B from rank " + std::to_string(m.src),
                       nullptr, this};
       } else if (m.sync && !m.ack_sent && !m.rendezvous) {

@@ -283,10 +283,13 @@ class Rank final : public Proc {
 };
 
 /// One MPI job in a world: its ranks, trace and object pools.
-class Job {
+class Job : public Common {
  public:
-  Job(World& w, const Trace& t, const std::vector<KernelRow>& kernels) : world(w), trace(t), kernels_(kernels) {}
+  Job(World& w, const Trace& t, const std::vector<KernelRow>& kernels) : world(w), trace(t), kernels_(kernels) { pool_locks.resize(w.hosts.size()); }
   World& world;
+  std::string suffix;             // of the names of its processes: " of NAME" beside another job
+  void (*over)(void*) = nullptr;  // called when its last rank has finished
+  void* owner = nullptr;
   const Trace& trace;
   RmaSpec rma_same, rma_remote;
   coll::Table collectives;

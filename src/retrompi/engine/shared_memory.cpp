@@ -128,7 +128,7 @@ class SharedChan final : public Chan {
     Host& h = from.host;
     if (spec.pack > 0) co_await private_copies(from, p, spec.pack);
     const Ps lib = h.scaled(spec.send_cpu), event = h.scaled(spec.event);
-    if (spec.lock) co_await from.until([this, &h] { return h.pool_lock.take(from.thread); }, locking(), false);
+    if (spec.lock) co_await from.until([this] { return pool_lock().take(from.thread); }, locking(), false);
     if (spec.cores) {
       co_await from.thread.run(lib, Stage::Library);
       co_await from.thread.run(spec.lines_in * h.line(h.kinship(from.core, to.core)), Stage::Line);
@@ -143,8 +143,8 @@ class SharedChan final : public Chan {
         co_await from.thread.run_parts({lib, Stage::Library}, {copy, Stage::Copy}, {event, Stage::Event});
       }
     }
-    if (spec.lock) h.pool_lock.give();
-    ++world.count.packets;
+    if (spec.lock) pool_lock().give();
+    ++common.count.packets;
     queue_.push_back({p, buffer, world.loop.now});
     to.arrive({this, 0, 0}, spec.by_event);
     if (spec.until_taken) {  // the one buffer is not given up before the receiver has emptied it
@@ -196,6 +196,7 @@ class SharedChan final : public Chan {
     int32_t buffer;
     Ps at;
   };
+  [[nodiscard]] Lock& pool_lock() { return common.pool_locks[from.host_index]; }
   [[nodiscard]] WaitPolicy locking() const {
     WaitPolicy p = spec.space_wait;
     p.what = WaitFor::Lock;
@@ -226,7 +227,7 @@ class SharedChan final : public Chan {
   Task copy_out(Packet p, int32_t buffer) {
     Host& h = to.host;
     const Ps lib = h.scaled(spec.recv_cpu);
-    if (spec.lock) co_await to.until([this, &h] { return h.pool_lock.take(to.thread); }, locking(), false);
+    if (spec.lock) co_await to.until([this] { return pool_lock().take(to.thread); }, locking(), false);
     if (spec.cores) {
       co_await to.thread.run(spec.lines_out * h.line(h.kinship(from.core, to.core)), Stage::Line);
       co_await to.thread.run(lib, Stage::Library);
@@ -240,7 +241,7 @@ class SharedChan final : public Chan {
         co_await to.thread.run_parts({lib, Stage::Library}, {copy, Stage::Copy});
       }
     }
-    if (spec.lock) h.pool_lock.give();
+    if (spec.lock) pool_lock().give();
     if constexpr (std::is_same_v<Memory, Pool>)
       memory_->give(buffer);
     else

@@ -1,180 +1,27 @@
 #include "sim.hpp"
 
 #include <cstdio>
-#include <set>
 
+#include "builder.hpp"
 #include "trace_actions.hpp"
 
 namespace retrompi {
 
 namespace {
 
-class Builder {
- public:
-  Builder(const SimConfig& c, World& w, Job& job) : c_(c), w_(w), job_(job) {}
+constexpr int64_t kMostRuns = 10000;  // of a background job: its processes are kept
 
-  void build() {
-    Rng phases(c_.seed ^ 0x7469636bULL);
-    for (HostSpec h : c_.hosts) {
-      // The first host's clock starts with the run; the others are not synchronised with it.
-      h.tick_phase = w_.hosts.empty() ? 0 : static_cast<Ps>(phases.uniform() * static_cast<double>(h.tick));
-      w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h));
-      w_.hosts.back()->shares_memory = c_.memory_share > 0;
-    }
-    // Curves need no wire, one-sided operations do at every fidelity.
-    const bool wired =
-        c_.rma_remote.there || std::any_of(c_.remote.begin(), c_.remote.end(), [](const HopSpec& h) { return h.medium != Medium::Curve; });
-    const bool far = w_.hosts.size() > 1 && wired;
-    if (far && c_.simgrid)
-      w_.wire = simgrid_wire(w_.loop, w_.anatomy, c_.positions, c_.link);
-    else
-      w_.wire = native_wire(w_.loop, w_.anatomy, far ? c_.positions : std::vector<size_t>{}, c_.link);
-    if (far) w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu);
-    for (const auto* route : {&c_.same, &c_.remote})
-      for (const HopSpec& h : *route)
-        for (const std::string* role : {&h.from, &h.to})
-          if (*role != "rank") roles_.insert(role->substr(0, role->find('@')));
-    for (const std::string& role : roles_)
-      for (size_t i = 0; i < w_.hosts.size(); ++i) forwarder(role, i);
-    const size_t n = c_.placement.size();
-    std::vector<int> placed(c_.hosts.size());
-    for (size_t r = 0; r < n; ++r) {
-      const size_t h = c_.placement[r];
-      auto rank = std::make_unique<Rank>(job_, w_, *w_.hosts[h], h, static_cast<int32_t>(r), c_.rank);
-      const int nth = placed[h]++ % w_.hosts[h]->spec.cores;
-      rank->core = c_.cores.empty() ? nth : c_.cores[r];
-      if (!c_.cores.empty()) rank->thread.pin(rank->core);
-      rank->out.ask(&Builder::on_missing, this, rank.get());
-      if (!c_.same_bulk.empty()) rank->bulk.ask(&Builder::on_missing, this, rank.get());
-      job_.ranks.push_back(rank.get());
-      w_.procs.push_back(std::move(rank));
-    }
-    for (auto& [key, f] : forwarders_) f->thread.start(f->main());
-    for (Rank* r : job_.ranks) r->thread.start(r->main());
-  }
-
-  [[nodiscard]] std::vector<const Chan*> channels() const {
-    std::vector<const Chan*> all;
-    for (const auto& [key, chan] : chans_) all.push_back(chan.get());
-    return all;
-  }
-
- private:
-  using Key = std::tuple<const HopSpec*, const Proc*, const Proc*>;
-
-  Forwarder& forwarder(const std::string& role, size_t host) {
-    auto& f = forwarders_[{role, host}];
-    if (!f) {
-      auto p = std::make_unique<Forwarder>(w_, *w_.hosts[host], role + " on " + w_.hosts[host]->spec.name, host);
-      p->idle = c_.idle.at(role);
-      p->cost = c_.forward_cost.at(role);
-      f = p.get();
-      w_.procs.push_back(std::move(p));
-    }
-    return *f;
-  }
-  Proc& node(const std::string& role, Rank& a, Rank& b, bool last) {
-    if (role == "rank") return last ? static_cast<Proc&>(b) : a;
-    const auto at = role.find('@');
-    return forwarder(role.substr(0, at), role.substr(at + 1) == "dst" ? b.host_index : a.host_index);
-  }
-  // A pair is connected when either of the two first needs the other, in both directions, because some channels answer on the
-  // opposite one. Making a channel costs no simulated time and draws nothing, so when it happens makes no difference.
-  static void on_missing(void* builder, void* rank, size_t to) {
-    auto& s = *static_cast<Builder*>(builder);
-    Rank &a = *static_cast<Rank*>(rank), &b = *s.job_.ranks[to];
-    if (&a == &b) return;
-    s.fresh_.clear();
-    s.connect(a, b);
-    s.connect(b, a);
-    for (Chan* c : s.fresh_) {
-      const Medium medium = c->spec.medium;
-      if (medium == Medium::Curve) join_curves(*c, *s.chans_.at({&c->spec, &c->to, &c->from}));
-      if (medium != Medium::Stream) continue;
-      const auto back = s.streams_.find({&c->to, &c->from});
-      if (back != s.streams_.end()) join_streams(*c, *back->second);
-    }
-  }
-  void connect(Rank& a, Rank& b) {
-    const bool same = a.host_index == b.host_index;
-    connect(a, b, same ? c_.same : c_.remote, a.out);
-    if (c_.same_bulk.empty()) return;
-    if (same)
-      connect(a, b, c_.same_bulk, a.bulk);
-    else
-      a.bulk.put(static_cast<size_t>(b.id), nullptr);
-  }
-  void connect(Rank& a, Rank& b, const std::vector<HopSpec>& route, Ways& first) {
-    const auto to = static_cast<size_t>(b.id);
-    if (route.empty()) first.put(to, nullptr);
-    for (size_t i = 0; i < route.size(); ++i) {
-      const HopSpec& h = route[i];
-      Proc& x = node(h.from, a, b, false);
-      Proc& y = node(h.to, a, b, true);
-      Chan& ch = chan(h, x, y);
-      if (i == 0) {
-        first.put(to, &ch);
-        continue;
-      }
-      Ways& next = static_cast<Forwarder&>(x).next;
-      if (Chan* other = next.find(to); other && other != &ch)
-        throw ConfigError("the model gives " + x.thread.name() + " two ways to rank " + std::to_string(to));
-      next.put(to, &ch);
-    }
-  }
-  Chan& chan(const HopSpec& h, Proc& x, Proc& y) {
-    auto& slot = chans_[{&h, &x, &y}];
-    if (slot) return *slot;
-    switch (h.medium) {
-      case Medium::Pool:
-        slot = make_pool_chan(w_, h, x, y, pools_);
-        break;
-      case Medium::Ring:
-        slot = make_ring_chan(w_, h, x, y, rings_);
-        break;
-      case Medium::Stream:
-        slot = make_stream_chan(w_, h, x, y);
-        streams_[{&x, &y}] = slot.get();
-        break;
-      case Medium::Datagram:
-        slot = make_datagram_chan(w_, h, x, y);
-        break;
-      case Medium::Curve:
-        slot = make_curve_chan(w_, h, x, y, ports_);
-        break;
-      case Medium::Dma:
-        slot = make_dma_chan(w_, h, x, y);
-        break;
-    }
-    fresh_.push_back(slot.get());
-    return *slot;
-  }
-
-  const SimConfig& c_;
-  World& w_;
-  Job& job_;
-  std::set<std::string> roles_;
-  std::map<std::pair<std::string, size_t>, Forwarder*> forwarders_;
-  std::map<Key, std::unique_ptr<Chan>> chans_;
-  std::vector<Chan*> fresh_;  // those that the pair at hand needed and nobody before it
-  std::map<std::pair<const Proc*, const Proc*>, Chan*> streams_;
-  std::map<size_t, std::shared_ptr<void>> pools_;
-  std::map<RingKey, std::shared_ptr<void>> rings_;
-  std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>> ports_;
-};
-
-void check(const SimConfig& c, const Trace& t) {
+void check(const JobConfig& c, const std::vector<HostSpec>& hosts, const Trace& t) {
   if (t.ranks.size() != c.placement.size())
     throw ConfigError("the trace has " + std::to_string(t.ranks.size()) + " ranks, " + std::to_string(c.placement.size()) + " are placed");
-  if (c.positions.size() != c.hosts.size()) throw ConfigError("every host needs a position");
   for (const size_t h : c.placement)
-    if (h >= c.hosts.size()) throw ConfigError("rank placed on host " + std::to_string(h) + " of " + std::to_string(c.hosts.size()));
+    if (h >= hosts.size()) throw ConfigError("rank placed on host " + std::to_string(h) + " of " + std::to_string(hosts.size()));
   if (!c.cores.empty() && c.cores.size() != c.placement.size())
     throw ConfigError(std::to_string(c.cores.size()) + " cores are named for " + std::to_string(c.placement.size()) + " ranks");
   for (size_t r = 0; r < c.cores.size(); ++r)
-    if (c.cores[r] < 0 || c.cores[r] >= c.hosts[c.placement[r]].cores)
+    if (c.cores[r] < 0 || c.cores[r] >= hosts[c.placement[r]].cores)
       throw ConfigError("rank " + std::to_string(r) + " is pinned to core " + std::to_string(c.cores[r]) + " of " +
-                        std::to_string(c.hosts[c.placement[r]].cores) + " on " + c.hosts[c.placement[r]].name);
+                        std::to_string(hosts[c.placement[r]].cores) + " on " + hosts[c.placement[r]].name);
   for (const auto* route : {&c.same, &c.same_bulk, &c.remote})
     for (const HopSpec& h : *route)
       if (h.packet <= 0)
@@ -196,143 +43,360 @@ void check(const SimConfig& c, const Trace& t) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 /// Ends processes at their times; remembers which deaths have happened.
 class Killer {
  public:
-  Killer(const SimConfig& c, World& w) : loop_(w.loop) {
+  Killer(const SimConfig& c, World& w) : w_(w) {
+    const bool all_there = std::all_of(c.further.begin(), c.further.end(), [](const JobConfig& j) { return j.start == 0; });
     for (const auto& [name, at] : c.kills) {
-      const auto p = std::find_if(w.procs.begin(), w.procs.end(), [&n = name](const auto& q) { return q->thread.name() == n; });
-      if (p == w.procs.end()) throw ConfigError("there is no process '" + name + "' to kill");
-      victims_.push_back({p->get(), at});
+      if (all_there && !find(name)) throw ConfigError("there is no process '" + name + "' to kill");
+      victims_.push_back({this, name, at, 0, false});
     }
-    for (Victim& v : victims_) loop_.at(v.at, &Killer::on_kill, &v);
+    for (Victim& v : victims_) w_.loop.at(v.at, &Killer::on_kill, &v);
   }
-  [[nodiscard]] std::string told() const {
+  /// Who of a job was killed.
+  [[nodiscard]] std::string told(uint32_t job) const {
     std::string s;
     for (const Victim& v : victims_)
-      if (v.proc->thread.dead()) {
+      if (v.dead && v.job == job) {
         char at[32];
         std::snprintf(at, sizeof at, "%g", to_s(v.at));
-        s += (s.empty() ? "killed: " : ", ") + v.proc->thread.name() + " at " + at + " s";
+        s += (s.empty() ? "killed: " : ", ") + v.name + " at " + at + " s";
       }
     return s;
   }
 
  private:
   struct Victim {
-    Proc* proc;
+    Killer* killer;
+    std::string name;
     Ps at;
+    uint32_t job;
+    bool dead;
   };
-  static void on_kill(void* p, uint64_t) { static_cast<Victim*>(p)->proc->thread.kill(); }
-  Loop& loop_;
+  /// The newest of that name: a background job has had several.
+  [[nodiscard]] Proc* find(const std::string& name) const {
+    const auto p = std::find_if(w_.procs.rbegin(), w_.procs.rend(), [&name](const auto& q) { return q->thread.name() == name; });
+    return p == w_.procs.rend() ? nullptr : p->get();
+  }
+  static void on_kill(void* p, uint64_t) {
+    Victim& v = *static_cast<Victim*>(p);
+    Proc* proc = v.killer->find(v.name);
+    if (!proc || proc->thread.dead()) return;
+    v.job = proc->common.number;
+    v.dead = true;
+    proc->thread.kill();
+  }
+  World& w_;
   std::deque<Victim> victims_;
+};
+
+/// All jobs of a simulation, from the start of the first to the end of the last.
+class Simulation {
+ public:
+  Simulation(const SimConfig& c, const Trace& trace, const std::vector<const Trace*>& further) : c_(c) {
+    add(c, trace);
+    if (further.size() != c.further.size()) throw ConfigError("every further job needs a trace");
+    for (size_t i = 0; i < further.size(); ++i) add(c.further[i], *further[i]);
+    if (c.positions.size() < c.hosts.size()) throw ConfigError("every host needs a position");
+    if (parts_.size() > 1 && c.simgrid) throw ConfigError("several jobs need the native wire; the reference carries one");
+    for (const Part& p : parts_) check(p.c, c.hosts, p.t);
+  }
+
+  SimResult run() {
+    furnish();
+    for (Part& p : parts_)
+      if (p.c.start == 0) {
+        launch(p);
+      } else {
+        w_.loop.owner = p.number;
+        w_.loop.at(p.c.start, &Simulation::on_start, &p);
+      }
+    w_.loop.owner = 0;
+    killer_.emplace(c_, w_);
+    if (c_.timeline.limit > 0) observe();
+    if (c_.profile) {
+      profile_ = std::make_shared<CallProfile>(first().t, first().job->ranks.size());
+      first().job->profile = profile_.get();
+    }
+    if (c_.limit_s > 0) w_.loop.limit = to_ps(c_.limit_s);
+    bool stuck = false;
+    for (bool again = true; again;) try {
+        again = false;
+        stuck = w_.wire->run([this] { return std::any_of(w_.hosts.begin(), w_.hosts.end(), [](const auto& h) { return h->could_act(); }); });
+      } catch (const Abort& a) {
+        Part& p = parts_[w_.loop.owner - 1];
+        close(p, "aborted", &a);
+        finish(p);
+        again = !w_.loop.over;
+      }
+    for (Part& p : parts_)
+      if (!p.over) close(p, ended(p, stuck), nullptr);
+    return result();
+  }
+
+ private:
+  struct Part {
+    Simulation& sim;
+    const JobConfig& c;
+    const Trace& t;
+    uint32_t number;  // from 1 on
+    std::unique_ptr<Job> job;
+    std::unique_ptr<Builder> builder;
+    JobResult result;
+    std::vector<int> placed;  // what the hosts' cores held before it
+    Ps began = 0;             // the present run
+    bool leaving = false;     // its last rank has finished
+    bool over = false;        // `result` is complete
+  };
+  Part& first() { return parts_.front(); }
+  void add(const JobConfig& c, const Trace& t) {
+    parts_.push_back(Part{*this, c, t, static_cast<uint32_t>(parts_.size() + 1), nullptr, nullptr, {}, {}, 0, false, t.ranks.empty()});
+  }
+
+  void furnish() {
+    if (parts_.size() > 1) w_.loop.count_owners(static_cast<uint32_t>(parts_.size() + 1));
+    w_.anatomy.on = w_.anatomy.log = c_.anatomy;
+    Rng phases(c_.seed ^ 0x7469636bULL);
+    for (HostSpec h : c_.hosts) {
+      // The first host's clock starts with the run; the others are not synchronised with it.
+      h.tick_phase = w_.hosts.empty() ? 0 : static_cast<Ps>(phases.uniform() * static_cast<double>(h.tick));
+      w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h));
+      w_.hosts.back()->shares_memory = std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.c.memory_share > 0; });
+    }
+    placed_.resize(w_.hosts.size());
+    // Curves need no wire, one-sided operations do at every fidelity.
+    auto wired = [](const JobConfig& c) {
+      return c.rma_remote.there || std::any_of(c.remote.begin(), c.remote.end(), [](const HopSpec& h) { return h.medium != Medium::Curve; });
+    };
+    const bool joined = w_.hosts.size() > 1 && std::any_of(parts_.begin(), parts_.end(), [&](const Part& p) { return wired(p.c); });
+    const bool far = joined || !c_.traffic.empty();
+    const size_t rails = c_.link.rails;
+    std::vector<size_t> cards;
+    for (size_t i = 0; far && i < c_.positions.size(); ++i) cards.insert(cards.end(), rails, c_.positions[i]);
+    if (far && c_.simgrid)
+      w_.wire = simgrid_wire(w_.loop, w_.anatomy, cards, c_.link);
+    else
+      w_.wire = native_wire(w_.loop, w_.anatomy, cards, c_.link);
+    if (far && !c_.failures.empty()) w_.wire->fail(c_.failures);
+    if (far) w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu, Net::Rails{rails, c_.stripe && rails > 1, c_.positions});
+    if (!c_.traffic.empty()) traffic_.emplace(w_, c_.traffic, c_.positions, rails, c_.frame_overhead, c_.seed);
+    w_.loop.over = std::all_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.over || p.c.background; });
+  }
+
+  void launch(Part& p) {
+    auto job = std::make_unique<Job>(w_, p.t, p.c.kernels);
+    job->number = p.number;
+    job->rng = p.job ? p.job->rng : Rng(p.number == 1 ? c_.seed : c_.seed ^ (0x6a6f62ULL << 24 | p.number));
+    job->suffix = p.c.name.empty() ? "" : " of " + p.c.name;
+    job->unexpected_limit = p.c.unexpected_limit;
+    job->compute_scale = p.c.compute_scale;
+    job->memory_share = p.c.memory_share;
+    job->rma_same = p.c.rma_same;
+    job->rma_remote = p.c.rma_remote;
+    job->collectives = p.c.collectives;
+    job->free_wildcards = p.c.free_wildcards;
+    job->over = [](void* part) { static_cast<Part*>(part)->sim.left(*static_cast<Part*>(part)); };
+    job->owner = &p;
+    if (p.job) {  // what its last run left on its way still names it
+      past_jobs_.push_back(std::move(p.job));
+      past_builders_.push_back(std::move(p.builder));
+    } else {
+      p.placed = placed_;
+      p.result.start = w_.loop.now;
+    }
+    p.began = w_.loop.now;
+    p.leaving = false;
+    p.job = std::move(job);
+    p.builder = std::make_unique<Builder>(p.c, w_, *p.job);
+    std::vector<int> placed = p.placed;
+    p.builder->build(placed);
+    if (placed_ == p.placed) placed_ = std::move(placed);
+    p.builder->start();
+  }
+  static void on_start(void* part, uint64_t) {
+    Part& p = *static_cast<Part*>(part);
+    if (!p.over) p.sim.launch(p);
+  }
+
+  /// Begins to record: before anything runs, so that the times of the first calls are known.
+  void observe() {
+    const Job& job = *first().job;
+    const auto& procs = first().builder->processes();
+    timeline_ = std::make_shared<Timeline>(c_.timeline, procs.size(), job.ranks.size());
+    for (const Proc* p : procs) {
+      Timeline::Process& row = timeline_->processes[static_cast<size_t>(p->thread.log())];
+      row.name = p->thread.name();
+      row.kind = row.name.substr(0, row.name.find(' '));
+      row.host = p->host.spec.name;
+    }
+    first().job->timeline = w_.anatomy.timeline = timeline_.get();
+    w_.anatomy.log = true;
+  }
+
+  /// The last rank of a job has finished, and is still executing.
+  void left(Part& p) {
+    p.leaving = true;
+    if (std::all_of(parts_.begin(), parts_.end(), [](const Part& q) { return q.over || q.leaving || q.c.background; }) && !p.c.background)
+      w_.loop.over = true;
+    else
+      w_.loop.at(w_.loop.now, &Simulation::on_over, &p);
+  }
+  static void on_over(void* part, uint64_t) {
+    Part& p = *static_cast<Part*>(part);
+    Simulation& s = p.sim;
+    if (p.over) return;
+    if (!p.c.background) {
+      s.close(p, "completed", nullptr);
+      s.finish(p);
+      return;
+    }
+    const Ps took = s.w_.loop.now - p.began;
+    if (p.result.runs + 1 >= kMostRuns)
+      throw ConfigError("the background job '" + p.c.name + "' ends " + std::to_string(kMostRuns) +
+                        " times while the first job runs; let each run of it take longer");
+    s.leave(p);
+    if (s.first().over || s.stuck(s.first())) return s.close(p, "ended", nullptr);
+    ++p.result.runs;
+    p.result.time += took;
+    s.sum(p);
+    s.launch(p);
+  }
+  /// A job is over while others go on: what remains of its processes goes.
+  void leave(Part& p) {
+    if (!p.builder) return;
+    for (Proc* q : p.builder->processes()) q->thread.kill();
+  }
+  void finish(Part& p) {
+    leave(p);
+    if (&p == &first())
+      for (Part& q : parts_)
+        if (q.c.background && !q.over) {
+          close(q, stuck(q) ? "deadlock" : "ended", nullptr);
+          leave(q);
+        }
+    if (std::all_of(parts_.begin(), parts_.end(), [](const Part& q) { return q.over || q.c.background; })) w_.loop.over = true;
+  }
+  /// Nothing in this job will ever happen again.
+  [[nodiscard]] bool stuck(const Part& p) const {
+    if (!p.job || p.over || p.leaving || !w_.loop.idle(p.number)) return false;
+    const auto& all = p.builder->processes();
+    return std::none_of(all.begin(), all.end(), [](const Proc* q) { return q->thread.has_work(); });
+  }
+  /// How a job ended that was not closed when the simulation was over.
+  [[nodiscard]] const char* ended(const Part& p, bool nothing_more) const {
+    if (p.leaving && !p.c.background) return "completed";
+    if (p.c.background) return nothing_more || stuck(p) ? "deadlock" : "ended";
+    return nothing_more ? "deadlock" : "timeout";
+  }
+
+  void sum(Part& p) const {
+    Counters& a = p.result.count;
+    const Counters& b = p.job->count;
+    for (const auto field : {&Counters::messages, &Counters::bytes, &Counters::packets, &Counters::frames, &Counters::delivered,
+                             &Counters::delivered_bytes, &Counters::retransmissions, &Counters::duplicates, &Counters::own_bytes, &Counters::lost})
+      a.*field += b.*field;
+    for (size_t i = 0; i < a.done.size(); ++i) a.done[i] += b.done[i];
+  }
+
+  void close(Part& p, const std::string& outcome, const Abort* end) {
+    p.over = true;
+    JobResult& r = p.result;
+    r.outcome = outcome;
+    if (!p.job) {
+      r.detail = outcome == "completed" ? "" : "it had not been started";
+      return;
+    }
+    const Job& job = *p.job;
+    if (outcome == "deadlock") {
+      r.why = diagnose(w_, job, p.builder->channels(), nullptr);
+      r.detail = "no process can go on" + (r.why.summary.empty() ? "" : ": " + r.why.summary);
+    } else if (outcome == "timeout") {
+      r.detail = "not finished after " + std::to_string(c_.limit_s) + " simulated seconds";
+    } else if (outcome == "aborted") {
+      r.why = diagnose(w_, job, p.builder->channels(), end);
+      r.detail = end->reason + (r.why.summary.empty() ? "" : ": " + r.why.summary);
+    } else if (outcome == "ended") {
+      r.detail = "with the first job";
+    }
+    if (const std::string down = w_.wire->failed(); !down.empty() && outcome != "completed" && outcome != "ended")
+      r.detail += (r.detail.empty() ? "" : "; ") + down;
+    if (std::string told = killer_->told(p.number); !told.empty()) {
+      // The analyst reads who died; the owner of the time saw what the library printed when it gave up, or nothing.
+      if (outcome == "deadlock" || outcome == "timeout") told += "; the runtime said nothing to the job's owner";
+      r.detail += (r.detail.empty() ? "" : "; ") + told;
+    }
+    sum(p);
+    r.collectives = p.job->collectives.used();
+    Ps time = 0;
+    for (const Rank* k : job.ranks) {
+      const Ps rank_end = (k->finished ? k->end : w_.loop.now) - p.began;
+      time = std::max(time, rank_end);
+      r.ranks.push_back(
+          {k->id, k->host.spec.name, rank_end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
+      if (outcome != "completed" && outcome != "ended" && !k->finished && k->now_at && !k->thread.dead())
+        r.waits.push_back({k->id, k->now_at->line, p.t.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), k->waits_for()});
+    }
+    if (!p.c.background) r.time = time;
+    if (&p == &first()) close_first();
+  }
+  /// What is recorded of the first job only.
+  void close_first() {
+    end_ = w_.loop.now;
+    if (!timeline_) return;
+    const Job& job = *first().job;
+    for (const Proc* q : first().builder->processes()) q->thread.close_log();
+    for (const Rank* k : job.ranks)
+      if (!k->finished && k->now_at) timeline_->end_call(k->id, *k->now_at, w_.loop.now, true);
+    timeline_->finish();
+    w_.anatomy.timeline = nullptr;
+    w_.anatomy.log = w_.anatomy.on;
+  }
+
+  SimResult result() {
+    SimResult r;
+    static_cast<JobResult&>(r) = std::move(first().result);
+    for (Part& p : parts_)
+      if (&p != &first()) r.further.push_back(std::move(p.result));
+    r.end = end_;
+    r.events = w_.loop.executed();
+    r.profile = profile_;
+    r.timeline = timeline_;
+    r.failed = w_.wire->failed();
+    if (traffic_)
+      for (const Traffic::Source& s : traffic_->sources()) r.traffic.push_back({s.frames, s.arrived, s.bytes, s.dropped, s.lost});
+    if (!first().job) return r;
+    const Job& job = *first().job;
+    r.marks = job.marks;
+    if (!c_.anatomy || r.outcome != "completed") return r;
+    Ps from = -1, to = -1;
+    for (const MarkTime& m : job.marks) {
+      if (m.rank != c_.anatomy_rank) continue;
+      const std::string& l = first().t.labels[static_cast<size_t>(m.label)];
+      if (l == c_.anatomy_from) from = m.time;
+      if (l == c_.anatomy_to) to = m.time;
+    }
+    if (from < 0 || to < from) throw ConfigError("the marks '" + c_.anatomy_from + "' and '" + c_.anatomy_to + "' are not in the trace");
+    r.anatomy_total = to - from;
+    r.anatomy = w_.anatomy.split(job.ranks[static_cast<size_t>(c_.anatomy_rank)]->thread.log(), from, to);
+    return r;
+  }
+
+  const SimConfig& c_;
+  World w_;
+  std::optional<Traffic> traffic_;
+  std::deque<Part> parts_;
+  std::vector<int> placed_;  // host -> ranks
+  std::optional<Killer> killer_;
+  std::vector<std::unique_ptr<Job>> past_jobs_;
+  std::vector<std::unique_ptr<Builder>> past_builders_;
+  std::shared_ptr<Timeline> timeline_;
+  std::shared_ptr<CallProfile> profile_;
+  Ps end_ = 0;
 };
 
 }  // namespace
 
-namespace {
-
-/// Begins to record: before anything runs, so that the times of the first calls are known.
-std::shared_ptr<Timeline> observe(const SimConfig& c, World& w, const Job& job) {
-  auto t = std::make_shared<Timeline>(c.timeline, w.anatomy.threads(), job.ranks.size());
-  for (const auto& p : w.procs) {
-    Timeline::Process& row = t->processes[static_cast<size_t>(p->thread.log())];
-    row.name = p->thread.name();
-    row.kind = row.name.substr(0, row.name.find(' '));
-    row.host = p->host.spec.name;
-  }
-  w.timeline = w.anatomy.timeline = t.get();
-  w.anatomy.log = true;
-  return t;
-}
-
-}  // namespace
-
-SimResult simulate(const SimConfig& c, const Trace& trace) {
-  check(c, trace);
-  World w;
-  w.rng = Rng(c.seed);
-  w.unexpected_limit = c.unexpected_limit;
-  w.compute_scale = c.compute_scale;
-  w.memory_share = c.memory_share;
-  w.anatomy.on = w.anatomy.log = c.anatomy;
-  Job job(w, trace, c.kernels);
-  job.rma_same = c.rma_same;
-  job.rma_remote = c.rma_remote;
-  w.loop.over = trace.ranks.empty();
-  job.collectives = c.collectives;
-  job.free_wildcards = c.free_wildcards;
-  Builder builder(c, w, job);
-  builder.build();
-  const Killer killer(c, w);
-  const std::shared_ptr<Timeline> timeline = c.timeline.limit > 0 ? observe(c, w, job) : nullptr;
-  const auto profile = c.profile ? std::make_shared<CallProfile>(trace, job.ranks.size()) : nullptr;
-  w.profile = profile.get();
-
-  SimResult r;
-  if (c.limit_s > 0) w.loop.limit = to_ps(c.limit_s);
-  bool stuck = false;
-  try {
-    stuck = w.wire->run([&] { return std::any_of(w.hosts.begin(), w.hosts.end(), [](const auto& h) { return h->could_act(); }); });
-    if (job.finished < static_cast<int32_t>(job.ranks.size())) {
-      if (stuck) {
-        r.outcome = "deadlock";
-        r.why = diagnose(w, job, builder.channels(), nullptr);
-        r.detail = "no process can go on" + (r.why.summary.empty() ? "" : ": " + r.why.summary);
-      } else {
-        r.outcome = "timeout";
-        r.detail = "not finished after " + std::to_string(c.limit_s) + " simulated seconds";
-      }
-    }
-  } catch (const Abort& a) {
-    r.outcome = "aborted";
-    r.why = diagnose(w, job, builder.channels(), &a);
-    r.detail = a.reason + (r.why.summary.empty() ? "" : ": " + r.why.summary);
-  }
-  if (std::string told = killer.told(); !told.empty()) {
-    // The analyst reads who died; the owner of the time saw what the library printed when it gave up, or nothing.
-    if (r.outcome == "deadlock" || r.outcome == "timeout") told += "; the runtime said nothing to the job's owner";
-    r.detail += (r.detail.empty() ? "" : "; ") + told;
-  }
-  r.end = w.loop.now;
-  r.count = w.count;
-  r.events = w.loop.executed();
-  r.marks = job.marks;
-  r.collectives = job.collectives.used();
-  for (const Rank* k : job.ranks) {
-    const Ps end = k->finished ? k->end : w.loop.now;
-    r.time = std::max(r.time, end);
-    r.ranks.push_back(
-        {k->id, k->host.spec.name, end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
-    if (r.outcome != "completed" && !k->finished && k->now_at && !k->thread.dead())
-      r.waits.push_back({k->id, k->now_at->line, trace.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), k->waits_for()});
-  }
-  r.profile = profile;
-  if (timeline) {
-    for (const auto& h : w.hosts)
-      for (const auto& t : h->threads()) t->close_log();
-    for (const Rank* k : job.ranks)
-      if (!k->finished && k->now_at) timeline->end_call(k->id, *k->now_at, w.loop.now, true);
-    timeline->finish();
-    r.timeline = timeline;
-  }
-  if (c.anatomy && r.outcome == "completed") {
-    Ps from = -1, to = -1;
-    for (const MarkTime& m : job.marks) {
-      if (m.rank != c.anatomy_rank) continue;
-      const std::string& l = trace.labels[static_cast<size_t>(m.label)];
-      if (l == c.anatomy_from) from = m.time;
-      if (l == c.anatomy_to) to = m.time;
-    }
-    if (from < 0 || to < from) throw ConfigError("the marks '" + c.anatomy_from + "' and '" + c.anatomy_to + "' are not in the trace");
-    r.anatomy_total = to - from;
-    r.anatomy = w.anatomy.split(job.ranks[static_cast<size_t>(c.anatomy_rank)]->thread.log(), from, to);
-  }
-  return r;
-}
+SimResult simulate(const SimConfig& c, const Trace& trace, const std::vector<const Trace*>& further) { return Simulation(c, trace, further).run(); }
 
 }  // namespace retrompi

@@ -3,6 +3,7 @@
 // Events on one host run ahead of SimGrid's clock as long as nothing is on the wire; while a flow is in the air the two clocks advance
 // together.
 #include <cmath>
+#include <map>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 
@@ -28,14 +29,15 @@ struct Carrier {
   uint64_t arg = 0;
   Ps asked = 0;
   Cause by;
+  bool background = false;
 };
 struct Impl {
   std::unique_ptr<sg::Engine> engine;
   std::vector<sg::Host*> hosts;
   std::vector<std::unique_ptr<Carrier>> carriers;
   std::vector<Carrier*> idle;
-  std::vector<Carrier*> pending;  // to start as soon as SimGrid's clock has caught up with ours
-  size_t in_flight = 0;
+  std::vector<Carrier*> pending;         // to start as soon as SimGrid's clock has caught up with ours
+  size_t in_flight = 0, background = 0;  // the latter among the former
   Timer* timer = nullptr;
   Ps timer_at = kNever;
   Ps clock = 0;  // SimGrid's clock, rounded once at each event
@@ -51,21 +53,27 @@ class SimgridWire final : public Wire {
     loop_.outside = 0;  // SimGrid's clock is not ours to move
     build(positions, link);
   }
-  void send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override;
+  void send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override { set_out(from, to, bytes, done, obj, arg, false); }
+  void send_background(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override {
+    set_out(from, to, bytes, done, obj, arg, true);
+  }
   bool run(const std::function<bool()>& could_act) override;
 
  private:
+  void set_out(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg, bool background);
   void build(const std::vector<size_t>& positions, const LinkSpec& link);
-  void build_torus(const std::vector<size_t>& positions, const LinkSpec& link);
+  void build_grid(const std::vector<size_t>& positions, const LinkSpec& link);
+  void build_lines(const std::vector<size_t>& positions, const LinkSpec& link);
   [[nodiscard]] bool dead_end() const { return loop_.empty() || (loop_.only_passive() && !(*impl_->could_act)()); }
   void pump();
   Loop& loop_;
   Anatomy& anatomy_;
   std::unique_ptr<Impl> impl_;
+  /// Seconds that a flow waits before it gets its links, where these have no latency themselves: SimGrid would share by latency.
+  std::function<double(int, int)> before_;
 };
 
 void SimgridWire::build(const std::vector<size_t>& positions, const LinkSpec& link) {
-  const size_t n = positions.size();
   impl_ = std::make_unique<Impl>();
   static char name[] = "retrompi";
   static char quiet[] = "--log=root.thres:critical";
@@ -83,62 +91,91 @@ void SimgridWire::build(const std::vector<size_t>& positions, const LinkSpec& li
 #else
   sg::Engine::set_config(std::string("surf/precision:1e-12"));  // its name before 4.0
 #endif
-  if (link.kind == "torus") {
-    build_torus(positions, link);
-    impl_->over = sg::Semaphore::create(0);
-    sg::Actor::create("keeper", impl_->hosts[0], [this] { impl_->over->acquire(); });
-    return;
+  // What the links are and which are crossed is SimGrid's own; of a tree and of sites, only the latency is waited for beforehand.
+  if (link.kind == "fat-tree" || link.kind == "wan") {
+    const auto routes = std::make_shared<Routes>(positions, link);
+    before_ = [routes](int a, int b) { return routes->latency_ps(routes->way(static_cast<size_t>(a), static_cast<size_t>(b))) / kPsPerSecond; };
   }
-  auto* zone = sg::create_full_zone("room");
-  for (size_t i = 0; i < n; ++i) impl_->hosts.push_back(zone->create_host("h" + std::to_string(i), 1e9));
-  auto make = [&](const std::string& id) {
-    auto* l = zone->create_link(id, link.bandwidth)->set_latency(link.latency);
-    l->seal();
-    return l;
-  };
-  auto route = [&](size_t a, size_t b, const std::vector<sg::LinkInRoute>& over) {
-    zone->add_route(impl_->hosts[a]->get_netpoint(), impl_->hosts[b]->get_netpoint(), nullptr, nullptr, over, false);
-  };
-  if (link.kind == "hub") {
-    auto* l = make("hub");
-    for (size_t a = 0; a < n; ++a)
-      for (size_t b = 0; b < n; ++b)
-        if (a != b) route(a, b, {sg::LinkInRoute(l)});
-  } else {
-    std::vector<sg::Link*> up, down;
-    for (size_t a = 0; a < n; ++a) {
-      up.push_back(make("up" + std::to_string(a)));
-      down.push_back(make("down" + std::to_string(a)));
-    }
-    for (size_t a = 0; a < n; ++a)
-      for (size_t b = 0; b < n; ++b) {
-        if (a == b) continue;
-        if (link.kind == "cable")
-          route(a, b, {sg::LinkInRoute(up[a])});
-        else
-          route(a, b, {sg::LinkInRoute(up[a]), sg::LinkInRoute(down[b])});
-      }
-  }
-  zone->seal();
+  if (link.kind == "torus" || link.kind == "fat-tree")
+    build_grid(positions, link);
+  else
+    build_lines(positions, link);
   impl_->over = sg::Semaphore::create(0);
   sg::Actor::create("keeper", impl_->hosts[0], [this] { impl_->over->acquire(); });
 }
 
-void SimgridWire::build_torus(const std::vector<size_t>& positions, const LinkSpec& link) {
-  size_t places = 1;
-  for (const unsigned long d : link.shape) places *= d;
-  std::vector<sg::Host*> all(places);
-  // A router's link carries one direction; both of a pair exist. Dimension-order routing is SimGrid's and the T3E's default.
-  sg::ClusterCallbacks calls([&all](sg::NetZone* zone, const std::vector<unsigned long>&, unsigned long id) {
-    all[id] = zone->create_host("h" + std::to_string(id), 1e9);
-    return std::make_pair(all[id]->get_netpoint(), static_cast<simgrid::kernel::routing::NetPoint*>(nullptr));
-  });
-  auto* zone = sg::create_torus_zone("room", nullptr, link.shape, calls, link.bandwidth, link.latency, sg::Link::SharingPolicy::SPLITDUPLEX);
+/// Cable, hub, switch and sites: a route for every pair of cards.
+void SimgridWire::build_lines(const std::vector<size_t>& positions, const LinkSpec& link) {
+  const size_t n = positions.size();
+  auto* zone = sg::create_full_zone("room");
+  for (size_t i = 0; i < n; ++i) impl_->hosts.push_back(zone->create_host("h" + std::to_string(i), 1e9));
+  auto make = [&](const std::string& id, double bandwidth) {
+    auto* l = zone->create_link(id, bandwidth)->set_latency(before_ ? 0 : link.latency);
+    l->seal();
+    return l;
+  };
+  std::vector<sg::Link*> up, down, hubs;
+  std::map<std::pair<size_t, size_t>, sg::Link*> lines;
+  for (size_t rail = 0; link.kind == "hub" && rail < link.rails; ++rail) hubs.push_back(make("hub" + std::to_string(rail), link.bandwidth));
+  for (size_t a = 0; link.kind != "hub" && a < n; ++a) {
+    up.push_back(make("up" + std::to_string(a), link.bandwidth));
+    down.push_back(make("down" + std::to_string(a), link.bandwidth));
+  }
+  for (size_t a = 0; a < n; ++a)
+    for (size_t b = 0; b < n; ++b) {
+      if (a == b || a % link.rails != b % link.rails) continue;
+      std::vector<sg::LinkInRoute> over;
+      if (link.kind == "hub") {
+        over.emplace_back(hubs[a % link.rails]);
+      } else {
+        over.emplace_back(up[a]);
+        if (link.kind == "wan" && link.shape[positions[a]] != link.shape[positions[b]]) {
+          const auto [x, y] = std::pair(link.shape[positions[a]], link.shape[positions[b]]);
+          auto& line = lines[{x, y}];
+          if (!line) line = make("wan" + std::to_string(x) + "-" + std::to_string(y), link.wan_bandwidth);
+          over.emplace_back(line);
+        }
+        if (link.kind != "cable") over.emplace_back(down[b]);
+      }
+      zone->add_route(impl_->hosts[a]->get_netpoint(), impl_->hosts[b]->get_netpoint(), nullptr, nullptr, over, false);
+    }
   zone->seal();
-  for (const size_t p : positions) impl_->hosts.push_back(all[p]);
 }
 
-void SimgridWire::send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) {
+/// Torus and fat tree: SimGrid's own zones, one for each rail. Dimension-order routing is SimGrid's and the T3E's default, D-mod-K that of
+/// fat trees. A link carries one direction; both of a pair exist.
+void SimgridWire::build_grid(const std::vector<size_t>& positions, const LinkSpec& link) {
+  const size_t dimensions = link.kind == "torus" ? link.shape.size() : link.shape.size() / 3;
+  size_t places = 1;
+  for (size_t i = 0; i < dimensions; ++i) places *= link.shape[i];
+  std::vector<std::vector<sg::Host*>> all(link.rails, std::vector<sg::Host*>(places));
+  auto* room = link.rails > 1 ? sg::create_full_zone("room") : nullptr;
+  for (size_t rail = 0; rail < link.rails; ++rail) {
+    const std::string name = "rail" + std::to_string(rail);
+    sg::ClusterCallbacks calls([&all, rail](sg::NetZone* zone, const std::vector<unsigned long>&, unsigned long id) {
+      sg::Host* h = zone->create_host("h" + std::to_string(rail) + "-" + std::to_string(id), 1e9);
+      all[rail][id] = h;
+      return std::make_pair(h->get_netpoint(), static_cast<simgrid::kernel::routing::NetPoint*>(nullptr));
+    });
+    const auto duplex = sg::Link::SharingPolicy::SPLITDUPLEX;
+    sg::NetZone* zone = nullptr;
+    if (link.kind == "torus") {
+      zone = sg::create_torus_zone(name, room, link.shape, calls, link.bandwidth, link.latency, duplex);
+    } else {
+      const auto part = [&](size_t i) {
+        const auto at = link.shape.begin() + static_cast<std::ptrdiff_t>(i * dimensions);
+        return std::vector<unsigned int>(at, at + static_cast<std::ptrdiff_t>(dimensions));
+      };
+      const sg::FatTreeParams tree(static_cast<unsigned int>(dimensions), part(0), part(1), part(2));
+      zone = sg::create_fatTree_zone(name, room, tree, calls, link.bandwidth, 0, duplex);
+    }
+    zone->seal();
+  }
+  if (room) room->seal();
+  for (size_t card = 0; card < positions.size(); ++card) impl_->hosts.push_back(all[card % link.rails][positions[card]]);
+}
+
+void SimgridWire::set_out(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg, bool background) {
   Impl& m = *impl_;
   Carrier* c = nullptr;
   if (m.idle.empty()) {
@@ -156,7 +193,9 @@ void SimgridWire::send(int from, int to, int64_t bytes, Loop::Fn done, void* obj
   c->arg = arg;
   c->asked = loop_.now;
   c->by = anatomy_.current;
+  c->background = background;
   ++m.in_flight;
+  m.background += background ? 1 : 0;
   m.pending.push_back(c);
 }
 
@@ -177,9 +216,10 @@ void SimgridWire::pump() {
           sg::Actor::create("carrier", m.hosts[static_cast<size_t>(c->from)], [this, c] {
             while (true) {
               c->go->acquire();
+              if (before_) sg::this_actor::sleep_for(before_(c->from, c->to));
               sg::Comm::sendto(impl_->hosts[static_cast<size_t>(c->from)], impl_->hosts[static_cast<size_t>(c->to)], static_cast<uint64_t>(c->bytes));
               const Ps now = std::max(loop_.now, static_cast<Ps>(std::llround(sg::Engine::get_clock() * kPsPerSecond)));
-              if (anatomy_.on) {
+              if (anatomy_.on && !c->background) {
                 const Cause before = anatomy_.current;
                 anatomy_.current = c->by;
                 anatomy_.current = anatomy_.of(anatomy_.record("wire", Stage::Wire, c->asked, c->asked, now));
@@ -191,6 +231,7 @@ void SimgridWire::pump() {
                 c->done(c->obj, c->arg);
               }
               --impl_->in_flight;
+              impl_->background -= c->background ? 1 : 0;
               impl_->idle.push_back(c);
               if (impl_->timer) impl_->timer->remove();
               impl_->timer = Timer::set(sg::Engine::get_clock(), [this] { pump(); });
@@ -201,11 +242,11 @@ void SimgridWire::pump() {
       }
       if (loop_.finished()) break;
       const Ps t = loop_.next_time();
+      if (m.in_flight == m.background && dead_end()) {
+        m.dead = true;
+        break;
+      }
       if (m.in_flight == 0) {
-        if (dead_end()) {
-          m.dead = true;
-          break;
-        }
         loop_.step();
         continue;
       }

@@ -56,7 +56,7 @@ class StreamChan final : public Chan {
       reverse->owed_ = 0;
     }
     frames_.push_back(f);
-    ++world.count.packets;
+    ++common.count.packets;
     int64_t piece = spec.header_write && p.bytes > 0 && p.first ? spec.header : left;  // what the current write still holds
     while (left > 0) {
       if (!(room() > 0)) co_await from.until([this] { return room() > 0; }, spec.space_wait, spec.progress);
@@ -156,7 +156,7 @@ class StreamChan final : public Chan {
     queued_ += p.bytes + spec.header;
     frames_.push_back({p, queued_, 0});
     unsent_.push_back({p, queued_});
-    ++world.count.packets;
+    ++common.count.packets;
     if (spec.io == SocketIo::Nonblocking) {
       co_await write_some();
       co_return;
@@ -271,7 +271,7 @@ class StreamChan final : public Chan {
   }
   void send_frame(Proc& sender, int64_t payload, Loop::Fn done, uint64_t arg) {
     const Proc& other = &sender == &from ? to : from;
-    world.net->frame(sender.host_index, other.host_index, payload + kTcpHeader, done, this, arg);
+    world.net->frame(common, sender.host_index, other.host_index, payload + kTcpHeader, done, this, arg);
   }
   static void on_out(void* p, uint64_t n) {
     auto& s = *static_cast<StreamChan*>(p);

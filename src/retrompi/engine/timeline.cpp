@@ -17,6 +17,7 @@ std::string state_name(size_t state) {
 }
 
 void Timeline::segment(int thread, Ps begin, Ps end, uint8_t state) {
+  if (static_cast<size_t>(thread) >= processes.size()) return;  // of another job
   Process& p = processes[static_cast<size_t>(thread)];
   p.totals[state] += end - begin;
   begin = std::max(begin, spec_.from);

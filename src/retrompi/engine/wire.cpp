@@ -3,144 +3,13 @@
 // Where every route has the same latency, a flow takes its share as soon as it is sent and its end is told that latency later: the
 // same times with one event less. A flow that is alone on its links, as nearly all are because cards send one frame at a time, is one
 // event; nothing is done for it when its bytes have passed, later flows look for themselves whether it is gone.
-#include "wire.hpp"
+#include <cstdio>
+
+#include "native_wire.hpp"
 
 namespace retrompi {
 
 namespace {
-
-/// A queue of what the wire will do. Whatever changes shares goes before what is told to hosts at the same time; those hear it in the
-/// order in which the flows set out.
-class Agenda {
- public:
-  explicit Agenda(Loop& loop) : loop_(loop) {}
-  struct Item {
-    Ps t;
-    uint64_t order;
-    uint32_t what, gen;
-    [[nodiscard]] bool tells() const { return (order >> 63) != 0; }
-  };
-  static constexpr uint64_t kTells = 1ULL << 63;
-  [[nodiscard]] bool empty() const { return heap_.empty(); }
-  [[nodiscard]] const Item& top() const { return heap_.front(); }
-  void push(const Item& i) {
-    heap_.push(i);
-    loop_.outside = heap_.front().t;
-  }
-  Item pop() {
-    const Item i = heap_.front();
-    heap_.pop();
-    loop_.outside = heap_.empty() ? kNever : heap_.front().t;
-    return i;
-  }
-
- private:
-  Loop& loop_;
-  Coming<Item> heap_;
-};
-
-struct Flow {
-  Loop::Fn done = nullptr;
-  void* obj = nullptr;
-  uint64_t arg = 0;
-  Ps asked = 0;
-  Cause by;
-  double bytes = 0;
-  uint64_t order = 0;  // how many set out before it
-  uint32_t gen = 0;    // agenda items of an older plan are void
-  uint32_t route = 0;
-};
-
-/// Flows, the agenda and the drive; what links there are is a matter of the kinds below.
-class NativeWire : public Wire {
- public:
-  NativeWire(Loop& loop, Anatomy& anatomy) : loop_(loop), anatomy_(anatomy), agenda_(loop) {}
-
-  void send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override { send_at(loop_.now, from, to, bytes, done, obj, arg); }
-  bool send_at(Ps t, int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override {
-    uint32_t slot = 0;
-    if (free_.empty()) {
-      slot = static_cast<uint32_t>(flows_.size());
-      flows_.emplace_back();
-    } else {
-      slot = free_.back();
-      free_.pop_back();
-    }
-    Flow& f = flows_[slot];
-    const uint32_t gen = f.gen + 1;
-    f = {done, obj, arg, t, anatomy_.current, static_cast<double>(bytes), sent_++, gen, 0};
-    ++in_flight_;
-    enter(slot, from, to);
-    return true;
-  }
-
-  bool run(const std::function<bool()>& could_act) override {
-    while (!loop_.finished()) {
-      // At one time, what happens on the hosts comes first.
-      if (!loop_.empty() && (agenda_.empty() || loop_.next_time() <= agenda_.top().t)) {
-        if (loop_.only_passive() && in_flight_ == 0 && !could_act()) return true;
-        loop_.step();
-      } else if (agenda_.empty()) {
-        return true;
-      } else {
-        advance();
-      }
-    }
-    return false;
-  }
-
- protected:
-  /// A flow sets out at the time it was asked for, which may be later than now: plan it.
-  virtual void enter(uint32_t /*slot*/, int /*from*/, int /*to*/) { throw ConfigError("nothing joins these hosts"); }
-  /// An agenda item that is not about telling; it sets the clock unless it is void.
-  virtual void change(const Agenda::Item&) {}
-  /// A flow is over and forgotten.
-  virtual void leave(uint32_t /*slot*/) {}
-
-  /// The flow's last byte has come at `t`, unless its plan changes.
-  void tell(uint32_t slot, Ps t) {
-    const Flow& f = flows_[slot];
-    agenda_.push({t, Agenda::kTells | f.order, slot, f.gen});
-  }
-
-  Loop& loop_;
-  Anatomy& anatomy_;
-  std::vector<Flow> flows_;
-  Agenda agenda_;
-
- private:
-  void advance() {
-    const Ps t = agenda_.top().t;
-    // Everything that comes at one time comes before the hosts react to any of it.
-    while (!agenda_.empty() && agenda_.top().t == t) {
-      const Agenda::Item i = agenda_.pop();
-      if (!i.tells()) {
-        change(i);
-        continue;
-      }
-      if (i.gen != flows_[i.what].gen) continue;
-      loop_.now = t;
-      leave(i.what);
-      Flow& f = flows_[i.what];
-      const Flow g = f;
-      ++f.gen;
-      free_.push_back(i.what);
-      --in_flight_;
-      if (anatomy_.on) {
-        const Cause before = anatomy_.current;
-        anatomy_.current = g.by;
-        anatomy_.current = anatomy_.of(anatomy_.record("wire", Stage::Wire, g.asked, g.asked, t));
-        g.done(g.obj, g.arg);
-        anatomy_.current = before;
-      } else {
-        g.done(g.obj, g.arg);
-      }
-    }
-  }
-  std::vector<uint32_t> free_;
-  size_t in_flight_ = 0;
-  uint64_t sent_ = 0;
-};
 
 /// Flows over links of one bandwidth. Those that take the same route always have equal shares, so they finish in the order of the
 /// bytes that each had to send when it came plus those that one of them had got until then: one number orders a bundle for good, and
@@ -149,17 +18,37 @@ class NativeWire : public Wire {
 class LinkedWire final : public NativeWire {
  public:
   LinkedWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link)
-      : NativeWire(loop, anatomy),
-        positions_(positions),
-        shape_(link.kind == "torus" ? link.shape : std::vector<unsigned long>{}),
-        hub_(link.kind == "hub"),
-        cable_(link.kind == "cable"),
-        rate_(link.bandwidth / kPsPerSecond),
-        hop_(link.latency * kPsPerSecond) {
-    size_t places = 1;
-    for (const unsigned long d : shape_) places *= d;
-    links_.resize(hub_ ? 1 : shape_.empty() ? 2 * positions.size() : 2 * shape_.size() * places);
-    known_.resize(hub_ ? 1 : positions.size());
+      : NativeWire(loop, anatomy), routes_(positions, link), by_latency_(link.kind == "torus") {
+    links_.resize(routes_.links());
+    for (uint32_t l = 0; l < links_.size(); ++l) links_[l].rate = routes_.bandwidth(l) / kPsPerSecond;
+    known_.resize(routes_.senders());
+  }
+
+  void fail(const std::vector<Failure>& failures) override {
+    if (failures.empty()) return;
+    failing_ = true;
+    shut_.resize(links_.size());
+    off_.resize(routes_.cards());
+    for (const Failure& f : failures) cuts_.push_back({f, routes_.cut(f)});
+    for (uint32_t i = 0; i < cuts_.size(); ++i) {
+      loop_.at(cuts_[i].what.from, &LinkedWire::on_down, this, i, true);
+      if (cuts_[i].what.until < kNever) loop_.at(cuts_[i].what.until, &LinkedWire::on_up, this, i, true);
+    }
+  }
+  [[nodiscard]] std::string failed() const override {
+    std::string s;
+    const auto seconds = [](Ps t) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%g s", to_s(t));
+      return std::string(text);
+    };
+    for (const Broken& b : cuts_) {
+      if (b.what.from > loop_.now) continue;
+      s += (s.empty() ? "" : ", ") + b.what.name + " down from " + seconds(b.what.from) +
+           (b.what.until < kNever ? " to " + seconds(b.what.until) : " on") + " (" + std::to_string(b.frames) +
+           (b.frames == 1 ? " frame lost)" : " frames lost)");
+    }
+    return s;
   }
 
  private:
@@ -178,6 +67,7 @@ class LinkedWire final : public NativeWire {
   };
   struct Bundle {
     std::vector<uint32_t> links;
+    double top = 0;           // what the slowest of them carries, bytes per picosecond
     std::vector<Part> parts;  // a heap: the first to finish in front
     double late = 0;          // picoseconds from the end of a flow until its host hears of it
     double ahead = 0;         // picoseconds before a flow takes its share
@@ -199,6 +89,7 @@ class LinkedWire final : public NativeWire {
     uint64_t seen = 0;
   };
   struct Link {
+    double rate = 0;  // bytes per picosecond
     std::vector<uint32_t> bundles;
     bool changed = false;         // since shares were found
     double room = 0, weight = 0;  // while shares are found
@@ -214,7 +105,7 @@ class LinkedWire final : public NativeWire {
   static Ps whole(double ps) { return static_cast<Ps>(ps < 0 ? ps - 0.5 : ps + 0.5); }
 
   void enter(uint32_t slot, int from, int to) override {
-    const uint32_t id = bundle(static_cast<size_t>(hub_ ? 0 : from), static_cast<size_t>(hub_ || cable_ ? 0 : to));
+    const uint32_t id = bundle(static_cast<size_t>(from), static_cast<size_t>(to));
     flows_[slot].route = id;
     Bundle& b = bundles_[id];
     const Ps start = flows_[slot].asked + whole(b.ahead);
@@ -225,6 +116,7 @@ class LinkedWire final : public NativeWire {
   }
   void later(uint32_t slot, Ps start) {
     ++bundles_[flows_[slot].route].coming;
+    flows_[slot].coming = true;
     agenda_.push({start, kEnter + flows_[slot].order, slot, flows_[slot].gen});
   }
 
@@ -239,7 +131,7 @@ class LinkedWire final : public NativeWire {
       drop(id);
       return later(slot, start);
     }
-    tell_alone(b, slot, start, flows_[slot].bytes / rate_);
+    tell_alone(b, slot, start, flows_[slot].bytes / b.top);
   }
   void tell_alone(Bundle& b, uint32_t slot, Ps start, double ps) {
     const Ps end = start + whole(ps);
@@ -271,13 +163,13 @@ class LinkedWire final : public NativeWire {
     b.told = false;
     b.last = loop_.now;
     b.got = b.frac = 0;
-    b.rate = rate_;
+    b.rate = b.top;
     for (const Told& t : b.line) {
       ++flows_[t.slot].gen;
       if (t.start > loop_.now)
         later(t.slot, t.start);
       else
-        b.parts.push_back({(static_cast<double>(t.end - loop_.now) + t.frac) * rate_, flows_[t.slot].order, t.slot});
+        b.parts.push_back({(static_cast<double>(t.end - loop_.now) + t.frac) * b.top, flows_[t.slot].order, t.slot});
     }
     b.line.clear();
     if (b.parts.empty())
@@ -288,44 +180,20 @@ class LinkedWire final : public NativeWire {
 
   /// The bundle of a route: made when it is first used, so that memory grows with the pairs that talk.
   uint32_t bundle(size_t from, size_t to) {
-    auto& row = known_[from];
-    if (row.size() <= to) row.resize(to + 1, -1);
-    if (row[to] < 0) {
-      row[to] = static_cast<int32_t>(bundles_.size());
+    auto& row = known_[routes_.sender(from)];
+    const size_t column = routes_.receiver(to);
+    if (row.size() <= column) row.resize(column + 1, -1);
+    if (row[column] < 0) {
+      row[column] = static_cast<int32_t>(bundles_.size());
       Bundle& b = bundles_.emplace_back();
-      if (hub_ || cable_) {
-        b.links = {static_cast<uint32_t>(from)};
-        b.late = hop_;
-      } else if (shape_.empty()) {
-        b.links = {static_cast<uint32_t>(from), static_cast<uint32_t>(positions_.size() + to)};
-        b.late = 2 * hop_;
-      } else {
-        walk(positions_[from], positions_[to], b.links);
-        b.ahead = hop_ * static_cast<double>(b.links.size());
-        // SimGrid's CM02 shares in inverse proportion to the latency, as TCP does.
-        if (b.ahead > 0) b.weight = 1 / b.ahead;
-      }
+      b.links = routes_.way(from, to);
+      b.top = links_[b.links.front()].rate;
+      for (const uint32_t l : b.links) b.top = std::min(b.top, links_[l].rate);
+      (routes_.even() ? b.late : b.ahead) = routes_.latency_ps(b.links);
+      // SimGrid's CM02 shares in inverse proportion to the latency, as TCP does.
+      if (by_latency_ && b.ahead > 0) b.weight = 1 / b.ahead;
     }
-    return static_cast<uint32_t>(row[to]);
-  }
-
-  /// Dimension order, the shorter way round, as SimGrid's torus (and its choice among ways of equal length).
-  void walk(size_t from, size_t to, std::vector<uint32_t>& out) const {
-    size_t at = from, product = 1;
-    for (size_t j = 0; j < shape_.size(); ++j) {
-      const size_t n = shape_[j], mine = (from / product) % n, target = (to / product) % n;
-      const bool right = (target > mine && target <= mine + n / 2) || (mine > n / 2 && (mine + n / 2) % n >= target);
-      for (size_t x = mine; x != target;) {
-        const size_t next = right ? (x + 1) % n : (x + n - 1) % n;
-        const size_t neighbour = at - x * product + next * product;
-        // A place owns the pair of links to its right neighbour in each dimension.
-        const size_t owner = right ? at : neighbour;
-        out.push_back(static_cast<uint32_t>(2 * (owner * shape_.size() + j) + (right ? 0 : 1)));
-        at = neighbour;
-        x = next;
-      }
-      product *= n;
-    }
+    return static_cast<uint32_t>(row[column]);
   }
 
   [[nodiscard]] bool alone(const Bundle& b) const {
@@ -363,7 +231,7 @@ class LinkedWire final : public NativeWire {
     b.parts.push_back({b.got + f.bytes, f.order, slot});
     if (b.parts.size() > 1) std::push_heap(b.parts.begin(), b.parts.end());
     if (!by_itself) return touch(b);
-    b.rate = rate_ / static_cast<double>(b.parts.size());
+    b.rate = b.top / static_cast<double>(b.parts.size());
     plan(id, true);
   }
   void bring_up(Bundle& b) const {
@@ -399,8 +267,10 @@ class LinkedWire final : public NativeWire {
     if (i.order == kShare) return share_all();
     if (i.order >= kEnter) {
       loop_.now = i.t;
-      --bundles_[flows_[i.what].route].coming;
-      return begin(i.what, flows_[i.what].route);
+      Flow& f = flows_[i.what];
+      --bundles_[f.route].coming;
+      f.coming = false;
+      return f.gone ? give_back(i.what) : begin(i.what, f.route);
     }
     Bundle& b = bundles_[i.what];
     if (i.gen != b.gen) return;
@@ -424,7 +294,7 @@ class LinkedWire final : public NativeWire {
       drop(i.what);
       touch(b);
     } else if (alone(b)) {
-      b.rate = rate_ / static_cast<double>(b.parts.size());
+      b.rate = b.top / static_cast<double>(b.parts.size());
       plan(i.what, true);
     } else {
       touch(b);
@@ -456,7 +326,7 @@ class LinkedWire final : public NativeWire {
     Link& k = links_[l];
     if (k.seen == stamp_) return;
     k.seen = stamp_;
-    k.room = rate_;
+    k.room = k.rate;
     k.weight = 0;
     k.stale = false;
     lines_.push_back(l);
@@ -525,10 +395,63 @@ class LinkedWire final : public NativeWire {
     }
   }
 
-  std::vector<size_t> positions_;
-  std::vector<unsigned long> shape_;
-  bool hub_, cable_;
-  double rate_, hop_;  // bytes per picosecond, picoseconds
+  // ---- what is down
+  struct Broken {
+    Failure what;
+    Routes::Cut cut;
+    bool now = false;
+    int64_t frames = 0;
+  };
+  static void on_up(void* p, uint64_t i) { static_cast<LinkedWire*>(p)->mark(static_cast<LinkedWire*>(p)->cuts_[i], -1); }
+  static void on_down(void* p, uint64_t i) {
+    auto& w = *static_cast<LinkedWire*>(p);
+    w.mark(w.cuts_[i], 1);
+    w.cut_off();
+  }
+  void mark(Broken& b, int by) {
+    b.now = by > 0;
+    for (const uint32_t l : b.cut.links) shut_[l] += by;
+    for (const size_t c : b.cut.cards) off_[c] += by;
+  }
+  bool blocked(uint32_t slot) override {
+    const Flow& f = flows_[slot];
+    const auto from = static_cast<size_t>(f.from), to = static_cast<size_t>(f.to);
+    const auto& links = bundles_[bundle(from, to)].links;
+    if (off_[from] == 0 && off_[to] == 0 && std::all_of(links.begin(), links.end(), [this](uint32_t l) { return shut_[l] == 0; })) return false;
+    for (Broken& b : cuts_)
+      if (b.now && (std::any_of(b.cut.cards.begin(), b.cut.cards.end(), [&](size_t c) { return c == from || c == to; }) ||
+                    std::any_of(b.cut.links.begin(), b.cut.links.end(),
+                                [&](uint32_t l) { return std::find(links.begin(), links.end(), l) != links.end(); }))) {
+        ++b.frames;
+        break;
+      }
+    return true;
+  }
+  /// Takes those that are on their way over what is down now off their links.
+  void cut_off() {
+    std::vector<std::pair<uint64_t, uint32_t>> lost_now;
+    for (uint32_t slot = 0; slot < flows_.size(); ++slot)
+      if (!flows_[slot].gone && blocked(slot)) lost_now.emplace_back(flows_[slot].order, slot);
+    std::sort(lost_now.begin(), lost_now.end());
+    for (const auto& [order, slot] : lost_now) {
+      const uint32_t id = flows_[slot].route;
+      Bundle& b = bundles_[id];
+      untell(id);
+      if (const auto had = std::find_if(b.parts.begin(), b.parts.end(), [s = slot](const Part& q) { return q.slot == s; }); had != b.parts.end()) {
+        b.parts.erase(had);
+        std::make_heap(b.parts.begin(), b.parts.end());
+        forget(b);
+        if (b.parts.empty()) drop(id);
+        touch(b);
+      }
+      lose(slot);
+    }
+  }
+
+  Routes routes_;
+  bool by_latency_;
+  std::vector<Broken> cuts_;
+  std::vector<int> shut_, off_;  // links, cards: by how many failures
   std::vector<Link> links_;
   std::vector<Bundle> bundles_;
   std::vector<std::vector<int32_t>> known_;  // from, to -> bundle
@@ -539,23 +462,8 @@ class LinkedWire final : public NativeWire {
 
 }  // namespace
 
-void check_link(const std::vector<size_t>& positions, const LinkSpec& link) {
-  if (link.kind == "torus") {
-    size_t places = 1;
-    for (const unsigned long d : link.shape) places *= d;
-    const size_t last = *std::max_element(positions.begin(), positions.end());
-    if (link.shape.empty() || places <= last)
-      throw ConfigError("a torus of " + std::to_string(places) + " places has no room for host " + std::to_string(last));
-  } else if (link.kind == "cable") {
-    if (positions.size() != 2) throw ConfigError("a cable joins two hosts, not " + std::to_string(positions.size()));
-  } else if (link.kind != "hub" && link.kind != "switch") {
-    throw ConfigError("unknown kind of link '" + link.kind + "'; valid: cable, hub, switch, torus");
-  }
-}
-
 std::unique_ptr<Wire> native_wire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link) {
   if (positions.empty()) return std::make_unique<NativeWire>(loop, anatomy);
-  check_link(positions, link);
   return std::make_unique<LinkedWire>(loop, anatomy, positions, link);
 }
 

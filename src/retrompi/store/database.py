@@ -142,7 +142,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _server_engine(url: URL) -> Engine:
-    if url.get_driver_name() == "psycopg" and "connect_timeout" not in url.query:
+    if url.drivername.endswith("+psycopg") and "connect_timeout" not in url.query:
         url = url.update_query_dict({"connect_timeout": str(CONNECT_SECONDS)})
     try:
         return sa.create_engine(url, poolclass=NullPool)

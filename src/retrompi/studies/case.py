@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from retrompi import registry, units
 from retrompi.collectives import PREFIX, doors
 from retrompi.errors import RetrompiError, UsageError, nearest
-from retrompi.platform import MAX_HOSTS, WHOLE_FROM_ONE, Platform
+from retrompi.platform import LINK_WORDS, MAX_HOSTS, WHOLE_FROM_ONE, Platform
 from retrompi.program import Program
 from retrompi.scenario import Scenario
 from retrompi.store.kept import Kept, Outbox
@@ -192,9 +192,9 @@ def about(scenario: Scenario, key: str) -> About:
         )
         path = key.removeprefix("platform.")
         path = path if not path.startswith("host.") else f"{room.hosts[0].name}.{path.removeprefix('host.')}"
-        words = {f"link.{f.name}" for f in fields(room.link)}
-        if path not in words or path in room.quantities:
-            quantity = room.quantities[room.paths(path)[0]]
+        words = {f"link.{word}" for word in LINK_WORDS}
+        if path not in words:
+            quantity = room.quantity(room.paths(path)[0])
             return About(quantity.unit, (), quantity.text, quantity.value)
         return About("", (), str(getattr(room.link, path.rpartition(".")[2], "")), None)
     if key.startswith("trace."):
@@ -254,10 +254,10 @@ class Room:
 
     def keys(self) -> list[str]:
         """Every key that means something here."""
-        from retrompi.platform import HOST_KEYS, LINK_KEYS
+        from retrompi.platform import HOST_KEYS, LINK_KEYS, LINK_MORE_KEYS
 
         params = [f"{cls.name.partition(':')[0]}.{k}" for cls in map(registry.model, self.models) for k in cls.params()]
-        of_link = [f"platform.link.{k}" for k in ("kind", *LINK_KEYS)]
+        of_link = [f"platform.link.{k}" for k in (*LINK_WORDS, *LINK_KEYS, *LINK_MORE_KEYS)]
         return [*WORDS, *LISTS, *trace_keys(self.scenario), *params, *of_link, *(f"platform.host.{k}" for k in HOST_KEYS)]
 
     def check(self, key: str, texts: Iterable[str]) -> None:

@@ -1,7 +1,11 @@
-"""A worker process of the pool: it does jobs one after the other, each simulation in a fork of itself.
+"""A worker process of the pool: it does jobs one after the other.
 
-``python -m retrompi.studies.forking FD`` speaks over a socket: a greeting first, then (ticket, Done) for each (ticket, Job). It ends when
-the other end is closed, be it in the middle of a simulation, and a simulation ends with its worker, however that ends.
+``python -m retrompi.studies.forking FD PARENT`` speaks over a socket: a greeting first, then (ticket, Done) for each (ticket, begun, Job).
+It ends with its parent, or when the other end is closed; a simulation ends with its worker, however that ends.
+
+A simulation of no great length is done in this process: a fork of it costs more than a PingPong. Should that end the process, the job
+is begun again, and then (as all long ones, and those on SimGrid's wire, which allows one simulation a process) in a fork, whose
+last words are the reason.
 """
 
 from __future__ import annotations
@@ -9,9 +13,11 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import resource
 import select
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
@@ -22,6 +28,8 @@ from retrompi.errors import EngineError, InputError
 __all__ = ["HELLO", "Forking", "end_with_parent"]
 
 HELLO = "ready"
+INSIDE = 250_000
+"""Actions of a trace up to which a simulation is done in the worker itself: mostly less than a second."""
 TRIES = 3
 """A simulation that somebody kills is begun again, so many times in all."""
 _PR_SET_PDEATHSIG = 1
@@ -40,18 +48,25 @@ def end_with_parent(parent: int) -> None:
 
 
 class Forking:
-    """What `retrompi.worker.ForkServer` is to others, without a server: the process that asks is forked itself. One thread only."""
+    """What `retrompi.worker.ForkServer` is to others, without a server: the process that asks simulates itself, or in a fork of itself.
+
+    For one thread. ``apart`` forks for every simulation.
+    """
 
     def __init__(self, asker: int | None = None) -> None:
         self.spent: dict[str, float] = {}
+        self.apart = False
         self._asker = asker
         """The descriptor whose hanging up means that nobody waits for the answer any more."""
         self._errors = os.memfd_create("retrompi-stderr") if sys.platform == "linux" else _scratch()
 
-    def simulate(self, config: dict[str, Any], trace: Any, key: str) -> dict[str, Any]:
+    def simulate(self, config: dict[str, Any], trace: Any, key: str, further: Sequence[Any] = ()) -> dict[str, Any]:
         """The engine's answer, as of `retrompi.worker.ForkServer.simulate`."""
+        traces = [trace, *further]
+        if not self.apart and config["wire"] == "native" and sum(t.actions for t in traces) <= INSIDE:
+            return self._inside(config, traces)
         for attempt in range(1, TRIES + 1):
-            status, data = self._fork(config, trace)
+            status, data = self._fork(config, traces)
             if status == 0 and data:
                 kind, answer = pickle.loads(data)
                 if kind == "refused":
@@ -65,7 +80,20 @@ class Forking:
         said = os.read(self._errors, _CHUNK)
         raise EngineError(f"the simulation died: {worker.last_words(status, said)}")
 
-    def _fork(self, config: dict[str, Any], trace: Any) -> tuple[int, bytes]:
+    def _inside(self, config: dict[str, Any], traces: Sequence[Any]) -> dict[str, Any]:
+        from retrompi import _engine
+
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        try:
+            told = dict(_engine.simulate(config, traces[0], traces[1:]))
+        except _engine.ConfigError as error:
+            raise InputError(str(error)) from None
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+        self.spent = {"cpu_s": cpu, "peak_B": after.ru_maxrss << 10}
+        return told
+
+    def _fork(self, config: dict[str, Any], traces: Sequence[Any]) -> tuple[int, bytes]:
         os.ftruncate(self._errors, 0)
         os.lseek(self._errors, 0, os.SEEK_SET)
         incoming, outgoing = os.pipe()
@@ -80,7 +108,7 @@ class Forking:
                     os.close(self._asker)  # or the asker would not notice the end of its worker
                 os.dup2(self._errors, 2)
                 gc.disable()
-                worker.answer(config, trace, outgoing)
+                worker.answer(config, traces, outgoing)
                 code = 0
             except BaseException as error:  # the worker must hear of anything
                 os.write(2, f"{type(error).__name__}: {error}\n".encode())
@@ -124,23 +152,26 @@ def _scratch() -> int:
     return handle
 
 
-def serve(descriptor: int) -> None:
+def serve(descriptor: int, parent: int) -> None:
     """Does jobs until the other end is closed."""
+    end_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who asked
+    asker = Connection(descriptor)
     from retrompi import _engine, experiment, simulate  # noqa: F401  what every job needs is there before the first fork
     from retrompi.studies import case
     from retrompi.traces import generate  # noqa: F401
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who asked
-    asker = Connection(descriptor)
-    worker.adopt(Forking(descriptor))
+    forking = Forking(descriptor)
+    worker.adopt(forking)
     asker.send(HELLO)
     gc.collect()
     gc.freeze()
     with suppress(EOFError, OSError):
         while True:
-            ticket, job = asker.recv()
+            ticket, begun, job = asker.recv()
+            forking.apart = begun > 0
             asker.send((ticket, case.evaluate(job)))
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]))
+    serve(int(sys.argv[1]), int(sys.argv[2]))

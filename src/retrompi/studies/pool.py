@@ -7,13 +7,14 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
-from typing import Any
+from typing import IO, Any
 
 from retrompi.errors import EngineError
 from retrompi.studies.case import ERROR, Done, Job
@@ -36,18 +37,22 @@ def processors() -> int:
 
 @dataclass
 class _Ticket:
-    """A job on its way: how often it was begun, and as bytes."""
+    """A job on its way, and how often it was begun and lost."""
 
     number: int
     job: Job
-    data: Any
     begun: int = 0
+
+    def data(self) -> Any:
+        """What a worker is told."""
+        return ForkingPickler.dumps((self.number, self.begun, self.job))
 
 
 @dataclass
 class _Worker:
     process: subprocess.Popen[bytes]
     line: Connection
+    errors: IO[bytes]
     has: deque[_Ticket] = field(default_factory=deque)
     greeted: bool = False
 
@@ -91,7 +96,7 @@ class Pool:
                 more = job is not None
                 if job is not None:
                     self._number += 1
-                    ticket = _Ticket(self._number, job, ForkingPickler.dumps((self._number, job)))
+                    ticket = _Ticket(self._number, job)
                     self._open[ticket.number] = ticket
                     self._again.append(ticket)
                     self._hand_out()
@@ -118,12 +123,15 @@ class Pool:
             if len(self._workers) < self.jobs and all(w.has for w in self._workers):
                 self._workers.append(_started())
             free = min(self._workers, key=lambda w: len(w.has))
-            if len(free.has) >= (1 if len(ticket.data) > _LARGE else DEPTH):
+            if len(free.has) >= DEPTH:
+                return
+            data = ticket.data()
+            if free.has and len(data) > _LARGE:
                 return
             self._again.popleft()
             free.has.append(ticket)
             try:
-                free.line.send_bytes(ticket.data)
+                free.line.send_bytes(data)
             except OSError:
                 self._lost(free)
 
@@ -153,34 +161,39 @@ class Pool:
         if not worker.greeted:
             self._stillborn += 1
             if self._stillborn >= TRIES:
-                raise EngineError(f"no worker process can be started ({how}); run again with --jobs 1 or look at what it said above")
+                    raise EngineError(f"no worker process can be started: {how}")
         tickets = [t for t in worker.has if t.number in self._open]
         if tickets and worker.greeted and tickets[0] is worker.has[0]:
             tickets[0].begun += 1
             if tickets[0].begun >= TRIES:
                 lost = tickets.pop(0)
                 del self._open[lost.number]
-                self._results.append((lost.job.position, Done(ERROR, f"its worker was lost {TRIES} times ({how})")))
+                self._results.append((lost.job.position, Done(ERROR, f"its worker was lost {TRIES} times: {how}")))
         self._again.extendleft(reversed(tickets))
 
 
 def _started() -> _Worker:
     ours, theirs = socket.socketpair()
+    errors = tempfile.TemporaryFile()  # noqa: SIM115  closed with the worker
     with theirs:
         # A group of its own: Ctrl-C at a terminal is for us, and its simulation can be ended with it.
         process = subprocess.Popen(
-            [sys.executable, "-m", "retrompi.studies.forking", str(theirs.fileno())],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()], process_group=0,
+            [sys.executable, "-m", "retrompi.studies.forking", str(theirs.fileno()), str(os.getpid())],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=[theirs.fileno()], process_group=0,
         )  # fmt: skip
-    return _Worker(process, Connection(ours.detach()))
+    return _Worker(process, Connection(ours.detach()), errors)
 
 
 def _end(worker: _Worker) -> str:
-    """Ends a worker and its simulation at once; how it ended, in words."""
+    """Ends a worker and its simulation at once; how it ended by itself, in words."""
     worker.line.close()
     own = worker.process.poll()
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(worker.process.pid, signal.SIGKILL)
     code = worker.process.wait()
     code = code if own is None else own
-    return f"signal {-code}" if code < 0 else f"exit code {code}"
+    with worker.errors:
+        worker.errors.seek(0)
+        said = [line for line in worker.errors.read().decode(errors="replace").splitlines() if line.strip()]
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return f"{how}; last words: {said[-1].strip()}" if said else how
