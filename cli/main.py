@@ -24,8 +24,13 @@ COMMANDS = {
     "timeline": "Draw the timeline kept with a run, or show how long each process was in each state.",
     "trace": "Record a program's trace, look at one, and convert, cut, merge or scale it.",
     "nas": "Replay the captured NAS benchmarks (IS and LU, classes A and B) on MPI-BIP and show their times beside the published ones.",
-    "compare": "Compare a program's native run, its run on SMPI and its replay on a runtime model, section by section and call by call.",
+    "compare": "Compare a program's native run, its run on SMPI and its replay on a runtime model, or runtimes on one program.",
+    "tornado": "Find which parameter matters: one at a time between the ends of its range, or Sobol indices of all together.",
+    "break-even": "Find where along a bandwidth, latency, size or number of ranks A overtakes B, by simulations.",
+    "tolerance": "Find how much latency (or of any other number) a scenario stands until it is so much slower.",
     "diff": "Compare two stored runs: parameters that differ with their sources, then what came out differently.",
+    "sweep": "Vary a scenario: run every combination of the axes, find what is stored, and keep the rest.",
+    "study": "Run, list, show, export and delete studies.",
     "replicate": "Simulate copying the disk of the study to many machines, chunk by chunk, beside the closed form.",
     "explain": "Show where the time of one message goes, stage by stage.",
     "fidelity": "Show a PingPong or a trace at every rung of the fidelity ladder, and their spread.",
@@ -54,7 +59,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"retrompi.cli.{cmd_name}").command
+        command: click.Command = import_module(f"retrompi.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def resolve_command(

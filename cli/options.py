@@ -103,6 +103,19 @@ platform_option = click.option(
     shell_complete=complete_platform,
     help="Machine room: a name (see 'retrompi platforms list') or a TOML file of your own.",
 )
+traffic_option = click.option(
+    "--traffic",
+    multiple=True,
+    metavar="FROM->TO RATE FRAME [LAW]",
+    help="Frames of others on the same wire, e.g. 'any 2Mbps 1500B poisson' or 'server->workstation 2Mbps 1500B'.",
+)
+failures_option = click.option(
+    "--fail",
+    "failures",
+    multiple=True,
+    metavar="WHAT@FROM..TO",
+    help="Take something down for a simulated time, e.g. 'link server@1s..2s', 'switch@2s', 'wan@1s..1.5s'.",
+)
 set_option = click.option(
     "--set",
     "sets",

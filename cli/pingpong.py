@@ -11,6 +11,7 @@ import click
 from retrompi.cli.options import (
     csv_option,
     debug_option,
+    failures_option,
     fidelity_option,
     fresh_option,
     json_option,
@@ -23,6 +24,7 @@ from retrompi.cli.options import (
     seed_option,
     set_option,
     store_option,
+    traffic_option,
     warn,
 )
 from retrompi.cli.output import Column, emit, note
@@ -59,6 +61,8 @@ def emit_curve(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], as_js
 @click.option("--sizes", metavar="LIST", help="Sizes, e.g. 0,1KiB,4KiB..4MiB:x2 (default: powers of two to 4 MiB).")
 @click.option("--reps", type=click.IntRange(1), help="Repetitions at every size (default: as in the papers).")
 @click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html", help="Write a page with the curve.")
+@traffic_option
+@failures_option
 @measured_option
 @set_option
 @fidelity_option
@@ -77,6 +81,8 @@ def command(
     sizes: str | None,
     reps: int | None,
     out: Path | None,
+    traffic: tuple[str, ...],
+    failures: tuple[str, ...],
     measured: tuple[str, ...],
     sets: tuple[str, ...],
     fidelity: str,
@@ -96,8 +102,9 @@ def command(
     if wanted is None and overlaid and out is None:  # without a page only equal sizes can stand beside each other
         wanted = sorted({int(p["size_B"]) for m in overlaid for p in m.points})
     found = experiment.pingpong(
-        open_for(ctx, store), model, platform, mode, wanted, sets=sets, seed=seed, reps=reps, fresh=fresh, fidelity=fidelity
-    )
+        open_for(ctx, store), model, platform, mode, wanted, sets=sets, seed=seed, reps=reps, fresh=fresh, fidelity=fidelity,
+        traffic=traffic, failures=failures,
+    )  # fmt: skip
     beyond = outside(model, platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=sets)
     emit_curve(found.rows, warn(beyond, model), as_json, as_csv)
     if overlaid and not as_json and not as_csv:

@@ -9,6 +9,7 @@ import click
 from retrompi.cli.options import (
     csv_option,
     debug_option,
+    failures_option,
     fidelity_option,
     fresh_option,
     json_option,
@@ -20,6 +21,7 @@ from retrompi.cli.options import (
     set_option,
     some_time,
     store_option,
+    traffic_option,
     warn,
 )
 from retrompi.cli.output import Column, emit, note, print_json, time_column
@@ -78,6 +80,8 @@ COLUMNS = (
     show_default=True,
     help="A receive from any source matches what it matched when the trace was taken, or whatever comes first.",
 )
+@traffic_option
+@failures_option
 @timeline_options
 @set_option
 @fidelity_option
@@ -104,6 +108,8 @@ def command(
     compute_kernel: str | None,
     startup: bool,
     kills: tuple[str, ...],
+    traffic: tuple[str, ...],
+    failures: tuple[str, ...],
     wildcards: str,
     timeline: Wanted | None,
     sets: tuple[str, ...],
@@ -147,6 +153,8 @@ def command(
         with_startup=startup,
         fidelity=fidelity,
         kills=kills,
+        traffic=traffic,
+        failures=failures,
         program=program,
         wildcards=wildcards,
         fresh=fresh,

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from retrompi import registry
+from retrompi import network, registry
 from retrompi.store.identity import RunSpec, run_spec, sha256_json
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def facts_of(
     store: Store, spec: RunSpec, work: Callable[[], Mapping[str, Any]], *, fresh: bool = False
 ) -> tuple[int, dict[str, Any], bool]:
     """(run id, facts, found): the facts kept under ``spec``, or those ``work`` gives now (a JSON object; its ``outcome`` counts)."""
-    known = None if fresh else store.find_run(spec.identity)
+    known = None if fresh else store.find_run(spec)
     if known is not None:
         return known, dict(store.run(known)["facts"]), True
     began = time.perf_counter()
@@ -92,6 +92,8 @@ def pingpong_spec(
     reps: int | None = None,
     fidelity: str = "mechanism",
     scenario: Scenario | None = None,
+    traffic: Sequence[str] = (),
+    failures: Sequence[str] = (),
     jobs: Sequence[JobSpec] = (),
 ) -> RunSpec:
     """The specification of a PingPong. The generator's arguments stand for its trace: its code is hashed anyway."""
@@ -105,7 +107,7 @@ def pingpong_spec(
         seed=seed,
         fidelity=fidelity,
         trace="pingpong",
-        trace_hash=_with_options(sha256_json(made), jobs=_identity(jobs)),
+        trace_hash=_with_options(sha256_json(made), jobs=_identity(jobs), **network.options(traffic, failures)),
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
     )
@@ -124,6 +126,8 @@ def pingpong(
     fresh: bool = False,
     fidelity: str = "mechanism",
     scenario: Scenario | None = None,
+    traffic: Sequence[str] = (),
+    failures: Sequence[str] = (),
     jobs: Sequence[JobSpec] = (),
 ) -> Found:
     """A PingPong curve: rows size_B, time_us (one way), bandwidth_MBps (10^6 B/s), repetitions.
@@ -138,8 +142,9 @@ def pingpong(
         sizes = DEFAULT_SIZES
     where = _where(platform, mode)
     spec = pingpong_spec(model, platform, where, sizes, sets=sets, seed=seed, reps=reps, fidelity=fidelity, scenario=scenario,
-                         jobs=jobs)  # fmt: skip
-    return _curve(store, spec, "pingpong", {"sizes": sizes, "reps": reps}, model, platform, mode, sets, fresh, jobs)
+                         traffic=traffic, failures=failures, jobs=jobs)  # fmt: skip
+    args = {"sizes": sizes, "reps": reps}
+    return _curve(store, spec, "pingpong", args, model, platform, mode, sets, fresh, traffic, failures, jobs)
 
 
 def _where(platform: str, mode: str | Sequence[int]) -> Any:
@@ -157,6 +162,8 @@ def _curve(
     mode: str | Sequence[int],
     sets: Sets,
     fresh: bool,
+    traffic: Sequence[str] = (),
+    failures: Sequence[str] = (),
     jobs: Sequence[JobSpec] = (),
 ) -> Found:
     """The points of a benchmark, found under ``spec`` or made now by its generator; SimulationEnded when it does not complete."""
@@ -166,14 +173,15 @@ def _curve(
     where = _where(platform, mode)
     benchmarked = "PingPong" if generator == "pingpong" else generator
     what = f"{benchmarked} of {model} on {platform}, {mode if isinstance(mode, str) else ','.join(map(str, mode))}"
-    known = None if fresh else store.find_run(spec.identity)
+    known = None if fresh else store.find_run(spec)
     if known is not None:
         simulate.require_completed(_ended(store.run(known)), what)
         return Found(known, store.points(known), True)
     made = generate.generator(generator)
     trace = made.make(**args)
     _prepare(store, model, platform, where, trace.ranks, sets, spec.seed, spec.fidelity, fresh)
-    result = simulate.run(model, platform, trace, mode=where, sets=_listed(sets), seed=spec.seed, fidelity=spec.fidelity, jobs=jobs)
+    result = simulate.run(model, platform, trace, mode=where, sets=_listed(sets), seed=spec.seed, fidelity=spec.fidelity,
+                          traffic=traffic, failures=failures, jobs=jobs)  # fmt: skip
     rows = simulate.rows_from_marks(result, made.parts, made.counted, args)
     # The marks are the points in another form. A benchmark that did not complete is stored as well: its end is data.
     run_id = store.add_run(spec, {**asdict(result), "marks": []}, points=rows)
@@ -194,6 +202,8 @@ def benchmark(
     fresh: bool = False,
     fidelity: str = "mechanism",
     scenario: Scenario | None = None,
+    traffic: Sequence[str] = (),
+    failures: Sequence[str] = (),
     jobs: Sequence[JobSpec] = (),
 ) -> Found:
     """A benchmark by its generator's name: rows as of `pingpong`, with the generator's rule for what a rate counts.
@@ -207,10 +217,12 @@ def benchmark(
     where = _where(platform, mode)
     spec = run_spec(
         "benchmark", model, platform, mode=where, sets=sets, seed=seed, fidelity=fidelity, trace=generator,
-        trace_hash=_with_options(sha256_json({"generator": generator, "args": dict(args)}), jobs=_identity(jobs)),
+        trace_hash=_with_options(
+            sha256_json({"generator": generator, "args": dict(args)}), jobs=_identity(jobs), **network.options(traffic, failures)
+        ),
         scenario=scenario.name if scenario else "", scenario_hash=scenario.hash if scenario else "",
     )  # fmt: skip
-    return _curve(store, spec, generator, args, model, platform, mode, sets, fresh, jobs)
+    return _curve(store, spec, generator, args, model, platform, mode, sets, fresh, traffic, failures, jobs)
 
 
 def _ended(row: Mapping[str, Any]) -> Any:
@@ -235,7 +247,7 @@ def explain(
     spec = run_spec(
         "explain", model, platform, mode=where, sets=sets, fidelity=fidelity, trace="one message", trace_hash=sha256_json(made)
     )
-    known = None if fresh else store.find_run(spec.identity)
+    known = None if fresh else store.find_run(spec)
     if known is not None:
         return Found(known, store.anatomy(known), True)
     from retrompi import simulate
@@ -269,15 +281,17 @@ def replay(
     timeline: Request | None = None,
     kind: str = "replay",
     about: Callable[[Result], tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]] | None = None,
+    traffic: Sequence[str] = (),
+    failures: Sequence[str] = (),
     jobs: Sequence[JobSpec] = (),
 ) -> Found:
     """Replay ``trace``; the rows are the per-rank ones, everything else is in the run's row and its ``facts``.
 
     ``program`` says what the trace does not; a section's times are in ``facts``. ``limit_s`` ends the job after so much
     simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail; ``kills``
-    ends processes, ``wildcards`` chooses matches and ``jobs`` run beside it, as of `simulate.run`. A ``timeline`` is no part of a run's identity; asking for one
-    simulates anew. ``about`` turns the result, with the profile of its calls, into the facts and points to store with a run of another
-    ``kind``.
+    ends processes, ``wildcards`` chooses matches; ``traffic``, ``failures`` and ``jobs`` are beside it, as of `simulate.run`. A
+    ``timeline`` is no part of a run's identity; asking for one simulates anew. ``about`` turns the result, with the profile of its calls,
+    into the facts and points to store with a run of another ``kind``.
     """
     where = _where(platform, mode)
     if trace.kernels():
@@ -297,12 +311,13 @@ def replay(
         trace=label,
         trace_hash=_with_options(
             trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None, kernels=loops,
-            wildcards=None if wildcards == "recorded" else wildcards, jobs=_identity(jobs), **(program.row() if program else {}),
+            wildcards=None if wildcards == "recorded" else wildcards, jobs=_identity(jobs), **network.options(traffic, failures),
+            **(program.row() if program else {}),
         ),
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
     )
-    known = None if fresh or timeline else store.find_run(spec.identity)
+    known = None if fresh or timeline else store.find_run(spec)
     if known is not None:
         old = store.run(known)
         # A trace hashes alike wherever it lies, but who waits for whom is told by file and line.
@@ -327,6 +342,8 @@ def replay(
         wildcards=wildcards,
         timeline=timeline,
         profile=about is not None,
+        traffic=traffic,
+        failures=failures,
         jobs=jobs,
     )
     whole = result.timeline
@@ -390,7 +407,10 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
             seed=scenario.seed,
             kills=scenario.kills,
             fresh=fresh,
+            fidelity=scenario.fidelity,
             scenario=scenario,
+            traffic=scenario.traffic,
+            failures=scenario.failures,
             jobs=jobs,
         )
     if scenario.generator == "pingpong":
@@ -406,6 +426,8 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
             fresh=fresh,
             fidelity=scenario.fidelity,
             scenario=scenario,
+            traffic=scenario.traffic,
+            failures=scenario.failures,
             jobs=jobs,
         )
     if scenario.trace is None:
@@ -421,6 +443,8 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
             fresh=fresh,
             fidelity=scenario.fidelity,
             scenario=scenario,
+            traffic=scenario.traffic,
+            failures=scenario.failures,
             jobs=jobs,
         )
     from retrompi import traces
@@ -439,5 +463,7 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
         fresh=fresh,
         fidelity=scenario.fidelity,
         scenario=scenario,
+        traffic=scenario.traffic,
+        failures=scenario.failures,
         jobs=jobs,
     )

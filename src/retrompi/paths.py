@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -18,6 +19,7 @@ def source_root() -> Path | None:
     return root if (root / "pyproject.toml").is_file() and (root / "models").is_dir() else None
 
 
+@cache
 def _folder(name: str) -> Path:
     # The folders are mapped into the package by the wheel, so the import system knows best where they are.
     try:

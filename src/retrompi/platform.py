@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +126,8 @@ LINK_KEYS: Mapping[str, tuple[str, str]] = {k: v for k, v in _keys(Link).items()
 """Key of every link -> (unit, help)."""
 
 MAX_HOSTS = 1 << 16
+_CHANGED, _SIZED = 64, 4
+"""Rooms made of a room that are kept with it."""
 _LINE = ("wan_bandwidth", "wan_latency")
 WHOLE_FROM_ONE = ("cores", "tcp_retries", "dup_acks", "l2_ways", "l2_shared_by", "package_cores", "rails")
 _FLAGS = ("quantum_carry", "quantum_at_tick")
@@ -176,7 +180,7 @@ class Platform:
         names = [h.name for h in self.hosts]
         raise UsageError(f"platform '{self.name}' has no host '{name}'{nearest(name, names)}")
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """SHA-256 of every name and value: equal for two platforms that simulate alike, overrides included."""
         facts = {
@@ -235,6 +239,19 @@ class Platform:
         Keys have no ``platform.`` prefix; ``host`` means every host. Raises UsageError on an unknown key, a
         wrong unit or a value that no machine can have.
         """
+        key = tuple(sets.items())
+        if key not in self._changed_before:
+            if len(self._changed_before) >= _CHANGED:
+                self._changed_before.clear()
+            self._changed_before[key] = self._with(sets)
+        return self._changed_before[key]
+
+    @cached_property
+    def _changed_before(self) -> dict[tuple[tuple[str, str], ...], Platform]:
+        """The newest results of `with_overrides`: the points of a study have few rooms."""
+        return {}
+
+    def _with(self, sets: Mapping[str, str]) -> Platform:
         changed: dict[str, Quantity] = {}
         words: dict[str, str] = {}
         # Every host first, one host after: the narrower statement wins whatever the order on the command line.
@@ -304,6 +321,18 @@ class Platform:
         """
         if not 1 <= n <= MAX_HOSTS:
             raise UsageError(f"platform '{self.name}' can have 1 to {MAX_HOSTS} hosts, not {n}")
+        if n not in self._sized_before:
+            if len(self._sized_before) >= _SIZED:
+                self._sized_before.clear()
+            self._sized_before[n] = self._of_size(n)
+        return self._sized_before[n]
+
+    @cached_property
+    def _sized_before(self) -> dict[int, Platform]:
+        """The newest results of `of_size`."""
+        return {}
+
+    def _of_size(self, n: int) -> Platform:
         quantities = {path: q for path, q in self.quantities.items() if path.startswith("link.")}
         hosts = []
         for k in range(n):
@@ -330,7 +359,7 @@ class Platform:
         )
 
     def quantity(self, path: str) -> Quantity:
-        """The quantity of a path as of `paths`; what a link need not have is there as its absence: one rail, a line of no rate."""
+        """The quantity of a path as of `paths`; for what a link need not have, what stands for its absence: one rail, no rate."""
         return self.quantities.get(path) or _absent(path)
 
     def paths(self, key: str) -> list[str]:
@@ -375,9 +404,10 @@ def _checked(key: str, text: str, unit: str, where: str) -> float:
 class _Reader:
     """Turns one TOML file into a Platform, naming file and line in every complaint."""
 
-    def __init__(self, path: Path, loading: tuple[Path, ...]) -> None:
+    def __init__(self, path: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, int] | None]) -> None:
         self.path = path
         self.loading = loading
+        self.read = read
         try:
             self.text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -458,7 +488,7 @@ class _Reader:
             other = platforms_dir() / f"{file}.toml"
         if not other.is_file() or other.resolve() in self.loading:
             raise self.fail(f"like = '{like}': no platform '{file}' to take a host from", "like", index)
-        platform = _loaded(other, (*self.loading, other.resolve()))
+        platform = _loaded(other, (*self.loading, other.resolve()), self.read)
         try:
             source = platform.host(name)
         except UsageError as error:
@@ -576,10 +606,25 @@ def _reason(error: Exception) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)
 
 
-def _loaded(file: Path, loading: tuple[Path, ...]) -> Platform:
-    """The platform of ``file`` with its fit; a quantity that waits for one says so in its source."""
-    room = _Reader(file, loading).platform()
+_State = tuple[tuple[Path, tuple[int, int] | None], ...]
+_KNOWN: dict[tuple[str, str], tuple[_State, Platform]] = {}
+"""Path as given and in full -> the files that it was read from, as they were then, and the platform."""
+
+
+def _stamp(file: Path) -> tuple[int, int] | None:
+    """What changes with a file: when it was written, and its size; None where there is none."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _loaded(file: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, int] | None]) -> Platform:
+    """The platform of ``file`` with its fit; a quantity that waits for one says so in its source. Notes the files in ``read``."""
     fit = file.with_name(f"{file.stem}.fit.toml")
+    read |= {f: _stamp(f) for f in (file, fit)}
+    room = _Reader(file, loading, read).platform()
     fitted = room.with_fit(fit) if fit.is_file() else room
     unfitted = {
         path: replace(q, source="assumed: not fitted yet")
@@ -592,12 +637,19 @@ def _loaded(file: Path, loading: tuple[Path, ...]) -> Platform:
 def load(path: str | Path) -> Platform:
     """Read the platform in ``path`` and its fit, ``<stem>.fit.toml`` beside it, where there is one.
 
-    Raises InputError with file and line when one of them is wrong.
+    Raises InputError with file and line when one of them is wrong. While none of the files it was read from changes, it is read once.
     """
     file = Path(path)
+    key = str(file), os.path.abspath(file)
+    known = _KNOWN.get(key)
+    if known is not None and all(_stamp(f) == stamp for f, stamp in known[0]):
+        return known[1]
+    read: dict[Path, tuple[int, int] | None] = {}
     try:
-        return _loaded(file, (file.resolve(),))
+        room = _loaded(file, (file.resolve(),), read)
     except RetrompiError:
         raise
     except (KeyError, TypeError, AttributeError) as error:  # TOML of the wrong shape: [host] for [[host]] and so on
         raise InputError(f"not a platform file ({error})", file) from None
+    _KNOWN[key] = tuple(read.items()), room
+    return room

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from retrompi import paths
 from retrompi import platform as _platform
@@ -42,6 +43,14 @@ def _users_models() -> dict[str, Path]:
     """Name -> folder of the user's own models, without those whose name the package has."""
     ours = _folders_in(paths.models_dir())
     return {name: folder for name, folder in _folders_in(paths.user_models_dir()).items() if name not in ours}
+
+
+def _folder_of(name: str) -> Path | None:
+    """The folder of the model called ``name``: the package's, else the user's own."""
+    if not name or name.startswith(("_", ".")):
+        return None
+    places = (paths.models_dir() / name, paths.user_models_dir() / name)
+    return next((folder for folder in places if (folder / "__init__.py").is_file()), None)
 
 
 def _ours(folder: Path) -> bool:
@@ -106,6 +115,16 @@ def _line_in(error: BaseException, folder: Path) -> tuple[Path, int | None]:
 def _classes(folder: Path) -> dict[str, type[RuntimeModel]]:
     """The models of one folder, the main one first; it must be named like the folder, variants ``folder:...``."""
     module = _module(folder)
+    known = _CLASSES.get(module)
+    if known is None:
+        known = _CLASSES[module] = _classes_in(module, folder)
+    return known
+
+
+_CLASSES: WeakKeyDictionary[ModuleType, dict[str, type[RuntimeModel]]] = WeakKeyDictionary()
+
+
+def _classes_in(module: ModuleType, folder: Path) -> dict[str, type[RuntimeModel]]:
     found: dict[str, type[RuntimeModel]] = {}
     for value in vars(module).values():
         if not (isinstance(value, type) and issubclass(value, RuntimeModel)) or "name" not in vars(value):
@@ -183,7 +202,7 @@ def model(name_or_path: str) -> type[RuntimeModel]:
         found = _classes(folder)
         wanted = f"{folder.name}:{variant}" if variant else folder.name
     else:
-        place = {**_users_models(), **_folders_in(paths.models_dir())}.get(base)
+        place = _folder_of(base)
         # One good model must stay usable beside a broken neighbour, so only the folder asked for is imported.
         found = models() if place is None else _classes(place)
         wanted = name_or_path
@@ -237,6 +256,11 @@ def platform(name_or_path: str) -> Platform:
     base, star, size = name_or_path.rpartition("*")
     if star and base and size.isdecimal() and len(size) < 9:
         return platform(base).of_size(int(size))
+    if not _is_path(name_or_path):
+        for folder in (paths.platforms_dir(), paths.user_platforms_dir()):
+            file = folder / f"{name_or_path}.toml"
+            if not name_or_path.endswith(".fit") and file.is_file():
+                return _platform.load(file)
     return _platform.load(_toml("platform", _platform_files(), name_or_path))
 
 

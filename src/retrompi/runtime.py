@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import os
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -117,6 +118,40 @@ class StartStep:
     note: str = ""
 
 
+@lru_cache(maxsize=256)
+def _params(cls: Any) -> dict[str, Param]:
+    found: dict[str, Param] = {}
+    for klass in reversed(cls.__mro__):
+        found |= {k: v for k, v in vars(klass).items() if isinstance(v, Param)}
+    return found
+
+
+@lru_cache(maxsize=256)
+def _folder(file: str) -> Path:
+    return Path(file).resolve().parent
+
+
+def _files(folder: Path, inside: str = "") -> Iterator[tuple[str, int, int]]:
+    """(path within, when written, size) of every file that counts in a model's folder, in order."""
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=lambda e: e.name)
+    for entry in entries:
+        if entry.is_dir():
+            if entry.name != "__pycache__":
+                yield from _files(Path(entry.path), f"{inside}{entry.name}/")
+        elif entry.name.endswith((".py", ".toml", ".csv")) and entry.is_file():
+            stat = entry.stat()
+            yield f"{inside}{entry.name}", stat.st_mtime_ns, stat.st_size
+
+
+@lru_cache(maxsize=64)
+def _hash(name: str, folder: Path, files: tuple[tuple[str, int, int], ...]) -> str:
+    digest = hashlib.sha256(name.encode())
+    for path in sorted((folder / within for within, _, _ in files)):
+        digest.update(b"\0" + path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
 class RuntimeModel:
     """An MPI implementation of its time. Subclasses declare the texts below, `Param` attributes and `compile`."""
 
@@ -158,25 +193,18 @@ class RuntimeModel:
     @classmethod
     def params(cls) -> dict[str, Param]:
         """Every parameter by name, the base classes' first; a redeclared one replaces the inherited one."""
-        found: dict[str, Param] = {}
-        for klass in reversed(cls.__mro__):
-            found |= {k: v for k, v in vars(klass).items() if isinstance(v, Param)}
-        return found
+        known: Any = cls  # a class is hashable, which mypy does not see
+        return dict(_params(known))
 
     @classmethod
     def folder(cls) -> Path:
         """The folder the model lives in."""
-        file = getattr(sys.modules.get(cls.__module__), "__file__", None) or inspect.getfile(cls)
-        return Path(file).resolve().parent
+        return _folder(getattr(sys.modules.get(cls.__module__), "__file__", None) or inspect.getfile(cls))
 
     @classmethod
     def hash(cls) -> str:
         """SHA-256 of the model's name and its folder's files; a fit counts since it changes results."""
-        digest = hashlib.sha256(cls.name.encode())
-        for file in sorted(cls.folder().rglob("*")):
-            if file.is_file() and file.suffix in (".py", ".toml", ".csv") and "__pycache__" not in file.parts:
-                digest.update(b"\0" + file.relative_to(cls.folder()).as_posix().encode() + b"\0" + file.read_bytes())
-        return digest.hexdigest()
+        return _hash(cls.name, cls.folder(), tuple(_files(cls.folder())))
 
     def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
         """The engine's rows for this runtime. ``placement[r]`` is the index in ``platform.hosts`` of rank r."""
@@ -368,12 +396,21 @@ def resolve(
     return model_values(cls, for_model), room.with_overrides(for_platform) if for_platform else room
 
 
-def model_values(cls: type[RuntimeModel], sets: Mapping[str, str] | Sequence[str] = ()) -> Values:
-    """The values in force of a model alone; like `resolve` without ``platform.`` keys."""
-    params = cls.params()
+def _fit_stamp(folder: Path) -> tuple[int, int] | None:
+    """What changes with ``fit.toml``; None without one."""
+    try:
+        stat = os.stat(folder / "fit.toml")
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_size
+
+
+@lru_cache(maxsize=64)
+def _defaults(cls: Any, fit: tuple[int, int] | None) -> dict[str, Setting]:
+    """The values of a model with its fit (which ``fit`` stands for) and without overrides."""
     settings: dict[str, Setting] = {}
     fits = _fitted(cls)
-    for name, param in params.items():
+    for name, param in cls.params().items():
         if name in fits:
             value, text, source = fits[name]
         else:
@@ -382,6 +419,14 @@ def model_values(cls: type[RuntimeModel], sets: Mapping[str, str] | Sequence[str
                 where = f" ({param.range_text})" if param.range_text else ""
                 source = f"assumed: not fitted yet{where}"
         settings[name] = Setting(value, text, source)
+    return settings
+
+
+def model_values(cls: type[RuntimeModel], sets: Mapping[str, str] | Sequence[str] = ()) -> Values:
+    """The values in force of a model alone; like `resolve` without ``platform.`` keys."""
+    params = cls.params()
+    known: Any = cls
+    settings = dict(_defaults(known, _fit_stamp(cls.folder())))
     own_prefixes = {cls.name, cls.name.partition(":")[0], cls.name.partition(":")[2]} - {""}
     for key, text in parse_sets(sets).items():
         prefix, dot, name = key.rpartition(".")

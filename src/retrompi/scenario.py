@@ -11,6 +11,8 @@ mode = "shared"                                    # or distributed, or hosts: "
 expect = "what should come out, written before it was run"
 outcome = "deadlock"                               # how it ends, if not "completed"
 kills = ["proxy on server@0.5s"]                   # processes that somebody ends
+traffic = ["any 2Mbps 1500B poisson"]              # of others, on the same wire (docs/networks.md)
+failures = ["link server@1s..2s"]                  # what is down for a time
 seed = 1
 fidelity = "mechanism"                             # or curve, loggp
 compute_kernel = "daxpy:1000"                      # compute amounts run at the rate of this loop (docs/rinf1.md)
@@ -59,7 +61,7 @@ if TYPE_CHECKING:
 __all__ = ["Neighbour", "Scenario", "from_data", "line_of", "load"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
-_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "seed", "fidelity", "compute_kernel", "start", "trace", "set", "job")
+_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", "seed", "fidelity", "compute_kernel", "start", "trace", "set", "job")
 OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout")
 _JOB_KEYS = ("name", "model", "mode", "start", "background", "trace", "set")
 _FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
@@ -139,6 +141,8 @@ class Scenario:
     program: Program = field(default_factory=Program)
     start: Mapping[str, int] = field(default_factory=dict)
     compute_kernel: str = ""
+    traffic: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
     jobs: tuple[Neighbour, ...] = ()
     path: Path | None = None
     given: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -167,6 +171,8 @@ class Scenario:
             "start": dict(self.start),
             **self.program.row(),
             **({"compute_kernel": self.compute_kernel} if self.compute_kernel else {}),
+            **({"traffic": list(self.traffic)} if self.traffic else {}),
+            **({"failures": list(self.failures)} if self.failures else {}),
             **({"jobs": [j.row() for j in self.jobs]} if self.jobs else {}),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
@@ -184,6 +190,8 @@ class Scenario:
             "overrides": " ".join(f"{k}={v}" for k, v in self.sets.items()),
             "claims": " ".join(self.claims),
             "kills": ", ".join(self.kills),
+            "traffic": ", ".join(self.traffic),
+            "failures": ", ".join(self.failures),
             "jobs": ", ".join(f"{j.generator or j.trace} on {j.model}" for j in self.jobs),
             "outcome": self.outcome,
             "expect": self.expect,
@@ -236,6 +244,11 @@ def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
     kills = data.get("kills", [])
     if not isinstance(kills, list) or not all(isinstance(k, str) for k in kills):
         raise fail("'kills' is not a list of PROCESS@TIME; example: [\"rank 1@0.5s\"]", "kills")
+    for key, example in (("traffic", "any 2Mbps 1500B poisson"), ("failures", "link server@1s..2s")):
+        if not isinstance(data.get(key, []), list) or not all(isinstance(k, str) for k in data.get(key, [])):
+            raise fail(f'\'{key}\' is not a list of texts; example: ["{example}"]', key)
+        if data.get(key) and ("start" in data or data.get("fidelity", "mechanism") != "mechanism"):
+            raise fail(f"'{key}' cross the wire of a trace that runs at fidelity mechanism", key)
     outcome = data.get("outcome", "completed")
     if outcome not in OUTCOMES:
         raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome")
@@ -256,6 +269,8 @@ def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
         expect=str(data.get("expect", "")),
         outcome=outcome,
         kills=tuple(kills),
+        traffic=tuple(data.get("traffic", [])),
+        failures=tuple(data.get("failures", [])),
         seed=seed,
         fidelity=fidelity,
         compute_kernel=str(data.get("compute_kernel", "")),

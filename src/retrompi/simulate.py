@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from retrompi import registry, units
+from retrompi import network, registry, units
 from retrompi.collectives import PREFIX, engine_rows
 from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.jobs import Compiled, JobSpec
@@ -85,6 +85,12 @@ class Result:
     (-1: never)."""
     collectives: list[dict[str, Any]] = field(default_factory=list)
     """Which algorithms ran: operation, algorithm, calls (of all members)."""
+    lost: int = 0
+    """Frames that something that was down has taken."""
+    failed: str = ""
+    """What was down and took frames: ``link server down from 1 s on (3 frames lost)``."""
+    traffic: list[dict[str, Any]] = field(default_factory=list)
+    """What became of the traffic beside the job: `retrompi.network.told`."""
     jobs: list[dict[str, Any]] = field(default_factory=list)
     """What became of the further jobs, as `retrompi.jobs.told`; all else is of the first."""
 
@@ -158,6 +164,8 @@ def run(
     wildcards: str = "recorded",
     timeline: Request | None = None,
     profile: bool = False,
+    traffic: Sequence[str] = (),
+    failures: Sequence[str] = (),
     jobs: Sequence[JobSpec] = (),
 ) -> Result:
     """Replay ``trace``. ``timeout_s`` is in simulated seconds, ``program`` says what the trace does not, ``fidelity`` is a rung of
@@ -165,6 +173,7 @@ def run(
     match what it matched when the trace was taken (where the trace says so), ``free`` whatever comes first. ``timeline`` asks for the
     run's timeline and ``profile`` for its calls summed up; no time changes by them.
 
+    ``traffic`` of others crosses the wire and ``failures`` take things down for a time, both as of `retrompi.network`.
     ``jobs`` run beside it on the same platform and are told of in ``Result.jobs``; what each would have taken alone is another run.
     ``kills`` ends processes: ``"proxy on server@0.5s"``, ``"rank 3@2s"``, ``"rank 0 of job 2@1s"``. Hosts that the runtime cannot join in one job give the
     outcome ``failed-start``.
@@ -239,6 +248,12 @@ def run(
 
         rows["positions"], rows["hosts"] = sharing.unshared(beside, model, rows)
         rows["jobs"] = sharing.rows(beside, rows["positions"], room, wildcards)
+    if (traffic or failures) and fidelity != "mechanism":
+        raise UsageError(f"fidelity '{fidelity}' draws no wire, which traffic and failures need: use mechanism")
+    if traffic:
+        rows["traffic"], rows["positions"] = network.traffic(traffic, room, rows["positions"])
+    if failures:
+        rows["failures"] = network.failures(failures, room)
     got = (server or shared_server()).simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
     if got["outcome"] == "completed" and not idle_sets:
         _check_collectives(values, {operation for operation, _, _ in got["collectives"]})
@@ -266,8 +281,10 @@ def run(
         startup=steps,
         cautions=[*cls().cautions(values, room, placement), *notes],
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
+        traffic=network.told(traffic, got["traffic"]),
         jobs=_told_jobs(others, got["jobs"]),
-        **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events")},
+        **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events",
+                                "lost", "failed")},
     )
 
 

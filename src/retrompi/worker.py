@@ -29,7 +29,7 @@ from weakref import WeakSet
 
 from retrompi.errors import EngineError, InputError
 
-__all__ = ["ForkServer", "halt", "resume", "shared_server"]
+__all__ = ["ForkServer", "adopt", "answer", "halt", "last_words", "resume", "shared_server"]
 
 _HEAD = struct.Struct("<Q")
 _LIBC = ctypes.CDLL(None)
@@ -175,7 +175,12 @@ def shared_server() -> ForkServer:
     return server
 
 
-def _child(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
+def adopt(server: Any) -> None:
+    """Has the calling thread's simulations done by ``server``, which has `ForkServer.simulate`."""
+    _local.server = server
+
+
+def answer(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
     """The forked child: simulate, answer, leave without any clean-up of what it shares with its parent."""
     from retrompi import _engine
 
@@ -183,14 +188,15 @@ def _child(config: dict[str, Any], traces: Sequence[Any], out: int) -> None:
         told = _engine.simulate(config, traces[0], traces[1:])
         used = resource.getrusage(resource.RUSAGE_SELF)
         told["spent"] = {"cpu_s": used.ru_utime + used.ru_stime, "peak_B": used.ru_maxrss << 10}
-        answer: tuple[str, Any] = ("ok", told)
+        said: tuple[str, Any] = ("ok", told)
     except _engine.ConfigError as error:
-        answer = ("refused", str(error))
+        said = ("refused", str(error))
     with os.fdopen(out, "wb") as pipe:
-        pickle.dump(answer, pipe, protocol=pickle.HIGHEST_PROTOCOL)
+        pickle.dump(said, pipe, protocol=pickle.HIGHEST_PROTOCOL)
 
 
-def _last_words(status: int, said: bytes) -> str:
+def last_words(status: int, said: bytes) -> str:
+    """How a process ended, by its wait status and what it wrote to stderr."""
     text = [line for line in said.decode(errors="replace").splitlines() if line.strip()]
     how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit code {os.waitstatus_to_exitcode(status)}"
     return f"{how}; last words: {text[-1].strip()}" if text else how
@@ -246,7 +252,7 @@ def _serve() -> None:
                     _die_with_parent(server)
                     os.close(incoming)
                     os.dup2(errors.fileno(), 2)
-                    _child(config, [traces[key] for key in keys], outgoing)
+                    answer(config, [traces[key] for key in keys], outgoing)
                     code = 0
                 except BaseException as error:  # the parent must hear of anything
                     os.write(2, f"{type(error).__name__}: {error}\n".encode())
@@ -265,7 +271,7 @@ def _serve() -> None:
                 outbox.flush()
             else:
                 errors.seek(0)
-                _write(outbox, ("died", _last_words(status, errors.read())))
+                _write(outbox, ("died", last_words(status, errors.read())))
 
 
 if __name__ == "__main__":

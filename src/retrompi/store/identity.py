@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -68,11 +68,9 @@ class RunSpec:
     @cached_property
     def identity(self) -> str:
         """The run's name in the store: SHA-256 over every field but the human names of files."""
-        facts = asdict(self)
         # Names are labels: a platform copied under another name simulates alike and hashes alike.
-        for label in ("platform", "trace", "scenario"):
-            facts.pop(label)
-        return sha256_json(facts)
+        labels = ("platform", "trace", "scenario")
+        return sha256_json({f.name: getattr(self, f.name) for f in fields(self) if f.name not in labels})
 
 
 def run_spec(

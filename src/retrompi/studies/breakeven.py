@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from retrompi.errors import UsageError
 from retrompi.studies.boundaries import Search
-from retrompi.studies.reading import Reading
+from retrompi.studies.reading import Reading, counted
 from retrompi.studies.scale import LEAST_TOLERANCE, Scale
 
 __all__ = ["SCAN", "BreakEven", "Crossing", "Pair", "break_even"]
@@ -87,14 +87,9 @@ class BreakEven:
         return self.points[0], self.points[-1]
 
     @property
-    def simulations(self) -> int:
-        """Runs that were simulated now, each counted once."""
-        return len({r.run_id for p in self.points for r in (p.a, p.b) if not r.found})
-
-    @property
-    def runs(self) -> int:
-        """Runs that were looked at, each counted once."""
-        return len({r.run_id for p in self.points for r in (p.a, p.b)})
+    def counts(self) -> tuple[int, int]:
+        """(runs that were looked at, of them simulated now)."""
+        return counted(r for p in self.points for r in (p.a, p.b))
 
 
 def break_even(

@@ -20,7 +20,7 @@ from retrompi.errors import UsageError, nearest
 if TYPE_CHECKING:
     from retrompi.scenario import Scenario
 
-__all__ = ["NAMES", "Metric", "parse"]
+__all__ = ["NAMES", "Metric", "parse", "sizes_of"]
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -200,7 +200,7 @@ class Metric:
             what = "a trace's replay" if scenario.trace is not None else "a benchmark that is not to complete"
             raise UsageError(f"'{scenario.name}' is {what}: it has no curve, so no '{self.name}'; it has time, mpi, compute, messages")
         if self.size_B is not None:
-            sizes = _sizes_of(scenario)
+            sizes = sizes_of(scenario)
             if self.size_B not in sizes:
                 raise UsageError(f"'{scenario.name}' has no '{self.name}': {_other_sizes(self.size_B, sizes)}")
 
@@ -215,7 +215,7 @@ class Metric:
         return f"{100 * value:.3g} %" if self.unit == "probability" else units.format_quantity(value, self.unit)
 
 
-def _sizes_of(scenario: Scenario) -> list[int]:
+def sizes_of(scenario: Scenario) -> list[int]:
     """The sizes a benchmark's curve will have."""
     from retrompi.traces import generate
 

@@ -15,12 +15,13 @@ from retrompi.errors import RetrompiError, StoreError
 from retrompi.studies import case, design
 from retrompi.studies.case import ERROR, Done, Job
 from retrompi.studies.design import Point, Study
+from retrompi.studies.plan import Outside
 
 if TYPE_CHECKING:
     from retrompi.scenario import Scenario
     from retrompi.store.database import Store
 
-__all__ = ["Answer", "Executor", "Here", "StudyRun", "ask", "ask_many", "run_study"]
+__all__ = ["Answer", "Asked", "Executor", "Here", "StudyRun", "ask", "ask_many", "run_study", "runs_of"]
 
 GATHER_S = 0.03
 """Results that come faster than this are written together."""
@@ -88,6 +89,8 @@ class StudyRun:
     seconds: float = 0.0
     reasons: list[str] = field(default_factory=list)
     """The first few reasons of points that are no runs."""
+    outside: str = ""
+    """What lies outside the models' calibrated range, in one line."""
 
     @property
     def errors(self) -> int:
@@ -148,6 +151,8 @@ class _Run:
         self.pending: list[tuple[str, Done]] = []
         self.rows: list[dict[str, Any]] = []
         self.known: dict[str, int] = {}
+        self.outside = Outside()
+        self.came = 0
 
     def go(self, executor: Executor) -> StudyRun:
         """Runs all of it."""
@@ -157,12 +162,12 @@ class _Run:
         try:
             for position, done in executor.evaluate(self.jobs()):
                 self.pending.append((self.names.pop(position), done))
+                self.came += 1
+                self.tell(done.outcome)
                 if not ready() or time.monotonic() - written > GATHER_S:
                     self.write()
                     written = time.monotonic()
-                    self.tell(done.outcome)
             self.write()
-            self.tell("")
         except BaseException as error:
             if not isinstance(error, StoreError):
                 with suppress(RetrompiError):
@@ -170,12 +175,14 @@ class _Run:
             raise
         finally:
             self.told.seconds = time.monotonic() - began
+            self.told.outside = self.outside.line(self.told.points)
         return self.told
 
     def jobs(self) -> Iterator[Job]:
         """The points that have to be simulated; all others get their rows on the way."""
         done = {} if self.fresh else self.store.study_done(self.told.study_id)
         for point in design.each(self.study):
+            self.outside.add(point.scenario)
             try:
                 identity = case.identity(point.scenario)
             except RetrompiError as error:
@@ -189,9 +196,8 @@ class _Run:
                 continue
             known = self.known.get(identity) if self.fresh else self.store.find_run(identity)
             if known is not None:
-                run = self.store.run(known)
                 self.told.found += 1
-                self.row(point, identity, known, run["outcome"], "" if run["outcome"] == "completed" else run["detail"], run["wall_s"])
+                self.row(point, identity, known, *_ending(self.store, known), 0.0)
                 if len(self.rows) > 100:
                     self.write()
                 continue
@@ -240,24 +246,29 @@ class _Run:
         self.rows.clear()
 
     def tell(self, what: str) -> None:
-        """Progress, in points."""
+        """Progress, in runs; what was there already takes no time and does not count."""
         if self.report is not None:
-            self.report(self.told.kept + self.told.outcomes.total(), self.told.points, what)
+            self.report(self.came, max(self.told.points - self.told.kept - self.told.found, self.came), what)
 
 
 # -- single points, for answers ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A point's metric (None where its run has none), its run (None for ``error``), how it ended and why, and whether it was stored
-    before."""
+class Asked:
+    """The run of a point (None for ``error``), how it ended and why, and whether it was stored before."""
 
-    value: float | None
     run_id: int | None
     outcome: str
     reason: str
     found: bool
+
+
+@dataclass(frozen=True)
+class Answer(Asked):
+    """The same with the point's metric; None where its run has none."""
+
+    value: float | None
 
 
 def ask(
@@ -278,51 +289,73 @@ def ask_many(
     fresh: bool = False,
     report: Report | None = None,
 ) -> list[Answer]:
-    """`ask` of several points, in their order; equal ones are simulated once. ``jobs`` processes simulate, or an ``executor`` that the
-    caller has entered. Raises UsageError for a key or value that no run could have."""
+    """`ask` of several points, in their order. Raises UsageError for a key or value that no run could have."""
     from retrompi.studies import metrics
 
     wanted = metrics.parse(metric)
-    told: dict[str, Answer] = {}
+    asked = runs_of(store, [case.apply(scenario, v) for v in values], jobs=jobs, executor=executor, fresh=fresh, report=report)
+
+    def value(run_id: int | None) -> float | None:
+        return None if run_id is None else wanted.of(store.run(run_id), store.points(run_id), store.ranks(run_id))
+
+    return [Answer(a.run_id, a.outcome, a.reason, a.found, value(a.run_id)) for a in asked]
+
+
+def runs_of(
+    store: Store,
+    scenarios: Sequence[Scenario],
+    *,
+    jobs: int = 1,
+    executor: Executor | None = None,
+    fresh: bool = False,
+    report: Report | None = None,
+) -> list[Asked]:
+    """The run of each scenario, in their order, found in the store or simulated and stored; equal ones are simulated once.
+
+    ``jobs`` processes simulate, or an ``executor`` that the caller has entered and may use for many calls. A scenario that is no run is
+    an Asked with the outcome ``error`` and its reason.
+    """
+    told: dict[str, Asked] = {}
     missing: dict[str, Job] = {}
-
-    def answer(run_id: int, found: bool) -> Answer:
-        run = store.run(run_id)
-        reason = "" if run["outcome"] == "completed" else run["detail"]
-        return Answer(wanted.of(run, store.points(run_id), store.ranks(run_id)), run_id, run["outcome"], reason, found)
-
     names = []
-    for position, point in enumerate(values):
-        made = case.apply(scenario, point)
+    for position, scenario in enumerate(scenarios):
         try:
-            name = case.identity(made)
+            name = case.identity(scenario)
         except RetrompiError as error:
             name = f"error {position}"
-            told[name] = Answer(None, None, ERROR, str(error), False)
+            told[name] = Asked(None, ERROR, str(error), False)
         names.append(name)
         if name in told or name in missing:
             continue
         known = None if fresh else store.find_run(name)
         if known is not None:
-            told[name] = answer(known, True)
+            told[name] = Asked(known, *_ending(store, known), True)
         else:
-            missing[name] = Job(position, made)
+            missing[name] = Job(position, scenario)
     if missing:
-        with _workers(executor, min(jobs, len(missing))) as workers:
+        with _workers(executor, min(jobs, len(missing))) as workers, _ended_by_sigterm():
             for count, (position, done) in enumerate(workers.evaluate(list(missing.values())), 1):
-                told[names[position]] = Answer(None, None, ERROR, done.reason, False)
                 run_id = None
                 with store.transaction():
                     for kept in done.runs:
                         run_id = store.keep(kept, once=not fresh)
-                if run_id is not None:
-                    told[names[position]] = answer(run_id, False)
+                told[names[position]] = Asked(run_id, done.outcome, done.reason, False)
                 if report is not None:
                     report(count, len(missing), done.outcome)
     return [told[name] for name in names]
 
 
+def _ending(store: Store, run_id: int) -> tuple[str, str]:
+    """Outcome and reason of a stored run."""
+    run = store.run(run_id)
+    return run["outcome"], "" if run["outcome"] == "completed" else run["detail"]
+
+
 def _workers(executor: Executor | None, jobs: int) -> AbstractContextManager[Executor]:
     if executor is not None:
         return nullcontext(executor)
-    return Here()
+    if jobs == 1:
+        return Here()
+    from retrompi.studies.pool import Pool
+
+    return Pool(jobs)

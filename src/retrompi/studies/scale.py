@@ -18,8 +18,8 @@ LEAST_TOLERANCE = 1e-4
 
 @dataclass(frozen=True)
 class Scale:
-    """Values of ``key`` in base units of ``unit``, written in ``spelling`` with so many ``digits``; ``whole`` numbers only, steps by
-    factors if ``log``."""
+    """Values of ``key`` in base units of ``unit``, written in ``spelling`` (or, from one of it on, ``larger``) with so many ``digits``;
+    ``whole`` numbers only, steps by factors if ``log``."""
 
     key: str
     unit: str
@@ -27,13 +27,15 @@ class Scale:
     whole: bool = False
     log: bool = False
     digits: int = 6
+    larger: str = ""
 
     def text(self, x: float) -> str:
         """``x`` as it is simulated and shown."""
+        base = units.canonical(self.unit)
         if self.whole:
-            return f"{round(x)}{self.spelling if units.canonical(self.unit) == 'B' else ''}"
-        factor = units.UNITS[units.canonical(self.unit)][self.spelling]
-        return f"{x / factor:.{self.digits}g}{self.spelling}"
+            return units.format_bytes(round(x)).replace(" ", "") if base == "B" else str(round(x))
+        spelling = self.larger if self.larger and x >= units.UNITS[base][self.larger] else self.spelling
+        return f"{x / units.UNITS[base][spelling]:.{self.digits}g}{spelling}"
 
     def snap(self, x: float) -> float:
         """The value of `text`."""
@@ -78,12 +80,11 @@ def scale_of(key: str, unit: str, texts: Sequence[str], *, whole: bool, log: boo
             raise UsageError(f"{key}: '{text}' is not a whole number")
     spellings = [m[1] for t in texts if (m := re.fullmatch(r"[\d._+eE-]+\s*(\S*)\s*", t.strip())) and m[1]]
     base = units.canonical(unit)
-    spelling = spellings[0] if spellings else min(units.UNITS[base], key=len)
-    if whole and base == "B":
-        spelling = "B"
+    known = sorted((s for s in dict.fromkeys(spellings) if s in units.UNITS[base]), key=units.UNITS[base].__getitem__)
+    small, large = (known[0], known[-1]) if known else (min(units.UNITS[base], key=len),) * 2
     low = min(values)
     if log is None:
         log = low > 0 and max(values) >= 8 * low
     if log and low <= 0:
         raise UsageError(f"{key}: '{texts[values.index(low)]}' has no logarithm; begin above zero or take a linear scale")
-    return Scale(key, unit, spelling, whole, log), values
+    return Scale(key, unit, small, whole, log, larger=large if large != small else ""), values

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from retrompi.errors import UsageError
 from retrompi.studies.boundaries import Search
-from retrompi.studies.reading import Reading
+from retrompi.studies.reading import NoNumber, Reading, counted
 from retrompi.studies.scale import LEAST_TOLERANCE, Scale
 
 __all__ = ["Answer", "Place", "Tolerance", "Way", "tolerance"]
@@ -108,14 +108,9 @@ class Tolerance:
         return not self.falls
 
     @property
-    def simulations(self) -> int:
-        """Runs that were simulated now, each counted once."""
-        return len({r.run_id for r in (self.base, *(p.reading for p in self.places)) if not r.found})
-
-    @property
-    def runs(self) -> int:
-        """Runs that were looked at, each counted once."""
-        return len({r.run_id for r in (self.base, *(p.reading for p in self.places))})
+    def counts(self) -> tuple[int, int]:
+        """(runs that were looked at, of them simulated now)."""
+        return counted([self.base, *(p.reading for p in self.places)])
 
 
 def tolerance(
@@ -130,10 +125,10 @@ def tolerance(
     """How far along ``way`` until the metric is worse than ``base`` by each share of ``slower``.
 
     ``evaluate`` gives readings at values of the key. ``width`` is how narrow an answer's interval is to be, relative to the amount.
-    Raises UsageError when the base has no number or is zero.
+    Raises NoNumber when the base has no number, UsageError when it is zero.
     """
     if base.value is None:
-        raise UsageError(f"the base itself has no number: {base.told()}")
+        raise NoNumber(f"the base itself has no number: {base.told()}")
     if base.value <= 0:
         raise UsageError("the metric is 0 at the base: nothing is so many percent worse than nothing")
     if not LEAST_TOLERANCE <= width < 1:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from retrompi.errors import RetrompiError, UsageError
+from retrompi.errors import UsageError
 from retrompi.studies.axes import Axis
-from retrompi.studies.reading import Reading
+from retrompi.studies.reading import NoNumber, Reading, counted
 
 __all__ = ["CONFIDENCE", "Bar", "Factor", "Index", "OneAtATime", "Second", "Sobol", "one_at_a_time", "saltelli", "sobol"]
 
@@ -35,7 +35,7 @@ class Factor:
     axis: Axis
     whole: bool = False
     base: str = ""
-    source: str = "assumed: given on the command line"
+    source: str = ""
 
     @property
     def key(self) -> str:
@@ -76,30 +76,22 @@ class OneAtATime:
     bars: list[Bar]
 
     @property
-    def runs(self) -> int:
-        """Runs that were looked at, each counted once."""
-        return len({r.run_id for r in self._all()})
-
-    @property
-    def simulations(self) -> int:
-        """Runs that were simulated now, each counted once."""
-        return len({r.run_id for r in self._all() if not r.found})
-
-    def _all(self) -> list[Reading]:
-        return [self.base, *(r for b in self.bars for r in b.readings)]
+    def counts(self) -> tuple[int, int]:
+        """(runs that were looked at, of them simulated now)."""
+        return counted([self.base, *(r for b in self.bars for r in b.readings)])
 
 
 def one_at_a_time(evaluate: Evaluate, factors: Sequence[Factor]) -> OneAtATime:
     """The base run, and every end of every factor with all others at their base.
 
-    Raises UsageError when the base itself does not complete: there is nothing to compare with.
+    Raises NoNumber when the base itself does not complete: there is nothing to compare with.
     """
     if not factors:
         raise UsageError("nothing varies; give --vary KEY=LOW..HIGH")
     asked: list[Mapping[str, str]] = [{}, *({f.key: t} for f in factors for t in f.ends)]
     base, *rest = evaluate(asked)
     if base.value is None:
-        raise UsageError(f"the base itself has no number: {base.told()}")
+        raise NoNumber(f"the base itself has no number: {base.told()}")
     bars = []
     for f in factors:
         own, rest = tuple(rest[: len(f.ends)]), rest[len(f.ends) :]
@@ -142,10 +134,10 @@ class Sobol:
     seconds: list[Second]
     samples: int
     values: Mapping[str, float]
-    runs: int
-    simulations: int
+    counts: tuple[int, int]
+    """(Runs that were looked at, of them simulated now)."""
     dropped: int = 0
-    ended: list[tuple[Mapping[str, str], Reading]] = field(default_factory=list)
+    ended: Sequence[tuple[Mapping[str, str], Reading]] = field(default_factory=list)
 
 
 def _salib() -> tuple[Any, Any]:
@@ -184,7 +176,7 @@ def sobol(
 ) -> Sobol:
     """First, total and (``second``) second-order indices with 95 % confidence intervals.
 
-    ``incomplete`` says what becomes of runs without a number: ``refuse`` raises RetrompiError naming the first, ``drop`` leaves out the
+    ``incomplete`` says what becomes of runs without a number: ``refuse`` raises NoNumber naming the first, ``drop`` leaves out the
     blocks of the sample that have one: the indices are then those of the rest, which is no longer the whole range.
     """
     _, analysis = _salib()
@@ -193,20 +185,19 @@ def sobol(
     ended = [(p, r) for p, r in zip(points, readings, strict=True) if r.value is None]
     if ended and incomplete == "refuse":
         where = ", ".join(f"{k}={v}" for k, v in ended[0][0].items())
-        raise NotAll(f"{len(ended)} of {len(points)} runs have no number, the first at {where}: {ended[0][1].told()}; narrow the ranges, "
+        raise NoNumber(f"{len(ended)} of {len(points)} runs have no number, the first at {where}: {ended[0][1].told()}; narrow the ranges, "
                      "or take --incomplete drop")  # fmt: skip
     block = len(points) // samples
     groups = [readings[i * block : (i + 1) * block] for i in range(samples)]
     whole = [g for g in groups if all(r.value is not None for r in g)]
     if len(whole) < max(2, samples // 2):
-        raise NotAll(f"only {len(whole)} of the sample's {samples} blocks are complete: too few for indices; narrow the ranges")
+        raise NoNumber(f"only {len(whole)} of the sample's {samples} blocks are complete: too few for indices; narrow the ranges")
     import numpy as np
 
     numbers = np.array([r.value for g in whole for r in g], dtype=float)
-    runs = {r.run_id for r in readings}
     values = {"mean": float(numbers.mean()), "deviation": float(numbers.std()), "least": float(numbers.min()), "most": float(numbers.max())}
     if values["most"] - values["least"] <= 1e-12 * max(abs(values["most"]), abs(values["least"])):
-        raise NotAll(f"the metric is the same at all {len(numbers)} points: nothing to split among the keys")
+        raise NoNumber(f"the metric is the same at all {len(numbers)} points: nothing to split among the keys")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the bootstrap, where an index is zero
         found = analysis.analyze(
@@ -221,11 +212,4 @@ def sobol(
         seconds = [Second(factors[i].key, factors[j].key, float(found["S2"][i, j]), float(found["S2_conf"][i, j])) for i, j in pairs]
         seconds.sort(key=lambda s: -abs(s.index))
     indices.sort(key=lambda i: -i.total)
-    simulated = {r.run_id for r in readings if not r.found}
-    return Sobol(indices, seconds, samples, values, len(runs), len(simulated), samples - len(whole), ended)
-
-
-class NotAll(RetrompiError):
-    """An analysis that runs without a number have made impossible: a negative outcome."""
-
-    exit_code = 1
+    return Sobol(indices, seconds, samples, values, counted(readings), samples - len(whole), ended)

@@ -1,0 +1,131 @@
+"""What the commands that answer a question by several runs share: their options, a scenario, and who simulates."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from retrompi.cli.options import (
+    complete_scenario,
+    csv_option,
+    debug_option,
+    fresh_option,
+    jobs_option,
+    json_option,
+    progress,
+    store_option,
+    warn,
+)
+from retrompi.errors import UsageError
+
+if TYPE_CHECKING:
+    from retrompi.scenario import Scenario
+    from retrompi.store import Store
+    from retrompi.studies.metrics import Metric
+    from retrompi.studies.reading import Asker
+    from retrompi.studies.run import Executor
+
+__all__ = ["answer_options", "asking", "count_line", "metric_for", "outside_lines", "scenario_argument", "share", "the_scenario", "workers"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+scenario_argument = click.argument("scenario", metavar="SCENARIO", shell_complete=complete_scenario)
+_metric = click.option("--metric", metavar="METRIC", help="What is looked at: time, time@1MiB, bandwidth@64KiB, latency, peak, mpi, ...")
+_set = click.option(
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Change the scenario first: a parameter, or model, mode, trace.reps, ..."
+)
+
+
+def answer_options(command: F) -> F:
+    """The options of every such command, in one order."""
+    for option in (debug_option, store_option, csv_option, json_option, fresh_option, jobs_option, _set, _metric):
+        command = option(command)
+    return command
+
+
+def the_scenario(name: str, sets: Sequence[str]) -> Scenario:
+    """The scenario with ``--set`` applied; refuses here, before anything runs, what no run could have."""
+    from retrompi import registry
+    from retrompi.runtime import parse_sets
+    from retrompi.studies import case
+
+    found = case.apply(registry.scenario(name), parse_sets(list(sets)))
+    case.identity(found)
+    return found
+
+
+def metric_for(text: str | None, default: str, scenario: Scenario) -> Metric:
+    """The metric by name, which the scenario's runs must be able to have."""
+    from retrompi.studies import metrics
+
+    found = metrics.parse(text or default)
+    found.check(scenario)
+    return found
+
+
+def share(option: str, text: str) -> float:
+    """``5%`` or ``0.05`` as 0.05; UsageError for what is neither."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*", text)
+    if found is None:
+        raise UsageError(f"{option} '{text}' is not a share; example: {option} 5%")
+    return float(found[1]) / (100 if found[2] else 1)
+
+
+@contextmanager
+def workers(jobs: int | None) -> Iterator[Executor]:
+    """Who simulates: so many processes here (default: one for each processor)."""
+    from retrompi.studies.run import Here
+
+    count = jobs or os.cpu_count() or 1
+    if count == 1:
+        yield Here()
+        return
+    from retrompi.studies.pool import Pool
+
+    with Pool(count) as pool:
+        yield pool
+
+
+@contextmanager
+def asking(
+    label: str, store: Store, scenario: Scenario, metric: Metric, jobs: int | None, fresh: bool, expected: int = 0
+) -> Iterator[Asker]:
+    """An `Asker` with workers and progress."""
+    from retrompi.studies.reading import Asker
+
+    with progress(label) as report, workers(jobs) as executor:
+        yield Asker(store, scenario, metric, executor, fresh, report, expected)
+
+
+def count_line(counts: tuple[int, int]) -> str:
+    """``34 runs, 30 of them simulated now``."""
+    runs, simulated = counts
+    if simulated == runs:
+        return f"{runs} runs, all simulated now"
+    return f"{runs} runs, {simulated} of them simulated now" if simulated else f"{runs} runs, all found in the store"
+
+
+def outside_lines(scenarios: Sequence[Scenario]) -> list[str]:
+    """One warning on stderr for each model that is used outside of its calibrated range; the lines, for JSON."""
+    from retrompi.calibrated import outside
+    from retrompi.studies import metrics
+    from retrompi.studies.keys import ranks_of
+
+    told: dict[str, list[str]] = {}
+    for s in scenarios:
+        if s.trace is not None:
+            from retrompi import traces
+            from retrompi.calibrated import outside_of_trace
+
+            lines = outside_of_trace(s.model, s.platform, traces.read(s.trace, np=s.np), sets=s.sets)
+        else:
+            sizes = () if s.start or s.generator == "rinf1" else metrics.sizes_of(s)
+            lines = outside(s.model, s.platform, sizes=sizes, ranks=ranks_of(s), sets=s.sets)
+        told.setdefault(s.model, [])
+        told[s.model] += [line for line in lines if line not in told[s.model]]
+    return [f"{model}: {line}" for model, lines in told.items() for line in warn(lines, model)]

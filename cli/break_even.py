@@ -1,0 +1,231 @@
+"""``retrompi break-even``: where along one key A overtakes B."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from retrompi.cli.answers import answer_options, asking, count_line, metric_for, outside_lines, scenario_argument, share, the_scenario
+from retrompi.cli.options import open_for
+from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
+from retrompi.errors import RetrompiError, UsageError
+
+if TYPE_CHECKING:
+    from retrompi.scenario import Scenario
+    from retrompi.studies.breakeven import BreakEven, Crossing, Pair
+    from retrompi.studies.metrics import Metric
+    from retrompi.studies.scale import Scale
+
+POINT_KEYS = ("key", "value", "text", "a", "b", "unit", "ahead", "outcome_a", "outcome_b", "run_a", "run_b")
+
+
+@click.command()
+@scenario_argument
+@click.option("--along", required=True, metavar="KEY=LOW..HIGH[:log|:linear]", help="The key and its range, e.g. ranks=2..64.")
+@click.option("--a", "a", multiple=True, metavar="KEY=VALUE", help="What A changes of the scenario (may be repeated), e.g. model=wmpi.")
+@click.option("--b", "b", multiple=True, metavar="KEY=VALUE", help="What B changes of the scenario.")
+@click.option("--scan", type=click.IntRange(2), default=9, show_default=True, help="Points of the first scan, which finds the crossings.")
+@click.option("--tolerance", default="1%", show_default=True, metavar="SHARE", help="How narrow a crossing's interval is to be.")
+@click.option("--tie", default="0%", show_default=True, metavar="SHARE", help="Readings so near to each other are a tie.")
+@answer_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    scenario: str,
+    along: str,
+    a: tuple[str, ...],
+    b: tuple[str, ...],
+    scan: int,
+    tolerance: str,
+    tie: str,
+    metric: str | None,
+    sets: tuple[str, ...],
+    jobs: int | None,
+    fresh: bool,
+    as_json: bool,
+    as_csv: bool,
+    store: str | None,
+) -> None:
+    """Find where along a bandwidth, latency, size or number of ranks A overtakes B, by simulations.
+
+    A scan over the range finds every change of who is ahead, bisection narrows each down. Both ends of every interval were simulated.
+    Whole numbers end as neighbours. CSV has every point that was looked at. Ends with exit code 1 when neither side completes anywhere.
+    """
+    from retrompi.runtime import parse_sets
+    from retrompi.studies import case
+    from retrompi.studies.breakeven import break_even
+
+    one_format(as_json, as_csv)
+    base = the_scenario(scenario, sets)
+    if not a and not b:
+        raise UsageError("A and B are the same; say what differs, e.g. --a model=wmpi --b model=winmpich")
+    sides = [case.apply(base, parse_sets(list(given))) for given in (a, b)]
+    for side in sides:
+        case.identity(side)
+    scale, low, high = _range(along, sides)
+    concerned = [case.concerns(scale.key, s.model) for s in sides]
+    texts = (scale.text(low), scale.text(high))
+    ends = [case.apply(s, {scale.key: t}) if mine else s for t in texts for s, mine in zip(sides, concerned, strict=True)]
+    for end in ends:
+        case.identity(end)
+        wanted = metric_for(metric, "latency" if scale.key in ("trace.size", "trace.sizes") else "time", end)
+    warnings = outside_lines(ends)
+    kept = open_for(ctx, store)
+    given = [parse_sets(list(g)) for g in (a, b)]
+    with asking("break-even", kept, base, wanted, jobs, fresh, 2 * scan + 16) as ask:
+
+        def evaluate(values: Sequence[float]) -> list[Any]:
+            moved = [({scale.key: scale.text(x)}, g, mine) for x in values for g, mine in zip(given, concerned, strict=True)]
+            readings = ask([{**g, **(to if mine else {})} for to, g, mine in moved])
+            return list(zip(readings[::2], readings[1::2], strict=True))
+
+        found = break_even(
+            evaluate, scale, low, high, more_is_better=wanted.more_is_better, scan=scan,
+            tolerance=share("--tolerance", tolerance), tie=share("--tie", tie),
+        )  # fmt: skip
+    names = (_name("a", a), _name("b", b))
+    if as_json:
+        print_json(as_object(found, wanted, base.name, names, warnings))
+    elif as_csv:
+        print_csv([_point(found, wanted, i) for i in range(len(found.points))], POINT_KEYS)
+    else:
+        _print(found, wanted, base, names)
+    if set(found.states) == {"neither"}:
+        ctx.exit(1)
+
+
+def _name(letter: str, given: Sequence[str]) -> str:
+    return " ".join(given) if given else f"{letter}: the scenario"
+
+
+def _range(along: str, sides: Sequence[Scenario]) -> tuple[Scale, float, float]:
+    """The scale and the ends of ``KEY=LOW..HIGH``, for whichever side the key concerns."""
+    from retrompi.studies.keys import number
+    from retrompi.studies.scale import scale_of
+
+    name, equals, text = along.partition("=")
+    low, dots, high = text.partition("..")
+    high, _, shape = high.partition(":")
+    if not equals or not dots or not low.strip() or not high.strip() or shape not in ("", "log", "linear"):
+        raise UsageError(f"'--along {along}' is not KEY=LOW..HIGH[:log|:linear]; example: --along platform.link.bandwidth=1Mbps..1Gbps")
+    told = []
+    refused: RetrompiError | None = None
+    for side in sides:
+        try:
+            told.append(number(side, name))
+        except RetrompiError as error:
+            refused = refused or error
+    if not told:
+        raise refused or UsageError(f"no key '{name}'")
+    key = told[0]
+    log = {"": None, "log": True, "linear": False}[shape]
+    scale, values = scale_of(key.name, key.unit, [low.strip(), high.strip()], whole=key.whole, log=log)
+    return scale, values[0], values[1]
+
+
+def _point(found: BreakEven, metric: Metric, i: int) -> dict[str, Any]:
+    p: Pair = found.points[i]
+    return {
+        "key": found.scale.key, "value": p.x, "text": p.text, "a": p.a.value, "b": p.b.value, "unit": metric.unit, "ahead": found.states[i],
+        "outcome_a": p.a.outcome, "outcome_b": p.b.outcome, "run_a": p.a.run_id, "run_b": p.b.run_id,
+    }  # fmt: skip
+
+
+def as_object(found: BreakEven, metric: Metric, scenario: str, names: Sequence[str], warnings: Sequence[str]) -> dict[str, Any]:
+    """What was found as JSON values."""
+    index = {p.x: i for i, p in enumerate(found.points)}
+    crossings = [
+        {"low": _point(found, metric, index[c.low.x]), "high": _point(found, metric, index[c.high.x]), "before": c.before, "after": c.after,
+         "overtakes": c.overtakes, "estimate": c.estimate}
+        for c in found.crossings
+    ]  # fmt: skip
+    points = [_point(found, metric, i) for i in range(len(found.points))]
+    runs, simulated = found.counts
+    return {
+        "scenario": scenario, "metric": metric.name, "unit": metric.unit, "key": found.scale.key, "a": names[0], "b": names[1],
+        "crossings": crossings, "ends": [points[0], points[-1]], "points": points, "runs": runs, "simulated": simulated,
+        "warnings": list(warnings),
+    }  # fmt: skip
+
+
+_AHEAD: Mapping[str, str] = {
+    "a": "A", "b": "B", "tie": "tie", "only a": "A, B ends", "only b": "B, A ends", "neither": "both end"
+}  # fmt: skip
+
+
+def _print(found: BreakEven, metric: Metric, scenario: Scenario, names: Sequence[str]) -> None:
+    low, high = found.ends
+    click.echo(f"{metric.label} of {scenario.name} along {found.scale.key}, {low.text} to {high.text}")
+    click.echo(f"A: {names[0]}\nB: {names[1]}\n")
+    narrowed = {p.x for c in found.crossings for p in (c.low, c.high)}
+    shown = [0, *(i for i, p in enumerate(found.points) if p.x in narrowed), len(found.points) - 1]
+    rows = [{**_point(found, metric, i), "lead": _lead(found, i)} for i in dict.fromkeys(shown)]
+    columns = [
+        Column("text", found.scale.key.rpartition(".")[2], right=True),
+        Column("a", "A", metric.show, right=True),
+        Column("b", "B", metric.show, right=True),
+        Column("ahead", "ahead", lambda s: _AHEAD[s]),
+        Column("lead", "by", right=True),
+        Column("runs", "runs", right=True),
+    ]
+    print_table([{**r, "runs": _runs(r)} for r in rows], columns)
+    click.echo()
+    for c in found.crossings:
+        click.echo(_sentence(c, found.scale))
+    for p in (p for c in found.crossings for p in (c.low, c.high)):
+        for letter, r in (("A", p.a), ("B", p.b)):
+            if r.value is None:
+                click.echo(f"{letter} at {p.text}: {r.told()}")
+    if not found.crossings:
+        click.echo(_all_the_way(found))
+    step = _step(found.scale, low.x, high.x, found.scanned)
+    click.echo(f"two crossings within {step} of each other may have been missed (--scan)")
+    click.echo(count_line(found.counts))
+
+
+def _runs(row: Mapping[str, Any]) -> str:
+    return ", ".join("-" if row[k] is None else str(row[k]) for k in ("run_a", "run_b"))
+
+
+def _lead(found: BreakEven, i: int) -> str:
+    """The larger number over the smaller: in per cent above it, or as a factor."""
+    a, b = found.points[i].a.value, found.points[i].b.value
+    if a is None or b is None or found.states[i] == "tie" or not min(a, b) > 0:
+        return ""
+    quotient = max(a, b) / min(a, b)
+    return f"{100 * (quotient - 1):.3g} %" if quotient < 2 else f"x{quotient:.3g}"
+
+
+def _sentence(c: Crossing, scale: Scale) -> str:
+    where = f"between {c.low.text} and {c.high.text}"
+    if not c.overtakes:
+        return f"{where}: {_state(c.before)}, then {_state(c.after)}"
+    about = "" if c.estimate is None or scale.whole else f" (about {scale.text(float(f'{c.estimate:.4g}'))})"
+    if c.after == "tie" or c.before == "tie":
+        return f"{where}: {_state(c.before)}, then {_state(c.after)}"
+    return f"{where}{about}: {c.after.upper()} overtakes {c.before.upper()}"
+
+
+def _state(state: str) -> str:
+    return {"a": "A is ahead", "b": "B is ahead", "tie": "a tie", "only a": "only A completes", "only b": "only B completes",
+            "neither": "neither completes"}[state]  # fmt: skip
+
+
+def _all_the_way(found: BreakEven) -> str:
+    state = found.states[0]
+    low, high = found.ends
+    line = f"no crossing: {_state(state)} from {low.text} to {high.text}"
+    leads = [_lead(found, i) for i in (0, len(found.points) - 1)]
+    if all(leads):
+        line += f", by {leads[0]} at {low.text} and by {leads[1]} at {high.text}"
+    elif state not in ("a", "b", "tie"):
+        line += "".join(f"; {x}: {r.told()}" for x, r in (("A", low.a), ("B", low.b)) if r.value is None)
+    return line
+
+
+def _step(scale: Scale, low: float, high: float, n: int) -> str:
+    if scale.log and low > 0:
+        return f"a factor {(high / low) ** (1 / max(n - 1, 1)):.3g}"
+    return scale.text(float(f"{(high - low) / max(n - 1, 1):.3g}"))

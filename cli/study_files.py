@@ -1,0 +1,132 @@
+"""``retrompi study export``, ``pack`` and ``unpack``: a study's numbers, and all of a study, as files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from retrompi.cli.options import debug_option, open_for, store_option
+from retrompi.cli.output import Column, emit, note
+from retrompi.cli.study_show import key_of
+from retrompi.errors import UsageError
+
+if TYPE_CHECKING:
+    from retrompi.store.database import Store
+    from retrompi.studies.unpack import Package
+
+__all__ = ["check_against", "export", "opened", "pack", "unpack"]
+
+DIFFERENCES = (Column("position", "point"), Column("what", "what"), Column("packed", "in the zip"), Column("here", "here"))
+
+
+@click.command()
+@click.argument("study", metavar="STUDY")
+@click.option("--format", "kind", type=click.Choice(["csv", "json", "parquet"]), help="Default: what FILE ends in.")
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where to; - writes CSV or JSON to standard output.")
+@click.option("--points", is_flag=True, help="A row for each point of a curve, not one for each run.")
+@store_option
+@debug_option
+@click.pass_context
+def export(ctx: click.Context, study: str, kind: str | None, output: str, points: bool, store: str | None) -> None:
+    """Write a study's numbers as CSV, JSON or Parquet, units in the column names.
+
+    STUDY is a number, a name or the beginning of a hash. JSON and Parquet carry the definition and the versions; beside a CSV they
+    stand in FILE.meta.json.
+    """
+    from retrompi.studies import export as out
+    from retrompi.studies import stored
+
+    if output == "-" and kind not in ("csv", "json"):
+        raise UsageError("-o -: say --format csv or --format json; Parquet goes to a file")
+    if output != "-" and kind is None and Path(output).suffix.removeprefix(".").lower() not in out.FORMATS:
+        raise UsageError(f"-o {output}: what it ends in is no format; say --format csv, json or parquet")
+    found = stored.read(open_for(ctx, store, write=False), key_of(study))
+    if output == "-":
+        sys.stdout.write(out.text(found, str(kind), points))
+        return
+    for path in out.write(found, Path(output), kind, points):
+        note(f"written to {path}")
+
+
+@click.command()
+@click.argument("study", metavar="STUDY")
+@click.option("-o", "--output", required=True, metavar="FILE.zip", help="The zip to write.")
+@store_option
+@debug_option
+@click.pass_context
+def pack(ctx: click.Context, study: str, output: str, store: str | None) -> None:
+    """Put a study into one zip, to be run again elsewhere.
+
+    In it are the definition, the traces, models and platforms that are not retrompi's own, and the numbers of this store, so that
+    'retrompi study run FILE.zip --check' there can compare. STUDY is a number, a name or the beginning of a hash.
+    """
+    from retrompi.studies import pack as packing
+    from retrompi.studies import stored
+
+    if not output.lower().endswith(".zip"):
+        raise UsageError(f"-o {output}: a packed study ends in .zip")
+    for line in packing.pack(stored.read(open_for(ctx, store, write=False), key_of(study)), Path(output)):
+        click.echo(f"note: {line}", err=True)
+    note(f"packed into {output}")
+
+
+@click.command()
+@click.argument("zip_file", metavar="FILE.zip", type=click.Path(dir_okay=False))
+@click.argument("folder", metavar="[DIR]", required=False)
+@debug_option
+def unpack(zip_file: str, folder: str | None) -> None:
+    """Unpack a packed study, without running anything of it.
+
+    DIR is a new or empty folder (default: one in your data folder). Models in it are Python: look at them before you run the study.
+    """
+    from retrompi.studies.unpack import unpack as take_out
+
+    package = take_out(Path(zip_file), None if folder is None else Path(folder))
+    click.echo(f"unpacked to {package.folder}")
+    for line in _remarks(package):
+        click.echo(line, err=True)
+    click.echo(f"retrompi study run {package.study}")
+
+
+def _remarks(package: Package) -> list[str]:
+    from retrompi.store import code_version
+
+    out = []
+    if package.models:
+        out.append(f"it has Python of its own: {', '.join(str(package.folder / 'models' / m) for m in package.models)}; "
+                   "running the study runs it")  # fmt: skip
+    packed = str(package.manifest["code_version"])
+    if packed != code_version():
+        out.append(f"it was packed by retrompi {packed[:60]}; this is {code_version()}, so numbers may differ")
+    return out
+
+
+def opened(path: Path, trust: bool) -> Package:
+    """The study of a zip, unpacked into the user's data folder; UsageError when it has Python of its own and nobody trusts it."""
+    from retrompi.studies.unpack import unpack as take_out
+
+    package = take_out(path)
+    if package.models and not trust:
+        folder = package.folder / "models"
+        raise UsageError(f"{path} has Python of its own, the model{'s' if len(package.models) > 1 else ''} {', '.join(package.models)} "
+                         f"in {folder}: look at it, then say --trust to run it")  # fmt: skip
+    return package
+
+
+def check_against(ctx: click.Context, package: Package, store: Store, study_id: int, as_json: bool = False, as_csv: bool = False) -> None:
+    """Print where the study in the store parts from the numbers in the zip; exit code 1 when it does."""
+    from retrompi.studies import stored
+    from retrompi.studies.pack import reference_rows
+    from retrompi.studies.unpack import compare
+
+    found = compare(package.rows, reference_rows(stored.read(store, study_id)))
+    rows: list[dict[str, Any]] = [{"position": d.position, "what": d.what, "packed": d.packed, "here": d.here} for d in found]
+    if not found and not (as_json or as_csv):
+        click.echo(f"all {len(package.rows)} points are what they were")
+        return
+    emit(rows, DIFFERENCES, as_json=as_json, as_csv=as_csv, empty="no differences")
+    if found:
+        ctx.exit(1)

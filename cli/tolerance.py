@@ -1,0 +1,231 @@
+"""``retrompi tolerance``: how far one key may go until a metric is so much worse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from retrompi.cli.answers import answer_options, asking, count_line, metric_for, outside_lines, scenario_argument, share, the_scenario
+from retrompi.cli.options import open_for
+from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
+from retrompi.errors import UsageError
+from retrompi.units import canonical, format_quantity
+
+if TYPE_CHECKING:
+    from retrompi.scenario import Scenario
+    from retrompi.studies.metrics import Metric
+    from retrompi.studies.tolerance import Answer, Place, Tolerance, Way
+
+KEYS = ("slower", "status", "within", "within_text", "beyond", "beyond_text", "estimate", "by_slope", "metric_within", "metric_beyond",
+        "unit", "run_within", "run_beyond", "outcome_beyond", "back")  # fmt: skip
+FARTHEST = 2.0**16
+"""Of the base, where no limit is given."""
+_FALLING = ("B/s", "Hz", "flop/s")
+
+
+@click.command()
+@scenario_argument
+@click.option("--add", metavar="KEY", help="Add to this key's value, e.g. platform.link.latency.")
+@click.option("--change", metavar="KEY", help="Multiply this key's value; a rate is divided unless --up-to is given.")
+@click.option("--up-to", metavar="VALUE", help="The largest value to try (default: 65536 times the value).")
+@click.option("--down-to", metavar="VALUE", help="The smallest value to try (default: the value over 65536); the key falls.")
+@click.option("--slower", default="5%", show_default=True, metavar="SHARE[,SHARE]", help="How much worse it may get, e.g. 1%,2%,5%.")
+@click.option("--tolerance", default="1%", show_default=True, metavar="SHARE", help="How narrow the answer's interval is to be.")
+@answer_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    scenario: str,
+    add: str | None,
+    change: str | None,
+    up_to: str | None,
+    down_to: str | None,
+    slower: str,
+    tolerance: str,
+    metric: str | None,
+    sets: tuple[str, ...],
+    jobs: int | None,
+    fresh: bool,
+    as_json: bool,
+    as_csv: bool,
+    store: str | None,
+) -> None:
+    """Find how much latency (or of any other number) a scenario stands until it is so much slower.
+
+    The key goes away from its value by doublings until the metric is worse, and some farther, to see whether it comes back; then the
+    interval is halved. Both of its ends were simulated. The slope near the value is a finite difference: of a latency it is the number
+    of latencies on the critical path.
+    """
+    from retrompi.studies import case
+    from retrompi.studies.tolerance import tolerance as search
+
+    one_format(as_json, as_csv)
+    base = the_scenario(scenario, sets)
+    way = _way(base, add, change, up_to, down_to)
+    shares = [share("--slower", part) for part in slower.split(",")]
+    wanted = metric_for(metric, "time", base)
+    far = case.apply(base, {way.scale.key: way.scale.text(way.value(way.limit))})
+    case.identity(far)
+    warnings = outside_lines([base, far])
+    kept = open_for(ctx, store)
+    with asking("tolerance", kept, base, wanted, jobs, fresh, 40) as ask:
+        (start,) = ask([{}])
+
+        def evaluate(values: Sequence[float]) -> Sequence[Any]:
+            return ask([{way.scale.key: way.scale.text(x)} for x in values])
+
+        found = search(
+            evaluate, way, start, slower=shares, more_is_better=wanted.more_is_better, width=share("--tolerance", tolerance)
+        )
+    if as_json:
+        print_json(as_object(found, wanted, base, warnings))
+    elif as_csv:
+        print_csv([_row(a, wanted) for a in found.answers], KEYS)
+    else:
+        _print(found, wanted, base)
+
+
+def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None, down_to: str | None) -> Way:
+    """Where to look, from what the options say; UsageError in one line where they make no sense."""
+    from retrompi.studies.keys import number
+    from retrompi.studies.scale import scale_of
+    from retrompi.studies.tolerance import Way
+
+    if (add is None) == (change is None):
+        raise UsageError("say which key goes: --add KEY (something is added to it) or --change KEY (it is multiplied or divided)")
+    if up_to is not None and down_to is not None:
+        raise UsageError("--up-to and --down-to exclude each other: one key goes one way")
+    if add is not None and down_to is not None:
+        raise UsageError("--add goes up; for a value that falls take --change KEY --down-to VALUE")
+    key = number(base, str(add or change))
+    if key.value is None:
+        raise UsageError(f"'{key.name}' has no value in '{base.name}' to begin at; give one with --set {key.name}=VALUE")
+    limit_text = up_to if up_to is not None else down_to
+    down = down_to is not None or (change is not None and up_to is None and canonical(key.unit) in _FALLING)
+    texts = [key.text] if limit_text is None else [limit_text]
+    scale, values = scale_of(key.name, key.unit, texts, whole=key.whole, log=False)
+    scale = type(scale)(scale.key, scale.unit, scale.spelling, scale.whole, False, 9)
+    limit = values[0] if limit_text is not None else None
+    if key.value <= 0 and (change is not None or limit is None):
+        raise UsageError(f"'{key.name}' is 0: take --add {key.name} and give the largest value with --up-to")
+    if limit is None:
+        limit = key.value / FARTHEST if down else key.value * FARTHEST
+        if key.whole:
+            limit = max(1.0, key.value / 64) if down else key.value * 64
+    if limit == key.value or (limit > key.value) == down:
+        word = "below" if down else "above"
+        raise UsageError(f"'{key.name}' is {key.text}; give a value {word} it")
+    if change is not None:
+        return Way(scale, key.value, 2.0, key.value / limit if down else limit / key.value, by_factor=True, down=down)
+    first = 1.0 if key.whole else key.value / 8 if key.value > 0 else limit / 1024
+    return Way(scale, key.value, first, limit - key.value)
+
+
+def _row(a: Answer, metric: Metric) -> dict[str, Any]:
+    high = a.high
+    return {
+        "slower": a.slower, "status": a.status, "within": a.low.x, "within_text": a.low.text, "beyond": high.x if high else None,
+        "beyond_text": high.text if high else None, "estimate": a.estimate, "by_slope": a.by_slope, "metric_within": a.low.reading.value,
+        "metric_beyond": high.reading.value if high else None, "unit": metric.unit, "run_within": a.low.reading.run_id,
+        "run_beyond": high.reading.run_id if high else None, "outcome_beyond": high.reading.outcome if high else None,
+        "back": [p.text for p in a.back],
+    }  # fmt: skip
+
+
+def as_object(found: Tolerance, metric: Metric, base: Scenario, warnings: Sequence[str]) -> dict[str, Any]:
+    """What was found as JSON values."""
+    runs, simulated = found.counts
+    places = [
+        {"value": p.x, "text": p.text, "metric": p.reading.value, "worse": p.worse, "outcome": p.reading.outcome, "run": p.reading.run_id}
+        for p in found.places
+    ]  # fmt: skip
+    return {
+        "scenario": base.name, "metric": metric.name, "unit": metric.unit, "key": found.way.scale.key, "base": found.way.base,
+        "at_base": found.base.value, "run": found.base.run_id, "answers": [_row(a, metric) for a in found.answers], "slope": found.slope,
+        "elasticity": found.elasticity, "monotonic": found.monotonic, "points": places, "runs": runs, "simulated": simulated,
+        "warnings": list(warnings),
+    }  # fmt: skip
+
+
+def _short(way: Way, x: float | None) -> str:
+    """A value of the key in four digits."""
+    if x is None or not math.isfinite(x) or x < 0:
+        return ""
+    return way.scale.text(x) if way.scale.whole else f"{_rounded(way.scale.text(x))}"
+
+
+def _rounded(text: str) -> str:
+    head = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/")
+    return f"{float(head):.4g}{text[len(head) :]}"
+
+
+def _print(found: Tolerance, metric: Metric, base: Scenario) -> None:
+    way = found.way
+    key = way.scale.key
+    at = f"{key} is {_short(way, way.base)}"
+    click.echo(f"{metric.label} of {base.name}: {metric.show(found.base.value)} where {at} (run {found.base.run_id})\n")
+    rows = []
+    for a in found.answers:
+        row = {"slower": f"{100 * a.slower:g} %", "low": _short(way, a.low.x), "m_low": metric.show(a.low.reading.value), "high": "never"}
+        if a.high is not None:
+            row |= {"high": _short(way, a.high.x), "m_high": metric.show(a.high.reading.value) or a.high.reading.outcome}
+        rows.append({**row, "slope": _short(way, a.by_slope), "runs": _runs(a)})
+    columns = [
+        Column("slower", "worse by", right=True), Column("low", "not yet at", right=True), Column("m_low", metric.name, right=True),
+        Column("high", "but at", right=True), Column("m_high", metric.name, right=True), Column("slope", "by slope", right=True),
+        Column("runs", "runs", right=True),
+    ]  # fmt: skip
+    print_table(rows, columns)
+    click.echo()
+    for a in found.answers:
+        for line in _sentences(a, found):
+            click.echo(line)
+    for line in _slope(found, metric):
+        click.echo(line)
+    for near, far in found.falls:
+        click.echo(f"not monotonic: from {_short(way, near.x)} to {_short(way, far.x)} it gets better, "
+                   f"{metric.show(near.reading.value)} to {metric.show(far.reading.value)}")  # fmt: skip
+    click.echo(count_line(found.counts))
+
+
+def _runs(a: Answer) -> str:
+    return ", ".join(str(p.reading.run_id) for p in (a.low, a.high) if p is not None and p.reading.run_id is not None)
+
+
+def _sentences(a: Answer, found: Tolerance) -> list[str]:
+    way, share_text = found.way, f"{100 * a.slower:g} %"
+    if a.status == "never":
+        worse = f"{100 * (a.low.worse or 0):.3g} % worse there"
+        return [f"{share_text}: never within {_short(way, a.low.x)}, the farthest that was tried ({worse})"]
+    assert a.high is not None
+    if a.status == "ends":
+        return [f"{share_text}: not reached; between {_short(way, a.low.x)} and {_short(way, a.high.x)} it stops completing: "
+                f"{a.high.reading.told()}"]  # fmt: skip
+    lines = [f"{share_text}: at {_short(way, a.estimate)}{_moved(way, a.estimate, a.high)}"]
+    if a.back:
+        lines.append(f"{share_text}: within again at {', '.join(_short(way, p.x) for p in a.back)}")
+    return lines
+
+
+def _moved(way: Way, estimate: float | None, high: Place) -> str:
+    """By how much the key has then moved."""
+    x = estimate if estimate is not None else high.x
+    if way.by_factor:
+        return f", {way.base / x:.3g} times less" if way.down else f", {x / way.base:.3g} times more"
+    return f", {format_quantity(float(f'{x - way.base:.4g}'), way.scale.unit)} more"
+
+
+def _slope(found: Tolerance, metric: Metric) -> list[str]:
+    if found.slope is None:
+        return ["no slope: the run next to the base has no number"]
+    key, way = found.way.scale.key, found.way
+    if canonical(way.scale.unit) == "s" and metric.unit == "s":
+        lines = [f"slope: {found.slope:.4g} s per s of {key}: so many are on the critical path"]
+        return [*lines, f"share: {100 * (found.elasticity or 0):.3g} % of {metric.name} is {key}"]
+    if way.scale.whole:
+        shown = ("-" if found.slope < 0 else "+") + metric.show(abs(found.slope))
+        return [f"slope: {shown} for one more of {key}"]
+    return [f"slope: 1 % more of {key} is {found.elasticity or 0:+.3g} % of {metric.name}"]

@@ -1,0 +1,257 @@
+"""``retrompi tornado``: which parameter matters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from retrompi.cli.answers import answer_options, asking, count_line, metric_for, outside_lines, scenario_argument, the_scenario
+from retrompi.cli.options import open_for, seed_option
+from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
+from retrompi.errors import UsageError
+
+if TYPE_CHECKING:
+    from retrompi.scenario import Scenario
+    from retrompi.studies.metrics import Metric
+    from retrompi.studies.reading import Asker
+    from retrompi.studies.tornado import Bar, Factor, OneAtATime, Sobol
+
+OAT_KEYS = ("key", "base", "value", "metric", "change", "unit", "outcome", "reason", "run", "swing", "source")
+SOBOL_KEYS = ("key", "with", "index", "value", "conf", "range", "source")
+
+
+@click.command()
+@scenario_argument
+@click.option("--vary", multiple=True, metavar="KEY=VALUES", help="LOW..HIGH, LOW..HIGH:log or a list (default: all with a sourced range).")
+@click.option("--method", type=click.Choice(["oat", "sobol"]), default="oat", show_default=True, help="One at a time, or Sobol indices.")
+@click.option("--samples", type=click.IntRange(2), default=64, show_default=True, help="Blocks of the Sobol sample: a power of two.")
+@click.option("--second", is_flag=True, help="Second-order Sobol indices too: twice the runs.")
+@click.option("--incomplete", type=click.Choice(["refuse", "drop"]), default="refuse", show_default=True,
+              help="With sobol, what becomes of runs that do not complete.")  # fmt: skip
+@seed_option
+@answer_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    scenario: str,
+    vary: tuple[str, ...],
+    method: str,
+    samples: int,
+    second: bool,
+    incomplete: str,
+    seed: int,
+    metric: str | None,
+    sets: tuple[str, ...],
+    jobs: int | None,
+    fresh: bool,
+    as_json: bool,
+    as_csv: bool,
+    store: str | None,
+) -> None:
+    """Find which parameter matters: one at a time between the ends of its range, or Sobol indices of all together.
+
+    Without --vary, every parameter of the model and the platform that has a sourced range and is read goes between its ends. One at a
+    time sees no interactions. Sobol indices draw all keys independently (a list: each value alike) and need 'retrompi[sensitivity]'.
+    Runs that do not complete are told; --seed draws the Sobol sample.
+    """
+    from retrompi.studies import case
+
+    one_format(as_json, as_csv)
+    base = the_scenario(scenario, sets)
+    wanted = metric_for(metric, "time", base)
+    factors = _factors(base, vary)
+    for f in factors:
+        for text in f.ends[:1]:
+            wanted.check(case.apply(base, {f.key: text}))
+    warnings = outside_lines([base])
+    if method == "sobol":
+        from retrompi.studies.tornado import saltelli
+
+        expected = len(saltelli(factors, samples, seed, second))  # what cannot be sampled is refused before anything runs
+    else:
+        expected = 1 + sum(len(f.ends) for f in factors)
+    kept = open_for(ctx, store)
+    with asking("tornado", kept, base, wanted, jobs, fresh, expected) as ask:
+        if method == "sobol":
+            _sobol(ask, factors, base, wanted, samples, seed, second, incomplete, warnings, as_json, as_csv)
+        else:
+            _oat(ask, factors, base, wanted, warnings, as_json, as_csv)
+
+
+def _factors(base: Scenario, vary: Sequence[str]) -> list[Factor]:
+    """What varies, checked against the scenario: unknown keys and wrong units end here."""
+    from retrompi.studies import axes, case, keys
+    from retrompi.studies.tornado import Factor
+
+    if not vary:
+        found = keys.sourced(base)
+        if not found:
+            raise UsageError(f"no parameter of '{base.name}' has a sourced range; give --vary KEY=LOW..HIGH")
+        return found
+    room = case.Room(base, [base.model], [base.platform])
+    out: list[Factor] = []
+    for item in vary:
+        key, equals, text = item.partition("=")
+        if not equals or not key.strip() or not text.strip():
+            raise UsageError(f"'--vary {item}' is not KEY=VALUES; example: --vary wmpi.packet=64KiB..256KiB")
+        name = case.proper(key)
+        if any(f.key == name for f in out):
+            raise UsageError(f"'{name}' varies twice")
+        axis = axes.parse(name, text.strip(), continuous=True)
+        whole = False
+        if axis.span is not None:
+            told = keys.number(base, name)
+            whole = told.whole
+        factor = Factor(axis, whole, case.about(base, name).text)
+        if len(factor.ends) > 64:
+            raise UsageError(f"'{name}' has {len(factor.ends)} values; a tornado takes LOW..HIGH or a short list")
+        room.check(name, factor.ends)
+        out.append(factor)
+    return out
+
+
+def _oat(
+    ask: Asker, factors: Sequence[Factor], base: Scenario, metric: Metric, warnings: Sequence[str], as_json: bool, as_csv: bool
+) -> None:
+    from retrompi.studies.tornado import one_at_a_time
+
+    found = one_at_a_time(ask, factors)
+    if as_json:
+        runs, simulated = found.counts
+        print_json(
+            {"scenario": base.name, "metric": metric.name, "unit": metric.unit, "method": "oat", "base": found.base.value,
+             "run": found.base.run_id, "rows": _oat_rows(found, metric), "runs": runs, "simulated": simulated, "warnings": list(warnings)}
+        )  # fmt: skip
+    elif as_csv:
+        print_csv(_oat_rows(found, metric), OAT_KEYS)
+    else:
+        _print_oat(found, metric, base)
+
+
+def _oat_rows(found: OneAtATime, metric: Metric) -> list[dict[str, Any]]:
+    """A row for each value tried, the bars in order."""
+    rows = []
+    for bar in found.bars:
+        for text, r in zip(bar.factor.ends, bar.readings, strict=True):
+            rows.append(
+                {"key": bar.factor.key, "base": bar.factor.base, "value": text, "metric": r.value, "change": _change(found, r.value),
+                 "unit": metric.unit, "outcome": r.outcome, "reason": r.reason, "run": r.run_id, "swing": bar.swing,
+                 "source": bar.factor.source}
+            )  # fmt: skip
+    return rows
+
+
+def _change(found: OneAtATime, value: float | None) -> float | None:
+    start = found.base.value
+    return None if value is None or not start else value / start - 1
+
+
+def _percent(value: float | None) -> str:
+    if value is None:
+        return ""
+    if value >= 1:
+        return f"x{1 + value:.3g}"
+    return "0 %" if round(100 * value, 9) == 0 else f"{100 * value:+.3g} %"
+
+
+def _print_oat(found: OneAtATime, metric: Metric, base: Scenario) -> None:
+    click.echo(f"{metric.label} of {base.name}: {metric.show(found.base.value)} (run {found.base.run_id}), one key at a time\n")
+    moved = [b for b in found.bars if b.swing]
+    rows = [row for b in moved for row in _bar_rows(found, b, metric)]
+    ranges = any(b.factor.axis.span is not None for b in moved)
+    low = [Column("low", "at low", right=True)] if ranges else []
+    high = Column("high", "at high" if ranges else "change", right=True)
+    columns = [Column("key", "key"), *low, high, Column("swing", "swing", right=True)]
+    print_table(rows, columns, empty="nothing that varies changes it")
+    still = [b.factor.key for b in found.bars if b.swing == 0]
+    if still:
+        click.echo("\n" + click.wrap_text(f"without effect: {', '.join(still)}", 80, "", "  "))
+    for bar in found.bars:
+        for text, r in bar.ended:
+            click.echo(f"no number at {bar.factor.key}={text}: {r.told()}")
+    if moved:
+        click.echo("\nranges, values now, and where the ranges are from")
+        for b in moved:
+            told = [f"{_range(b.factor)}, now {b.factor.base or 'not set'}", b.factor.source]
+            click.echo(f"  {b.factor.key}: {'; '.join(t for t in told if t)}")
+    click.echo(f"\n{count_line(found.counts)}")
+
+
+def _bar_rows(found: OneAtATime, bar: Bar, metric: Metric) -> list[dict[str, Any]]:
+    """One row for a range; for a list one for each value."""
+    changes = [_percent(_change(found, r.value)) or r.outcome for r in bar.readings]
+    swing = metric.show(bar.swing)
+    if bar.factor.axis.span is not None:
+        return [{"key": bar.factor.key, "low": changes[0], "high": changes[1], "swing": swing}]
+    return [
+        {"key": f"{bar.factor.key}={text}", "low": "", "high": change, "swing": swing if i == 0 else ""}
+        for i, (text, change) in enumerate(zip(bar.factor.ends, changes, strict=True))
+    ]
+
+
+def _sobol(
+    ask: Asker, factors: Sequence[Factor], base: Scenario, metric: Metric, samples: int, seed: int, second: bool, incomplete: str,
+    warnings: Sequence[str], as_json: bool, as_csv: bool,
+) -> None:  # fmt: skip
+    from retrompi.studies.tornado import CONFIDENCE, sobol
+
+    found = sobol(ask, factors, samples=samples, seed=seed, second=second, incomplete=incomplete)
+    if as_json:
+        runs, simulated = found.counts
+        ended = [{**p, "outcome": r.outcome, "reason": r.reason, "run": r.run_id} for p, r in found.ended]
+        print_json(
+            {"scenario": base.name, "metric": metric.name, "unit": metric.unit, "method": "sobol", "samples": found.samples, "seed": seed,
+             "confidence": CONFIDENCE, "values": dict(found.values), "rows": _sobol_rows(found), "dropped": found.dropped, "ended": ended,
+             "runs": runs, "simulated": simulated, "warnings": list(warnings)}
+        )  # fmt: skip
+    elif as_csv:
+        print_csv(_sobol_rows(found), SOBOL_KEYS)
+    else:
+        _print_sobol(found, metric, base, CONFIDENCE)
+
+
+def _range(factor: Factor) -> str:
+    joint = ".." if factor.axis.span is not None else ","
+    return joint.join(factor.ends) + (":log" if factor.axis.span is not None and factor.axis.span.log else "")
+
+
+def _sobol_rows(found: Sobol) -> list[dict[str, Any]]:
+    """A row for each index: first, total, and second of a pair."""
+    rows: list[dict[str, Any]] = []
+    for i in found.indices:
+        both = (("first", i.first, i.first_conf), ("total", i.total, i.total_conf))
+        rows += [
+            {"key": i.factor.key, "with": "", "index": name, "value": v, "conf": c, "range": _range(i.factor), "source": i.factor.source}
+            for name, v, c in both
+        ]
+    for s in found.seconds:
+        rows.append({"key": s.a, "with": s.b, "index": "second", "value": s.index, "conf": s.conf, "range": "", "source": ""})
+    return rows
+
+
+def _print_sobol(found: Sobol, metric: Metric, base: Scenario, confidence: float) -> None:
+    shown: Mapping[str, str] = {k: metric.show(v) for k, v in found.values.items()}
+    click.echo(f"{metric.label} of {base.name}: mean {shown['mean']}, deviation {shown['deviation']}, "
+               f"{shown['least']} to {shown['most']}\n")  # fmt: skip
+    rows = [
+        {"key": i.factor.key, "range": _range(i.factor), "first": f"{i.first:.3f} ± {i.first_conf:.3f}",
+         "total": f"{i.total:.3f} ± {i.total_conf:.3f}"}
+        for i in found.indices
+    ]  # fmt: skip
+    columns = [Column("key", "key"), Column("range", "drawn from"), Column("first", f"alone ± {confidence:.0%}", right=True),
+               Column("total", "with interactions", right=True)]  # fmt: skip
+    print_table(rows, columns)
+    known = sum(i.first for i in found.indices)
+    click.echo(f"\nalone they sum to {known:.2f} of the variance; the rest is interactions, or the sample's own error")
+    if found.seconds:
+        click.echo("\ninteractions of two keys")
+        pairs = [{"a": s.a, "b": s.b, "index": f"{s.index:.3f} ± {s.conf:.3f}"} for s in found.seconds[:12]]
+        print_table(pairs, [Column("a", "key"), Column("b", "and"), Column("index", "together", right=True)])
+    if found.dropped:
+        first = found.ended[0]
+        where = ", ".join(f"{k}={v}" for k, v in first[0].items())
+        click.echo(f"\n{found.dropped} of {found.samples} blocks left out: {len(found.ended)} runs have no number, the first at {where}: "
+                   f"{first[1].told()}; the indices are those of the rest")  # fmt: skip
+    click.echo(count_line(found.counts))

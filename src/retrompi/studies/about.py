@@ -1,0 +1,113 @@
+"""Where a study's numbers come from: code, models, platforms, sources of what was varied, and what of it no calibration covers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from retrompi.errors import RetrompiError
+
+__all__ = ["About", "about", "outside_of_runs", "sources"]
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class About:
+    """Provenance: ``models`` and ``platforms`` are name -> hashes seen, ``sources`` key -> (value, source) of what the study varies."""
+
+    code_versions: tuple[str, ...] = ()
+    simgrid: tuple[str, ...] = ()
+    models: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    platforms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    fidelities: tuple[str, ...] = ()
+    sources: tuple[Mapping[str, str], ...] = ()
+    warnings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    runs: tuple[int, ...] = ()
+
+
+def _seen(runs: Sequence[Row], name: str, what: str) -> dict[str, tuple[str, ...]]:
+    out: dict[str, dict[str, None]] = {}
+    for r in runs:
+        out.setdefault(str(r[name]), {})[str(r[what])] = None
+    return {k: tuple(v) for k, v in sorted(out.items())}
+
+
+def about(definition: Mapping[str, Any], runs: Mapping[int, Row], curves: Mapping[int, Sequence[Row]]) -> About:
+    """The provenance of a study's runs (rows of the store by id)."""
+    found = list(runs.values())
+    return About(
+        code_versions=tuple(dict.fromkeys(str(r["code_version"]) for r in found)),
+        simgrid=tuple(dict.fromkeys(str(r["simgrid_version"]) for r in found)),
+        models=_seen(found, "model", "model_hash"),
+        # A platform's hash counts overrides: what was varied shows in the definition, so here the bare names matter.
+        platforms=_seen(found, "platform", "platform_hash"),
+        fidelities=tuple(dict.fromkeys(str(r["fidelity"]) for r in found)),
+        sources=tuple(sources(_varied(definition), found)),
+        warnings={m: tuple(lines) for m, lines in outside_of_runs(found, curves).items()},
+        runs=tuple(sorted(runs)),
+    )
+
+
+def _varied(definition: Mapping[str, Any]) -> list[str]:
+    keys = [*definition.get("vary", {}), *(k for table in definition.get("zip", ()) for k in table), *definition.get("set", {})]
+    return list(dict.fromkeys(keys))
+
+
+def sources(keys: Sequence[str], runs: Sequence[Row]) -> list[dict[str, str]]:
+    """Rows key, of (model or platform), value, source: what each varied parameter is when nobody overrides it, and where that is from."""
+    from retrompi import registry
+    from retrompi.units import format_quantity
+
+    out: list[dict[str, str]] = []
+    models = dict.fromkeys(str(r["model"]) for r in runs)
+    platforms = dict.fromkeys(str(r["platform"]) for r in runs)
+    for key in keys:
+        head, _, name = key.partition(".")
+        if head == "platform":
+            for p in platforms:
+                try:
+                    known = registry.platform(p).quantities
+                except RetrompiError:
+                    continue
+                paths = [q for q in known if q == name or (name.startswith("host.") and q.endswith(name.removeprefix("host")))]
+                told: dict[tuple[str, str], str] = {}
+                for path in paths:
+                    q = known[path]
+                    told.setdefault((q.source, format_quantity(q.value, q.unit)), path)
+                out += [{"key": key, "of": p, "value": value, "source": source} for source, value in told]
+        else:
+            for m in models:
+                if m.partition(":")[0] != head:
+                    continue
+                try:
+                    param = registry.model(m).params().get(name)
+                except RetrompiError:
+                    continue
+                if param is not None:
+                    out.append({"key": key, "of": m, "value": str(param.default), "source": param.source})
+    return out
+
+
+def outside_of_runs(runs: Sequence[Row], curves: Mapping[int, Sequence[Row]]) -> dict[str, list[str]]:
+    """Model -> what of the runs lies outside its calibrated range, in a few words each; models with nothing outside are left out."""
+    from retrompi.calibrated import outside
+
+    asked: dict[tuple[str, str, tuple[str, ...]], tuple[Row, set[int], set[int]]] = {}
+    for r in runs:
+        key = (str(r["model"]), str(r["platform"]), tuple(sorted(r.get("overrides") or {})))
+        _, sizes, ranks = asked.setdefault(key, (r, set(), set()))
+        sizes.update(int(p["size_B"]) for p in curves.get(r["id"], ()))
+        ranks.update([r["ranks"]] if r.get("ranks") else [])
+    found: dict[str, dict[str, None]] = {}
+    for (model, platform, _), (row, sizes, ranks) in asked.items():
+        # Of several counts of ranks the outermost tell it all.
+        for n in dict.fromkeys((min(ranks, default=None), max(ranks, default=None))):
+            try:
+                lines = outside(model, platform, sizes=sorted(sizes), ranks=n, sets=row.get("overrides") or {})
+            except RetrompiError as error:
+                lines = [f"cannot be told: {error}"]
+            for line in lines:
+                found.setdefault(model, {})[line] = None
+    return {m: list(lines) for m, lines in sorted(found.items())}

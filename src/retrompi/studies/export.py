@@ -1,0 +1,179 @@
+"""A study's numbers as a file: CSV, Parquet or JSON; a row a run, or a row a point of its curve. Units are in the column names.
+
+CSV has no room for the definition, so it stands beside, in FILE.meta.json; the other two carry it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from retrompi.errors import InputError, UsageError, nearest
+from retrompi.studies.stored import Stored
+from retrompi.studies.view import COLLAPSED, Axis, axis_of
+
+__all__ = ["FORMATS", "columns", "metadata", "table", "text", "write"]
+
+FORMATS = ("csv", "json", "parquet")
+_SPELLED = {"B": "B", "s": "s", "B/s": "Bps", "s/B": "s_per_B", "Hz": "Hz", "flop/s": "flops", "1": "", "probability": "share"}
+"""Base unit -> how a column's name says it."""
+_RUN: Mapping[str, tuple[str, str]] = {
+    "study": ("str", "name of the study"),
+    "position": ("int", "number of the point"),
+    "outcome": ("str", "how the run ended; error: there is no run"),
+    "reason": ("str", "why it did not complete"),
+    "run_id": ("int", "run in the store"),
+    "model": ("str", "runtime model"),
+    "platform": ("str", "machine room"),
+    "mode": ("str", "placement of the ranks"),
+    "seed": ("int", "seed of every draw"),
+    "fidelity": ("str", "rung of the fidelity ladder"),
+    "ranks": ("int", "ranks"),
+    "time_s": ("float", "simulated time of the job"),
+    "section_s": ("float", "simulated time of the section that the scenario times"),
+    "mpi_s": ("float", "time in MPI, largest of the ranks"),
+    "compute_s": ("float", "time computing, largest of the ranks"),
+    "messages": ("int", "messages"),
+    "bytes_B": ("int", "bytes of the messages"),
+    "packets": ("int", "packets"),
+    "wall_s": ("float", "what simulating took"),
+    "model_hash": ("str", "SHA-256 of the model"),
+    "platform_hash": ("str", "SHA-256 of the platform, overrides included"),
+    "trace_hash": ("str", "SHA-256 of the trace, or of the generator's arguments"),
+    "code_version": ("str", "code that simulated it"),
+}
+_CURVE: Mapping[str, tuple[str, str]] = {
+    "size_B": ("int", "message size"),
+    "time_us": ("float", "one-way time"),
+    "bandwidth_MBps": ("float", "bandwidth, 10^6 B/s"),
+    "repetitions": ("int", "repetitions"),
+}
+Row = dict[str, Any]
+
+
+def _axes(found: Stored) -> list[Axis]:
+    definition = found.definition
+    keys = [*definition.get("vary", {}), *(k for table in definition.get("zip", ()) for k in table)]
+    return [axis_of(k, [str(r.get(k, COLLAPSED)) for r in found.rows]) for k in keys]
+
+
+def _column(axis: Axis) -> str:
+    unit = _SPELLED.get(axis.unit, "")
+    return f"{axis.key}_{unit}" if unit else axis.key
+
+
+def _taken(axis: Axis) -> str:
+    # A run has a column of that name itself; what the study says of it is told beside.
+    return f"axis.{axis.key}" if axis.key in _RUN else _column(axis)
+
+
+def columns(found: Stored, points: bool = False) -> dict[str, tuple[str, str]]:
+    """Column -> (type: str, int or float; what it is), in their order. An axis of numbers is in its base unit."""
+    out: dict[str, tuple[str, str]] = {"study": _RUN["study"], "position": _RUN["position"]}
+    for a in _axes(found):
+        kind = "str" if not a.numbers else "int" if all(n == int(n) for n in a.numbers.values()) and a.unit in ("1", "B") else "float"
+        out[_taken(a)] = (kind, f"axis {a.key}{f', {a.unit}' if a.unit not in ('', '1') else ''}")
+    return {**out, **_RUN, **(_CURVE if points else {})}
+
+
+def table(found: Stored, points: bool = False) -> list[Row]:
+    """The rows, a key for every column: one a point of the study, or with ``points`` one a point of its curve. None where there is none.
+
+    With ``points`` a run without a curve has one row, so that nothing is lost.
+    """
+    axes = _axes(found)
+    known = columns(found, points)
+    out: list[Row] = []
+    for r in found.rows:
+        row: Row = dict.fromkeys(known)
+        run = found.runs.get(r["run_id"]) if r["run_id"] is not None else None
+        ranks = found.ranks.get(r["run_id"], ()) if run else ()
+        if run is not None:
+            row |= {k: run.get(k) for k in _RUN if k in run}
+            row |= {"section_s": ((run.get("facts") or {}).get("section") or {}).get("seconds"), "bytes_B": run.get("bytes")}
+            row |= {f"{k}_s": max((x[f"{k}_s"] for x in ranks), default=None) for k in ("mpi", "compute")}
+        row |= {"study": found.study["name"], "position": r["position"], "outcome": r["outcome"], "reason": r["reason"] or None,
+                "run_id": r["run_id"]}  # fmt: skip
+        for a in axes:
+            text = str(r.get(a.key, COLLAPSED))
+            value: Any = None if text == COLLAPSED else a.numbers.get(text) if a.numbers else text
+            row[_taken(a)] = int(value) if known[_taken(a)][0] == "int" and value is not None else value
+        row = {k: _typed(known[k][0], v) for k, v in row.items() if k in known}
+        curve = found.curves.get(r["run_id"], ()) if points and run is not None else ()
+        out += [{**row, **{k: _typed(kind, p[k]) for k, (kind, _) in _CURVE.items()}} for p in curve] or [row]
+    return out
+
+
+def _typed(kind: str, value: Any) -> Any:
+    return value if value is None else {"str": str, "int": int, "float": float}[kind](value)
+
+
+def metadata(found: Stored, points: bool = False) -> dict[str, Any]:
+    """What the numbers are of: the study's definition and hash, versions, and what every column is."""
+    from retrompi.store import code_version
+
+    study = found.study
+    return {
+        "study": {k: study[k] for k in ("name", "hash", "definition")},
+        "code_versions": sorted({str(r["code_version"]) for r in found.runs.values()}),
+        "simgrid_versions": sorted({str(r["simgrid_version"]) for r in found.runs.values()}),
+        "exported_by": f"retrompi {code_version()}",
+        "columns": {k: {"type": kind, "what": what} for k, (kind, what) in columns(found, points).items()},
+    }
+
+
+def text(found: Stored, kind: str, points: bool = False) -> str:
+    """The rows as the text of a CSV or JSON file."""
+    rows, known = table(found, points), columns(found, points)
+    if kind == "csv":
+        return _csv(rows, known)
+    return json.dumps({**metadata(found, points), "rows": rows}, indent=1, ensure_ascii=False) + "\n"
+
+
+def write(found: Stored, target: Path, kind: str | None = None, points: bool = False) -> list[Path]:
+    """Write the rows to ``target`` and return the files written. ``kind`` is one of `FORMATS`, by default what the name ends in.
+
+    Raises UsageError for another kind or a missing package, InputError when it cannot be written.
+    """
+    kind = kind or target.suffix.removeprefix(".").lower()
+    if kind not in FORMATS:
+        raise UsageError(f"no export format '{kind}'{nearest(kind, FORMATS)}")
+    about = metadata(found, points)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if kind == "parquet":
+            _parquet(table(found, points), columns(found, points), about, target)
+            return [target]
+        target.write_text(text(found, kind, points), encoding="utf-8")
+        if kind == "json":
+            return [target]
+        beside = target.with_name(target.name + ".meta.json")
+        beside.write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        return [target, beside]
+    except OSError as error:
+        raise InputError(f"cannot write the export: {error.strerror or error}", target) from error
+
+
+def _csv(rows: Sequence[Row], known: Mapping[str, Any]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(known), lineterminator="\n")
+    writer.writeheader()
+    # repr keeps every digit of a float, and None is an empty field.
+    writer.writerows({k: "" if v is None else repr(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+    return out.getvalue()
+
+
+def _parquet(rows: Sequence[Row], known: Mapping[str, tuple[str, str]], about: Mapping[str, Any], target: Path) -> None:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise UsageError("Parquet needs the package pyarrow: pip install 'retrompi[parquet]'") from None
+    kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+    schema = pa.schema([pa.field(k, kinds[kind], metadata={"what": what}) for k, (kind, what) in known.items()],
+                       metadata={"retrompi": json.dumps(about, ensure_ascii=False)})  # fmt: skip
+    parquet.write_table(pa.Table.from_pylist([dict(r) for r in rows], schema=schema), target)

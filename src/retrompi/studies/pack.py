@@ -1,0 +1,236 @@
+"""A study in one zip: its definition, the traces, models and platforms that are not retrompi's own, and the numbers it came to.
+
+    retrompi-study.json     what it is: definition, versions, hashes, and a list of every other file with its SHA-256
+    rows.json               the numbers, to compare a repetition with
+    traces/N/...  models/NAME/...  platforms/NAME.toml
+
+Inside, names that lie in the zip are written ``zip:PATH`` and traces of retrompi itself ``retrompi:NAME``. Whoever unpacks trusts nothing
+of it: `retrompi.studies.unpack`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from retrompi import paths, registry
+from retrompi.errors import InputError, UsageError
+from retrompi.studies.axes import split
+from retrompi.studies.stored import Stored
+
+__all__ = ["FORMAT", "MANIFEST", "ROWS", "named", "pack", "reference_rows", "rewritten"]
+
+FORMAT = 1
+MANIFEST = "retrompi-study.json"
+ROWS = "rows.json"
+INSIDE, OURS = "zip:", "retrompi:"
+_TIMES = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in the zip: the same study gives the same bytes."""
+_LARGEST_TRACE = 256 << 20
+"""A trace of more bytes than this goes by its hash alone."""
+_SKIPPED = ("__pycache__", ".git", ".mypy_cache", ".ruff_cache")
+
+
+@dataclass
+class _Collected:
+    """What goes into the zip: path inside -> file; and what was left out."""
+
+    folder: str = ""
+    """Where paths of the study's traces begin."""
+    files: dict[str, Path] = field(default_factory=dict)
+    traces: dict[str, dict[str, str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def trace(self, text: str) -> str:
+        """A trace: its name in the zip, or ``retrompi:NAME`` for one of this package."""
+        path = Path(self.folder, text)
+        if not path.exists():
+            raise UsageError(f"the trace {text} of this study is gone: there is nothing to pack")
+        reference = paths.reference_dir() / "traces"
+        if path.resolve().parent == reference.resolve():
+            self.traces[f"{OURS}{path.name}"] = {"sha256": _sha256(path)}
+            return f"{OURS}{path.name}"
+        for known, facts in self.traces.items():
+            if facts.get("from") == str(path.resolve()):
+                return known
+        number = sum(k.startswith(INSIDE) for k in self.traces) + 1
+        inside = f"traces/{number}/{path.name}"
+        members = _members(path)
+        total = sum(f.stat().st_size for f in members.values())
+        facts = {"from": str(path.resolve()), "sha256": _sha256(path) if path.is_file() else ""}
+        if total > _LARGEST_TRACE:
+            facts["left_out"] = "yes"
+            self.notes.append(f"trace {path.name} ({total >> 20} MiB) goes by its hash alone; put it at {inside} after unpacking")
+        else:
+            self.files |= {f"traces/{number}/{name}": f for name, f in members.items()}
+        self.traces[f"{INSIDE}{inside}"] = facts
+        return f"{INSIDE}{inside}"
+
+    def model(self, text: str) -> str:
+        """A model: as it is for one of this package, else where its folder is in the zip."""
+        folder = Path(inspect.getfile(registry.model(text))).parent
+        if registry.origin(folder) == "retrompi":
+            return text
+        variant = text.rpartition(":")[2] if ":" in Path(text).name else ""
+        for file in sorted(folder.rglob("*")):
+            if file.is_file() and not set(file.relative_to(folder).parts) & set(_SKIPPED):
+                self.files[f"models/{folder.name}/{file.relative_to(folder).as_posix()}"] = file
+        return f"{INSIDE}models/{folder.name}{f':{variant}' if variant else ''}"
+
+    def platform(self, text: str) -> str:
+        """A platform: as it is for one of this package, else where its file is in the zip; ``*N`` stays."""
+        base, star, size = text.rpartition("*")
+        if not star:
+            base, size = text, ""
+        file = _platform_file(base)
+        if file is None or registry.origin(file) == "retrompi":
+            return text
+        for beside in (file, file.with_name(f"{file.stem}.fit.toml")):
+            if beside.is_file():
+                self.files[f"platforms/{beside.name}"] = beside
+        return f"{INSIDE}platforms/{file.name}{star}{size}"
+
+
+def _platform_file(name: str) -> Path | None:
+    registry.platform(name)  # a wrong name ends here, in one line
+    own = paths.user_platforms_dir() / f"{name}.toml"
+    ours = paths.platforms_dir() / f"{name}.toml"
+    return ours if ours.is_file() else own if own.is_file() else Path(name) if Path(name).is_file() else None
+
+
+def _members(path: Path) -> dict[str, Path]:
+    """Every file of a trace, by its name beside ``path``: a folder's, or those that an index names."""
+    from retrompi import traces
+
+    if path.is_dir():
+        return {f"{path.name}/{f.relative_to(path).as_posix()}": f for f in sorted(path.rglob("*")) if f.is_file()}
+    found = {path.name: path}
+    root = path.parent.resolve()
+    for name in traces.read(path).files:
+        member = Path(name)
+        if member.is_file() and member.resolve() != path.resolve():
+            if not member.resolve().is_relative_to(root):
+                raise UsageError(f"the trace {path} names files outside of its folder ({name}); put them together before packing")
+            found[member.resolve().relative_to(root).as_posix()] = member
+    return found
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as handle:
+        while piece := handle.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+NAMED: Mapping[str, str] = {"model": "model", "platform": "platform", "trace.file": "trace"}
+"""Keys of a study whose values name something that may have to go along -> what they name."""
+
+
+def rewritten(definition: Mapping[str, Any], changed: Mapping[str, Callable[[str], str]]) -> dict[str, Any]:
+    """The definition with every name of a model, platform or trace changed by its function (keys model, platform, trace)."""
+    out: dict[str, Any] = json.loads(json.dumps(definition))
+    scenario = out["base"]
+    for key in ("model", "platform"):
+        if key in scenario:
+            scenario[key] = changed[key](scenario[key])
+    parts = [scenario, *(j for j in scenario.get("job", ()) if isinstance(j, dict))]
+    for part in parts[1:]:
+        if "model" in part:
+            part["model"] = changed["model"](part["model"])
+    for part in parts:
+        for holder, key in ((part, "trace"), (part.get("trace"), "file"), (part, "file")):
+            if isinstance(holder, dict) and isinstance(holder.get(key), str):
+                holder[key] = changed["trace"](holder[key])
+    for where in (out.get("vary", {}), *out.get("zip", ()), out.get("set", {})):
+        for key, kind in NAMED.items():
+            if key in where:
+                where[key] = _each(where[key], changed[kind])
+    return out
+
+
+def _each(given: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(given, str):
+        before = [text for text, _ in split(given)]
+        after = [change(t) for t in before]
+        return given if after == before else after[0] if len(after) == 1 else after
+    return [change(str(v)) for v in given]
+
+
+def named(definition: Mapping[str, Any]) -> dict[str, list[str]]:
+    """What a definition names: model, platform, trace -> the names, once each."""
+    found: dict[str, dict[str, None]] = {"model": {}, "platform": {}, "trace": {}}
+
+    def note(kind: str) -> Callable[[str], str]:
+        return lambda text: found[kind].setdefault(text) or text
+
+    rewritten(definition, {kind: note(kind) for kind in found})
+    return {k: list(v) for k, v in found.items()}
+
+
+def reference_rows(found: Stored) -> list[dict[str, Any]]:
+    """What every point came to, without what differs from one machine to another (ids, wall times, paths): numbers as they are stored."""
+    keys = ("model", "platform", "mode", "seed", "fidelity", "ranks", "time_s", "actions", "messages", "bytes", "packets", "model_hash",
+            "platform_hash", "trace_hash", "code_version", "simgrid_version")  # fmt: skip
+    beside = ("position", "outcome", "reason", "run_id", "time_s", "wall_s", "identity")
+    out = []
+    for r in found.rows:
+        run = found.runs.get(r["run_id"], {}) if r["run_id"] is not None else {}
+        section = ((run.get("facts") or {}).get("section") or {}).get("seconds")
+        out.append({
+            "position": r["position"],
+            "axes": {k: v for k, v in r.items() if k not in beside},
+            "outcome": r["outcome"],
+            **{k: run.get(k) for k in keys},
+            "section_s": section,
+            "points": [dict(p) for p in found.curves.get(r["run_id"], ())] if run else [],
+            "rank_times": [dict(p) for p in found.ranks.get(r["run_id"], ())] if run else [],
+        })  # fmt: skip
+    return out
+
+
+def pack(found: Stored, target: Path) -> list[str]:
+    """Write the study to ``target``; returns remarks for a person (what was left out). InputError when it cannot be written."""
+    from retrompi.store import code_version
+
+    collected = _Collected(str(found.definition.get("folder", "")))
+    change = {"model": collected.model, "platform": collected.platform, "trace": collected.trace}
+    definition = {k: v for k, v in rewritten(found.definition, change).items() if k != "folder"}
+    rows = json.dumps(reference_rows(found), indent=0, ensure_ascii=False).encode()
+    listed = {name: {"sha256": _sha256(file), "bytes": file.stat().st_size} for name, file in sorted(collected.files.items())}
+    listed[ROWS] = {"sha256": hashlib.sha256(rows).hexdigest(), "bytes": len(rows)}
+    manifest = {
+        "format": FORMAT,
+        "name": found.study["name"],
+        "definition": definition,
+        "code_version": code_version(),
+        "code_versions_of_rows": sorted({str(r["code_version"]) for r in found.runs.values()}),
+        "models": {r["model"]: r["model_hash"] for r in found.runs.values()},
+        "platforms": sorted({str(r["platform"]) for r in found.runs.values()}),
+        "traces": {k: {n: v for n, v in facts.items() if n != "from"} for k, facts in collected.traces.items()},
+        "files": listed,
+    }
+    text = json.dumps(manifest, indent=1, ensure_ascii=False).encode()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as out:
+            for name, data in ((MANIFEST, text), (ROWS, rows)):
+                out.writestr(_entry(name), data)
+            for name, file in sorted(collected.files.items()):
+                out.writestr(_entry(name), file.read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot write the zip: {error.strerror or error}", target) from error
+    return collected.notes
+
+
+def _entry(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _TIMES)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = 0o644 << 16
+    return info

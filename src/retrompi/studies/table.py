@@ -1,0 +1,84 @@
+"""A study's numbers as tables: one axis across where it fits, the others down; for the terminal and for pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from retrompi.studies.view import COUNTS, Axis, View, by_panel, order_of, ordered
+
+__all__ = ["WIDTH", "Table", "tables"]
+
+WIDTH = 80
+"""Characters a table may have before its values stand below each other."""
+_MOST = 9
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: ``across`` is the axis whose values are the columns ("" for one column of numbers), ``heads`` the axes down the side."""
+
+    title: str
+    heads: tuple[str, ...]
+    across: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    """(values of ``heads``, the numbers as text)."""
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """Flat rows with every head and column as a key."""
+        return [{**dict(zip(self.heads, left, strict=True)), **dict(zip(self.columns, right, strict=True))} for left, right in self.rows]
+
+
+def _shown(v: View, axis: Axis, other: Sequence[Axis]) -> int:
+    """How wide the table would be with ``axis`` across."""
+    number = max((len(v.metric.show(r["value"]) or r["outcome"]) for r in v.rows), default=1)
+    left = sum(max(len(a.key), *(len(t) for t in a.values)) + 2 for a in other)
+    return left + sum(max(len(t), number) + 2 for t in axis.values)
+
+
+def _across(v: View, panel: Sequence[str], x: str | None) -> Axis | None:
+    free = [a for a in v.axes if a.key not in panel]
+    if x is not None:
+        return v.axis(x)
+    fit = [a for a in free if len(a.values) <= _MOST and _shown(v, a, [o for o in free if o is not a]) <= WIDTH]
+    if len(free) < 2 or v.sampled:
+        return None
+    # Numbers read best along a line, counts first; an axis that leaves holes last; then the one with most values saves most lines.
+    return max(fit, key=lambda a: (_full(v, a, free), a.key in COUNTS, a.numeric, len(a.values)), default=None)
+
+
+def _full(v: View, across: Axis, free: Sequence[Axis]) -> bool:
+    """Whether every line of the table has a value in every column of ``across``."""
+    left = {tuple(r["values"][a.key] for a in free if a is not across) for r in v.rows}
+    every = {tuple(r["values"][a.key] for a in free) for r in v.rows}
+    return len(left) * len(across.values) == len(every)
+
+
+def tables(v: View, panel: Sequence[str] = (), x: str | None = None) -> list[Table]:
+    """A table for each panel: the metric over the other axes; a run without a value shows how it ended."""
+    panel = [v.axis(k).key for k in panel]
+    across = _across(v, panel, x)
+    out = []
+    for label, rows in by_panel(v, panel):
+        # What never changes the result of a panel ("-" everywhere) needs no column.
+        title = ", ".join(f"{k} {t}" for k, t in zip(panel, label, strict=True))
+        down = [a for a in v.axes if a.key not in panel and a is not across]
+        heads = tuple(a.key for a in down if len({r["values"][a.key] for r in rows}) > 1 or len(rows) == 1)
+        lines = []
+        columns = [t for t in ordered(across) if any(r["values"][across.key] == t for r in rows)] if across else [v.metric.name]
+        for values in order_of(v, heads, rows):
+            mine = [r for r in rows if tuple(r["values"][k] for k in heads) == values]
+            if across:
+                texts = []
+                for t in columns:
+                    here = [r for r in mine if r["values"][across.key] == t]
+                    texts.append((v.metric.show(here[0]["value"]) or here[0]["outcome"]) if here else "")
+                lines.append((values, tuple(texts)))
+            else:
+                lines += [(values, (v.metric.show(r["value"]) or r["outcome"],)) for r in mine]
+        out.append(Table(title, heads, across.key if across else "", tuple(columns), tuple(lines)))
+    return out
+
+

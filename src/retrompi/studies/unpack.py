@@ -1,0 +1,285 @@
+"""Opening a study's zip from somebody else, and comparing a repetition with the numbers in it.
+
+Nothing in the zip is trusted: not its names (no way out of the folder it is unpacked to, no links), not its sizes (what comes out is
+counted, whatever the zip says), not its definition (it may name what lies in the zip and what retrompi itself has, no other path of
+this machine). Python in it, a user's own model, is written to the disk and never imported unless the caller says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import stat
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from retrompi import paths
+from retrompi.errors import InputError, UsageError
+from retrompi.studies.pack import FORMAT, INSIDE, MANIFEST, OURS, ROWS, rewritten
+from retrompi.toml_text import quoted, value
+
+__all__ = ["Difference", "Package", "compare", "default_folder", "unpack"]
+
+MOST_FILES = 10_000
+MOST_BYTES = 1 << 30
+MOST_TEXT = 256 << 20
+"""Bytes of the manifest and of the rows, which are read whole."""
+_FOLDERS = ("traces", "models", "platforms")
+_PART = re.compile(r"[A-Za-z0-9_.+@=,()\[\] -]{1,200}")
+STUDY = "study.toml"
+
+
+@dataclass(frozen=True)
+class Package:
+    """An unpacked study: its folder, its name, the file to run it by, the names of models that are Python of its own, and its rows."""
+
+    folder: Path
+    name: str
+    study: Path
+    models: tuple[str, ...]
+    manifest: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a repetition parts from the numbers in a zip: ``position`` None for the study as a whole."""
+
+    position: int | None
+    what: str
+    packed: str
+    here: str
+
+
+def default_folder(zip_file: Path) -> Path:
+    """Where a zip is unpacked when nobody says: a folder of the user's data, by the zip's name and content."""
+    try:
+        digest = hashlib.sha256(zip_file.read_bytes()).hexdigest()[:12]
+    except OSError as error:
+        raise InputError(f"cannot read this zip: {error.strerror or error}", zip_file) from None
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", zip_file.stem).strip(".-") or "study"
+    return paths.data_dir() / "packs" / f"{stem[:80]}-{digest}"
+
+
+def unpack(zip_file: Path, folder: Path | None = None) -> Package:
+    """Unpack a study to ``folder`` (new or empty; `default_folder` may be there from before and is made anew).
+
+    Raises InputError in one line for a file that is no such zip, is damaged, too large, or names what it may not.
+    """
+    where = folder if folder is not None else default_folder(zip_file)
+    try:
+        with zipfile.ZipFile(zip_file) as opened:
+            entries = _entries(opened, zip_file)
+            manifest = _json(_content(opened, entries, MANIFEST, zip_file, MOST_TEXT), MANIFEST, zip_file)
+            _check_manifest(manifest, zip_file)
+            files = manifest["files"]
+            if set(entries) - {MANIFEST} != set(files):
+                raise InputError("holds other files than it lists", zip_file)
+            rows = _json(_content(opened, entries, ROWS, zip_file, MOST_TEXT, files[ROWS]["sha256"]), ROWS, zip_file)
+            if not isinstance(rows, list) or not all(isinstance(r, dict) and isinstance(r.get("position"), int) for r in rows):
+                raise InputError(f"{ROWS} in it is no list of points", zip_file)
+            definition = _resolved(manifest, where, zip_file)
+            _empty(where, made_anew=folder is None, zip_file=zip_file)
+            left = MOST_BYTES
+            for name in sorted(set(files) - {ROWS}):
+                data = _content(opened, entries, name, zip_file, left, files[name]["sha256"])
+                left -= len(data)
+                target = where.joinpath(*PurePosixPath(name).parts)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(data)
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"is no zip that can be read: {str(error) or type(error).__name__}", zip_file) from None
+    except OSError as error:
+        raise InputError(f"cannot be unpacked: {error.strerror or error}", zip_file) from None
+    study = where / STUDY
+    study.write_text(_toml(definition, manifest), encoding="utf-8")
+    models = sorted({PurePosixPath(n).parts[1] for n in manifest["files"] if n.startswith("models/")})
+    return Package(where, str(manifest["name"]), study, tuple(models), manifest, rows)
+
+
+def _entries(opened: zipfile.ZipFile, zip_file: Path) -> dict[str, zipfile.ZipInfo]:
+    found: dict[str, zipfile.ZipInfo] = {}
+    infos = opened.infolist()
+    if len(infos) > MOST_FILES:
+        raise InputError(f"holds {len(infos)} files; {MOST_FILES} are the most", zip_file)
+    for info in infos:
+        name = info.filename
+        parts = PurePosixPath(name).parts
+        placed = len(parts) >= 2 and parts[0] in _FOLDERS and "/".join(parts) == name
+        safe = name in (MANIFEST, ROWS) or (placed and all(_PART.fullmatch(p) and p.strip(". ") for p in parts))
+        kind = stat.S_IFMT(info.external_attr >> 16)
+        if not safe or kind not in (0, stat.S_IFREG):
+            raise InputError(f"holds '{name[:80]}', which no packed study has", zip_file)
+        if info.flag_bits & 1:
+            raise InputError("is encrypted", zip_file)
+        # On some disks case does not tell files apart.
+        if name.lower() in {n.lower() for n in found}:
+            raise InputError(f"holds '{name[:80]}' twice", zip_file)
+        found[name] = info
+    if MANIFEST not in found or ROWS not in found:
+        raise InputError(f"is no packed study: {MANIFEST if MANIFEST not in found else ROWS} is not in it", zip_file)
+    return found
+
+
+def _content(
+    opened: zipfile.ZipFile, entries: Mapping[str, zipfile.ZipInfo], name: str, zip_file: Path, most: int, sha256: str | None = None
+) -> bytes:
+    """A file of the zip; no more than ``most`` bytes are ever taken out of it."""
+    with opened.open(entries[name]) as stream:
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise InputError(f"holds more than {most >> 20} MiB in '{name[:80]}'", zip_file)
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise InputError(f"is damaged: '{name[:80]}' is not what was packed", zip_file)
+    return data
+
+
+def _json(data: bytes, name: str, zip_file: Path) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name} in it is no JSON: {error}", zip_file) from None
+
+
+def _check_manifest(manifest: Any, zip_file: Path) -> None:
+    def wrong(what: str) -> InputError:
+        return InputError(f"{MANIFEST} in it {what}", zip_file)
+
+    if not isinstance(manifest, dict):
+        raise wrong("is no table")
+    if manifest.get("format") != FORMAT:
+        raise wrong(f"is of format {str(manifest.get('format'))[:20]}; this retrompi reads format {FORMAT}")
+    for key, kind in (("name", str), ("definition", dict), ("files", dict), ("traces", dict), ("models", dict), ("code_version", str)):
+        if not isinstance(manifest.get(key), kind):
+            raise wrong(f"has no '{key}'")
+    files = manifest["files"]
+    if not all(isinstance(f, dict) and isinstance(f.get("sha256"), str) for f in files.values()) or ROWS not in files:
+        raise wrong("does not say what the files are")
+    if not isinstance(manifest["definition"].get("base"), dict):
+        raise wrong("has no scenario in its definition")
+
+
+def _resolved(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> dict[str, Any]:
+    """The definition with the paths that its names have once it is unpacked."""
+    files: Mapping[str, Any] = manifest["files"]
+    root = folder.resolve()
+
+    def refuse(text: str) -> InputError:
+        return InputError(f"its definition names '{text[:80]}', which is neither in it nor retrompi's", zip_file)
+
+    def inside(text: str, holder: str) -> str:
+        name = text.removeprefix(INSIDE)
+        if not name.startswith(f"{holder}/") or ".." in name or not all(_PART.fullmatch(p) for p in name.split("/")):
+            raise refuse(text)
+        return name
+
+    def plain(text: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.:*+-]*", text) or text.endswith(".toml") or ".." in text:
+            raise refuse(text)
+        return text
+
+    def model(text: str) -> str:
+        if not text.startswith(INSIDE):
+            return plain(text)
+        base, colon, variant = text.removeprefix(INSIDE).partition(":")
+        name = inside(f"{INSIDE}{base}", "models")
+        if f"{name}/__init__.py" not in files or name.count("/") != 1:
+            raise refuse(text)
+        return f"{root / name}{colon}{plain(variant) if colon else ''}"
+
+    def platform(text: str) -> str:
+        if not text.startswith(INSIDE):
+            return plain(text)
+        base, star, size = text.rpartition("*")
+        name = inside(base if star else text, "platforms")
+        if name not in files or (star and not size.isdecimal()):
+            raise refuse(text)
+        return f"{root / name}{star}{size if star else ''}"
+
+    def trace(text: str) -> str:
+        known = manifest["traces"].get(text)
+        if not isinstance(known, dict):
+            raise refuse(text)
+        if text.startswith(OURS):
+            path = paths.reference_dir() / "traces" / plain(text.removeprefix(OURS))
+            if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != known.get("sha256"):
+                raise InputError(f"needs the trace {path.name[:80]} of retrompi, which is missing or another one here", zip_file)
+            return str(path)
+        return str(root / inside(text, "traces"))
+
+    try:
+        return rewritten(manifest["definition"], {"model": model, "platform": platform, "trace": trace})
+    except (TypeError, KeyError, AttributeError, UsageError) as error:
+        raise InputError(f"its definition is no study: {error}", zip_file) from None
+
+
+def _empty(folder: Path, *, made_anew: bool, zip_file: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if not made_anew or not folder.is_dir():
+            raise InputError(f"would be unpacked into {folder}, which is not empty; name a new folder", zip_file)
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _toml(definition: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
+    """The definition as a study's file."""
+    kept = {k: v for k, v in definition.items() if v not in ("", {}, [], None)}
+    if kept.get("sampling") == "grid":
+        kept.pop("samples", None)
+    lines = [f"# Unpacked by `retrompi study unpack`; packed by {' '.join(str(manifest['code_version']).split())[:80]}."]
+    tables = ("base", "vary", "set")
+    lines += [f"{quoted(k)} = {value(v)}" for k, v in kept.items() if k not in (*tables, "zip")]
+    for name in tables:
+        if name in kept:
+            lines += [f"\n[{name}]", *(f"{quoted(k)} = {value(v)}" for k, v in kept[name].items())]
+    for table in kept.get("zip", ()):
+        lines += ["\n[[zip]]", *(f"{quoted(k)} = {value(v)}" for k, v in table.items())]
+    return "\n".join(lines) + "\n"
+
+
+_WHY = ("code_version", "simgrid_version", "model_hash", "platform_hash", "trace_hash")
+_NUMBERS = ("outcome", "ranks", "time_s", "section_s", "actions", "messages", "bytes", "packets", "points", "rank_times")
+
+
+def compare(packed: Sequence[Mapping[str, Any]], here: Sequence[Mapping[str, Any]]) -> list[Difference]:
+    """Where the rows of a repetition (`pack.reference_rows`) part from those in the zip; [] where every number is the same.
+
+    What may explain it (another version of the code, a changed model) is told only beside numbers that differ, once for the study.
+    """
+    mine = {r["position"]: r for r in here}
+    numbers: list[Difference] = []
+    why: dict[tuple[str, str, str], None] = {}
+    for row in packed:
+        other = mine.pop(row["position"], None)
+        if other is None:
+            numbers.append(Difference(row["position"], "point", str(row["outcome"]), "missing"))
+            continue
+        found = [k for k in _NUMBERS if row.get(k) != other.get(k)]
+        if not found:
+            continue
+        first = found[0]
+        numbers.append(Difference(row["position"], *_told(first, row.get(first), other.get(first))))
+        for key in _WHY:
+            if row.get(key) != other.get(key):
+                why[key, str(row.get(key)), str(other.get(key))] = None
+    numbers += [Difference(position, "point", "missing", str(row["outcome"])) for position, row in sorted(mine.items())]
+    return [*(Difference(None, *w) for w in why), *numbers]
+
+
+def _told(key: str, packed: Any, here: Any) -> tuple[str, str, str]:
+    """What differs first, in words; of a list the first entry that differs, and there the first number."""
+    if key in ("points", "rank_times") and isinstance(packed, list) and isinstance(here, list):
+        if len(packed) != len(here):
+            return f"number of {key.replace('_', ' ')}", str(len(packed)), str(len(here))
+        for i, (a, b) in enumerate(zip(packed, here, strict=True)):
+            if a != b and isinstance(a, dict) and isinstance(b, dict):
+                name = next((k for k in a if a.get(k) != b.get(k)), "")
+                return f"{key.removesuffix('s').replace('_', ' ')} {i}, {name}", str(a.get(name)), str(b.get(name))
+    return key, str(packed)[:60], str(here)[:60]

@@ -1,0 +1,337 @@
+"""What a table, a page or a figure shows of a stored study: its axes, one number a run, and the points to draw.
+
+Everything here is computed from plain rows, so that tests test the points and not the drawing. Of keys that go together (zipped), those
+are axes that tell the points apart. An axis that some points do not have (a parameter of another model) has the value "-" there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+from retrompi import units
+from retrompi.errors import UsageError, nearest
+from retrompi.studies.metrics import Metric
+
+__all__ = ["COLLAPSED", "COUNTS", "SIZE", "Axis", "Cell", "Failure", "Line", "View", "axis_of", "by_panel", "failures", "grid", "lines",
+           "metric_of", "order_of", "ordered", "speedups", "view"]  # fmt: skip
+
+COLLAPSED = "-"
+"""The value of an axis that a point does not have."""
+COUNTS = ("ranks", "trace.ranks", "hosts")
+"""Axes that count what takes part: a time over one of them has a speed-up."""
+SIZE = "size"
+"""The axis of message sizes that every curve has, beside those that a study varies."""
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What a study varies: ``values`` as they were written, in their order, and what number each of them is, if they are numbers.
+
+    ``keys`` are the study's keys behind it: its own, and those zipped with it that tell nothing more. ``unit`` is a base unit, "" where
+    the values are names.
+    """
+
+    key: str
+    values: tuple[str, ...]
+    unit: str = ""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
+    drawn: str = ""
+    """For an axis whose values were drawn from a range: "linear" or "log", as they were drawn."""
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it is an axis of numbers, which lines may run along."""
+        return bool(self.unit) and len(self.numbers) > 1
+
+    @property
+    def log(self) -> bool:
+        """Whether its numbers spread so far that a logarithmic scale shows them best."""
+        if self.drawn:
+            return self.drawn == "log"
+        found = list(self.numbers.values())
+        return bool(found) and min(found) > 0 and max(found) / min(found) >= 8
+
+
+def _number(text: str) -> tuple[str, float] | None:
+    for unit in ("1", "B", "s", "B/s", "s/B", "Hz", "flop/s", "probability"):
+        try:
+            return unit, units.parse(text, unit)
+        except UsageError:
+            continue
+    return None
+
+
+def axis_of(key: str, values: Iterable[str], keys: Sequence[str] = ()) -> Axis:
+    """The axis of ``key`` with its distinct values in order; of numbers where all but "-" are numbers of one unit.
+
+    ``nt-cluster*8`` counts as the number behind its star where that is all that differs.
+    """
+    distinct = tuple(dict.fromkeys(values))
+    shown = [v for v in distinct if v != COLLAPSED]
+    stems = {v.rpartition("*")[0] for v in shown}
+    texts = {v: v.rpartition("*")[2] for v in shown} if len(stems) == 1 and stems != {""} else {v: v for v in shown}
+    found = {v: _number(text) for v, text in texts.items()}
+    kinds = {n[0] for n in found.values() if n is not None}
+    # 0 has no unit of its own
+    kinds -= {"1"} if len(kinds) > 1 and all(n is None or n[0] != "1" or n[1] == 0 for n in found.values()) else set()
+    if None in found.values() or len(kinds) != 1 or not shown:
+        return Axis(key, distinct, keys=tuple(keys) or (key,))
+    numbers = {v: n[1] for v, n in found.items() if n is not None}
+    return Axis(key, distinct, kinds.pop(), numbers, tuple(keys) or (key,))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A point without a result: where, how it ended, and why."""
+
+    position: int
+    values: Mapping[str, str]
+    outcome: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points of one series: x as numbers, y in the metric's unit. ``flat`` is the value of points that the x axis does not vary."""
+
+    label: tuple[str, ...]
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    positions: tuple[int, ...] = ()
+    flat: float | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A field of a heat map or of a table: its value, or how its run ended."""
+
+    value: float | None
+    outcome: str = "completed"
+    position: int = 0
+
+
+@dataclass(frozen=True)
+class View:
+    """A study as it is shown. ``rows`` have ``position``, ``values`` (axis key -> text), ``value`` (in the metric's unit or None),
+    ``outcome``, ``reason``, ``run_id``; ``curves`` are the points of its runs by run id, if they are curves."""
+
+    definition: Mapping[str, Any]
+    axes: tuple[Axis, ...]
+    rows: tuple[Row, ...]
+    metric: Metric
+    curves: Mapping[int, Sequence[Row]] = field(default_factory=dict)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the points were drawn from ranges and are not a grid."""
+        return self.definition.get("sampling", "grid") != "grid"
+
+    def axis(self, key: str) -> Axis:
+        """An axis by its key, or by one of the keys that are zipped into it; UsageError names the valid ones."""
+        for a in self.axes:
+            if key == a.key or key in a.keys:
+                return a
+        raise UsageError(f"this study does not vary '{key}'{nearest(key, [k for a in self.axes for k in a.keys])}")
+
+
+def _joined(keys: Sequence[str], rows: Sequence[Row], given: Callable[[Row, str], str]) -> list[str]:
+    """The fewest of zipped ``keys``, from the first on, that tell their points apart."""
+    whole = {tuple(given(r, k) for k in keys) for r in rows}
+    kept: list[str] = []
+    for key in keys:
+        before = {tuple(given(r, k) for k in kept) for r in rows}
+        if len(before) == len(whole):
+            break
+        if len({(*(given(r, k) for k in kept), given(r, key)) for r in rows}) > len(before):
+            kept.append(key)
+    return kept or list(keys[:1])
+
+
+def _given(row: Row, key: str) -> str:
+    return str(row.get(key, COLLAPSED))
+
+
+def _axes(definition: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[Axis, Callable[[Row], str]]]:
+    """Every axis with more than one value, and how a row's value on it is read."""
+    groups = [list(table) for table in definition.get("zip", ())]
+    zipped = {k for g in groups for k in g}
+    vary = [k for k in definition.get("vary", {}) if k not in zipped]
+
+    given = _given
+    out: list[tuple[Axis, Callable[[Row], str]]] = []
+    for group in [*groups, *([k] for k in vary)]:
+        keys = [k for k in group if len({given(r, k) for r in rows}) > 1]
+        if not keys:
+            continue
+        told = _joined(keys, rows, given)
+        by_ranks: dict[tuple[str, ...], set[Any]] = {}
+        for r in rows:
+            if r.get("ranks") is not None:
+                by_ranks.setdefault(tuple(given(r, k) for k in keys), set()).add(r["ranks"])
+        counts = [next(iter(s)) for s in by_ranks.values() if len(s) == 1]
+        if "trace.file" in keys and len(counts) == len(by_ranks) == len(set(counts)) > 1:
+            # Captures of one program: what tells them apart is how many ranks it has.
+            names = {values: str(next(iter(found))) for values, found in by_ranks.items()}
+
+            def read(row: Row, keys: list[str] = keys, names: Mapping[tuple[str, ...], str] = names) -> str:
+                return names.get(tuple(given(row, k) for k in keys), COLLAPSED)
+
+            out.append((axis_of("ranks", sorted((read(r) for r in rows), key=_order), keys), read))
+            continue
+
+        for key in told:
+            # What is zipped with an axis and tells nothing more goes by its name.
+            others = [k for k in keys if k not in told] if key == told[0] else []
+            axis = axis_of(key, (given(r, key) for r in rows), [key, *others])
+            text = definition.get("vary", {}).get(key)
+            if definition.get("sampling", "grid") != "grid" and isinstance(text, str) and ".." in text:
+                axis = replace(axis, drawn="log" if text.endswith(":log") else "linear")
+            out.append((axis, partial(_given, key=key)))
+    return out
+
+
+def _order(text: str) -> tuple[float, str]:
+    return (float(text), text) if text.isdecimal() else (float("inf"), text)
+
+
+def view(
+    definition: Mapping[str, Any],
+    rows: Sequence[Row],
+    metric: Metric,
+    runs: Mapping[int, Row],
+    curves: Mapping[int, Sequence[Row]],
+    ranks: Mapping[int, Sequence[Row]],
+) -> View:
+    """A study's rows as they are shown; ``runs``, ``curves`` and ``ranks`` are by run id, as the store has them."""
+    full = [{**r, "ranks": r.get("ranks") or runs.get(r.get("run_id") or -1, {}).get("ranks")} for r in rows]
+    axes = _axes(definition, full)
+    shown = []
+    for row in full:
+        run_id = row.get("run_id")
+        known = runs.get(run_id) if run_id is not None else None
+        number = metric.base or metric
+        value = None if known is None or run_id is None else number.of(known, curves.get(run_id, ()), ranks.get(run_id, ()))
+        shown.append({
+            "position": row["position"], "values": {a.key: read(row) for a, read in axes}, "value": value,
+            "outcome": row["outcome"], "reason": row.get("reason") or "", "run_id": run_id,
+        })  # fmt: skip
+    kept = {i: c for i, c in curves.items() if len(c) > 1}
+    made = View(definition, tuple(a for a, _ in axes), tuple(shown), metric, kept)
+    return _with_speedup(made) if metric.base is not None else made
+
+
+def _with_speedup(v: View) -> View:
+    """The times of ``v`` as speed-ups: over the smallest count of the same series where an axis counts, else over the first point."""
+    count = next((a for a in v.axes if a.key in COUNTS and a.numeric), None)
+    others = [a.key for a in v.axes if a is not count] if count else []
+    bases: dict[tuple[str, ...], float] = {}
+    for row in sorted(v.rows, key=lambda r: count.numbers.get(r["values"][count.key], float("inf")) if count else r["position"]):
+        if row["value"] is not None:
+            bases.setdefault(_label(row, others), row["value"])
+    rows = [{**r, "value": v.metric.over([r["value"]], bases.get(_label(r, others)))[0]} for r in v.rows]
+    return replace(v, rows=tuple(rows))
+
+
+def failures(v: View) -> list[Failure]:
+    """The points that did not complete, in order."""
+    return [Failure(r["position"], r["values"], r["outcome"], r["reason"]) for r in v.rows if r["outcome"] != "completed"]
+
+
+def ordered(axis: Axis) -> list[str]:
+    """The values of an axis as they stand along it: numbers from small to large, names as they were written, "-" last."""
+    if axis.numeric:
+        return [*sorted(axis.numbers, key=axis.numbers.__getitem__), *(v for v in axis.values if v == COLLAPSED)]
+    return list(axis.values)
+
+
+def _label(row: Row, by: Sequence[str]) -> tuple[str, ...]:
+    return tuple(row["values"][k] for k in by)
+
+
+def order_of(v: View, by: Sequence[str], rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """The labels of ``rows`` on the axes ``by``, in the axes' order."""
+    places = [{value: i for i, value in enumerate(ordered(v.axis(k)))} for k in by]
+    found = {_label(r, by) for r in rows}
+    return sorted(found, key=lambda label: tuple(p[x] for p, x in zip(places, label, strict=True)))
+
+
+def lines(v: View, x: str, by: Sequence[str], rows: Sequence[Row] | None = None) -> list[Line]:
+    """The metric along the axis ``x``, one line for each combination of the axes ``by``; runs without a value leave a gap out.
+
+    With ``x`` = "size" the points are those of the runs' curves and y is what the metric's kind says of a size (time or bandwidth).
+    """
+    chosen = list(v.rows if rows is None else rows)
+    out = []
+    for label in order_of(v, by, chosen):
+        mine = [r for r in chosen if _label(r, by) == label]
+        if x == SIZE:
+            found = [(float(p["size_B"]), *_of_point(v.metric, p), r["position"]) for r in mine for p in v.curves.get(r["run_id"], ())]
+            flat = None
+        else:
+            axis = v.axis(x)
+            found = [(axis.numbers[t], r["value"], r["position"]) for r in mine
+                     if r["value"] is not None and (t := r["values"][axis.key]) in axis.numbers]  # fmt: skip
+            flat = next((r["value"] for r in mine if r["values"][axis.key] == COLLAPSED), None)
+        found.sort(key=lambda p: p[0])
+        if found or flat is not None:
+            out.append(Line(label, tuple(p[0] for p in found), tuple(p[1] for p in found), tuple(p[2] for p in found), flat))
+    return out
+
+
+def _of_point(metric: Metric, point: Row) -> tuple[float]:
+    """What a point of a curve is to a metric: its one-way time where the metric is a time, else its bandwidth. Base units."""
+    return (float(point["time_us"]) * 1e-6,) if metric.unit == "s" else (float(point["bandwidth_MBps"]) * 1e6,)
+
+
+def grid(v: View, x: str, y: str, rows: Sequence[Row] | None = None) -> tuple[list[str], list[str], list[list[Cell | None]]]:
+    """(values along x, values along y, cells[y][x]) of two axes; a place with several runs has their median, with none None."""
+    chosen = list(v.rows if rows is None else rows)
+    across, up = v.axis(x), v.axis(y)
+    xs = [t for t in ordered(across) if any(r["values"][across.key] == t for r in chosen)]
+    ys = [t for t in ordered(up) if any(r["values"][up.key] == t for r in chosen)]
+    cells: list[list[Cell | None]] = []
+    for b in ys:
+        line: list[Cell | None] = []
+        for a in xs:
+            here = [r for r in chosen if r["values"][across.key] == a and r["values"][up.key] == b]
+            line.append(_cell(here))
+        cells.append(line)
+    return xs, ys, cells
+
+
+def _cell(here: Sequence[Row]) -> Cell | None:
+    if not here:
+        return None
+    values = sorted(r["value"] for r in here if r["value"] is not None)
+    if not values:
+        return Cell(None, here[0]["outcome"], here[0]["position"])
+    middle = len(values) // 2
+    return Cell(values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2, position=here[0]["position"])
+
+
+def speedups(line: Line) -> list[tuple[float, float, float]]:
+    """(count, speed-up, efficiency) of a line of times over a count, against its smallest count p: T(p) / T(n) and that times p / n."""
+    if not line.x or line.y[0] <= 0:
+        return []
+    first, base = line.x[0], line.y[0]
+    return [(n, base / t, base / t * first / n) for n, t in zip(line.x, line.y, strict=True) if t > 0]
+
+
+def by_panel(v: View, panel: Sequence[str]) -> list[tuple[tuple[str, ...], list[Row]]]:
+    """The rows of each panel, in the axes' order; one panel () with all of them where no axis is given."""
+    order = order_of(v, panel, v.rows)
+    sorted_rows = sorted(v.rows, key=lambda r: order.index(_label(r, panel)))
+    return [(label, list(rows)) for label, rows in groupby(sorted_rows, key=lambda r: _label(r, panel))]
+
+
+def metric_of(wanted: str | None, definition: Mapping[str, Any], curves: bool) -> Metric:
+    """The metric asked for, else the study's own, else the largest bandwidth of curves or the time of jobs."""
+    from retrompi.studies.metrics import parse
+
+    return parse(wanted or str(definition.get("metric") or "") or ("peak" if curves else "time"))
