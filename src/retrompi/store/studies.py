@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,10 +107,7 @@ class Studies:
         if not values:
             return
         with self._connect(write=True) as connection:
-            dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-            insert = dialect.insert(StudyPoint)
-            new = {k: insert.excluded[k] for k in ("axes", "identity", "run_id", "outcome", "reason", "wall_s")}
-            connection.execute(insert.on_conflict_do_update(index_elements=["study_id", "position"], set_=new), values)
+            connection.execute(_upsert(connection.dialect.name), values)
 
     def study_points(self, study_id: int) -> Rows:
         """Rows position, axes, identity, run_id, outcome, reason, wall_s, and of its run time_s, ranks and messages; by position."""
@@ -144,6 +142,13 @@ class Studies:
         path = Path(f"{self.label}.study-{digest[:12]}.lock")
         with _locked(path):
             yield
+
+
+@cache
+def _upsert(dialect: str) -> sa.Insert:
+    insert = (postgresql if dialect == "postgresql" else sqlite).insert(StudyPoint)
+    new = {k: insert.excluded[k] for k in ("axes", "identity", "run_id", "outcome", "reason", "wall_s")}
+    return insert.on_conflict_do_update(index_elements=["study_id", "position"], set_=new)
 
 
 @contextmanager
