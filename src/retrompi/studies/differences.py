@@ -93,9 +93,10 @@ def diff(store: Store, first: int, second: int) -> Differences:
     inputs = [_row("input", k, _short(k, a[k]), _short(k, b[k])) for k in INPUTS if a[k] != b[k]]
     unknown: list[str] = []
     parameters, only = _parameters(a, b)
-    rooms = [_room(run, unknown) for run in (a, b)]
-    if rooms[0] is not None and rooms[1] is not None and a["platform_hash"] != b["platform_hash"]:
-        inputs += _platforms(rooms[0], rooms[1])
+    if a["platform_hash"] != b["platform_hash"]:
+        rooms = [_room(run, unknown) for run in (a, b)]
+        if rooms[0] is not None and rooms[1] is not None:
+            inputs += _platforms(rooms[0], rooms[1])
     inputs += parameters
     left, right = a["overrides"], b["overrides"]
     inputs += [_row("override", k, left.get(k), right.get(k)) for k in {**left, **right} if left.get(k) != right.get(k)]
@@ -166,10 +167,10 @@ def _room(run: Mapping[str, Any], unknown: list[str]) -> Platform | None:
         sets = {k.removeprefix("platform."): v for k, v in run["overrides"].items() if k.startswith("platform.")}
         room = room.with_overrides(sets) if sets else room
     except RetrompiError:
-        unknown.append(f"platform {run['platform']} is not here")
+        unknown.append(f"the platform {run['platform']} of run {run['id']} is not here")
         return None
     if room.hash != run["platform_hash"]:
-        unknown.append(f"platform {run['platform']} has changed since run {run['id']}")
+        unknown.append(f"the platform {run['platform']} here is not that of run {run['id']} (changed since, or another file)")
         return None
     return room
 
