@@ -29,6 +29,8 @@ COMMANDS = {
     "break-even": "Find where along a bandwidth, latency, size or number of ranks A overtakes B, by simulations.",
     "tolerance": "Find how much latency (or of any other number) a scenario stands until it is so much slower.",
     "diff": "Compare two stored runs: parameters that differ with their sources, then what came out differently.",
+    "sweep": "Vary a scenario: run every combination of the axes, find what is stored, and keep the rest.",
+    "study": "Run, list, show, export and delete studies.",
     "replicate": "Simulate copying the disk of the study to many machines, chunk by chunk, beside the closed form.",
     "explain": "Show where the time of one message goes, stage by stage.",
     "fidelity": "Show a PingPong or a trace at every rung of the fidelity ladder, and their spread.",

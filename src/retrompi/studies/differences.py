@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from retrompi import registry, units
+from retrompi import registry, topology, units
 from retrompi.errors import RetrompiError
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _platforms(a: Platform, b: Platform) -> list[Row]:
     """Rows of the numbers that differ; a number that differs alike on every host is one row ``host.KEY``."""
     rows: dict[str, Row] = {}
     if (a.link.kind, a.link.shape) != (b.link.kind, b.link.shape):
-        kinds = [" ".join([r.link.kind, *map(str, r.link.shape)]) for r in (a, b)]
+        kinds = [f"{r.link.kind} {topology.text(r.link.kind, r.link.shape)}".strip() for r in (a, b)]
         rows["link.kind"] = _row("platform", "link.kind", *kinds)
     if [h.name for h in a.hosts] != [h.name for h in b.hosts]:
         rows["hosts"] = _row("platform", "hosts", len(a.hosts), len(b.hosts), "count")
