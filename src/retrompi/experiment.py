@@ -72,7 +72,7 @@ def facts_of(
     store: Store, spec: RunSpec, work: Callable[[], Mapping[str, Any]], *, fresh: bool = False
 ) -> tuple[int, dict[str, Any], bool]:
     """(run id, facts, found): the facts kept under ``spec``, or those ``work`` gives now (a JSON object; its ``outcome`` counts)."""
-    known = None if fresh else store.find_run(spec.identity)
+    known = None if fresh else store.find_run(spec)
     if known is not None:
         return known, dict(store.run(known)["facts"]), True
     began = time.perf_counter()
@@ -173,7 +173,7 @@ def _curve(
     where = _where(platform, mode)
     benchmarked = "PingPong" if generator == "pingpong" else generator
     what = f"{benchmarked} of {model} on {platform}, {mode if isinstance(mode, str) else ','.join(map(str, mode))}"
-    known = None if fresh else store.find_run(spec.identity)
+    known = None if fresh else store.find_run(spec)
     if known is not None:
         simulate.require_completed(_ended(store.run(known)), what)
         return Found(known, store.points(known), True)
@@ -247,7 +247,7 @@ def explain(
     spec = run_spec(
         "explain", model, platform, mode=where, sets=sets, fidelity=fidelity, trace="one message", trace_hash=sha256_json(made)
     )
-    known = None if fresh else store.find_run(spec.identity)
+    known = None if fresh else store.find_run(spec)
     if known is not None:
         return Found(known, store.anatomy(known), True)
     from retrompi import simulate
@@ -289,9 +289,9 @@ def replay(
 
     ``program`` says what the trace does not; a section's times are in ``facts``. ``limit_s`` ends the job after so much
     simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail; ``kills``
-    ends processes, ``wildcards`` chooses matches, ``traffic``, ``failures`` and ``jobs`` are beside it, as of `simulate.run`. A ``timeline``
-    is no part of a run's identity; asking for one simulates anew. ``about`` turns the result, with the profile of its calls, into the facts and points to store with a run of another
-    ``kind``.
+    ends processes, ``wildcards`` chooses matches; ``traffic``, ``failures`` and ``jobs`` are beside it, as of `simulate.run`. A
+    ``timeline`` is no part of a run's identity; asking for one simulates anew. ``about`` turns the result, with the profile of its calls,
+    into the facts and points to store with a run of another ``kind``.
     """
     where = _where(platform, mode)
     if trace.kernels():
@@ -317,7 +317,7 @@ def replay(
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
     )
-    known = None if fresh or timeline else store.find_run(spec.identity)
+    known = None if fresh or timeline else store.find_run(spec)
     if known is not None:
         old = store.run(known)
         # A trace hashes alike wherever it lies, but who waits for whom is told by file and line.
@@ -407,6 +407,7 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
             seed=scenario.seed,
             kills=scenario.kills,
             fresh=fresh,
+            fidelity=scenario.fidelity,
             scenario=scenario,
             traffic=scenario.traffic,
             failures=scenario.failures,

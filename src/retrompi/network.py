@@ -83,7 +83,7 @@ def failures(texts: Sequence[str], room: Platform) -> list[Row]:
     found = []
     for text in texts:
         what, at, when = text.rpartition("@")
-        begin, dots, end = when.partition("..")
+        begin, _, end = when.partition("..")
         words = what.split()
         if not at or not begin.strip() or not 1 <= len(words) <= 2:
             raise UsageError(f"failure '{text}' is not WHAT@FROM..TO; {_FAILURE}")
@@ -159,7 +159,7 @@ def _link(which: str, room: Platform, text: str) -> tuple[int, int, int]:
 
 
 def told(texts: Sequence[str], got: Sequence[tuple[int, ...]]) -> list[dict[str, Any]]:
-    """What became of each flow: frames that were to go, that arrived (and their bytes), that found the card's queue full, that were lost."""
+    """What became of each flow: frames that were to go, that arrived (and their bytes), found the card's queue full, were lost."""
     keys = ("frames", "arrived", "bytes", "dropped", "lost")
     return [{"traffic": text, **dict(zip(keys, row, strict=True))} for text, row in zip(texts, got, strict=True)]
 

@@ -354,7 +354,7 @@ class Platform:
         )
 
     def quantity(self, path: str) -> Quantity:
-        """The quantity of a path as of `paths`; what a link need not have is there as its absence: one rail, a line of no rate."""
+        """The quantity of a path as of `paths`; for what a link need not have, what stands for its absence: one rail, no rate."""
         return self.quantities.get(path) or _absent(path)
 
     def paths(self, key: str) -> list[str]:

@@ -119,7 +119,7 @@ class StartStep:
 
 
 @lru_cache(maxsize=256)
-def _params(cls: type[RuntimeModel]) -> dict[str, Param]:
+def _params(cls: Any) -> dict[str, Param]:
     found: dict[str, Param] = {}
     for klass in reversed(cls.__mro__):
         found |= {k: v for k, v in vars(klass).items() if isinstance(v, Param)}
@@ -193,7 +193,8 @@ class RuntimeModel:
     @classmethod
     def params(cls) -> dict[str, Param]:
         """Every parameter by name, the base classes' first; a redeclared one replaces the inherited one."""
-        return dict(_params(cls))
+        known: Any = cls  # a class is hashable, which mypy does not see
+        return dict(_params(known))
 
     @classmethod
     def folder(cls) -> Path:
@@ -405,7 +406,7 @@ def _fit_stamp(folder: Path) -> tuple[int, int] | None:
 
 
 @lru_cache(maxsize=64)
-def _defaults(cls: type[RuntimeModel], fit: tuple[int, int] | None) -> dict[str, Setting]:
+def _defaults(cls: Any, fit: tuple[int, int] | None) -> dict[str, Setting]:
     """The values of a model with its fit (which ``fit`` stands for) and without overrides."""
     settings: dict[str, Setting] = {}
     fits = _fitted(cls)
@@ -424,7 +425,8 @@ def _defaults(cls: type[RuntimeModel], fit: tuple[int, int] | None) -> dict[str,
 def model_values(cls: type[RuntimeModel], sets: Mapping[str, str] | Sequence[str] = ()) -> Values:
     """The values in force of a model alone; like `resolve` without ``platform.`` keys."""
     params = cls.params()
-    settings = dict(_defaults(cls, _fit_stamp(cls.folder())))
+    known: Any = cls
+    settings = dict(_defaults(known, _fit_stamp(cls.folder())))
     own_prefixes = {cls.name, cls.name.partition(":")[0], cls.name.partition(":")[2]} - {""}
     for key, text in parse_sets(sets).items():
         prefix, dot, name = key.rpartition(".")

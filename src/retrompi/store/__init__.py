@@ -2,14 +2,14 @@
 
     store = open_store()                                  # or a path, or a database URL
     spec = run_spec("pingpong", "wmpi", "nt-pair", mode="shared", trace_hash=trace.sha256)
-    run_id = store.find_run(spec.identity)                # None when nobody has simulated this yet
+    run_id = store.find_run(spec)                         # None when nobody has simulated this yet
     if run_id is None:
         run_id = store.add_run(spec, {"outcome": "completed", "wall_s": 0.4}, points=rows)
     store.points(run_id)
 
 Signatures:
     open_store(location: str | Path | None = None, *, write: bool = True) -> Store
-    Store.find_run(identity: str) -> int | None
+    Store.find_run(spec or identity) -> int | None
     Store.add_run(spec, result, *, points=(), ranks=(), anatomy=()) -> int     one transaction
     Store.add_points(run_id, rows) / add_anatomy(run_id, rows, size_B=None) / add_ranks(run_id, rows)
     Store.points(run_id) / anatomy(run_id) / ranks(run_id) -> list[dict]

@@ -253,8 +253,9 @@ class Store(Studies):
 
     # -- runs ------------------------------------------------------------------------------------------------------
 
-    def find_run(self, identity: str) -> int | None:
-        """The id of the newest run with this identity, or None."""
+    def find_run(self, run: str | RunSpec) -> int | None:
+        """The id of the newest run with this identity, or with that of this specification, or None."""
+        identity = run if isinstance(run, str) else run.identity
         with self._connect() as connection:
             found: int | None = connection.scalar(_newest(identity))
         return found
@@ -293,6 +294,15 @@ class Store(Studies):
             _insert(connection, RankTime, run_id, kept.ranks)
             _insert(connection, Anatomy, run_id, numbered(kept.anatomy, kept.size_B))
         return run_id
+
+    def alike(self, spec: RunSpec, limit: int = 100) -> tuple[float, int]:
+        """(mean, number) of the wall times, seconds, of the newest runs of the same program and model, whatever their overrides."""
+        same = (Run.kind == spec.kind, Run.model == spec.model, Run.mode == spec.mode, Run.fidelity == spec.fidelity,
+                Run.trace_hash == spec.trace_hash)  # fmt: skip
+        newest = sa.select(Run.wall_s).where(*same).order_by(Run.id.desc()).limit(limit).subquery()
+        with self._connect() as connection:
+            mean, count = connection.execute(sa.select(sa.func.avg(newest.c.wall_s), sa.func.count())).one()
+        return float(mean or 0.0), int(count)
 
     def run(self, run_id: int) -> dict[str, Any]:
         """One run's row; raises UsageError when there is none."""

@@ -80,8 +80,9 @@ class Outbox:
     def __init__(self) -> None:
         self.kept: list[Kept] = []
 
-    def find_run(self, identity: str) -> int | None:
+    def find_run(self, run: str | RunSpec) -> int | None:
         """The id of the newest collected run with this identity, or None."""
+        identity = run if isinstance(run, str) else run.identity
         return next((i for i in range(len(self.kept), 0, -1) if self.kept[i - 1].spec.identity == identity), None)
 
     def add_run(self, spec: RunSpec, result: Any = None, **beside: Any) -> int:

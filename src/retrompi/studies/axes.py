@@ -180,7 +180,7 @@ def _ranged(item: str, continuous: bool) -> Sequence[str] | Span | None:
     if last is None:
         raise UsageError(f"the range '{item}' is not understood; write A..B:xF, A..B:+S or A..B")
     low, high = _pair(item, (first[1], first[2] or ""), (last[1], last[2] or ""))
-    unit = low.unit if low.unit or low.number else high.unit
+    unit = first[2] or last[2] or ""
     if high.value < low.value:
         raise UsageError(f"the range '{item}' is empty: it falls; write the smaller end first")
     step = (last[3] or "").strip()

@@ -15,10 +15,25 @@ from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.platform import LINK_WORDS, MAX_HOSTS, WHOLE_FROM_ONE, Platform
 from retrompi.program import Program
 from retrompi.scenario import Scenario
+from retrompi.store.identity import RunSpec
 from retrompi.store.kept import Kept, Outbox
 
-__all__ = ["ERROR", "LISTS", "WORDS", "Done", "Job", "Room", "apply", "concerns", "evaluate", "identity", "proper",
-           "whole"]  # fmt: skip
+__all__ = [
+    "ERROR",
+    "LISTS",
+    "WORDS",
+    "Done",
+    "Job",
+    "Room",
+    "about",
+    "apply",
+    "concerns",
+    "evaluate",
+    "identity",
+    "proper",
+    "specification",
+    "whole",
+]
 
 WORDS = ("model", "platform", "mode", "seed", "fidelity", "hosts")
 LISTS = tuple(name for name in ("kills", "traffic", "failures") if name in {f.name for f in fields(Scenario)})
@@ -206,7 +221,7 @@ def about(scenario: Scenario, key: str) -> About:
         return About(unit, (), "" if value is None else str(value), value if isinstance(value, int | float) else None)
     if (operation := PREFIX + key.rpartition(PREFIX)[2]) in doors():
         return About("", tuple(doors()[operation].choices or ()), "", None)
-    if _owner(key):
+    if _owner(key) and concerns(key, scenario.model):
         from retrompi.runtime import resolve
 
         values, _ = resolve(scenario.model, scenario.platform, scenario.sets)
@@ -346,6 +361,10 @@ class Done:
 class _Asked(Exception):
     """Ends a road to a run where it looks into the store."""
 
+    def __init__(self, spec: RunSpec) -> None:
+        super().__init__()
+        self.spec = spec
+
 
 class _Question:
     """A store that only listens to which run is looked for."""
@@ -353,20 +372,25 @@ class _Question:
     read_only = True
     label = "question"
 
-    def find_run(self, identity: str) -> int | None:
-        raise _Asked(identity)
+    def find_run(self, run: RunSpec) -> int | None:
+        raise _Asked(run)
 
 
-def identity(scenario: Scenario) -> str:
-    """The identity of a scenario's run: asked of the road that would run it. Raises what resolving it raises."""
+def specification(scenario: Scenario) -> RunSpec:
+    """The specification of a scenario's run: asked of the road that would run it. Raises what resolving it raises."""
     from retrompi import experiment
 
     question: Any = _Question()
     try:
         experiment.run_scenario(question, scenario)
     except _Asked as asked:
-        return str(asked.args[0])
+        return asked.spec
     raise AssertionError("a run that is not looked for in the store")
+
+
+def identity(scenario: Scenario) -> str:
+    """The identity of a scenario's run."""
+    return specification(scenario).identity
 
 
 def evaluate(job: Job) -> Done:

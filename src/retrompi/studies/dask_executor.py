@@ -6,6 +6,7 @@ to others, and a job that ends worker after worker becomes a row with its reason
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
@@ -14,6 +15,7 @@ import tempfile
 import threading
 import time
 import uuid
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -149,9 +151,10 @@ class DaskExecutor:
         if address is None:
             address = self._open.enter_context(_own_cluster(self._workers))
         try:
+            asyncio.run(asyncio.wait_for(_greet(address), CONNECT_SECONDS))
             client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
-            why = "" if isinstance(error, OSError) else f" ({error})"
+        except Exception as error:  # whatever it is that listens there
+            why = f" ({error})" if isinstance(error, ValueError) else ""
             raise UsageError(
                 f"no Dask scheduler answers at {address}{why}; start one with 'dask scheduler' and give its address, tcp://HOST:8786"
             ) from None
@@ -336,16 +339,29 @@ class _Flow:
         raise ClusterError(f"the Dask scheduler {where} went away; what ended is stored: start the study again to go on")
 
 
+# -- connecting -----------------------------------------------------------------------------------------------------------
+
+
+async def _greet(address: str) -> None:
+    """Say hello to a scheduler: a Client's patience has no bound with somebody who listens and says nothing."""
+    from distributed.comm import connect, resolve_address
+    from distributed.security import Security
+
+    comm = await connect(resolve_address(address), timeout=CONNECT_SECONDS, **Security().get_connection_args("client"))
+    await comm.close()
+
+
 # -- a cluster of our own -------------------------------------------------------------------------------------------------
 
 
 def _quiet() -> None:
-    """Dask reports lost workers on stderr; so do we, in one line. Whoever uses Dask in this process already keeps its own settings."""
+    """What Dask says of lost workers and other versions is said in our rows; whoever uses Dask in this process already keeps its settings."""
     if "distributed" not in sys.modules:
         with suppress(ModuleNotFoundError):
             import dask
 
             dask.config.set({"logging": {"distributed": "critical"}})
+        warnings.filterwarnings("ignore", module="distributed")
 
 
 @contextmanager

@@ -9,21 +9,20 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 from retrompi.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.scenario import Scenario, from_data, line_of
 from retrompi.studies import case
-from retrompi.studies.axes import ABSENT, Axis, Text, parse
+from retrompi.studies.axes import ABSENT, Axis, Steps, Text, parse
 
 __all__ = ["LIMIT", "Point", "Study", "check", "count", "each", "from_command", "from_definition", "load", "points"]
 
 LIMIT = 100_000
 """Points that a study may have unless somebody says otherwise."""
-MOST = 5_000_000
-"""More points than this are refused whatever is said: the positions of a study are kept in memory."""
+MOST_DRAWN = 1_000_000
+"""A Latin hypercube is drawn as a whole, and has no more points."""
 SAMPLINGS = ("grid", "lhs")
 _TEXTS = ("name", "title", "question", "summary", "metric")
 _KEYS = (*_TEXTS, "scenario", "base", "folder", "sampling", "samples", "seed", "vary", "zip", "set")
@@ -203,7 +202,7 @@ def _groups(given: Sequence[Sequence[tuple[str, Any]]], sampling: str, fail: Any
             if key in seen:
                 raise fail(f"'{written}' varies twice", written)
             seen.add(key)
-            if isinstance(value, list):
+            if isinstance(value, list | tuple):
                 if not all(isinstance(v, str | int | float) and not isinstance(v, bool) for v in value):
                     raise fail(f"'{written}' is not a text or a list of texts", written)
                 value = tuple(str(v) for v in value)
@@ -302,16 +301,25 @@ def check(study: Study, limit: int = LIMIT) -> None:
     """Refuses, before anything runs, what cannot be right: too many points, an unknown key, a value that no point could have."""
     total = count(study)
     if total > limit:
-        raise study.fail(f"this study has {total} points, more than {limit}; say --limit {total} to run them" if total <= MOST else
-                         f"this study has {total} points; {MOST} are the most: use a larger step, or --sample lhs:N", "vary")  # fmt: skip
+        raise study.fail(f"this study has {total} points, more than {limit}; --limit {total} allows them, a larger step or --sample lhs:N "
+                         "makes fewer", "vary")  # fmt: skip
+    if study.samples > MOST_DRAWN:
+        raise study.fail(f"a Latin hypercube has at most {MOST_DRAWN} points, not {study.samples}", "samples")
     models = _values_of(study, "model") or [study.base.model]
     platforms = _values_of(study, "platform") or [study.base.platform]
     room = case.Room(study.base, models, platforms)
+    if study.metric:
+        from retrompi.studies import metrics
+
+        try:
+            metrics.parse(study.metric)
+        except UsageError as error:
+            raise study.fail(str(error), "metric") from None
     # Names first: what a parameter may be depends on which models there are.
     first = ("model", "platform")
     for axis in sorted(study.axes, key=lambda a: a.key not in first):
         try:
-            room.check(axis.key, axis.span.ends if axis.span is not None else axis.values)
+            room.check(axis.key, axis.span.ends if axis.span is not None else _telling(axis.values))
         except RetrompiError as error:
             raise study.fail(_about(axis.key, str(error)), axis.key) from None
         if axis.key in study.fixed:
@@ -321,6 +329,11 @@ def check(study: Study, limit: int = LIMIT) -> None:
             room.check(key, [text])
         except RetrompiError as error:
             raise study.fail(_about(key, str(error)), key) from None
+
+
+def _telling(values: Sequence[str]) -> Sequence[str]:
+    """The values that tell whether all of them are right: of even steps, the first two and the last."""
+    return [values[i] for i in (0, min(1, len(values) - 1), len(values) - 1)] if isinstance(values, Steps) else values
 
 
 def _about(key: str, message: str) -> str:
@@ -352,20 +365,29 @@ def _scenario(study: Study, values: Mapping[str, str]) -> Scenario:
 def _grid(study: Study) -> Iterator[dict[str, str]]:
     holder = _model_group(study)
     before = holder if holder is not None else 0
-    for head in product(*(range(_longest(g)) for g in study.groups[:before])):
+    for head in _combinations([len(g[0]) for g in study.groups[:before]]):
         for index in range(len(study.groups[holder][0]) if holder is not None else 1):
             model = _model_at(study, holder, index)
             # Of the groups before the model's, only their first value counts where they do not concern it.
             if any(at >= _length(g, model) for at, g in zip(head, study.groups, strict=False)):
                 continue
             rest = study.groups[before + (holder is not None) :]
-            for tail in product(*(range(_length(g, model)) for g in rest)):
-                at = [*head, *([index] if holder is not None else []), *tail]
-                yield _named(study, at, model)
+            for tail in _combinations([_length(g, model) for g in rest]):
+                yield _named(study, [*head, *([index] if holder is not None else []), *tail], model)
 
 
-def _longest(group: Sequence[Axis]) -> int:
-    return len(group[0])
+def _combinations(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Every combination of indices, the last one fastest; of 10^9 of them none is kept (`itertools.product` keeps the ranges)."""
+    at = [0] * len(lengths)
+    while True:
+        yield at
+        for i in reversed(range(len(lengths))):
+            at[i] += 1
+            if at[i] < lengths[i]:
+                break
+            at[i] = 0
+        else:
+            return
 
 
 def _named(study: Study, at: Sequence[int], model: str) -> dict[str, str]:

@@ -132,7 +132,7 @@ class Forking:
         poll.register(incoming, select.POLLIN)
         if self._asker is not None:
             poll.register(self._asker, 0)  # only its hanging up: further jobs may lie in it
-        parts = []
+        parts: list[bytes] = []
         while True:
             for descriptor, _ in poll.poll():
                 if descriptor != incoming:

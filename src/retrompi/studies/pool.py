@@ -22,6 +22,8 @@ from retrompi.studies.forking import HELLO
 
 __all__ = ["TRIES", "Pool", "processors"]
 
+MODULE = "retrompi.studies.forking"
+"""What a worker runs."""
 TRIES = 3
 """How often a job is begun whose worker is lost."""
 DEPTH = 2
@@ -178,7 +180,7 @@ def _started() -> _Worker:
     with theirs:
         # A group of its own: Ctrl-C at a terminal is for us, and its simulation can be ended with it.
         process = subprocess.Popen(
-            [sys.executable, "-m", "retrompi.studies.forking", str(theirs.fileno()), str(os.getpid())],
+            [sys.executable, "-m", MODULE, str(theirs.fileno()), str(os.getpid())],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=[theirs.fileno()], process_group=0,
         )  # fmt: skip
     return _Worker(process, Connection(ours.detach()), errors)

@@ -15,6 +15,7 @@ from retrompi.errors import RetrompiError, StoreError
 from retrompi.studies import case, design
 from retrompi.studies.case import ERROR, Done, Job
 from retrompi.studies.design import Point, Study
+from retrompi.studies.plan import Outside
 
 if TYPE_CHECKING:
     from retrompi.scenario import Scenario
@@ -88,6 +89,8 @@ class StudyRun:
     seconds: float = 0.0
     reasons: list[str] = field(default_factory=list)
     """The first few reasons of points that are no runs."""
+    outside: str = ""
+    """What lies outside the models' calibrated range, in one line."""
 
     @property
     def errors(self) -> int:
@@ -148,6 +151,8 @@ class _Run:
         self.pending: list[tuple[str, Done]] = []
         self.rows: list[dict[str, Any]] = []
         self.known: dict[str, int] = {}
+        self.outside = Outside()
+        self.came = 0
 
     def go(self, executor: Executor) -> StudyRun:
         """Runs all of it."""
@@ -157,12 +162,12 @@ class _Run:
         try:
             for position, done in executor.evaluate(self.jobs()):
                 self.pending.append((self.names.pop(position), done))
+                self.came += 1
+                self.tell(done.outcome)
                 if not ready() or time.monotonic() - written > GATHER_S:
                     self.write()
                     written = time.monotonic()
-                    self.tell(done.outcome)
             self.write()
-            self.tell("")
         except BaseException as error:
             if not isinstance(error, StoreError):
                 with suppress(RetrompiError):
@@ -170,12 +175,14 @@ class _Run:
             raise
         finally:
             self.told.seconds = time.monotonic() - began
+            self.told.outside = self.outside.line(self.told.points)
         return self.told
 
     def jobs(self) -> Iterator[Job]:
         """The points that have to be simulated; all others get their rows on the way."""
         done = {} if self.fresh else self.store.study_done(self.told.study_id)
         for point in design.each(self.study):
+            self.outside.add(point.scenario)
             try:
                 identity = case.identity(point.scenario)
             except RetrompiError as error:
@@ -239,9 +246,9 @@ class _Run:
         self.rows.clear()
 
     def tell(self, what: str) -> None:
-        """Progress, in points."""
+        """Progress, in runs; what was there already takes no time and does not count."""
         if self.report is not None:
-            self.report(self.told.kept + self.told.outcomes.total(), self.told.points, what)
+            self.report(self.came, max(self.told.points - self.told.kept - self.told.found, self.came), what)
 
 
 # -- single points, for answers ------------------------------------------------------------------------------------------

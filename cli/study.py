@@ -1,0 +1,116 @@
+"""``retrompi study``: ready studies and those of the store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
+from retrompi.cli.output import Column, emit
+from retrompi.cli.sweep import go, running_options
+
+if TYPE_CHECKING:
+    from retrompi.store import Store
+    from retrompi.studies.design import Study
+
+LIST = (
+    Column("id", "id", right=True),
+    Column("name", "name"),
+    Column("points", "points", right=True),
+    Column("done", "done", right=True),
+    Column("errors", "errors", right=True),
+    Column("created", "created"),
+    Column("title", "title"),
+)
+KEYS = ("id", "name", "hash", "points", "done", "errors", "created", "code_version", "title", "question", "axes")
+
+
+@click.group()
+@debug_option
+def command() -> None:
+    """Run, list, show, export and delete studies."""
+
+
+@command.command("run")
+@click.argument("study", metavar="STUDY")
+@running_options
+@click.pass_context
+def run_study(ctx: click.Context, /, study: str, **running: Any) -> None:
+    """Run STUDY, or what is left of it: a ready study, a TOML file, or one of the store (its number, name or hash).
+
+    Exit code 1: a point is no run (its row says why).
+    """
+    if study.endswith(".zip"):
+        from retrompi.studies.pack import opened  # type: ignore[import-untyped,unused-ignore]
+
+        with opened(study) as path:
+            go(ctx, _loaded(str(path)), **running)
+        return
+    go(ctx, _loaded(study) if _is_file(study) else stored(open_for(ctx, running["store"]), study), **running)
+
+
+def _is_file(which: str) -> bool:
+    from retrompi import registry
+
+    return which.endswith(".toml") or "/" in which or which in registry.study_names()
+
+
+def _loaded(which: str) -> Study:
+    from retrompi import registry
+
+    return registry.study(which)
+
+
+def stored(store: Store, which: str) -> Study:
+    """A study of the store, made again of its definition."""
+    from retrompi.studies.design import from_definition
+
+    return from_definition(store.study(which)["definition"])
+
+
+@command.command("list")
+@json_option
+@csv_option
+@store_option
+@debug_option
+@click.pass_context
+def list_studies(ctx: click.Context, as_json: bool, as_csv: bool, store: str | None) -> None:
+    """List the studies of the store, newest last, and the ready ones that have not been run."""
+    from retrompi import registry
+    from retrompi.errors import RetrompiError
+    from retrompi.studies.design import count, from_definition
+
+    rows = open_for(ctx, store, write=False).studies()
+    for row in rows:
+        definition = row["definition"]
+        row |= {"title": definition["title"], "question": definition["question"]}
+        try:
+            made = from_definition(definition)
+            row |= {"points": count(made), "axes": [a.key for a in made.axes]}
+        except RetrompiError:  # of a version that named its keys otherwise: what it has is still there
+            row |= {"points": None, "axes": []}
+    have = {row["hash"] for row in rows}
+    for name, study in registry.studies().items():
+        if study.hash not in have:
+            about = {k: getattr(study, k) for k in ("hash", "title", "question")}
+            rows.append({"name": name, **about, "points": count(study), "done": 0, "axes": [a.key for a in study.axes]})
+    emit(rows, LIST, as_json=as_json, as_csv=as_csv, keys=KEYS, empty="no studies")
+
+
+@command.command("delete")
+@click.argument("study", metavar="STUDY")
+@json_option
+@csv_option
+@store_option
+@debug_option
+@click.pass_context
+def delete_study(ctx: click.Context, study: str, as_json: bool, as_csv: bool, store: str | None) -> None:
+    """Delete STUDY (its number, name or hash) from the store; its runs stay, and are found when it runs again."""
+    store_ = open_for(ctx, store)
+    row = store_.study(study)
+    gone = {"id": row["id"], "name": row["name"], "points": store_.delete_study(row["id"])}
+    if as_json or as_csv:
+        emit([gone], (), as_json=as_json, as_csv=as_csv, keys=list(gone))
+    else:
+        click.echo(f"study {gone['id']} ({gone['name']}) and its {gone['points']} points deleted")
