@@ -25,7 +25,7 @@ from retrompi.paths import data_dir
 from retrompi.store.identity import RunSpec
 from retrompi.store.kept import Kept, numbered, plain
 from retrompi.store.schema import REVISION, VERSION_TABLE, Anatomy, Point, RankTime, Run, Verdict, VerdictBatch
-from retrompi.store.studies import Studies
+from retrompi.store.studies import Studies, this_process
 
 __all__ = ["BUSY_SECONDS", "Store", "default_path", "open_store"]
 
@@ -143,8 +143,10 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _server_engine(url: URL) -> Engine:
-    if url.drivername.endswith("+psycopg") and "connect_timeout" not in url.query:
-        url = url.update_query_dict({"connect_timeout": str(CONNECT_SECONDS)})
+    if url.drivername.endswith("+psycopg"):
+        # The name tells others who holds a lock; PostgreSQL keeps 63 bytes of it.
+        ours = {"connect_timeout": str(CONNECT_SECONDS), "application_name": f"retrompi, {this_process()}"[:63]}
+        url = url.update_query_dict({name: value for name, value in ours.items() if name not in url.query})
     try:
         return sa.create_engine(url, poolclass=NullPool)
     except NoSuchModuleError:
