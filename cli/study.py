@@ -41,12 +41,6 @@ def run_study(ctx: click.Context, /, study: str, **running: Any) -> None:
 
     Exit code 1: a point is no run (its row says why).
     """
-    if study.endswith(".zip"):
-        from retrompi.studies.pack import opened  # type: ignore[import-untyped,unused-ignore]
-
-        with opened(study) as path:
-            go(ctx, _loaded(str(path)), **running)
-        return
     go(ctx, _loaded(study) if _is_file(study) else stored(open_for(ctx, running["store"]), study), **running)
 
 
