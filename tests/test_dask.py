@@ -8,15 +8,15 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Outcome, Watched
 from postgres import Server
 from study_runs import POINTS, Sweep, check_store, children, descendants, done, ended, lives, small, sweep, until, words
 
-from retrompi import worker
 from retrompi.errors import UsageError
 from retrompi.store import open_store
 from retrompi.studies import dask_executor
@@ -26,7 +26,7 @@ from retrompi.studies.design import points
 from retrompi.studies.pool import Pool
 from retrompi.studies.run import run_study
 
-pytest.importorskip("distributed", reason="distributed not installed")
+distributed = pytest.importorskip("distributed", reason="distributed not installed")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
@@ -178,12 +178,13 @@ def test_a_job_that_ends_every_worker_is_a_row(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))  # the workers import this module
     scenario = points(small())[0].scenario
     monkeypatch.setattr(dask_executor, "_work", _without_a_simulation)
+    monkeypatch.setattr(dask_executor, "ATTEMPTS", 1)
     with DaskExecutor(workers=2) as executor:
         answers = dict(executor.evaluate([Job(i, scenario) for i in range(12)], 8))
     assert sorted(answers) == list(range(12))
     assert {i for i, done in answers.items() if done.outcome != "completed"} == {2}
     assert answers[2].outcome == "error"
-    assert answers[2].reason == f"its worker was lost ({dask_executor.ATTEMPTS + 1} times)"
+    assert answers[2].reason == "its worker was lost (2 times)"
 
 
 def _without_a_simulation(_study: str, _version: str, jobs: list[Job]) -> list[Done]:
@@ -209,23 +210,38 @@ def test_a_worker_with_other_code_is_refused(cluster: Cluster, tmp_path: Path, u
     assert error.startswith(f"error: no worker of the Dask scheduler {cluster.address} has retrompi ")
     assert done(location) == 0
     cluster.workers(1)
-    with DaskExecutor(scheduler=cluster.address) as waiting:  # until the second worker is there
-        until(lambda: len(waiting._client.nthreads()) == 2)
-    with Sweep(location, *arguments) as running:
-        until(lambda: done(location) > 0 or running.process.poll() is not None)
+    with distributed.Client(cluster.address, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+    said: list[str] = []
+    store = open_store(location)
+    with DaskExecutor(scheduler=cluster.address, say=said.append) as executor:
+        assert len(said) == 1
         cluster.workers(1, PYTHONPATH=str(other))
-        code, _, err = running.end()
-    assert code == 0
-    assert 1 <= len(err.splitlines()) <= 2  # the second may have come too late to be asked
-    assert all("refused; install the same there" in line for line in err.splitlines())
-    assert check_store(open_store(location), small()) == undisturbed
+        executor._client.wait_for_workers(3, timeout=60)
+        run_study(store, small(), executor=_Entered(executor))
+    assert len(said) == 2
+    assert all("refused; install the same there" in line for line in said)
+    assert check_store(store, small()) == undisturbed
 
 
-def test_a_study_that_is_given_up_leaves_no_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
+class _Entered:
+    """An executor that somebody else has entered."""
+
+    def __init__(self, executor: DaskExecutor) -> None:
+        self.evaluate, self.ready, self.describe = executor.evaluate, executor.ready, executor.describe
+
+    def __enter__(self) -> _Entered:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        return None
+
+
+def test_a_study_that_is_given_up_leaves_no_simulation() -> None:
     """Ctrl-C does not wait for a long simulation, nor does it go on where nobody waits for it."""
     from retrompi.studies.case import apply
 
-    long = apply(points(small())[0].scenario, {"trace.reps": "2000000"})
+    long = apply(points(small())[0].scenario, {"trace.reps": "50000"})
     with pytest.raises(KeyboardInterrupt), DaskExecutor(workers=1) as executor:  # noqa: PT012
         left: list[int] = []
 
@@ -272,10 +288,14 @@ def test_who_does_not_answer_is_one_line(cluster: Cluster, monkeypatch: pytest.M
     assert f"has no workers; start some with 'dask worker {cluster.address} --nthreads 1'" in _refused(cluster.address)
 
 
-def test_nothing_runs_without_a_scheduler(tmp_path: Path) -> None:
-    code, out, err = sweep(tmp_path / "runs.db", "--executor", "dask", "--scheduler", "tcp://127.0.0.1:1")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("error: no Dask scheduler answers at tcp://127.0.0.1:1")
+def test_nothing_runs_without_a_scheduler(
+    tmp_path: Path, retrompi: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, engine: Watched
+) -> None:
+    monkeypatch.setattr(dask_executor, "CONNECT_SECONDS", 0.3)
+    told = retrompi(*words(tmp_path / "runs.db", "--executor", "dask", "--scheduler", "tcp://127.0.0.1:1")[3:])
+    assert (told.code, told.out, told.err.count("\n")) == (2, "", 1)
+    assert told.err.startswith("error: no Dask scheduler answers at tcp://127.0.0.1:1")
+    assert not engine.calls
     assert not open_store(tmp_path / "runs.db").runs()
 
 
@@ -298,9 +318,3 @@ def test_without_the_package_it_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match=r"the executor dask needs the package distributed: pip install 'retrompi\[cluster\]'"):
         DaskExecutor().__enter__()
-
-
-def test_the_command_of_these_tests_is_the_study() -> None:
-    assert small().hash == small("another name").hash
-    assert words("x")[1:4] == ["-m", "retrompi.cli.main", "sweep"]
-    assert worker.shared_server() is worker.shared_server()

@@ -386,7 +386,7 @@ def _quiet() -> None:
         with suppress(ModuleNotFoundError):
             import dask
 
-            dask.config.set({"logging": {"distributed": "critical"}})
+            dask.config.set({"logging": {"distributed": "critical", "distributed.client": "critical"}})
         warnings.filterwarnings("ignore", module="distributed")
 
 
