@@ -181,7 +181,8 @@ def _print(found: BreakEven, metric: Metric, scenario: Scenario, names: Sequence
     if not found.crossings:
         click.echo(_all_the_way(found))
     step = _step(found.scale, low.x, high.x, found.scanned)
-    click.echo(f"{count_line(found.counts)}; two crossings within {step} may have been missed (--scan)")
+    click.echo(f"two crossings within {step} of each other may have been missed (--scan)")
+    click.echo(count_line(found.counts))
 
 
 def _runs(row: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""``retrompi compare``: one program on the machine, on SMPI and on a runtime model."""
+"""``retrompi compare``: one program on the machine, on SMPI and on a runtime model, or on several runtimes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from retrompi.cli.options import (
     complete_model,
@@ -13,6 +14,7 @@ from retrompi.cli.options import (
     csv_option,
     debug_option,
     fresh_option,
+    jobs_option,
     json_option,
     open_for,
     progress,
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 NAMES = {"native": "native", "smpi": "SMPI", "model": "model"}
 MOST_CALLS = 12
+_OF_BACKENDS = {"--model": "model", "--backends": "backends", "--mpi": "mpi", "--repetitions": "repetitions", "--trace-from": "trace_from",
+                "--runs": "runs", "--suite": "suite", "--only": "only", "--within": "within", "--out": "out"}  # fmt: skip
 _TOLD = ("mpi", "model", "platform", "mode", "fidelity", "outcome", "detail", "machine", "noise", "notes", "trace", "run_id", "found")
 
 
@@ -56,6 +60,11 @@ def _ids(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple
 @click.option("-r", "--repetitions", type=click.IntRange(1), default=10, show_default=True,
               help="Native runs; their spread is the noise band.")  # fmt: skip
 @click.option("--trace-from", type=click.Choice(["native", "smpi"]), help="Whose recording the model replays (default: native, else smpi).")
+@click.option("--models", metavar="LIST", callback=_split,
+              help="Compare runtimes on one scenario, trace or generator instead, e.g. wmpi,winmpich,hpvm.")  # fmt: skip
+@click.option("--platforms", metavar="LIST", callback=_split, help="With --models: on each of these platforms.")
+@click.option("--metric", "metrics", metavar="METRIC", multiple=True, help="With --models: one more column, e.g. time@1MiB (repeatable).")
+@jobs_option
 @click.option("--runs", metavar="ID,ID[,ID]", callback=_ids, help="Compare runs of the store again instead of running a program.")
 @click.option("--suite", is_flag=True, help="Compare the collectives and the example programs: one table of hold-outs.")
 @click.option("--only", metavar="NAME", multiple=True, help="With --suite: only this program or group (may be repeated).")
@@ -83,6 +92,10 @@ def command(
     mpi: str | None,
     repetitions: int,
     trace_from: str | None,
+    models: tuple[str, ...] | None,
+    platforms: tuple[str, ...] | None,
+    metrics: tuple[str, ...],
+    jobs: int | None,
     runs: tuple[int, ...],
     suite: bool,
     only: tuple[str, ...],
@@ -96,14 +109,29 @@ def command(
     as_csv: bool,
     store: str | None,
 ) -> None:
-    """Compare a program's native run, its run on SMPI and its replay on a runtime model, section by section and call by call.
+    """Compare a program's native run, its run on SMPI and its replay on a runtime model, or runtimes on one program.
 
     PROGRAM is a source file, a binary or an mpi4py script, its arguments follow after --. Sections are what it encloses in
     MPI_Pcontrol. The native runs are repeated and give the noise band. Differences are relative to the native time (without
     one, to SMPI's). Exit code 1: a backend did not complete, or --within was not met.
+
+    With --models, PROGRAM is a scenario, a trace or a generator (arguments after it as KEY=VALUE), and the table has a row
+    for each runtime, the fastest first. Exit code 1: a runtime did not complete it.
     """
     from retrompi import compare
 
+    if models is not None:
+        from retrompi.cli.compare_runtimes import run_runtimes
+
+        refused = [name for name, value in _OF_BACKENDS.items() if ctx.get_parameter_source(value) == ParameterSource.COMMANDLINE]
+        if refused:
+            raise UsageError(f"{refused[0]} is of backends, --models of runtimes; give one of them")
+        np = ranks if ctx.get_parameter_source("ranks") == ParameterSource.COMMANDLINE else None
+        run_runtimes(ctx, program, arguments, models, platforms or (), platform, mode, np, sets, fidelity, seed, metrics, jobs, fresh,
+                     as_json=as_json, as_csv=as_csv, store=store)  # fmt: skip
+        return
+    if platforms or metrics or jobs:
+        raise UsageError("--platforms, --metric and --jobs are of --models, which compares runtimes")
     if sum((program is not None, bool(runs), suite)) != 1:
         raise UsageError("give one of: a PROGRAM, --runs ID,ID, --suite")
     if only and not suite:

@@ -24,7 +24,7 @@ COMMANDS = {
     "timeline": "Draw the timeline kept with a run, or show how long each process was in each state.",
     "trace": "Record a program's trace, look at one, and convert, cut, merge or scale it.",
     "nas": "Replay the captured NAS benchmarks (IS and LU, classes A and B) on MPI-BIP and show their times beside the published ones.",
-    "compare": "Compare a program's native run, its run on SMPI and its replay on a runtime model, section by section and call by call.",
+    "compare": "Compare a program's native run, its run on SMPI and its replay on a runtime model, or runtimes on one program.",
     "tornado": "Find which parameter matters: one at a time between the ends of its range, or Sobol indices of all together.",
     "break-even": "Find where along a bandwidth, latency, size or number of ranks A overtakes B, by simulations.",
     "tolerance": "Find how much latency (or of any other number) a scenario stands until it is so much slower.",

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from retrompi.cli.options import (
     complete_scenario,
     csv_option,
     debug_option,
+    failures_option,
     fresh_option,
     json_option,
     open_for,
     store_option,
+    traffic_option,
     warn,
 )
 from retrompi.cli.output import Column, emit, note
@@ -24,7 +28,8 @@ LIST = (
     Column("overrides", "overrides"),
     Column("reproduces", "reproduces"),
 )
-KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "kills", "traffic", "failures", "outcome", "expect", "seed",
+KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "kills", "traffic", "failures",
+        "outcome", "expect", "seed",
         "fidelity")  # fmt: skip
 
 
@@ -66,6 +71,8 @@ def show_scenario(scenario: str, as_json: bool, as_csv: bool) -> None:
 
 @command.command("run")
 @click.argument("scenario", shell_complete=complete_scenario)
+@traffic_option
+@failures_option
 @fresh_option
 @json_option
 @csv_option
@@ -73,14 +80,16 @@ def show_scenario(scenario: str, as_json: bool, as_csv: bool) -> None:
 @debug_option
 @click.pass_context
 def run_scenario(
-    ctx: click.Context, scenario: str, fresh: bool, as_json: bool, as_csv: bool, store: str | None
-) -> None:
+    ctx: click.Context, scenario: str, traffic: tuple[str, ...], failures: tuple[str, ...], fresh: bool, as_json: bool, as_csv: bool,
+    store: str | None,
+) -> None:  # fmt: skip
     """Run SCENARIO (a name or a TOML file) and print its curve, or its ranks for a trace."""
     from retrompi import experiment, registry, traces
     from retrompi.calibrated import outside
     from retrompi.cli import pingpong, replay, rinf1, startup
 
     s = registry.scenario(scenario)
+    s = replace(s, traffic=(*s.traffic, *traffic), failures=(*s.failures, *failures))
     store_ = open_for(ctx, store)
     found = experiment.run_scenario(store_, s, fresh=fresh)
     if not (as_json or as_csv):

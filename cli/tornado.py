@@ -151,6 +151,8 @@ def _change(found: OneAtATime, value: float | None) -> float | None:
 def _percent(value: float | None) -> str:
     if value is None:
         return ""
+    if value >= 1:
+        return f"x{1 + value:.3g}"
     return "0 %" if round(100 * value, 9) == 0 else f"{100 * value:+.3g} %"
 
 
@@ -158,9 +160,10 @@ def _print_oat(found: OneAtATime, metric: Metric, base: Scenario) -> None:
     click.echo(f"{metric.label} of {base.name}: {metric.show(found.base.value)} (run {found.base.run_id}), one key at a time\n")
     moved = [b for b in found.bars if b.swing]
     rows = [row for b in moved for row in _bar_rows(found, b, metric)]
-    columns = [
-        Column("key", "key"), Column("low", "at low", right=True), Column("high", "at high", right=True), Column("swing", "swing", right=True)
-    ]  # fmt: skip
+    ranges = any(b.factor.axis.span is not None for b in moved)
+    low = [Column("low", "at low", right=True)] if ranges else []
+    high = Column("high", "at high" if ranges else "change", right=True)
+    columns = [Column("key", "key"), *low, high, Column("swing", "swing", right=True)]
     print_table(rows, columns, empty="nothing that varies changes it")
     still = [b.factor.key for b in found.bars if b.swing == 0]
     if still:
@@ -171,7 +174,8 @@ def _print_oat(found: OneAtATime, metric: Metric, base: Scenario) -> None:
     if moved:
         click.echo("\nranges, values now, and where the ranges are from")
         for b in moved:
-            click.echo(f"  {b.factor.key}: {_range(b.factor)}, now {b.factor.base or 'not set'}; {b.factor.source}")
+            told = [f"{_range(b.factor)}, now {b.factor.base or 'not set'}", b.factor.source]
+            click.echo(f"  {b.factor.key}: {'; '.join(t for t in told if t)}")
     click.echo(f"\n{count_line(found.counts)}")
 
 
@@ -240,7 +244,7 @@ def _print_sobol(found: Sobol, metric: Metric, base: Scenario, confidence: float
                Column("total", "with interactions", right=True)]  # fmt: skip
     print_table(rows, columns)
     known = sum(i.first for i in found.indices)
-    click.echo(f"\nalone they sum to {known:.2f} of the variance; the rest is interactions, or the sample's own error")
+    click.echo(f"\nalone they sum to {known:.2f} of the variance; the rest is interactions, or the\nsample's own error")
     if found.seconds:
         click.echo("\ninteractions of two keys")
         pairs = [{"a": s.a, "b": s.b, "index": f"{s.index:.3f} ± {s.conf:.3f}"} for s in found.seconds[:12]]

@@ -289,9 +289,9 @@ def replay(
 
     ``program`` says what the trace does not; a section's times are in ``facts``. ``limit_s`` ends the job after so much
     simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail; ``kills``
-    ends processes, ``wildcards`` chooses matches, ``traffic``, ``failures`` and ``jobs`` are beside it, as of `simulate.run`. A ``timeline``
-    is no part of a run's identity; asking for one simulates anew. ``about`` turns the result, with the profile of its calls, into the facts and points to store with a run of another
-    ``kind``.
+    ends processes, ``wildcards`` chooses matches; ``traffic``, ``failures`` and ``jobs`` are beside it, as of `simulate.run`. A
+    ``timeline`` is no part of a run's identity; asking for one simulates anew. ``about`` turns the result, with the profile of its calls,
+    into the facts and points to store with a run of another ``kind``.
     """
     where = _where(platform, mode)
     if trace.kernels():

@@ -247,6 +247,8 @@ def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
     for key, example in (("traffic", "any 2Mbps 1500B poisson"), ("failures", "link server@1s..2s")):
         if not isinstance(data.get(key, []), list) or not all(isinstance(k, str) for k in data.get(key, [])):
             raise fail(f'\'{key}\' is not a list of texts; example: ["{example}"]', key)
+        if data.get(key) and ("start" in data or data.get("fidelity", "mechanism") != "mechanism"):
+            raise fail(f"'{key}' cross the wire of a trace that runs at fidelity mechanism", key)
     outcome = data.get("outcome", "completed")
     if outcome not in OUTCOMES:
         raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome")

@@ -115,7 +115,7 @@ class NativeWire : public Wire {
   bool failing_ = false;
 
  private:
-  void set_out(Ps t, int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg, bool background) {
+  [[gnu::always_inline]] void set_out(Ps t, int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg, bool background) {
     uint32_t slot = 0;
     if (free_.empty()) {
       slot = static_cast<uint32_t>(flows_.size());
@@ -131,7 +131,7 @@ class NativeWire : public Wire {
     if (failing_ && blocked(slot)) return lose(slot);
     enter(slot, from, to);
   }
-  void forget(uint32_t slot) {
+  [[gnu::always_inline]] void forget(uint32_t slot) {
     Flow& f = flows_[slot];
     ++f.gen;
     f.gone = true;

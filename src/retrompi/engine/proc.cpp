@@ -107,7 +107,7 @@ void Net::frame(Common& job, size_t from, size_t to, int64_t payload, Loop::Fn d
   f = {this, from, to, payload + overhead_, done, obj, arg, w_.anatomy.current, &job, lost, rail_of(from, to)};
   if (rails_.stripe) {
     f.number = orders_[{from, to}].out++;
-    f.rail = static_cast<size_t>(f.number) % rails_.n;
+    f.rail = static_cast<uint32_t>(static_cast<size_t>(f.number) % rails_.n);
   }
   const Ps out = cross(tx_[card(from, f.rail)], from, f.bytes, f);
   const Cause before = w_.anatomy.current;
@@ -122,7 +122,7 @@ Ps Net::burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, i
   f = {this, from, to, bytes, done, obj, arg, w_.anatomy.current, &job, lost, rail_of(from, to)};
   if (!rails_.stripe || bytes <= mtu_) return leave(f, rate, piece);
   // What the sender's memory gives, if less than its cards, is divided among them.
-  f.parts = rails_.n;
+  f.parts = static_cast<uint32_t>(rails_.n);
   --job.count.frames;  // the parts count
   Ps left = 0;
   for (size_t rail = 0; rail < rails_.n; ++rail) {
@@ -130,7 +130,7 @@ Ps Net::burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, i
     const auto n = static_cast<int64_t>(rails_.n);
     part = f;
     part.whole = &f;
-    part.rail = rail;
+    part.rail = static_cast<uint32_t>(rail);
     part.bytes = bytes / n + (static_cast<int64_t>(rail) < bytes % n ? 1 : 0);
     left = std::max(left, leave(part, rate / static_cast<double>(n), piece));
   }
@@ -215,17 +215,14 @@ void Net::on_lost(void* p, uint64_t) {
 
 /// The flight is over, well or not: of a burst in parts, when the last of them is.
 void Net::hand_over(Flight& f) {
-  const Flight g = f;
   free_.push_back(&f);
-  w_.loop.owner = g.job->number;
-  w_.loop.release(g.job->number);
-  if (Flight* whole = g.whole) {
-    whole->gone |= g.gone;
+  w_.loop.owner = f.job->number;
+  w_.loop.release(f.job->number);
+  if (Flight* whole = f.whole) {
+    whole->gone |= f.gone;
     if (--whole->parts == 0) hand_over(*whole);
-  } else if (!g.gone) {
-    g.done(g.obj, g.arg);
-  } else if (g.lost) {
-    g.lost(g.obj, g.arg);
+  } else if (const Loop::Fn told = f.gone ? f.lost : f.done) {
+    told(f.obj, f.arg);
   }
 }
 

@@ -38,6 +38,7 @@ struct Message {
   bool ack_sent = false, acked = false;  // a synchronous send's match: told by the receiver, heard by the sender
   bool settled = false;                  // the sender has nothing more to do with it
   bool sent_all = false, delivered = false;
+  bool lost = false;    // a part of it, and nobody sends it again
   uint32_t line = 0;    // of the call that sent it, in its sender's trace
   Ps at = 0;            // when that was
   Ps kept_at = 0;       // when the library began to keep it for a receive
@@ -356,13 +357,13 @@ class Net {
     Cause by;
     Common* job;
     Loop::Fn lost;
-    size_t rail;
+    uint32_t rail;
+    uint32_t parts = 0;       // of the whole of a burst that takes all rails: still on their way
+    bool gone = false;        // it is lost, or a part of it
     int64_t piece = 0;        // of a burst
     Ps left = 0;              // when a burst has left the sender's memory
     int64_t number = -1;      // of a frame between its two hosts, where frames take all rails
-    Flight* whole = nullptr;  // of a part of a burst that takes all rails
-    size_t parts = 0;         // of the whole, still on their way
-    bool gone = false;        // a part of it is lost
+    Flight* whole = nullptr;  // of a part
   };
   /// Frames of two hosts that take all rails are handed over in the order in which they set out (RFC 1990).
   struct Order {
@@ -373,8 +374,10 @@ class Net {
     Ps free_at = 0;
   };
   Ps cross(Bus& bus, size_t host, int64_t bytes, Flight& f);
-  [[nodiscard]] size_t card(size_t host, size_t rail) const { return host * rails_.n + rail; }
-  [[nodiscard]] size_t rail_of(size_t from, size_t to) const { return rails_.n == 1 ? 0 : (rails_.places[from] ^ rails_.places[to]) % rails_.n; }
+  [[nodiscard]] size_t card(size_t host, size_t rail) const { return rails_.n == 1 ? host : host * rails_.n + rail; }
+  [[nodiscard]] uint32_t rail_of(size_t from, size_t to) const {
+    return rails_.n == 1 ? 0 : static_cast<uint32_t>((rails_.places[from] ^ rails_.places[to]) % rails_.n);
+  }
   Ps leave(Flight& f, double rate, int64_t piece);
   void put_on_wire(Flight& f, int64_t bytes, Loop::Fn done);
   void hand_over(Flight& f);

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from retrompi import registry
+from retrompi import registry, topology
 from retrompi.collectives import described
 from retrompi.platform import Platform
 from retrompi.runtime import RuntimeModel, fit_tables, model_values
@@ -178,7 +178,7 @@ def platform_dossier(platform: Platform) -> Row:
         "path": str(platform.path),
         "hash": platform.hash,
         "hosts": [{"name": h.name, "os": h.os, "byte_order": h.byte_order} for h in platform.hosts],
-        "link": platform.link.kind,
+        "link": f"{platform.link.kind} {topology.text(platform.link.kind, platform.link.shape)}".strip(),
         "placements": [
             {"name": name, "ranks": [platform.hosts[h].name + (f" core {p.cores[i]}" if p.cores else "") for i, h in enumerate(p)]}
             for name, p in platform.placements.items()

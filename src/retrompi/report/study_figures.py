@@ -52,10 +52,13 @@ def _spread(v: View, rest: Sequence[Axis], before: Sequence[str] = ()) -> tuple[
     """(by, panel): of the axes ``rest``, those that make most lines of one figure but not too many, and the others."""
     sorted_rest = sorted(rest, key=lambda a: (not _of_models(a), len(a.values)))
     sets = [some for n in range(len(rest) + 1) for some in combinations(sorted_rest, n)]
-    counts = {s: len({tuple(r["values"][k] for k in (*before, *(a.key for a in s))) for r in v.rows}) for s in sets}
+
+    def count(some: Sequence[Axis]) -> int:
+        return len({tuple(r["values"][k] for k in (*before, *(a.key for a in some))) for r in v.rows})
+
     # One axis alone may have some more: a panel for each of its values would hold a single line.
-    fitting = [s for s in sets if not s or counts[s] <= (2 * _MOST_LINES if len(s) == 1 == len(rest) else _MOST_LINES)]
-    by = max(fitting, key=lambda s: (any(_of_models(a) for a in s), counts[s], -len(s)))
+    fitting = [s for s in sets if not s or count(s) <= (2 * _MOST_LINES if len(s) == 1 == len(rest) else _MOST_LINES)]
+    by = max(fitting, key=lambda s: (any(_of_models(a) for a in s), count(s), -len(s)))
     return tuple(a.key for a in by), tuple(a.key for a in sorted_rest if a not in by)
 
 
@@ -202,6 +205,8 @@ def _short(unit: str, value: float) -> str:
         return f"{value:.4g}"
     if value == 0:
         return "0"
+    if unit == "B":
+        return format_bytes(round(value))
     return f"{100 * value:g} %" if unit == "probability" else format_quantity(float(f"{value:.3g}"), unit)
 
 

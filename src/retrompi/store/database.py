@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -261,7 +262,7 @@ class Store(Studies):
         """The id of the newest run with this identity, or with that of this specification, or None."""
         identity = run if isinstance(run, str) else run.identity
         with self._connect() as connection:
-            found: int | None = connection.scalar(_newest(identity))
+            found: int | None = connection.scalar(_NEWEST, {"identity": identity})
         return found
 
     def add_run(
@@ -290,10 +291,10 @@ class Store(Studies):
             if once:
                 if connection.dialect.name == "postgresql":  # SQLite has one writer anyway
                     connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_ONCE_LOCK})"))
-                known = connection.scalar(_newest(row["identity"]))
+                known = connection.scalar(_NEWEST, {"identity": row["identity"]})
                 if known is not None:
                     return int(known)
-            run_id = int(connection.execute(sa.insert(Run).returning(Run.id), [row]).scalar_one())
+            run_id = int(connection.execute(_INSERT_RUN, [row]).scalar_one())
             _insert(connection, Point, run_id, kept.points)
             _insert(connection, RankTime, run_id, kept.ranks)
             _insert(connection, Anatomy, run_id, numbered(kept.anatomy, kept.size_B))
@@ -430,8 +431,9 @@ class Store(Studies):
             return [dict(r) for r in connection.execute(query).mappings()]
 
 
-def _newest(identity: str) -> sa.Select[Any]:
-    return sa.select(Run.id).where(Run.identity == identity).order_by(Run.id.desc()).limit(1)
+# Built once: making a statement takes longer than running it.
+_NEWEST = sa.select(Run.id).where(Run.identity == sa.bindparam("identity")).order_by(Run.id.desc()).limit(1)
+_INSERT_RUN = sa.insert(Run).returning(Run.id)
 
 
 def _columns(table: type) -> list[sa.Column[Any]]:
@@ -439,11 +441,16 @@ def _columns(table: type) -> list[sa.Column[Any]]:
 
 
 def _insert(connection: Connection, table: type, run_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
-    names = [c.name for c in _columns(table) if c.name not in ("id", "run_id")]
+    names, statement = _hanging_insert(table)
     # Only known names: what the engine adds to its rows later must not break an older store.
     values = [{"run_id": run_id, **{n: row.get(n) for n in names}} for row in rows]
     if values:
-        connection.execute(sa.insert(table), values)
+        connection.execute(statement, values)
+
+
+@cache
+def _hanging_insert(table: type) -> tuple[list[str], sa.Insert]:
+    return [c.name for c in _columns(table) if c.name not in ("id", "run_id")], sa.insert(table)
 
 
 def _readable(row: Mapping[Any, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import platform as _machine
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,10 +113,7 @@ class Studies:
         if not values:
             return
         with self._connect(write=True) as connection:
-            dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-            insert = dialect.insert(StudyPoint)
-            new = {k: insert.excluded[k] for k in ("axes", "identity", "run_id", "outcome", "reason", "wall_s")}
-            connection.execute(insert.on_conflict_do_update(index_elements=["study_id", "position"], set_=new), values)
+            connection.execute(_upsert(connection.dialect.name), values)
 
     def study_points(self, study_id: int) -> Rows:
         """Rows position, axes, identity, run_id, outcome, reason, wall_s, and of its run time_s, ranks and messages; by position."""
@@ -175,6 +173,13 @@ def this_process() -> str:
 
 def _busy(who: str) -> str:
     return f"this study is being run by another process{f' ({who})' if who else ''}; wait for it, or stop it"
+
+
+@cache
+def _upsert(dialect: str) -> sa.Insert:
+    insert = (postgresql if dialect == "postgresql" else sqlite).insert(StudyPoint)
+    new = {k: insert.excluded[k] for k in ("axes", "identity", "run_id", "outcome", "reason", "wall_s")}
+    return insert.on_conflict_do_update(index_elements=["study_id", "position"], set_=new)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from retrompi import registry, units
+from retrompi import registry, topology, units
 from retrompi.errors import RetrompiError
 
 if TYPE_CHECKING:
@@ -93,9 +93,10 @@ def diff(store: Store, first: int, second: int) -> Differences:
     inputs = [_row("input", k, _short(k, a[k]), _short(k, b[k])) for k in INPUTS if a[k] != b[k]]
     unknown: list[str] = []
     parameters, only = _parameters(a, b)
-    rooms = [_room(run, unknown) for run in (a, b)]
-    if rooms[0] is not None and rooms[1] is not None and a["platform_hash"] != b["platform_hash"]:
-        inputs += _platforms(rooms[0], rooms[1])
+    if a["platform_hash"] != b["platform_hash"]:
+        rooms = [_room(run, unknown) for run in (a, b)]
+        if rooms[0] is not None and rooms[1] is not None:
+            inputs += _platforms(rooms[0], rooms[1])
     inputs += parameters
     left, right = a["overrides"], b["overrides"]
     inputs += [_row("override", k, left.get(k), right.get(k)) for k in {**left, **right} if left.get(k) != right.get(k)]
@@ -166,10 +167,10 @@ def _room(run: Mapping[str, Any], unknown: list[str]) -> Platform | None:
         sets = {k.removeprefix("platform."): v for k, v in run["overrides"].items() if k.startswith("platform.")}
         room = room.with_overrides(sets) if sets else room
     except RetrompiError:
-        unknown.append(f"platform {run['platform']} is not here")
+        unknown.append(f"the platform {run['platform']} of run {run['id']} is not here")
         return None
     if room.hash != run["platform_hash"]:
-        unknown.append(f"platform {run['platform']} has changed since run {run['id']}")
+        unknown.append(f"the platform {run['platform']} here is not that of run {run['id']} (changed since, or another file)")
         return None
     return room
 
@@ -178,7 +179,7 @@ def _platforms(a: Platform, b: Platform) -> list[Row]:
     """Rows of the numbers that differ; a number that differs alike on every host is one row ``host.KEY``."""
     rows: dict[str, Row] = {}
     if (a.link.kind, a.link.shape) != (b.link.kind, b.link.shape):
-        kinds = [" ".join([r.link.kind, *map(str, r.link.shape)]) for r in (a, b)]
+        kinds = [f"{r.link.kind} {topology.text(r.link.kind, r.link.shape)}".strip() for r in (a, b)]
         rows["link.kind"] = _row("platform", "link.kind", *kinds)
     if [h.name for h in a.hosts] != [h.name for h in b.hosts]:
         rows["hosts"] = _row("platform", "hosts", len(a.hosts), len(b.hosts), "count")

@@ -35,7 +35,7 @@ class Factor:
     axis: Axis
     whole: bool = False
     base: str = ""
-    source: str = "assumed: given on the command line"
+    source: str = ""
 
     @property
     def key(self) -> str:
@@ -137,7 +137,7 @@ class Sobol:
     counts: tuple[int, int]
     """(Runs that were looked at, of them simulated now)."""
     dropped: int = 0
-    ended: list[tuple[Mapping[str, str], Reading]] = field(default_factory=list)
+    ended: Sequence[tuple[Mapping[str, str], Reading]] = field(default_factory=list)
 
 
 def _salib() -> tuple[Any, Any]:

@@ -1,0 +1,85 @@
+"""``retrompi compare --models``: one program on several runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from retrompi.cli.answers import count_line, outside_lines, workers
+from retrompi.cli.options import open_for, progress
+from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
+from retrompi.errors import UsageError
+from retrompi.units import format_time
+
+if TYPE_CHECKING:
+    from retrompi.scenario import Scenario
+    from retrompi.studies.metrics import Metric
+    from retrompi.studies.runtimes import Row
+
+
+def run_runtimes(
+    ctx: click.Context, text: str | None, arguments: Sequence[str], models: Sequence[str], platforms: Sequence[str], platform: str | None,
+    mode: str | None, np: int | None, sets: Sequence[str], fidelity: str | None, seed: int, names: Sequence[str], jobs: int | None,
+    fresh: bool, *, as_json: bool, as_csv: bool, store: str | None,
+) -> None:  # fmt: skip
+    """Run, print and, where a runtime did not complete, end with exit code 1."""
+    from click.core import ParameterSource
+
+    from retrompi import registry
+    from retrompi.runtime import parse_sets
+    from retrompi.studies import case, metrics, runtimes
+
+    one_format(as_json, as_csv)
+    if text is None:
+        raise UsageError("give the program: a scenario, a trace or a generator")
+    if len(models) < 2 and len(platforms) < 2:
+        raise UsageError("a comparison needs two runtimes at least: --models wmpi,winmpich")
+    if platform is not None and platforms:
+        raise UsageError("-p and --platforms exclude each other")
+    for name in models:
+        registry.model(name)
+    first = platforms[0] if platforms else platform
+    base = runtimes.program(text, arguments, models[0], first, mode, np)
+    words = {"fidelity": fidelity, "seed": str(seed) if ctx.get_parameter_source("seed") == ParameterSource.COMMANDLINE else None}
+    base = case.apply(base, {**{k: v for k, v in words.items() if v is not None}, **parse_sets(list(sets))})
+    wanted = [metrics.parse(n) for n in names]
+    if base.program.section is not None and not any(m.name == "section" for m in wanted):
+        wanted = [metrics.parse("section"), *wanted]
+    for metric in wanted:
+        metric.check(base)
+    warnings = outside_lines(runtimes.resolved(base, models, platforms))
+    kept = open_for(ctx, store)
+    with progress("comparing") as report, workers(jobs) as executor:
+        found = runtimes.rows(kept, base, models, platforms, wanted=wanted, executor=executor, fresh=fresh, report=report)
+    if as_json:
+        units = {m.name: m.unit for m in wanted}
+        print_json({"program": base.name, "rows": [r.row() for r in found], "units": units, "warnings": warnings})
+    elif as_csv:
+        print_csv([r.row() for r in found], list(found[0].row()))
+    else:
+        _print(found, base, wanted)
+    if any(r.outcome != "completed" for r in found):
+        ctx.exit(1)
+
+
+def _share(value: Any) -> str:
+    return "" if value is None else f"{100 * value:.3g} %"
+
+
+def _print(found: Sequence[Row], base: Scenario, wanted: Sequence[Metric]) -> None:
+    from retrompi.studies.reading import Reading, counted
+
+    rooms = list(dict.fromkeys(r.platform for r in found))
+    click.echo(f"{base.name}, {base.mode}{f', on {rooms[0]}' if len(rooms) == 1 else ''}\n")
+    columns = [Column("model", "runtime"), *([Column("platform", "platform")] if len(rooms) > 1 else []),
+               Column("time", "time", right=True), Column("relative", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),
+               Column("in_mpi", "in MPI", _share, right=True), Column("computing", "compute", _share, right=True)]  # fmt: skip
+    columns += [Column(m.name, m.name, m.show, right=True) for m in wanted]
+    columns += [Column("run_id", "run", right=True)]
+    print_table([{**r.row(), "time": r.outcome if r.time_s is None else format_time(r.time_s)} for r in found], columns)
+    for r in found:
+        if r.reason:
+            click.echo(f"{r.model}{f' on {r.platform}' if len(rooms) > 1 else ''}: {r.outcome}: {r.reason}")
+    click.echo(count_line(counted(Reading(r.time_s, r.run_id, r.outcome, r.reason, r.found) for r in found)))
