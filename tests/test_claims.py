@@ -196,4 +196,4 @@ def test_hardware_reference_is_shipped() -> None:
     path = Path(claims.__file__).with_name("reference") / "hardware.csv"
     with path.open(newline="", encoding="utf-8") as handle:
         ids = [row["id"] for row in csv.DictReader(handle)]
-    assert len(ids) == len(set(ids)) == 91
+    assert len(ids) == len(set(ids)) == 95

@@ -72,6 +72,11 @@ class Host:
     mss: float = _q("B", "largest TCP segment on the wire")
     sndbuf: float = _q("B", "socket send buffer")
     delayed_ack: float = _q("s", "longest time an acknowledgement is held back")
+    rto_first: float = _q("s", "TCP's retransmission timer before a round trip has been timed")
+    rto_min: float = _q("s", "shortest TCP retransmission timer")
+    rto_max: float = _q("s", "longest TCP retransmission timer; it doubles up to this")
+    tcp_retries: float = _q("count", "how often TCP sends a segment again before it gives the connection up")
+    dup_acks: float = _q("count", "acknowledgements without news that make TCP send a segment again at once")
     nic_rate: float = _q("B/s", "rate of the bus between memory and network card")
     nic_latency: float = _q("s", "fixed time of the network card per frame")
     bus_rate: float = _q("B/s", "rate of memory and bus that both directions of the card share")
@@ -124,9 +129,9 @@ MAX_HOSTS = 1 << 16
 _CHANGED, _SIZED = 64, 4
 """Rooms made of a room that are kept with it."""
 _LINE = ("wan_bandwidth", "wan_latency")
-WHOLE_FROM_ONE = ("cores", "l2_ways", "l2_shared_by", "package_cores", "rails")
+WHOLE_FROM_ONE = ("cores", "tcp_retries", "dup_acks", "l2_ways", "l2_shared_by", "package_cores", "rails")
 _FLAGS = ("quantum_carry", "quantum_at_tick")
-_POSITIVE = ("speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
+_POSITIVE = ("rto_first", "rto_min", "rto_max", "speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
              "window", "mss", "sndbuf", "nic_rate", "bus_rate", "bandwidth", "wan_bandwidth", "mtu", "lines_in_flight",
              "fsb_rate")  # fmt: skip
 
@@ -309,7 +314,7 @@ class Platform:
     def of_size(self, n: int) -> Platform:
         """The same room with ``n`` hosts, called ``NAME*n``: its own in turn, the later ones as copies ``HOST-2``, ``HOST-3``, ...
 
-        A torus becomes the most cubic one of ``n`` places, or a few more, a fat tree gets the next fitting number of switches, and a copy is
+        A torus becomes the most cubic one of ``n`` places, or a few more, a fat tree gets the next fitting number of switches, a copy is
         at the site of its original (`topology.grown`). A placement that names a host which is gone goes too.
         For questions of scale; what a switch or hub of that size would have done to its latency is nobody's claim.
         Raises UsageError unless 1 <= n <= 65536.

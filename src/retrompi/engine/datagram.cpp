@@ -65,6 +65,18 @@ class DatagramChan final : public Chan {
     Ps armed = 0;          // when the timer was set, and by whom
     Cause by{};
   };
+  struct Shipped {  // a datagram, or an acknowledgement
+    Proc* sender = nullptr;
+    uint8_t kind = 0;
+    uint32_t seq = 0;
+    int64_t frames = 0;  // still on their way
+    bool lost = false;
+  };
+  struct Part {  // a frame of it
+    uint32_t whole = 0;
+    int64_t bytes = 0;
+    bool late = false;
+  };
   [[nodiscard]] Ps call(const Proc& p) const { return p.host.spec.syscall + p.host.scaled(spec.call); }
   Out* find(uint32_t seq) {
     const uint32_t i = seq - base_;
@@ -91,7 +103,8 @@ class DatagramChan final : public Chan {
     }
   }
 
-  /// Hands a datagram to the sending kernel; IP cuts it into frames and the last one delivers it.
+  /// Hands a datagram to the sending kernel; IP cuts it into frames, and it is there when all of them are: on a wire that is shared a
+  /// short last one may come before longer ones.
   void ship(Proc& sender, uint8_t kind, uint32_t seq, int64_t bytes) {
     Host& h = sender.host;
     const int64_t payload = world.net->mtu() - 20;
@@ -99,26 +112,32 @@ class DatagramChan final : public Chan {
     // Losing any fragment loses the datagram, so the draw is once a datagram.
     const bool lost = spec.loss > 0 && common.rng.uniform() < spec.loss;
     const bool late = spec.reorder > 0 && common.rng.uniform() < spec.reorder;
+    const uint32_t whole = take(shipped_, free_shipped_);
+    shipped_[whole] = {&sender, kind, seq, (left + payload - 1) / payload, lost};
     while (left > 0) {
       const int64_t n = std::min(left, payload);
       left -= n;
-      uint32_t slot = 0;
-      if (free_.empty()) {
-        slot = static_cast<uint32_t>(parts_.size());
-        parts_.emplace_back();
-      } else {
-        slot = free_.back();
-        free_.pop_back();
-      }
-      parts_[slot] = {&sender, kind, seq, n, left == 0 && !lost, late};
+      const uint32_t slot = take(parts_, free_);
+      parts_[slot] = {whole, n, late};
       h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(n)), Stage::Stack, &DatagramChan::on_out, this, slot);
     }
   }
+  template <class T>
+  static uint32_t take(std::vector<T>& all, std::vector<uint32_t>& free) {
+    if (free.empty()) {
+      all.emplace_back();
+      return static_cast<uint32_t>(all.size() - 1);
+    }
+    const uint32_t slot = free.back();
+    free.pop_back();
+    return slot;
+  }
+  [[nodiscard]] Proc& receiver(const Part& part) const { return shipped_[part.whole].sender == &from ? to : from; }
   static void on_out(void* p, uint64_t slot) {
     auto& c = *static_cast<DatagramChan*>(p);
     const Part& part = c.parts_[slot];
-    const Proc& other = part.sender == &c.from ? c.to : c.from;
-    c.world.net->frame(c.common, part.sender->host_index, other.host_index, part.bytes, &DatagramChan::on_frame, p, slot);
+    c.world.net->frame(c.common, c.shipped_[part.whole].sender->host_index, c.receiver(part).host_index, part.bytes, &DatagramChan::on_frame, p, slot,
+                       &DatagramChan::on_lost);
   }
   static void on_frame(void* p, uint64_t slot) {
     auto& c = *static_cast<DatagramChan*>(p);
@@ -128,15 +147,21 @@ class DatagramChan final : public Chan {
       c.world.loop.at(c.world.loop.now + c.spec.reorder_delay, &DatagramChan::on_frame, p, slot);
       return;
     }
-    Host& h = (part.sender == &c.from ? c.to : c.from).host;
+    Host& h = c.receiver(part).host;
     h.kernel(h.spec.interrupt + h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(part.bytes)), Stage::Stack,
              &DatagramChan::on_in, p, slot);
   }
-  static void on_in(void* p, uint64_t slot) {
-    auto& c = *static_cast<DatagramChan*>(p);
-    const Part part = c.parts_[slot];
-    c.free_.push_back(static_cast<uint32_t>(slot));
-    if (part.delivers) (part.sender == &c.from ? c.to : c.from).arrive({&c, part.kind, part.seq}, true);
+  static void on_in(void* p, uint64_t slot) { static_cast<DatagramChan*>(p)->gone(slot, false); }
+  static void on_lost(void* p, uint64_t slot) { static_cast<DatagramChan*>(p)->gone(slot, true); }
+  /// A frame is no longer on its way. Without one of its frames IP cannot put a datagram together.
+  void gone(uint64_t slot, bool lost) {
+    const Part part = parts_[slot];
+    free_.push_back(static_cast<uint32_t>(slot));
+    Shipped& d = shipped_[part.whole];
+    d.lost |= lost;
+    if (--d.frames > 0) return;
+    free_shipped_.push_back(part.whole);
+    if (!d.lost) receiver(part).arrive({this, d.kind, d.seq}, true);
   }
   static void on_timer(void* p, uint64_t arg) {
     auto& c = *static_cast<DatagramChan*>(p);
@@ -179,18 +204,12 @@ class DatagramChan final : public Chan {
     }
   }
 
-  struct Part {
-    Proc* sender = nullptr;
-    uint8_t kind = 0;
-    uint32_t seq = 0;
-    int64_t bytes = 0;
-    bool delivers = false, late = false;
-  };
   std::deque<Out> out_;
   uint32_t base_ = 0, expected_ = 0;
   std::map<uint32_t, Packet> early_;
+  std::vector<Shipped> shipped_;
   std::vector<Part> parts_;
-  std::vector<uint32_t> free_;
+  std::vector<uint32_t> free_shipped_, free_;
 };
 
 }  // namespace

@@ -61,6 +61,7 @@ class Inquest {
     cycle(d);
     collectives(d);
     near_misses(d);
+    lost(d);
     unreceived(d);
     for (const auto& p : w_.procs)
       if (const auto it = full_.find(p.get()); it != full_.end()) {
@@ -268,7 +269,9 @@ class Inquest {
   void arriving(const Message& m, const char* how, Wait& w) {
     const std::string what = how + std::to_string(m.src) + (of_library(m.ctx) ? "" : " " + tag_name(m.tag));
     const Proc* by = obstacle(m.src, m.dst);
-    w.edges.push_back({by ? by : &rank(m.src), what + (by ? ", sent at " + place(rank(m.src), m.line) + " and not arrived" : "")});
+    w.edges.push_back({by ? by : &rank(m.src), what + (by       ? ", sent at " + place(rank(m.src), m.line) + " and not arrived"
+                                                       : m.lost ? ", sent at " + place(rank(m.src), m.line) + " and lost on the wire"
+                                                                : "")});
   }
   void send(const Message& m, const char* how, Wait& w) {
     if (m.dst == m.src) return;
@@ -526,6 +529,18 @@ class Inquest {
       }
     }
   }
+  void lost(Diagnosis& d) const {
+    std::vector<const Message*> all;
+    for (const auto& mine : to_)
+      for (const Message& m : mine)
+        if (m.lost && !m.delivered) all.push_back(&m);
+    if (all.empty()) return;
+    const Message& oldest = **std::min_element(
+        all.begin(), all.end(), [](const Message* a, const Message* b) { return std::pair(a->at, a->src) < std::pair(b->at, b->src); });
+    const bool one = all.size() == 1;
+    d.told.push_back(std::to_string(all.size()) + (one ? " message was" : " messages were") + " lost on the wire and nobody sends " +
+                     (one ? "it" : "them") + " again; the oldest: " + describe(oldest));
+  }
   void unreceived(Diagnosis& d) const {
     Messages all;
     for (const auto& mine : to_)
@@ -539,7 +554,9 @@ class Inquest {
       add_tag(row, m);
       row.insert(row.end(), {{"bytes", m.bytes},
                              {"sent_s", to_s(m.at)},
-                             {"where", std::string(m.seen ? "at its destination" : "on its way")},
+                             {"where", std::string(m.lost   ? "lost on the wire"
+                                                   : m.seen ? "at its destination"
+                                                            : "on its way")},
                              {"file", t_.files[static_cast<size_t>(m.src)]},
                              {"line", int64_t{m.line}}});
       d.unreceived.push_back(std::move(row));

@@ -46,9 +46,10 @@ class DmaChan final : public Chan {
     const int64_t piece = std::min(spec.piece, std::max(spec.piece_min, bytes / spec.pieces));
     const bool pio = bytes <= spec.pio_limit;
     const uint32_t seq = base_ + static_cast<uint32_t>(flying_.size());
-    flying_.push_back({p, false});
+    flying_.push_back({p, false, false});
     if (pio) co_await from.thread.run(to_ps(static_cast<double>(bytes) / spec.pio_rate), Stage::Nic);
-    const Ps left = world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece, &DmaChan::on_arrival, this, seq);
+    const Ps left =
+        world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece, &DmaChan::on_arrival, this, seq, &DmaChan::on_lost);
     if (spec.cpu_driven) {
       co_await from.thread.run(left - world.loop.now, Stage::Nic);
     } else if (direct && p.last) {  // its memory is the user's until the card has read it
@@ -79,12 +80,25 @@ class DmaChan final : public Chan {
   static void on_arrival(void* p, uint64_t seq) {
     auto& c = *static_cast<DmaChan*>(p);
     c.flying_[static_cast<uint32_t>(seq) - c.base_].arrived = true;
+    c.land();
+  }
+  /// Nobody sends it again: neither the card nor the library keeps what has left (docs/sharing.md).
+  static void on_lost(void* p, uint64_t seq) {
+    auto& c = *static_cast<DmaChan*>(p);
+    Flying& f = c.flying_[static_cast<uint32_t>(seq) - c.base_];
+    f.arrived = f.lost = true;
+    f.p.m->lost = true;
+    c.land();
+  }
+  void land() {
     // One path, one order: a short message does not pass a long one that left before it.
-    while (!c.flying_.empty() && c.flying_.front().arrived) {
-      c.landed_.push_back(c.flying_.front().p);
-      c.flying_.pop_front();
-      ++c.base_;
-      c.to.arrive({&c, 0, 0}, true);
+    while (!flying_.empty() && flying_.front().arrived) {
+      const Flying f = flying_.front();
+      flying_.pop_front();
+      ++base_;
+      if (f.lost) continue;
+      landed_.push_back(f.p);
+      to.arrive({this, 0, 0}, true);
     }
   }
   static void on_left(void* p, uint64_t) {
@@ -94,7 +108,7 @@ class DmaChan final : public Chan {
   }
   struct Flying {
     Packet p;
-    bool arrived;
+    bool arrived, lost;
   };
   int32_t boxes_;
   uint32_t base_ = 0;

@@ -23,6 +23,8 @@ struct HostSpec {
   double tcp_byte = 0;  // picoseconds per byte
   int64_t loopback_mss = 0, window = 0, mss = 0, sndbuf = 0;
   Ps delayed_ack = 0;
+  Ps rto_first = 0, rto_min = 0, rto_max = 0;  // TCP's retransmission timer before a round trip is timed; its bounds
+  int tcp_retries = 1, dup_acks = 1;
   double nic_rate = 0;  // bytes per second over the card's bus
   Ps nic_latency = 0;
   double bus_rate = 1;  // bytes per second between memory and card, both directions together

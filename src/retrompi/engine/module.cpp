@@ -91,6 +91,11 @@ HostSpec host(const py::dict& d) {
   h.mss = r.integer("mss");
   h.sndbuf = r.integer("sndbuf");
   h.delayed_ack = r.ps("delayed_ack");
+  h.rto_first = r.ps("rto_first");
+  h.rto_min = r.ps("rto_min");
+  h.rto_max = r.ps("rto_max");
+  h.tcp_retries = static_cast<int>(r.integer("tcp_retries"));
+  h.dup_acks = static_cast<int>(r.integer("dup_acks"));
   h.nic_rate = r.num("nic_rate");
   h.nic_latency = r.ps("nic_latency");
   h.bus_rate = r.num("bus_rate");
@@ -117,6 +122,11 @@ HostSpec host(const py::dict& d) {
                                 {"package_cores", h.package_cores},
                                 {"lines_in_flight", h.lines_in_flight},
                                 {"fsb_rate", h.fsb_rate},
+                                {"rto_first", to_s(h.rto_first)},
+                                {"rto_min", to_s(h.rto_min)},
+                                {"rto_max", to_s(h.rto_max)},
+                                {"tcp_retries", h.tcp_retries},
+                                {"dup_acks", h.dup_acks},
                                 {"mss", static_cast<double>(h.mss)}})
     if (!(v > 0)) throw ConfigError("host " + h.name + ": " + what + " must be more than nothing");
   return h;

@@ -38,6 +38,7 @@ struct Message {
   bool ack_sent = false, acked = false;  // a synchronous send's match: told by the receiver, heard by the sender
   bool settled = false;                  // the sender has nothing more to do with it
   bool sent_all = false, delivered = false;
+  bool lost = false;    // a part of it, and nobody sends it again
   uint32_t line = 0;    // of the call that sent it, in its sender's trace
   Ps at = 0;            // when that was
   Ps kept_at = 0;       // when the library began to keep it for a receive

@@ -124,7 +124,7 @@ class StreamChan final : public Chan {
       if (local_)
         h.kernel(h.spec.loopback_segment, Stage::Stack, &StreamChan::on_credits, this, static_cast<uint64_t>(n_back));
       else
-        send_frame(to, 0, &StreamChan::on_credits_frame, static_cast<uint64_t>(n_back));
+        send_frame(to, 0, &StreamChan::on_credits_frame, &StreamChan::on_credits_lost, static_cast<uint64_t>(n_back));
     }
     if (!to.take(done->p)) co_await to.handle(done->p);
   }
@@ -136,6 +136,63 @@ class StreamChan final : public Chan {
     int64_t end;
     int32_t credits;
   };
+  struct Ack {
+    int64_t upto, edge;
+  };
+  struct Segment {
+    int64_t seq, bytes;
+    Ack ack;  // of the other direction, carried with it; upto -1: none
+  };
+  /// What is on its way in the order in which it set out. On the wire a small frame may overtake a large one, which Ethernet's do not:
+  /// whatever arrives brings what is due next. Only what is lost is lost by itself.
+  template <class T>
+  class OnTheWay {
+   public:
+    uint32_t put(const T& x) {
+      all_.push_back({x, ++ids_});
+      return ids_;
+    }
+    /// Takes the first out for an arrival; the others move up.
+    T arrived(uint32_t id) {
+      const T first = all_.front().what;
+      for (size_t i = 0; all_[i].id != id; ++i) all_[i].what = all_[i + 1].what;
+      erase(id);
+      return first;
+    }
+    T lost(uint32_t id) {
+      const T x = all_[find(id)].what;
+      erase(id);
+      return x;
+    }
+    template <class F>
+    void each(F f) {
+      for (Entry& e : all_) f(e.what);
+    }
+    [[nodiscard]] T& at(uint32_t id) { return all_[find(id)].what; }
+    [[nodiscard]] bool next(uint32_t id) const { return all_.front().id == id; }
+
+   private:
+    struct Entry {
+      T what;
+      uint32_t id;
+    };
+    [[nodiscard]] size_t find(uint32_t id) const {
+      size_t i = 0;
+      while (all_[i].id != id) ++i;
+      return i;
+    }
+    void erase(uint32_t id) {
+      if (all_.front().id == id)
+        all_.pop_front();
+      else
+        all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(find(id)));
+    }
+    std::deque<Entry> all_;
+    uint32_t ids_ = 0;
+  };
+  static uint64_t frame_of(uint32_t id, int64_t bytes) { return static_cast<uint64_t>(id) << 32 | static_cast<uint64_t>(bytes); }
+  static uint32_t id_of(uint64_t frame) { return static_cast<uint32_t>(frame >> 32); }
+  static int64_t bytes_of(uint64_t frame) { return static_cast<int64_t>(frame & UINT32_MAX); }
   [[nodiscard]] int64_t room() const { return sndbuf_ - (written_ - acked_); }
 
   void refill(int32_t n) {
@@ -146,6 +203,7 @@ class StreamChan final : public Chan {
   static void on_credits_frame(void* p, uint64_t n) {
     auto& s = *static_cast<StreamChan*>(p);
     const HostSpec& h = s.from.host.spec;
+    s.credit_tries_ = 0;
     s.from.host.kernel(h.interrupt + h.tcp_segment, Stage::Stack, &StreamChan::on_credits, p, n);
   }
 
@@ -253,52 +311,208 @@ class StreamChan final : public Chan {
 
   // ---- sending kernel
   void transmit() {
-    Host& h = from.host;
     while (sent_ < written_) {
       const int64_t n = std::min(mss_, written_ - sent_);
-      const int64_t open = edge_ - sent_;
+      const int64_t open = std::min(edge_, acked_ + cwnd_) - sent_;
       if (open < n && !(sent_ == acked_ && open > 0)) break;  // the window is shut
       if (spec.nagle && n < mss_ && sent_ > acked_) break;
       const int64_t m = std::min(n, open);
+      if (sent_ == acked_) timer_from_ = world.loop.now;
+      if (timed_ < 0 && sent_ == most_sent_) {
+        timed_ = sent_ + m;
+        timed_at_ = world.loop.now;
+      }
+      if (sent_ < most_sent_) ++common.count.retransmissions;
+      send_segment(sent_, m);
       sent_ += m;
-      if (reverse) reverse->acked_by_data(*this);
-      if (local_)
-        h.kernel(h.spec.loopback_segment, Stage::Stack, &StreamChan::on_segment, this, static_cast<uint64_t>(m));
-      else
-        h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(m)), Stage::Stack, &StreamChan::on_out, this,
-                 static_cast<uint64_t>(m));
+      most_sent_ = std::max(most_sent_, sent_);
     }
   }
-  void send_frame(Proc& sender, int64_t payload, Loop::Fn done, uint64_t arg) {
+  void send_segment(int64_t seq, int64_t m) {
+    Host& h = from.host;
+    const uint64_t frame = frame_of(segments_.put({seq, m, reverse ? reverse->acked_by_data() : Ack{-1, 0}}), m);
+    if (local_)
+      h.kernel(h.spec.loopback_segment, Stage::Stack, &StreamChan::on_segment, this, frame);
+    else
+      h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(m)), Stage::Stack, &StreamChan::on_out, this, frame);
+  }
+  void send_frame(Proc& sender, int64_t payload, Loop::Fn done, Loop::Fn lost, uint64_t arg) {
     const Proc& other = &sender == &from ? to : from;
-    world.net->frame(common, sender.host_index, other.host_index, payload + kTcpHeader, done, this, arg);
+    world.net->frame(common, sender.host_index, other.host_index, payload + kTcpHeader, done, this, arg, lost);
   }
-  static void on_out(void* p, uint64_t n) {
+  static void on_out(void* p, uint64_t frame) {
     auto& s = *static_cast<StreamChan*>(p);
-    s.send_frame(s.from, static_cast<int64_t>(n), &StreamChan::on_frame, n);
+    s.send_frame(s.from, bytes_of(frame), &StreamChan::on_frame, &StreamChan::on_segment_lost, frame);
   }
-  static void on_frame(void* p, uint64_t n) {
+  static void on_frame(void* p, uint64_t frame) {
     auto& s = *static_cast<StreamChan*>(p);
     const HostSpec& h = s.to.host.spec;
-    s.to.host.kernel(h.interrupt + h.tcp_segment + static_cast<Ps>(h.tcp_byte * static_cast<double>(n)), Stage::Stack, &StreamChan::on_segment, p, n);
+    const auto n = static_cast<double>(bytes_of(frame));
+    s.to.host.kernel(h.interrupt + h.tcp_segment + static_cast<Ps>(h.tcp_byte * n), Stage::Stack, &StreamChan::on_segment, p, frame);
+  }
+
+  // ---- what is lost (RFC 793; RFC 1122 4.2.3.1; Jacobson 1988: round trips, back-off, slow start; fast retransmit as in 4.3BSD-Reno)
+  //
+  // The retransmission timer of a connection is always there in a real system. Here it becomes an event only when something has been
+  // lost, for the time at which the real one ends, and until all that was sent is acknowledged: it changes nothing before.
+  static void on_segment_lost(void* p, uint64_t frame) {
+    auto& s = *static_cast<StreamChan*>(p);
+    s.number();
+    const Segment g = s.segments_.lost(id_of(frame));
+    s.recover();
+    if (g.ack.upto >= 0) s.reverse->recover();  // it carried an acknowledgement
+  }
+  static void on_ack_lost(void* p, uint64_t id) {
+    auto& s = *static_cast<StreamChan*>(p);
+    s.acks_.lost(static_cast<uint32_t>(id));
+    s.recover();
+  }
+  /// From the first loss on bytes are told apart by their numbers; before, all that is on its way comes and it is enough to count.
+  void number() {
+    if (numbered_) return;
+    numbered_ = true;
+    int64_t at = delivered_;
+    segments_.each([&at](Segment& g) {
+      g.seq = at;
+      at += g.bytes;
+    });
+  }
+  static void on_credits_lost(void* p, uint64_t n) {
+    auto& s = *static_cast<StreamChan*>(p);
+    const HostSpec& h = s.to.host.spec;
+    if (s.from.thread.dead() || s.to.thread.dead()) return;
+    if (s.credit_tries_ >= h.tcp_retries) s.give_up(s.to, s.from, h.tcp_retries);
+    // They are data of the other direction, whose round trips are timed there.
+    const Ps rto = s.reverse ? s.reverse->rto() : h.rto_first;
+    s.world.loop.at(s.world.loop.now + s.backed_off(h, rto, s.credit_tries_++), &StreamChan::on_credits_again, p, n);
+  }
+  static void on_credits_again(void* p, uint64_t n) {
+    auto& s = *static_cast<StreamChan*>(p);
+    if (s.to.thread.dead()) return;
+    ++s.common.count.retransmissions;
+    s.send_frame(s.to, 0, &StreamChan::on_credits_frame, &StreamChan::on_credits_lost, n);
+  }
+  [[nodiscard]] static Ps backed_off(const HostSpec& h, Ps rto, int tries) { return std::min(rto << std::min(tries, 12), std::max(rto, h.rto_max)); }
+  [[noreturn]] void give_up(const Proc& sender, const Proc& receiver, int tries) const {
+    throw Abort{"the connection from " + sender.thread.name() + " to " + receiver.thread.name() + " was given up: a segment was sent again " +
+                std::to_string(tries) + " times and not acknowledged"};
+  }
+  void recover() {
+    if (losing_ || from.thread.dead()) return;
+    number();
+    losing_ = true;
+    lost_by_ = world.anatomy.current;
+    arm();
+  }
+  [[nodiscard]] Ps rto() const {
+    const HostSpec& h = from.host.spec;
+    return srtt_ < 0 ? h.rto_first : std::min(std::max(srtt_ + 4 * rttvar_, h.rto_min), h.rto_max);
+  }
+  [[nodiscard]] Ps due() const { return timer_from_ + backed_off(from.host.spec, rto(), tries_); }
+  void arm() { world.loop.at(std::max(world.loop.now, due()), &StreamChan::on_timer, this); }
+  static void on_timer(void* p, uint64_t) {
+    auto& s = *static_cast<StreamChan*>(p);
+    // Nobody will read what a dead process has written, and its system has forgotten the connection.
+    if (s.from.thread.dead() || s.to.thread.dead()) return;
+    const bool shut = s.acked_ == s.most_sent_ && s.written_ > s.sent_;  // the window is; its opening may have been lost
+    if (s.acked_ == s.most_sent_ && (!shut || s.probe_ == Probe::Answered)) {
+      s.losing_ = false;
+      s.probe_ = Probe::None;
+      s.tries_ = s.same_acks_ = 0;
+      return;
+    }
+    if (s.world.loop.now < s.due()) return s.arm();
+    if (s.tries_ >= s.from.host.spec.tcp_retries) s.give_up(s.from, s.to, s.tries_);
+    if (s.world.anatomy.on) {
+      s.world.anatomy.current = s.lost_by_;
+      s.world.anatomy.current =
+          s.world.anatomy.of(s.world.anatomy.record("tcp retransmission", Stage::Ack, s.timer_from_, s.timer_from_, s.world.loop.now));
+    }
+    ++s.tries_;
+    s.timer_from_ = s.world.loop.now;
+    if (shut) {
+      s.probe_ = Probe::Sent;
+      s.send_segment(s.sent_, 0);
+    } else {
+      s.back_off();
+      s.cwnd_ = s.mss_;
+      s.sent_ = s.acked_;  // and on from there
+      s.transmit();
+    }
+    s.arm();
+  }
+  void back_off() {
+    const int64_t flight = std::min(most_sent_ - acked_, cwnd_);
+    threshold_ = std::max(2 * mss_, flight / 2);
+    timed_ = -1;  // a round trip of what is sent twice says nothing (Karn 1987)
+    same_acks_ = 0;
+  }
+  void count_round_trip(Ps took) {
+    if (srtt_ < 0) {
+      srtt_ = took;
+      rttvar_ = took / 2;
+      return;
+    }
+    const Ps error = took - srtt_;
+    srtt_ += error / 8;
+    rttvar_ += (std::abs(error) - rttvar_) / 4;
+  }
+  void widen(int64_t news) {
+    if (cwnd_ >= kNoLimit) return;
+    cwnd_ += cwnd_ < threshold_ ? std::min(news, mss_) : std::max<int64_t>(1, mss_ * mss_ / cwnd_);
+    if (cwnd_ >= rcvbuf_ && cwnd_ >= threshold_) cwnd_ = kNoLimit;  // the receiver's window is the narrower one from here on
+  }
+  void same_again() {
+    if (++same_acks_ != from.host.spec.dup_acks) return;
+    back_off();
+    cwnd_ = threshold_;
+    timer_from_ = world.loop.now;
+    ++common.count.retransmissions;
+    send_segment(acked_, std::min(mss_, most_sent_ - acked_));
   }
 
   // ---- receiving kernel
-  static void on_segment(void* p, uint64_t n) {
+  /// A segment that is not the next one: what lacks is asked for at once (RFC 1122 4.2.2.21), as is what comes twice.
+  void out_of_turn(const Segment& g) {
+    if (g.seq > delivered_) early_[g.seq] = std::max(early_[g.seq], g.seq + g.bytes);
+    acknowledge();
+  }
+  /// What had come early and is next now.
+  void close_gap() {
+    while (!early_.empty() && early_.begin()->first <= delivered_) {
+      delivered_ = std::max(delivered_, early_.begin()->second);
+      early_.erase(early_.begin());
+    }
+  }
+  /// Where bytes are only counted, a segment that overtakes others comes with its own, and theirs stay theirs.
+  void overtaking(Segment& it) {
+    int64_t n = it.bytes;
+    bool passed = false;
+    segments_.each([&](Segment& g) {
+      if (!passed) std::swap(g.bytes, n);
+      passed |= &g == &it;
+    });
+  }
+  static void on_segment(void* p, uint64_t frame) {
     auto& s = *static_cast<StreamChan*>(p);
-    s.delivered_ += static_cast<int64_t>(n);
+    if (!s.numbered_ && !s.segments_.next(id_of(frame))) s.overtaking(s.segments_.at(id_of(frame)));
+    const Segment g = s.segments_.arrived(id_of(frame));
+    const bool gap = !s.early_.empty();
+    if (s.numbered_ && (g.seq > s.delivered_ || g.seq + g.bytes <= s.delivered_)) {
+      s.out_of_turn(g);
+      if (g.ack.upto >= 0) s.reverse->on_acked(g.ack.upto, g.ack.edge);
+      return;
+    }
+    s.delivered_ = s.numbered_ ? g.seq + g.bytes : s.delivered_ + g.bytes;
+    if (gap) s.close_gap();
     if (s.to.thread.dead())
       s.consumed_ = s.delivered_;  // the system has closed the dead process's sockets and throws away what comes
     else if (s.spec.io == SocketIo::Async)
       s.move_in();
     else
       s.offer();
-    if (!s.piggy_.empty() && s.reverse) {  // this segment carried an acknowledgement of the other direction
-      const auto a = s.piggy_.front();
-      s.piggy_.pop_front();
-      if (a.upto >= 0) s.reverse->on_acked(a.upto, a.edge);
-    }
-    if (++s.unacked_ >= 2) {
+    if (g.ack.upto >= 0) s.reverse->on_acked(g.ack.upto, g.ack.edge);  // this segment carried an acknowledgement of the other direction
+    if (++s.unacked_ >= 2 || gap) {
       s.acknowledge();
     } else {
       s.ack_held_ = true;
@@ -330,46 +544,54 @@ class StreamChan final : public Chan {
     }
     s.acknowledge();
   }
-  /// `data` is about to leave in the other direction: it carries our acknowledgement for nothing.
-  void acked_by_data(StreamChan& data) {
-    if (unacked_ == 0 && advertised_ == consumed_ + rcvbuf_) {
-      data.piggy_.push_back({-1, 0});
-      return;
-    }
+  /// Data are about to leave in the other direction: they carry our acknowledgement for nothing. -1: there is none.
+  [[nodiscard]] Ack acked_by_data() {
+    if (unacked_ == 0 && advertised_ == consumed_ + rcvbuf_) return {-1, 0};
     unacked_ = 0;
     ack_held_ = false;
     advertised_ = consumed_ + rcvbuf_;
-    data.piggy_.push_back({delivered_, advertised_});
+    return {delivered_, advertised_};
   }
   void acknowledge() {
     unacked_ = 0;
     ack_held_ = false;
     advertised_ = consumed_ + rcvbuf_;
-    acks_.push_back({delivered_, advertised_});
+    const uint32_t id = acks_.put({delivered_, advertised_});
     Host& h = to.host;
     if (local_)
-      world.loop.at(world.loop.now, &StreamChan::on_ack, this);
+      world.loop.at(world.loop.now, &StreamChan::on_ack, this, id);
     else
-      h.kernel(h.spec.tcp_segment, Stage::Stack, &StreamChan::on_ack_out, this);
+      h.kernel(h.spec.tcp_segment, Stage::Stack, &StreamChan::on_ack_out, this, id);
   }
-  static void on_ack_out(void* p, uint64_t) {
+  static void on_ack_out(void* p, uint64_t id) {
     auto& s = *static_cast<StreamChan*>(p);
-    s.send_frame(s.to, 0, &StreamChan::on_ack_frame, 0);
+    s.send_frame(s.to, 0, &StreamChan::on_ack_frame, &StreamChan::on_ack_lost, id);
   }
-  static void on_ack_frame(void* p, uint64_t) {
+  static void on_ack_frame(void* p, uint64_t id) {
     auto& s = *static_cast<StreamChan*>(p);
     const HostSpec& h = s.from.host.spec;
-    s.from.host.kernel(h.interrupt + h.tcp_segment, Stage::Stack, &StreamChan::on_ack, p);
+    s.from.host.kernel(h.interrupt + h.tcp_segment, Stage::Stack, &StreamChan::on_ack, p, id);
   }
-  static void on_ack(void* p, uint64_t) {
+  static void on_ack(void* p, uint64_t id) {
     auto& s = *static_cast<StreamChan*>(p);
-    const auto a = s.acks_.front();
-    s.acks_.pop_front();
+    const Ack a = s.acks_.arrived(static_cast<uint32_t>(id));
+    if (s.probe_ == Probe::Sent) s.probe_ = Probe::Answered;
+    if (s.losing_ && a.upto == s.acked_ && a.edge == s.edge_ && s.most_sent_ > s.acked_) return s.same_again();
     s.on_acked(a.upto, a.edge);
   }
   void on_acked(int64_t upto, int64_t edge) {
     const bool was_full = room() <= 0;
+    if (upto > acked_ || edge > edge_) {
+      timer_from_ = world.loop.now;
+      tries_ = same_acks_ = 0;
+      if (timed_ >= 0 && upto >= timed_) {
+        count_round_trip(world.loop.now - timed_at_);
+        timed_ = -1;
+      }
+      if (upto > acked_) widen(upto - acked_);
+    }
     acked_ = std::max(acked_, upto);
+    sent_ = std::max(sent_, acked_);
     edge_ = std::max(edge_, edge);
     transmit();
     if (spec.io == SocketIo::Blocking) {
@@ -385,9 +607,7 @@ class StreamChan final : public Chan {
     }
   }
 
-  struct Ack {
-    int64_t upto, edge;
-  };
+  static constexpr int64_t kNoLimit = int64_t{1} << 60;
   static constexpr int64_t kTcpHeader = 20;  // the IP header is in the link's frame overhead
   bool local_;
   int64_t mss_, sndbuf_, rcvbuf_;
@@ -412,7 +632,20 @@ class StreamChan final : public Chan {
   int64_t done_read_ = 0;  // Async: what the completed read has brought
   bool read_begins_ = false, told_read_ = false, moving_ = false;
   std::deque<Frame> frames_;
-  std::deque<Ack> acks_, piggy_;
+  OnTheWay<Segment> segments_;
+  OnTheWay<Ack> acks_;
+  // Losses: the sender's
+  int64_t most_sent_ = 0;                           // `sent_` goes back when the timer ends
+  int64_t cwnd_ = kNoLimit, threshold_ = kNoLimit;  // no limit while nothing has been lost
+  int64_t timed_ = -1;                              // the acknowledgement of this byte ends a round trip; -1: none is timed
+  Ps timed_at_ = 0, srtt_ = -1, rttvar_ = 0;
+  Ps timer_from_ = 0;
+  bool numbered_ = false;
+  bool losing_ = false;  // something was lost and not all is acknowledged: the timer is an event
+  int tries_ = 0, same_acks_ = 0, credit_tries_ = 0;
+  enum class Probe : uint8_t { None, Sent, Answered } probe_ = Probe::None;  // of a window that is shut
+  Cause lost_by_;
+  std::map<int64_t, int64_t> early_;  // the receiver's: begin -> end of what came past a gap
 };
 
 }  // namespace
