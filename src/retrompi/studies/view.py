@@ -130,7 +130,7 @@ class View:
     @property
     def sampled(self) -> bool:
         """Whether the points were drawn from ranges and are not a grid."""
-        return self.definition.get("sampling", "grid") != "grid"
+        return str(self.definition.get("sampling", "grid")) != "grid"
 
     def axis(self, key: str) -> Axis:
         """An axis by its key, or by one of the keys that are zipped into it; UsageError names the valid ones."""
