@@ -13,7 +13,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,8 @@ BYTE_ORDERS = ("little", "big")
 HOST_WORDS = ("os", "byte_order")
 
 
-def _q(unit: str, help: str, **default: float) -> Any:
-    return field(metadata={"unit": unit, "help": help}, **default)
+def _q(unit: str, help: str, default: Any = MISSING) -> Any:
+    return field(metadata={"unit": unit, "help": help}, default=default)
 
 
 @dataclass(frozen=True, slots=True)
