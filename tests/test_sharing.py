@@ -118,7 +118,8 @@ def test_the_first_job_may_end_badly_and_the_second_well() -> None:
     result = on("n1,n2", "winmpich", LONG, jobs=[JobSpec("winmpich", LONG, "n1,n2")], kills=["proxy on n1@1s"])
     assert result.outcome == "deadlock"
     assert result.jobs[0]["outcome"] == "completed"
-    aborted = on("n1,n1", "wmpi", job("send 1 0 2000000 6", "recv 0 0 2000000 6"), sets=["largest_class=1GiB"], jobs=[JobSpec("wmpi", LONG, "n1,n1")])
+    long = job("send 1 0 2000000 6", "recv 0 0 2000000 6")
+    aborted = on("n1,n1", "wmpi", long, sets=["largest_class=1GiB"], jobs=[JobSpec("wmpi", LONG, "n1,n1")])
     assert aborted.outcome == "aborted"
     assert "pool" in aborted.detail
     assert aborted.jobs[0]["outcome"] == "completed"
@@ -136,11 +137,15 @@ def test_a_deadlock_is_seen_while_a_background_job_could_go_on_for_ever() -> Non
 def test_every_job_has_its_own_pools_and_proxies() -> None:
     """What fills the pool of one finds room in that of the other."""
     n = 3  # more than half of the buffers of 1 MiB: there would be no room for twice as many
-    fill = job("; ".join(f"send 1 {i} 100000 6" for i in range(n)), "compute 220e6; " + "; ".join(f"recv 0 {i} 100000 6" for i in range(n)))
+
+    def filling(n: int) -> Any:
+        lines = ["; ".join(f"{way} {i} 100000 6" for i in range(n)) for way in ("send 1", "recv 0")]
+        return job(lines[0], f"compute 220e6; {lines[1]}")
+
+    fill = filling(n)
     alone = on("n1,n1", trace=fill)
     both = on("n1,n1", trace=fill, jobs=[JobSpec("wmpi", fill, "n1,n1")])
-    twice = job("; ".join(f"send 1 {i} 100000 6" for i in range(2 * n)), "compute 220e6; " + "; ".join(f"recv 0 {i} 100000 6" for i in range(2 * n)))
-    assert on("n1,n1", trace=twice).outcome == "aborted"
+    assert on("n1,n1", trace=filling(2 * n)).outcome == "aborted"
     assert {alone.outcome, both.outcome, both.jobs[0]["outcome"]} == {"completed"}
 
 
