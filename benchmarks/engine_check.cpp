@@ -299,6 +299,49 @@ void others() {
   }
 }
 
+/// Every kind of link, one rail and several, with traffic of others and with things that go down and come back.
+void links(const Trace& pair) {
+  HopSpec card = hop(Medium::Dma, "rank", "rank");
+  card.piece = card.piece_min = 4096;
+  card.packet = 1 << 30;
+  const std::vector<std::pair<std::string, std::vector<unsigned long>>> kinds = {
+      {"cable", {}}, {"hub", {}}, {"switch", {}}, {"torus", {2, 2}}, {"fat-tree", {2, 2, 1, 2, 1, 2}}, {"wan", {0, 1, 0, 1}}};
+  for (const auto& [kind, shape] : kinds)
+    for (const int rails : {1, 2, 3})
+      for (const HopSpec& h : {hop(Medium::Stream, "rank", "rank"), card}) {
+        SimConfig c = room(2, 2, {h}, WaitPolicy::Spin);
+        c.link.kind = kind;
+        c.link.shape = shape;
+        c.link.wan_bandwidth = 2e6;
+        c.link.wan_latency = 3e-3;
+        c.link.rails = static_cast<size_t>(rails);
+        c.stripe = rails == 3;
+        expect(kind + " of " + std::to_string(rails), c, pair, "completed");
+        const bool others = kind != "cable";
+        if (others) c.positions = {0, 1, 2, 3};
+        const int far = others ? 3 : 1;
+        c.traffic = {{TrafficSpec::Constant, far, 0, 4e5, 1500, 0, 0},
+                     {TrafficSpec::Poisson, -1, -1, 2e5, 700, 0, 0},
+                     {TrafficSpec::OnOff, 0, far, 3e5, 1500, 2'000 * kMicrosecond, 5'000 * kMicrosecond},
+                     {TrafficSpec::Constant, others ? 2 : 0, far, 9e7, 1500, 0, 0}};
+        expect("traffic on a " + kind, c, pair, "completed");
+        if (simgrid) continue;
+        const auto late = [](int ms) { return ms * 1000 * kMicrosecond; };
+        c.failures = {{Failure::Host, 2, 0, late(1), late(9), "link of another"}, {Failure::Host, 1, 0, late(20), kNever, "link host1"}};
+        if (rails > 1) c.failures.push_back({Failure::Rail, 1, 0, late(15), late(30), "rail"});
+        if (kind == "wan") c.failures.push_back({Failure::Wan, 0, 1, late(18), late(19), "wan"});
+        if (kind == "hub" || kind == "switch") c.failures.push_back({Failure::Whole, 0, 0, late(18), late(19), kind});
+        if (kind == "fat-tree") c.failures.push_back({Failure::Switch, 2, 1, late(18), late(19), "switch 2.1"});
+        if (kind == "torus" || kind == "cable") c.failures.push_back({Failure::Pair, 0, 1, late(18), late(19), "link"});
+        c.limit_s = 1;
+        const SimResult r = simulate(c, pair);
+        if (r.outcome != "completed" && r.count.lost > 0 && r.detail.find("link host1 down from 0.02 s on") != std::string::npos) continue;
+        ++failures;
+        std::fprintf(stderr, "engine_check: what is down on a %s: %s (%s), %lld lost\n", kind.c_str(), r.outcome.c_str(), r.detail.c_str(),
+                     static_cast<long long>(r.count.lost));
+      }
+}
+
 void network(int which) {
   HopSpec bad = hop(Medium::Datagram, "daemon@src", "daemon@dst");
   bad.packet = 16384;
@@ -355,6 +398,9 @@ void network(int which) {
       expect("dead peer", c, job({exchange(0, kSizes), "compute 1e6;" + exchange(1, kSizes)}), "deadlock");
       break;
     }
+    case 9:
+      links(pair);
+      break;
     default:
       bad.loss = 1;
       expect("no network", room(2, 2, daemons(), WaitPolicy::Block), pair, "aborted");

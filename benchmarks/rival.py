@@ -49,6 +49,8 @@ def _xml(room: Platform) -> str:
         shape = f'topology="TORUS" topo_parameters="{",".join(map(str, link.shape))}"'
     elif link.kind == "hub":
         shape = f'bb_bw="{link.bandwidth:.0f}Bps" bb_lat="0us" bb_sharing_policy="SHARED"'
+    elif link.kind not in ("cable", "switch"):
+        raise ValueError(f"no rival's room is written for a {link.kind}")
     else:
         shape = ""
     return (

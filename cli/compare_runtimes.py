@@ -9,8 +9,9 @@ import click
 
 from retrompi.cli.answers import count_line, outside_lines, workers
 from retrompi.cli.options import open_for, progress
-from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table, time_column
+from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
 from retrompi.errors import UsageError
+from retrompi.units import format_time
 
 if TYPE_CHECKING:
     from retrompi.scenario import Scenario
@@ -72,12 +73,12 @@ def _print(found: Sequence[Row], base: Scenario, wanted: Sequence[Metric]) -> No
 
     rooms = list(dict.fromkeys(r.platform for r in found))
     click.echo(f"{base.name}, {base.mode}{f', on {rooms[0]}' if len(rooms) == 1 else ''}\n")
-    columns = [Column("model", "runtime"), *([Column("platform", "platform")] if len(rooms) > 1 else []), Column("outcome", "outcome"),
-               time_column("time_s", "time"), Column("relative", "relative", lambda v: "" if v is None else f"x{v:.3g}", right=True),
-               Column("in_mpi", "in MPI", _share, right=True), Column("computing", "computing", _share, right=True)]  # fmt: skip
+    columns = [Column("model", "runtime"), *([Column("platform", "platform")] if len(rooms) > 1 else []),
+               Column("time", "time", right=True), Column("relative", "ratio", lambda v: "" if v is None else f"x{v:.3g}", right=True),
+               Column("in_mpi", "in MPI", _share, right=True), Column("computing", "compute", _share, right=True)]  # fmt: skip
     columns += [Column(m.name, m.name, m.show, right=True) for m in wanted]
     columns += [Column("run_id", "run", right=True)]
-    print_table([r.row() for r in found], columns)
+    print_table([{**r.row(), "time": r.outcome if r.time_s is None else format_time(r.time_s)} for r in found], columns)
     for r in found:
         if r.reason:
             click.echo(f"{r.model}{f' on {r.platform}' if len(rooms) > 1 else ''}: {r.outcome}: {r.reason}")

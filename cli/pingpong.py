@@ -93,7 +93,7 @@ def command(
     store: str | None,
 ) -> None:
     """Simulate a PingPong curve: one-way time and bandwidth against message size."""
-    from retrompi import experiment, registry
+    from retrompi import experiment, network, registry
     from retrompi.calibrated import outside
 
     registry.model(model), registry.platform(platform).placement(mode)  # wrong names first, before any store is made
@@ -101,10 +101,13 @@ def command(
     wanted = None if sizes is None else parse_sizes(sizes)
     if wanted is None and overlaid and out is None:  # without a page only equal sizes can stand beside each other
         wanted = sorted({int(p["size_B"]) for m in overlaid for p in m.points})
+    store_ = open_for(ctx, store)
     found = experiment.pingpong(
-        open_for(ctx, store), model, platform, mode, wanted, sets=sets, seed=seed, reps=reps, fresh=fresh, fidelity=fidelity,
+        store_, model, platform, mode, wanted, sets=sets, seed=seed, reps=reps, fresh=fresh, fidelity=fidelity,
         traffic=traffic, failures=failures,
     )  # fmt: skip
+    for line in network.lines(store_.run(found.run_id)["facts"]) if traffic or failures else []:
+        note(line)
     beyond = outside(model, platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=sets)
     emit_curve(found.rows, warn(beyond, model), as_json, as_csv)
     if overlaid and not as_json and not as_csv:

@@ -126,7 +126,7 @@ def command(
     not complete; a deadlock names who waits for whom on which line. Published times are often those of a benchmark's
     timed part: --section measures it, and --compute sets how long it computes on the machine that is simulated.
     """
-    from retrompi import experiment, kernels, registry
+    from retrompi import experiment, kernels, network, registry
 
     registry.model(model), registry.platform(platform).placement(mode)
     given = list(sets)
@@ -170,11 +170,14 @@ def command(
         ended = {}
         if run["outcome"] != "completed":
             ended = {"detail": run["detail"], **{k: run["facts"].get(k) for k in ("waits", "diagnosis")}}
-        print_json({**{k: run[k] for k in KEYS}, **part, **ended, "warnings": warnings, "per_rank": rows})
+        beside = {k: run["facts"].get(k) for k in ("traffic", "failed", "lost") if traffic or failures}
+        print_json({**{k: run[k] for k in KEYS}, **part, **ended, **beside, "warnings": warnings, "per_rank": rows})
     else:
         if not as_csv:
             click.echo(_headline(run))
             click.echo(timed(run["facts"].get("section"))) if section else None
+            for line in network.lines(run["facts"]):
+                click.echo(line)
         rows = found.rows
         if as_csv and section:  # a column of the same value for every rank: the form in which a table stays flat
             keys += list(SECTION)

@@ -154,12 +154,11 @@ def _short(way: Way, x: float | None) -> str:
     """A value of the key in four digits."""
     if x is None or not math.isfinite(x) or x < 0:
         return ""
-    return way.scale.text(x) if way.scale.whole else f"{_rounded(way.scale.text(x))}"
-
-
-def _rounded(text: str) -> str:
-    head = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/")
-    return f"{float(head):.4g}{text[len(head) :]}"
+    if way.scale.whole:
+        return way.scale.text(x)
+    four = type(way.scale)(way.scale.key, way.scale.unit, way.scale.spelling, digits=4).text(x)
+    # A time finds its unit by itself; a rate keeps the one it was asked in.
+    return format_quantity(x, way.scale.unit) if canonical(way.scale.unit) == "s" or "e" in four else four
 
 
 def _print(found: Tolerance, metric: Metric, base: Scenario) -> None:
@@ -223,7 +222,8 @@ def _slope(found: Tolerance, metric: Metric) -> list[str]:
         return ["no slope: the run next to the base has no number"]
     key, way = found.way.scale.key, found.way
     if canonical(way.scale.unit) == "s" and metric.unit == "s":
-        lines = [f"slope: {found.slope:.4g} s per s of {key}: so many are on the critical path"]
+        many = f"{found.slope:.0f}" if abs(found.slope) >= 100 else f"{found.slope:.4g}"
+        lines = [f"slope: {many}, so many times is {key} on the critical path"]
         return [*lines, f"share: {100 * (found.elasticity or 0):.3g} % of {metric.name} is {key}"]
     if way.scale.whole:
         shown = ("-" if found.slope < 0 else "+") + metric.show(abs(found.slope))

@@ -244,7 +244,7 @@ def _print_sobol(found: Sobol, metric: Metric, base: Scenario, confidence: float
                Column("total", "with interactions", right=True)]  # fmt: skip
     print_table(rows, columns)
     known = sum(i.first for i in found.indices)
-    click.echo(f"\nalone they sum to {known:.2f} of the variance; the rest is interactions, or the sample's own error")
+    click.echo(f"\nalone they sum to {known:.2f} of the variance; the rest is interactions, or the\nsample's own error")
     if found.seconds:
         click.echo("\ninteractions of two keys")
         pairs = [{"a": s.a, "b": s.b, "index": f"{s.index:.3f} ± {s.conf:.3f}"} for s in found.seconds[:12]]

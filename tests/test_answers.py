@@ -109,6 +109,23 @@ def test_a_break_even_asked_again_simulates_nothing(retrompi: Run, small: str, e
     assert max(len(line) for line in text.splitlines() if "no crossing" not in line) <= 80
 
 
+def test_two_processes_give_what_one_gives(retrompi: Run, small: str, store_path: Path) -> None:
+    asked = ["break-even", small, "--along", "platform.link.bandwidth=1Mbps..100Mbps", "--a", "model=wmpi", "--b", "model=hpvm",
+             "--metric", "time@64KiB", "--scan", "3", "--tolerance", "20%", "--csv"]  # fmt: skip
+    told = [retrompi(*asked, "--jobs", n, "--store", str(store_path.with_name(f"jobs{n}.db"))) for n in ("1", "2")]
+    assert [t.code for t in told] == [0, 0], told
+    one, two = ([{k: v for k, v in r.items() if not k.startswith("run_")} for r in csv.DictReader(io.StringIO(t.out))] for t in told)
+    assert one == two
+    assert {r["ahead"] for r in one} == {"a", "b"}
+
+
+def test_a_rung_of_the_ladder_answers_too(retrompi: Run, small: str) -> None:
+    told = retrompi("tolerance", small, "--set", "fidelity=loggp", "--change", "platform.link.bandwidth", "--down-to", "1Mbps", "--slower",
+                    "50%", "--tolerance", "30%", "--metric", "time@64KiB", "--jobs", "1", "--json")  # fmt: skip
+    assert told.code == 0, told.err
+    assert json.loads(told.out)["answers"][0]["status"] in ("reached", "never")
+
+
 def test_a_break_even_over_ranks_is_between_whole_numbers(retrompi: Run, tmp_path: Path, store_path: Path) -> None:
     text = ('name = "bc"\nmodel = "wmpi"\nplatform = "nt-cluster*8"\nmode = "distributed"\n[trace]\ngenerator = "broadcast"\n'
             'ranks = 2\nsize = "1KiB"\nreps = 2\n')  # fmt: skip
@@ -219,8 +236,8 @@ def test_a_bandwidth_tolerance_goes_down(retrompi: Run, small: str, store_path: 
 def test_never_is_an_answer(retrompi: Run, small: str) -> None:
     told = retrompi("tolerance", small, "--add", "platform.link.latency", "--up-to", "2us", "--jobs", "1")
     assert told.code == 0, told.err
-    assert "5 %: never within 2us" in told.out
-    assert "so many are on the critical path" in told.out
+    assert "5 %: never within 2 us" in told.out
+    assert "slope: 30, so many times is platform.link.latency on the critical path" in told.out
     assert max(len(line) for line in told.out.splitlines()) <= 90
 
 
@@ -390,7 +407,9 @@ def test_a_runtime_that_fails_is_a_row_with_its_reason(retrompi: Run, tmp_path: 
     assert rows["wmpi"]["reason"]
     assert rows["wmpi"]["run_id"] is not None
     assert rows["hpvm"]["relative"] == 1.0
-    assert f"wmpi: aborted: {rows['wmpi']['reason']}" in retrompi("compare", file, "--models", "wmpi,hpvm", "--jobs", "1").out
+    text = retrompi("compare", file, "--models", "wmpi,hpvm", "--jobs", "1").out
+    assert f"wmpi: aborted: {rows['wmpi']['reason']}" in text
+    assert text.splitlines()[-3].split()[:2] == ["wmpi", "aborted"]
 
 
 def test_runtimes_on_a_generator_and_on_a_trace(retrompi: Run, tmp_path: Path, store_path: Path) -> None:
@@ -498,6 +517,36 @@ def test_a_diff_says_when_a_platform_is_not_what_it_was(retrompi: Run, tmp_path:
 def test_a_run_that_is_not_there_is_one_line(retrompi: Run, engine: Watched, store_path: Path) -> None:
     open_store(store_path)
     _one_line(retrompi("diff", "1", "2"), "no run 1 in", engine)
+
+
+# -- the page --------------------------------------------------------------------------------------------------------
+
+PAGE = Path(__file__).parents[1] / "docs" / "answers.md"
+
+
+@pytest.mark.skipif(not PAGE.is_file(), reason="docs/ is not part of a wheel")
+def test_every_command_of_the_page_runs(retrompi: Run) -> None:
+    import shlex
+
+    commands = [line.strip() for line in PAGE.read_text().splitlines() if line.startswith("    retrompi ")]
+    assert len(commands) >= 7
+    for command in commands:
+        if "sobol" in command:
+            pytest.importorskip("SALib", reason="SALib (the extra 'sensitivity') is not installed")
+        told = retrompi(*shlex.split(command)[1:])
+        assert told.code in ((0, 1) if " diff " in command else (0,)), (command, told)
+        assert told.out
+        # Reasons and sources are as long as they are; tables fit.
+        table = [line for line in told.out.splitlines() if not line.startswith("no number") and line[:2] != "  " or line[:3] == "   "]
+        assert max(map(len, table)) <= 90, command
+
+
+@pytest.mark.skipif(not PAGE.is_file(), reason="docs/ is not part of a wheel")
+def test_the_page_names_every_metric() -> None:
+    page = PAGE.read_text()
+    for name in metrics.NAMES:
+        if name != "speedup[@SIZE]":  # of rows, not of a run
+            assert f"`{name.partition('[')[0].partition('@')[0]}" in page
 
 
 # -- the terminal ----------------------------------------------------------------------------------------------------

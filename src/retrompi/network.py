@@ -15,7 +15,7 @@ from retrompi import units
 from retrompi.errors import UsageError, nearest
 from retrompi.platform import Platform
 
-__all__ = ["failures", "told", "traffic"]
+__all__ = ["failures", "lines", "options", "told", "traffic"]
 
 LAWS = ("constant", "poisson", "onoff")
 _HOST, _PAIR, _WHOLE, _SWITCH, _SITE, _WAN, _RAIL = range(7)  # engine/routes.hpp: Failure::What
@@ -162,6 +162,15 @@ def told(texts: Sequence[str], got: Sequence[tuple[int, ...]]) -> list[dict[str,
     """What became of each flow: frames that were to go, that arrived (and their bytes), found the card's queue full, were lost."""
     keys = ("frames", "arrived", "bytes", "dropped", "lost")
     return [{"traffic": text, **dict(zip(keys, row, strict=True))} for text, row in zip(texts, got, strict=True)]
+
+
+def lines(facts: Mapping[str, Any]) -> list[str]:
+    """What a stored run says of traffic and of what was down, a line each; none where there was neither."""
+    said = []
+    for row in facts.get("traffic") or []:
+        gone = "".join(f", {row[k]} {k}" for k in ("dropped", "lost") if row[k])
+        said.append(f"traffic {row['traffic']}: {row['arrived']} of {row['frames']} frames arrived{gone}")
+    return said + ([facts["failed"]] if facts.get("failed") else [])
 
 
 def options(traffic: Sequence[str], failures: Sequence[str]) -> Mapping[str, Any]:

@@ -315,7 +315,7 @@ class Platform:
     def of_size(self, n: int) -> Platform:
         """The same room with ``n`` hosts, called ``NAME*n``: its own in turn, the later ones as copies ``HOST-2``, ``HOST-3``, ...
 
-        A torus becomes the most cubic one of ``n`` places, or a few more, a fat tree gets the next fitting number of switches, and a copy is
+        A torus becomes the most cubic one of ``n`` places, or a few more, a fat tree gets the next fitting number of switches, a copy is
         at the site of its original (`topology.grown`). A placement that names a host which is gone goes too.
         For questions of scale; what a switch or hub of that size would have done to its latency is nobody's claim.
         Raises UsageError unless 1 <= n <= 65536.

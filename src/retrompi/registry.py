@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 import threading
 from contextlib import suppress
@@ -49,12 +50,12 @@ def _folder_of(name: str) -> Path | None:
     """The folder of the model called ``name``: the package's, else the user's own."""
     if not name or name.startswith(("_", ".")):
         return None
-    places = (paths.models_dir() / name, paths.user_models_dir() / name)
-    return next((folder for folder in places if (folder / "__init__.py").is_file()), None)
+    places = (paths.models_dir, paths.user_models_dir)
+    return next((place() / name for place in places if os.path.isfile(place() / name / "__init__.py")), None)
 
 
 def _ours(folder: Path) -> bool:
-    return folder.parent.resolve() == paths.models_dir().resolve()
+    return folder.parent == paths.models_dir() or folder.parent.resolve() == paths.models_dir().resolve()
 
 
 def _user_module_name(folder: Path) -> str:
@@ -257,8 +258,8 @@ def platform(name_or_path: str) -> Platform:
     if star and base and size.isdecimal() and len(size) < 9:
         return platform(base).of_size(int(size))
     if not _is_path(name_or_path):
-        for folder in (paths.platforms_dir(), paths.user_platforms_dir()):
-            file = folder / f"{name_or_path}.toml"
+        for place in (paths.platforms_dir, paths.user_platforms_dir):
+            file = place() / f"{name_or_path}.toml"
             if not name_or_path.endswith(".fit") and file.is_file():
                 return _platform.load(file)
     return _platform.load(_toml("platform", _platform_files(), name_or_path))

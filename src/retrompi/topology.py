@@ -8,12 +8,13 @@ tree); joined sites have the site of every host. In words: ``4x4x2``; ``4x8;1x2;
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from retrompi.errors import UsageError, nearest
 
-__all__ = ["KINDS", "POLICIES", "check", "cubic", "default", "grown", "parse_kind", "parse_policy", "parse_shape", "parse_sites", "places",
-           "text"]  # fmt: skip
+__all__ = ["KINDS", "POLICIES", "check", "check_word", "cubic", "default", "grown", "parse_kind", "parse_policy", "parse_shape", "parse_sites",
+           "places", "text"]  # fmt: skip
 
 KINDS = ("cable", "fat-tree", "hub", "switch", "torus", "wan")
 POLICIES = ("pair", "stripe")
@@ -65,6 +66,16 @@ def parse_sites(text: str, hosts: int) -> tuple[int, ...]:
     if len(found) != hosts:
         raise UsageError(f"sites {text} are for {len(found)} hosts, and there are {hosts}")
     return found
+
+
+def check_word(word: str, text: str) -> None:
+    """Refuses what no link can have as its ``kind``, ``shape``, ``sites`` or ``rail_policy``, whatever else is set for it."""
+    if word == "shape":
+        parse_shape("fat-tree" if ";" in text else "torus", text)
+    elif word == "sites":
+        parse_sites(text, sum(map(int, found)) if len(found := re.findall(r"\d+", text)) > 1 else 1 << 16)
+    else:
+        (parse_kind if word == "kind" else parse_policy)(text)
 
 
 def places(kind: str, shape: Sequence[int]) -> int:

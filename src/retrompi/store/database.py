@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,7 +25,7 @@ from retrompi.paths import data_dir
 from retrompi.store.identity import RunSpec
 from retrompi.store.kept import Kept, numbered, plain
 from retrompi.store.schema import REVISION, VERSION_TABLE, Anatomy, Point, RankTime, Run, Verdict, VerdictBatch
-from retrompi.store.studies import Studies
+from retrompi.store.studies import Studies, this_process
 
 __all__ = ["BUSY_SECONDS", "Store", "default_path", "open_store"]
 
@@ -142,8 +143,10 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _server_engine(url: URL) -> Engine:
-    if url.drivername.endswith("+psycopg") and "connect_timeout" not in url.query:
-        url = url.update_query_dict({"connect_timeout": str(CONNECT_SECONDS)})
+    if url.drivername.endswith("+psycopg"):
+        # The name tells others who holds a lock; PostgreSQL keeps 63 bytes of it.
+        ours = {"connect_timeout": str(CONNECT_SECONDS), "application_name": f"retrompi, {this_process()}"[:63]}
+        url = url.update_query_dict({name: value for name, value in ours.items() if name not in url.query})
     try:
         return sa.create_engine(url, poolclass=NullPool)
     except NoSuchModuleError:
@@ -257,7 +260,7 @@ class Store(Studies):
         """The id of the newest run with this identity, or with that of this specification, or None."""
         identity = run if isinstance(run, str) else run.identity
         with self._connect() as connection:
-            found: int | None = connection.scalar(_newest(identity))
+            found: int | None = connection.scalar(_NEWEST, {"identity": identity})
         return found
 
     def add_run(
@@ -286,10 +289,10 @@ class Store(Studies):
             if once:
                 if connection.dialect.name == "postgresql":  # SQLite has one writer anyway
                     connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_ONCE_LOCK})"))
-                known = connection.scalar(_newest(row["identity"]))
+                known = connection.scalar(_NEWEST, {"identity": row["identity"]})
                 if known is not None:
                     return int(known)
-            run_id = int(connection.execute(sa.insert(Run).returning(Run.id), [row]).scalar_one())
+            run_id = int(connection.execute(_INSERT_RUN, [row]).scalar_one())
             _insert(connection, Point, run_id, kept.points)
             _insert(connection, RankTime, run_id, kept.ranks)
             _insert(connection, Anatomy, run_id, numbered(kept.anatomy, kept.size_B))
@@ -426,8 +429,9 @@ class Store(Studies):
             return [dict(r) for r in connection.execute(query).mappings()]
 
 
-def _newest(identity: str) -> sa.Select[Any]:
-    return sa.select(Run.id).where(Run.identity == identity).order_by(Run.id.desc()).limit(1)
+# Built once: making a statement takes longer than running it.
+_NEWEST = sa.select(Run.id).where(Run.identity == sa.bindparam("identity")).order_by(Run.id.desc()).limit(1)
+_INSERT_RUN = sa.insert(Run).returning(Run.id)
 
 
 def _columns(table: type) -> list[sa.Column[Any]]:
@@ -435,11 +439,16 @@ def _columns(table: type) -> list[sa.Column[Any]]:
 
 
 def _insert(connection: Connection, table: type, run_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
-    names = [c.name for c in _columns(table) if c.name not in ("id", "run_id")]
+    names, statement = _hanging_insert(table)
     # Only known names: what the engine adds to its rows later must not break an older store.
     values = [{"run_id": run_id, **{n: row.get(n) for n in names}} for row in rows]
     if values:
-        connection.execute(sa.insert(table), values)
+        connection.execute(statement, values)
+
+
+@cache
+def _hanging_insert(table: type) -> tuple[list[str], sa.Insert]:
+    return [c.name for c in _columns(table) if c.name not in ("id", "run_id")], sa.insert(table)
 
 
 def _readable(row: Mapping[Any, Any]) -> dict[str, Any]:

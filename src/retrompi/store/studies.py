@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import fcntl
 import os
+import platform as _machine
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
 
 from retrompi.errors import StoreError, UsageError, nearest
 from retrompi.store.schema import Run, Study, StudyPoint
@@ -19,10 +22,13 @@ from retrompi.store.schema import Run, Study, StudyPoint
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
 
-__all__ = ["Studies"]
+__all__ = ["Studies", "this_process"]
 
 Rows = list[dict[str, Any]]
 _FOUR_BYTES = 1 << 32
+_STUDY_LOCK = 78360175
+_HOLDER = """SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+    WHERE l.locktype = 'advisory' AND l.granted AND l.classid = :class AND l.objid = CAST(:key AS oid) AND a.datname = current_database()"""
 
 
 class Studies:
@@ -32,6 +38,7 @@ class Studies:
     read_only: bool
     _engine: Engine
     _connect: Callable[..., AbstractContextManager[Connection]]
+    _line: Callable[[Exception], str]
 
     def add_study(self, name: str, digest: str, definition: Mapping[str, Any]) -> int:
         """The id of the study with this hash, made or renamed now."""
@@ -106,10 +113,7 @@ class Studies:
         if not values:
             return
         with self._connect(write=True) as connection:
-            dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-            insert = dialect.insert(StudyPoint)
-            new = {k: insert.excluded[k] for k in ("axes", "identity", "run_id", "outcome", "reason", "wall_s")}
-            connection.execute(insert.on_conflict_do_update(index_elements=["study_id", "position"], set_=new), values)
+            connection.execute(_upsert(connection.dialect.name), values)
 
     def study_points(self, study_id: int) -> Rows:
         """Rows position, axes, identity, run_id, outcome, reason, wall_s, and of its run time_s, ranks and messages; by position."""
@@ -134,16 +138,48 @@ class Studies:
     def study_lock(self, digest: str) -> Iterator[None]:
         """Held by the one process that runs the study; StoreError when another does. It is freed when the process ends, however it does."""
         if self._engine.dialect.name == "postgresql":
-            key = int(digest[:8], 16) - _FOUR_BYTES // 2
-            with self._engine.connect() as connection:
-                if not connection.scalar(sa.text("SELECT pg_try_advisory_lock(78360175, :key)"), {"key": key}):
-                    raise StoreError("this study is being run by another process; wait for it, or stop it")
-                connection.commit()  # the lock is the session's, not the transaction's
+            with self._server_lock(int(digest[:8], 16) - _FOUR_BYTES // 2):
                 yield
             return
         path = Path(f"{self.label}.study-{digest[:12]}.lock")
         with _locked(path):
             yield
+
+    @contextmanager
+    def _server_lock(self, key: int) -> Iterator[None]:
+        """The lock of a session of its own, which the server frees with the session."""
+        try:
+            connection = self._engine.connect()
+            with connection.begin():  # the lock is the session's, not the transaction's
+                free = connection.scalar(sa.text("SELECT pg_try_advisory_lock(:class, :key)"), {"class": _STUDY_LOCK, "key": key})
+                who = None if free else connection.scalar(sa.text(_HOLDER), {"class": _STUDY_LOCK, "key": key % _FOUR_BYTES})
+        except DBAPIError as error:
+            raise StoreError(self._line(error)) from error
+        try:
+            if not free:
+                raise StoreError(_busy(str(who or "").removeprefix("retrompi, ")))
+            yield
+        finally:
+            # A server that went away has freed the lock; SQLAlchemy would report on stderr that it cannot tidy up there.
+            if not connection.closed:
+                connection.invalidate()
+                connection.close()
+
+
+def this_process() -> str:
+    """Who we are, to others who wait for us."""
+    return f"process {os.getpid()} on {_machine.node() or 'this host'}"
+
+
+def _busy(who: str) -> str:
+    return f"this study is being run by another process{f' ({who})' if who else ''}; wait for it, or stop it"
+
+
+@cache
+def _upsert(dialect: str) -> sa.Insert:
+    insert = (postgresql if dialect == "postgresql" else sqlite).insert(StudyPoint)
+    new = {k: insert.excluded[k] for k in ("axes", "identity", "run_id", "outcome", "reason", "wall_s")}
+    return insert.on_conflict_do_update(index_elements=["study_id", "position"], set_=new)
 
 
 @contextmanager
@@ -157,9 +193,9 @@ def _locked(path: Path) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            who = os.read(handle, 32).decode(errors="replace").strip()
+            who = os.read(handle, 400).decode(errors="replace").strip()
             os.close(handle)
-            raise StoreError(f"this study is being run by another process{f' ({who})' if who else ''}; wait for it, or stop it") from None
+            raise StoreError(_busy(who)) from None
         # Whoever had it before may have removed the file between our opening it and our lock.
         with suppress(OSError):
             if os.stat(path).st_ino == os.fstat(handle).st_ino:
@@ -167,7 +203,7 @@ def _locked(path: Path) -> Iterator[None]:
         os.close(handle)
     try:
         os.ftruncate(handle, 0)
-        os.write(handle, f"process {os.getpid()}".encode())
+        os.write(handle, this_process().encode())
         yield
     finally:
         path.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from retrompi import registry, units
+from retrompi import registry, topology, units
 from retrompi.collectives import PREFIX, doors
 from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.platform import LINK_WORDS, MAX_HOSTS, WHOLE_FROM_ONE, Platform
@@ -298,6 +298,8 @@ class Room:
             return lambda text: apply(self.scenario, {key: text})
         if key.startswith("platform."):
             path = key.removeprefix("platform.")
+            if path in (f"link.{word}" for word in LINK_WORDS):  # a shape fits one kind, sites fit so many hosts: points will tell
+                return lambda text: topology.check_word(path.removeprefix("link."), text)
             return lambda text: self._any(lambda room: room.with_overrides({path: text}))
         owner = _owner(key)
         mine = [m for m in self.models if owner and owner in _names(m)]

@@ -28,6 +28,7 @@ from retrompi import worker
 from retrompi.errors import RetrompiError, UsageError
 from retrompi.store.identity import code_version
 from retrompi.studies.case import ERROR, Done, Job, evaluate
+from retrompi.studies.pool import processors
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -42,6 +43,10 @@ WORKERS_SECONDS = 10.0
 """How long the first worker is waited for."""
 ALONE_SECONDS = 60.0
 """How long a study waits for a worker when the last one is gone."""
+LOOK_SECONDS = 2.0
+"""How often it is looked who works."""
+RESULT_SECONDS = 60.0
+"""How long the answer of a task that ended may be under way."""
 TASK_SECONDS = 0.25
 """What a task should take: small jobs are sent in batches of about so much."""
 MOST_JOBS = 64
@@ -114,12 +119,13 @@ class DaskExecutor:
 
     def __init__(self, workers: int | None = None, scheduler: str | None = None, say: Callable[[str], object] = lambda line: None) -> None:
         self._address = scheduler or os.environ.get("DASK_SCHEDULER_ADDRESS") or None
-        self._workers = workers or len(os.sched_getaffinity(0))
+        self._workers = workers or processors()
         self._say = say
         self._study = uuid.uuid4().hex
         self._open = ExitStack()
         self._refused: set[str] = set()
         self._client: Client
+        self._flow: _Flow | None = None
 
     def describe(self) -> str:
         """Where the jobs run, in some words."""
@@ -203,9 +209,14 @@ class DaskExecutor:
 
     # -- jobs -----------------------------------------------------------------------------------------------------------
 
-    def evaluate(self, jobs: Iterable[Job], window: int) -> Iterator[tuple[int, Done]]:
-        """(position, Done) of every job, as they end; at most ``window`` jobs are under way at a time."""
-        return _Flow(self, self._client, iter(jobs), window).run()
+    def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
+        """(position, Done) of every job, as they end; at most ``window`` jobs (0: of its own choice) are under way at a time."""
+        self._flow = _Flow(self, self._client, iter(jobs), window)
+        return self._flow.run()
+
+    def ready(self) -> bool:
+        """Whether the next result is there already."""
+        return self._flow is not None and self._flow.ready()
 
 
 class _Flow:
@@ -215,7 +226,6 @@ class _Flow:
         self._executor = executor
         self._client = client
         self._jobs = jobs
-        self._window = max(window, 1)
         self._ended: SimpleQueue[Future] = SimpleQueue()
         self._under_way: dict[str, tuple[Future, _Task, frozenset[str]]] = {}
         self._again: deque[_Task] = deque()
@@ -223,17 +233,26 @@ class _Flow:
         self._seconds = 0.0  # of the jobs that ended, and how many these were
         self._count = 0
         self._threads = executor._threads()
-        self._seen = time.monotonic()
+        self._window = window or AHEAD * sum(self._threads.values()) * MOST_JOBS
+        self._results: deque[tuple[int, Done]] = deque()
+        self._seen = self._looked = time.monotonic()
+
+    def ready(self) -> bool:
+        """Whether there is a result, or a task that ended."""
+        return bool(self._results) or not self._ended.empty()
 
     def run(self) -> Iterator[tuple[int, Done]]:
+        """As of `DaskExecutor.evaluate`."""
         try:
             while self._fill():
                 try:
-                    future = self._ended.get(timeout=1.0)
+                    self._told(self._ended.get(timeout=1.0))
                 except Empty:
                     self._watch()
-                    continue
-                yield from self._told(future)
+                if time.monotonic() - self._looked > LOOK_SECONDS:
+                    self._count_threads()
+                while self._results:
+                    yield self._results.popleft()
         finally:
             left = [future for future, _, _ in self._under_way.values()]
             if left:
@@ -242,6 +261,8 @@ class _Flow:
 
     def _fill(self) -> bool:
         """Send what there is room for; False when nothing is left to wait for."""
+        if self._executor._refused and not self._threads:
+            return True  # whoever is there may not work
         while self._again:
             self._send(self._again.popleft())
         # One at a time: what waits beside a job that ends its worker is lost with it, and must not be blamed again and again.
@@ -263,15 +284,15 @@ class _Flow:
 
     def _send(self, task: _Task) -> None:
         # Only where one was refused is it said who may work: a task that names its workers waits for these alone.
-        where = frozenset(self._executor._threads()) if self._executor._refused else frozenset()
+        where = frozenset(self._threads if self._executor._refused else ())
         future = self._client.submit(
             _work, self._executor._study, code_version(), task.jobs, pure=False, workers=sorted(where) or None, retries=0
         )
         self._under_way[future.key] = future, task, where
         future.add_done_callback(self._ended.put)
 
-    def _told(self, future: Future) -> Iterator[tuple[int, Done]]:
-        """The answers of a task that ended; what was not done is put back."""
+    def _told(self, future: Future) -> None:
+        """Takes the answers of a task that ended; what was not done is put back."""
         from distributed import KilledWorker
 
         if future.key not in self._under_way:
@@ -281,42 +302,37 @@ class _Flow:
         if future.status == "cancelled":
             self._gone()
         try:
-            answer = future.result(timeout=CONNECT_SECONDS)
+            answer = future.result(timeout=RESULT_SECONDS)
         except KilledWorker as error:
             losses = error.allowed_failures + 1  # the scheduler itself tries again
-            yield from self._lost(task, losses, "its worker was lost")
+            self._lost(task, losses, "its worker was lost")
         except Exception as error:
             # The task's code does not raise: its worker could not load it, or its answer was lost on the way.
             with suppress(Exception):
                 self._executor._look()
-            yield from self._lost(task, 1, f"its worker failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+            self._lost(task, 1, f"its worker failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
         else:
             if isinstance(answer, _Refusal):
                 self._executor._refuse(answer.address, answer.version)
-                self._require_workers()
                 self._again.append(task)
+                self._count_threads()
                 return
             self._count += len(answer)
             self._seconds += sum(done.wall_s for done in answer)
-            yield from ((job.position, done) for job, done in zip(task.jobs, answer, strict=True))
+            self._results.extend((job.position, done) for job, done in zip(task.jobs, answer, strict=True))
 
-    def _lost(self, task: _Task, losses: int, reason: str) -> Iterator[tuple[int, Done]]:
+    def _lost(self, task: _Task, losses: int, reason: str) -> None:
         """A batch is tried again job by job, so that one job's doing is not another's."""
         if len(task.jobs) > 1:
             self._suspects.extend(_Task([job], 1) for job in task.jobs)
         elif task.losses + losses <= ATTEMPTS:
             self._suspects.append(_Task(task.jobs, task.losses + losses))
         else:
-            yield task.jobs[0].position, Done(ERROR, f"{reason} ({task.losses + losses} times)")
+            self._results.append((task.jobs[0].position, Done(ERROR, f"{reason} ({task.losses + losses} times)")))
 
     def _watch(self) -> None:
         """Nothing ended for a while: is there still somebody who works, also for what only some may do?"""
-        if self._client.status != "running":
-            self._gone()
-        try:
-            self._threads = self._executor._threads()
-        except OSError:
-            self._gone()
+        self._count_threads()
         if self._threads:
             self._seen = time.monotonic()
         else:
@@ -326,6 +342,15 @@ class _Flow:
                 del self._under_way[key]
                 future.release()
                 self._again.append(task)
+
+    def _count_threads(self) -> None:
+        self._looked = time.monotonic()
+        if self._client.status != "running":
+            self._gone()
+        try:
+            self._threads = self._executor._threads()
+        except OSError:
+            self._gone()
 
     def _require_workers(self) -> None:
         if time.monotonic() - self._seen > ALONE_SECONDS:
@@ -355,7 +380,7 @@ async def _greet(address: str) -> None:
 
 
 def _quiet() -> None:
-    """What Dask says of lost workers and other versions is said in our rows; whoever uses Dask in this process already keeps its settings."""
+    """What Dask says of lost workers and of versions is in our rows; whoever uses Dask in this process already keeps its settings."""
     if "distributed" not in sys.modules:
         with suppress(ModuleNotFoundError):
             import dask

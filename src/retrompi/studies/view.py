@@ -209,7 +209,7 @@ def view(
     ranks: Mapping[int, Sequence[Row]],
 ) -> View:
     """A study's rows as they are shown; ``runs``, ``curves`` and ``ranks`` are by run id, as the store has them."""
-    full = [{**r, "ranks": r.get("ranks") or runs.get(r.get("run_id") or -1, {}).get("ranks")} for r in rows]
+    full = [{**r, "ranks": r.get("ranks") or (runs.get(r["run_id"], {}).get("ranks") if r.get("run_id") is not None else None)} for r in rows]
     axes = _axes(definition, full)
     shown = []
     for row in full:

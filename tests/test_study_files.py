@@ -1,0 +1,344 @@
+"""Studies as files: exports read back as what they were, a packed study repeats itself elsewhere, and a hostile zip gets one line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retrompi import traces
+from retrompi.errors import InputError, RetrompiError, UsageError
+from retrompi.store import open_store
+from retrompi.store.database import Store
+from retrompi.studies import design, export, stored, unpack
+from retrompi.studies.pack import MANIFEST, ROWS, pack, reference_rows
+from retrompi.studies.run import run_study
+from retrompi.studies.stored import Stored
+from retrompi.studies.unpack import compare, default_folder
+from retrompi.traces import generate
+
+MODEL = """
+from retrompi import rows
+from retrompi.runtime import Param, RuntimeModel
+
+(__import__("pathlib").Path(__file__).parents[1] / "ran").write_text("this model was imported")
+
+
+class Mine(RuntimeModel):
+    name = "mine"
+    title = "Mine"
+    version = "1"
+    years = "1997"
+    summary = "one ring"
+    library = Param("40 us", "s", "library work", source="assumed: of a test")
+
+    def compile(self, p, platform, placement):
+        ring = rows.ring(("rank", "rank"), packet=8192, header=32, slots=4)
+        network = rows.stream(("rank", "rank"), packet=8192, header=32, call=1e-4)
+        return rows.compiled(
+            platform, placement, same=[ring], remote=[network], protocol_same=[rows.eager()], protocol_remote=[rows.eager()],
+            send_cpu=p.library, recv_cpu=p.library, test_cpu=1e-6, recv_wait=rows.BLOCK, send_wait=rows.BLOCK,
+        )
+"""
+CURVES = """
+name = "small"
+title = "A small study"
+metric = "bandwidth@1KiB"
+[vary]
+"model" = ["wmpi", "hpvm"]
+"wmpi.packet" = ["32KiB", "64KiB"]
+"platform.link.bandwidth" = "10Mbps,100Mbps"
+[base]
+model = "wmpi"
+platform = "nt-pair"
+mode = "distributed"
+[base.trace]
+generator = "pingpong"
+sizes = "0,1KiB"
+reps = 2
+"""
+
+
+def ran(text: str, folder: Path, store: Store, name: str = "study.toml") -> Stored:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text, encoding="utf-8")
+    return stored.read(store, run_study(store, design.load(folder / name)).study_id)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Stored:
+    return ran(CURVES, tmp_path / "here", open_store(tmp_path / "here.db"))
+
+
+# -- exports -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_export_has_a_row_a_run_or_a_row_a_point_with_units_in_its_columns(small: Stored) -> None:
+    rows, points = export.table(small), export.table(small, points=True)
+    assert len(rows) == 6  # WMPI's packet concerns no point of HPVM
+    assert len(points) == 12
+    assert [r["wmpi.packet_B"] for r in rows if r["model"] == "hpvm"] == [None, None]
+    assert {r["platform.link.bandwidth_Bps"] for r in rows} == {1.25e6, 1.25e7}
+    assert {p["size_B"] for p in points} == {0, 1024}
+    for row in (*rows, *points):
+        assert all(v is None or type(v).__name__ == export.columns(small, True)[k][0] for k, v in row.items())
+    for row in points:
+        curve = small.curves[row["run_id"]]
+        assert (row["time_us"], row["repetitions"]) in [(p["time_us"], p["repetitions"]) for p in curve]
+
+
+@pytest.mark.parametrize("points", [False, True])
+def test_every_format_reads_back_as_the_same_rows(small: Stored, tmp_path: Path, points: bool) -> None:
+    expected, known = export.table(small, points), export.columns(small, points)
+    written, beside = export.write(small, tmp_path / "out.csv", points=points)
+    with written.open(encoding="utf-8", newline="") as handle:
+        kinds: dict[str, Callable[[str], Any]] = {"str": str, "int": int, "float": float}
+        assert [{k: None if v == "" else kinds[known[k][0]](v) for k, v in row.items()} for row in csv.DictReader(handle)] == expected
+    whole = json.loads(export.write(small, tmp_path / "out.json", points=points)[0].read_text(encoding="utf-8"))
+    assert whole["rows"] == expected
+    about = json.loads(beside.read_text(encoding="utf-8"))
+    assert about == {k: v for k, v in whole.items() if k != "rows"} == export.metadata(small, points)
+    assert about["study"]["definition"]["title"] == "A small study"
+    assert set(about["columns"]) == set(expected[0])
+    parquet = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: pip install 'retrompi[parquet]'")
+    read = parquet.read_table(export.write(small, tmp_path / "out.parquet", points=points)[0])
+    assert read.to_pylist() == expected
+    assert json.loads(read.schema.metadata[b"retrompi"]) == about
+    assert {f.name: str(f.type) for f in read.schema} == {
+        k: {"str": "string", "int": "int64", "float": "double"}[kind] for k, (kind, _) in known.items()
+    }
+
+
+def test_parquet_without_its_package_is_one_line(small: Stored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(UsageError, match=r"pip install 'retrompi\[parquet\]'"):
+        export.write(small, tmp_path / "out.parquet")
+    with pytest.raises(UsageError, match="no export format 'xlsx'"):
+        export.write(small, tmp_path / "out.xlsx")
+
+
+# -- packing -------------------------------------------------------------------------------------------------------------
+
+
+def whole_study(folder: Path) -> str:
+    """A study with everything that may have to go along: models and a platform of one's own, a trace of one file and one of several."""
+    (folder / "mine").mkdir(parents=True)
+    (folder / "mine" / "__init__.py").write_text(MODEL, encoding="utf-8")
+    room = Path(__file__).resolve().parents[1] / "platforms" / "nt-pair.toml"
+    text = room.read_text(encoding="utf-8").replace('name = "nt-pair"', 'name = "room"', 1)
+    (folder / "room.toml").write_text(text, encoding="utf-8")
+    made = generate.pingpong([0, 2048], 3)
+    traces.write(made, folder / "one.ti", shared=True)
+    traces.write(made, folder / "several")
+    return f"""
+name = "whole"
+[vary]
+"model" = ["wmpi", "{folder}/mine"]
+"mine.library" = ["10us", "40us"]
+"platform" = ["nt-pair", "{folder}/room.toml"]
+"trace.file" = ["one.ti", "several"]
+[base]
+model = "wmpi"
+platform = "nt-pair"
+mode = "distributed"
+[base.trace]
+file = "one.ti"
+"""
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> tuple[Stored, Path]:
+    there = tmp_path / "there"
+    found = ran(whole_study(there), there, open_store(tmp_path / "there.db"))
+    assert pack(found, tmp_path / "whole.zip") == []
+    return found, tmp_path / "whole.zip"
+
+
+def test_a_packed_study_gives_the_same_numbers_elsewhere(
+    packed: tuple[Stored, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, zip_file = packed
+    assert {r["outcome"] for r in before.rows} == {"completed"}
+    (tmp_path / "there").rename(tmp_path / "gone")  # nothing of where it was made is there any more
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another"))
+    package = unpack.unpack(zip_file)
+    assert package.models == ("mine",)
+    assert package.folder == default_folder(zip_file)
+    assert not (package.folder / "models" / "ran").exists()
+    store = open_store(tmp_path / "another.db")
+    after = stored.read(store, run_study(store, design.load(package.study)).study_id)
+    assert len(after.rows) == len(before.rows) == 12
+    assert compare(package.rows, reference_rows(after)) == []
+    same = ("outcome", "time_s", "messages", "bytes", "packets", "model_hash", "platform_hash", "trace_hash", "code_version")
+    assert [[r[k] for k in same] for r in reference_rows(before)] == [[r[k] for k in same] for r in reference_rows(after)]
+    assert [before.ranks[r["run_id"]] for r in before.rows] == [after.ranks[r["run_id"]] for r in after.rows]
+
+
+def test_packing_again_what_was_unpacked_gives_the_same_files(packed: tuple[Stored, Path], tmp_path: Path) -> None:
+    _, zip_file = packed
+    package = unpack.unpack(zip_file, tmp_path / "out")
+    store = open_store(tmp_path / "again.db")
+    pack(stored.read(store, run_study(store, design.load(package.study)).study_id), tmp_path / "again.zip")
+    names = []
+    for one in (zip_file, tmp_path / "again.zip"):
+        with zipfile.ZipFile(one) as opened:
+            names.append({n: opened.read(n) for n in opened.namelist() if n not in (MANIFEST, ROWS)})
+    assert names[0] == names[1]
+    assert {n.split("/")[0] for n in names[0]} == {"models", "platforms", "traces"}
+
+
+def test_the_same_study_packs_to_the_same_bytes(small: Stored, tmp_path: Path) -> None:
+    for name in ("a.zip", "b.zip"):
+        pack(small, tmp_path / name)
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+
+
+def test_a_trace_of_retrompi_itself_goes_by_name_and_hash(tmp_path: Path) -> None:
+    from retrompi import paths
+
+    trace = paths.reference_dir() / "traces" / "npb3.3.1-is-A-4.tar.zst"
+    text = f"""
+name = "ours"
+[vary]
+"model" = ["mpibip"]
+[base]
+model = "mpibip"
+platform = "myrinet-piii"
+mode = "distributed"
+[base.trace]
+file = "{trace}"
+"""
+    found = ran(text, tmp_path / "here", open_store(tmp_path / "here.db"))
+    pack(found, tmp_path / "ours.zip")
+    with zipfile.ZipFile(tmp_path / "ours.zip") as opened:
+        assert opened.namelist() == [MANIFEST, ROWS]
+    package = unpack.unpack(tmp_path / "ours.zip", tmp_path / "out")
+    assert design.load(package.study).base.trace == trace
+    name = f"retrompi:{trace.name}"
+    other = _changed(tmp_path / "ours.zip", tmp_path / "other.zip", manifest=lambda m: m["traces"][name].update(sha256="0"))
+    with pytest.raises(InputError, match="missing or another one here"):
+        unpack.unpack(other, tmp_path / "out2")
+
+
+def test_differences_are_told_with_what_may_explain_them(small: Stored) -> None:
+    rows = reference_rows(small)
+    assert compare(rows, rows) == []
+    other = json.loads(json.dumps(rows))
+    assert compare(rows, other) == []
+    other[2] |= {"time_s": 1.0, "code_version": "0.1.0+other"}
+    other[3]["points"][1]["time_us"] = 0.5
+    found = compare(rows, other[:-1])
+    assert [(d.position, d.what) for d in found] == [(None, "code_version"), (2, "time_s"), (3, "point 1, time_us"), (5, "point")]
+    assert (found[2].packed, found[2].here) == (str(rows[3]["points"][1]["time_us"]), "0.5")
+    assert found[3].here == "missing"
+
+
+# -- hostile zips --------------------------------------------------------------------------------------------------------
+
+
+def _changed(
+    source: Path, target: Path, *, manifest: Callable[[dict[str, Any]], Any] | None = None, add: dict[str, bytes] | None = None,
+    link: str = "", twice: str = "",
+) -> Path:  # fmt: skip
+    with zipfile.ZipFile(source) as opened, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as out:
+        for name in opened.namelist():
+            data = opened.read(name)
+            if name == MANIFEST and manifest is not None:
+                told = json.loads(data)
+                manifest(told)
+                data = json.dumps(told).encode()
+            out.writestr(name, data)
+        for name, data in (add or {}).items():
+            out.writestr(name, data)
+        if link:
+            info = zipfile.ZipInfo("models/x/link")
+            info.external_attr = 0o120777 << 16
+            out.writestr(info, link)
+        if twice:
+            out.writestr(twice, b"again")
+    return target
+
+
+def _base(**changed: Any) -> Callable[[dict[str, Any]], None]:
+    def change(told: dict[str, Any]) -> None:
+        told["definition"]["base"].update(changed)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"add": {"../evil": b"x"}}, "holds '../evil'"),
+        ({"add": {"/etc/evil": b"x"}}, "holds '/etc/evil'"),
+        ({"add": {"models/../../evil": b"x"}}, "holds 'models/../../evil'"),
+        ({"add": {"models/x/.. /evil": b"x"}}, "which no packed study has"),
+        ({"add": {"models\\..\\evil": b"x"}}, "which no packed study has"),
+        ({"add": {"C:/evil": b"x"}}, "which no packed study has"),
+        ({"add": {"models/x/__init__.py": b"x"}}, "holds other files than it lists"),
+        ({"link": "/etc/passwd"}, "holds 'models/x/link'"),
+        ({"twice": "ROWS.json"}, "which no packed study has"),
+        ({"manifest": lambda m: m.update(format=99)}, "is of format 99; this retrompi reads format 1"),
+        ({"manifest": lambda m: m.pop("definition")}, "has no 'definition'"),
+        ({"manifest": lambda m: m["files"][ROWS].update(sha256="0" * 64)}, "is damaged: 'rows.json'"),
+        ({"manifest": _base(model="/tmp/evil")}, "names '/tmp/evil', which is neither in it nor retrompi's"),
+        ({"manifest": _base(model="zip:models/../../evil")}, "which is neither in it nor retrompi's"),
+        ({"manifest": _base(model="zip:models/none")}, "which is neither in it nor retrompi's"),
+        ({"manifest": _base(model="..")}, "which is neither in it nor retrompi's"),
+        ({"manifest": _base(platform="./room.toml")}, "names './room.toml'"),
+        ({"manifest": _base(trace={"file": "/etc/passwd"})}, "names '/etc/passwd'"),
+        ({"manifest": _base(job=[{"model": "/tmp/evil"}])}, "names '/tmp/evil'"),
+        ({"manifest": lambda m: m["definition"]["vary"].update(model=["wmpi", "/tmp/evil"])}, "names '/tmp/evil'"),
+        ({"manifest": lambda m: m["definition"]["vary"].update(model="wmpi,/tmp/evil")}, "names '/tmp/evil'"),
+        ({"manifest": lambda m: m["definition"].update(vary=3)}, "its definition is no study"),
+    ],
+)
+def test_a_hostile_zip_gets_one_line_and_writes_nothing(small: Stored, tmp_path: Path, how: dict[str, Any], message: str) -> None:
+    pack(small, tmp_path / "good.zip")
+    bad = _changed(tmp_path / "good.zip", tmp_path / "bad.zip", **how)
+    target = tmp_path / "deep" / "out"
+    with pytest.raises(RetrompiError) as error:
+        unpack.unpack(bad, target)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not target.parent.exists()
+    assert not any(p.name.startswith("evil") for p in tmp_path.rglob("*"))
+
+
+def test_a_zip_that_swells_is_stopped(packed: tuple[Stored, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpack, "MOST_BYTES", 1000)
+    with pytest.raises(InputError, match=r"holds more than 0 MiB in '(models|platforms)/"):
+        unpack.unpack(packed[1], tmp_path / "out")
+    monkeypatch.setattr(unpack, "MOST_FILES", 2)
+    with pytest.raises(InputError, match="files; 2 are the most"):
+        unpack.unpack(packed[1], tmp_path / "out2")
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and nonsense", b"hello" * 1000])
+def test_what_is_no_zip_is_one_line(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "bad.zip").write_bytes(content)
+    with pytest.raises(InputError, match="is no zip that can be read"):
+        unpack.unpack(tmp_path / "bad.zip", tmp_path / "out")
+    with pytest.raises(InputError, match="cannot read this zip"):
+        unpack.unpack(tmp_path / "none.zip")
+
+
+def test_a_folder_with_something_in_it_is_left_alone(small: Stored, tmp_path: Path) -> None:
+    pack(small, tmp_path / "good.zip")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("years of work")
+    with pytest.raises(InputError, match="which is not empty"):
+        unpack.unpack(tmp_path / "good.zip", tmp_path / "mine")
+    assert (tmp_path / "mine" / "thesis.tex").read_text() == "years of work"
+
+
+def test_a_trace_that_is_gone_cannot_be_packed(tmp_path: Path) -> None:
+    found = ran(whole_study(tmp_path / "there"), tmp_path / "there", open_store(tmp_path / "there.db"))
+    (tmp_path / "there" / "one.ti").unlink()
+    with pytest.raises(UsageError, match=r"one\.ti of this study is gone"):
+        pack(found, tmp_path / "whole.zip")
