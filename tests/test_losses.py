@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from retrompi import simulate
 from retrompi.traces import generate
 
-TCP = [("winmpich", "nt-pair"), ("hpvm", "nt-pair"), ("sockets", "nt-pair"), ("nemesis", "abe"), ("nemesis", "abe-windows"), ("sockets", "nt-unix")]
+TCP = [
+    ("winmpich", "nt-pair"),
+    ("hpvm", "nt-pair"),
+    ("sockets", "nt-pair"),
+    ("sockets", "nt-unix"),
+    ("nemesis", "abe"),
+    ("nemesis", "abe-windows"),
+]
 CARDS = [("mpibip", "myrinet-piii", "n1"), ("craympt", "cray-t3e", "pe0")]
 SHORT = generate.pingpong([1024, 20000], 20)
 BULK = job(
