@@ -15,7 +15,7 @@ from retrompi.studies.run import run_study
 QUICK = {"trace.sizes": "0,1KiB,20KiB", "trace.reps": "3"}
 MODELS = [m for m in registry.model_names() if ":" not in m]
 ROOMS = ("nt-pair", "nt-unix", "nt-unix-little")
-MODES = ("0,1", "1,0", "0,0", "1,1")
+MODES = ("0,1", "0,0", "1,1")
 
 
 def test_every_runtime_on_every_mixture(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_keys_of_one_kind_of_host_are_axes(tmp_path: Path) -> None:
     ],
 )
 def test_a_killed_process_is_an_axis_at_any_time(tmp_path: Path, scenario: str, victims: list[str]) -> None:
-    times = ["0s", "1ps", "20us", "3.7ms", "50ms", "170ms", "1s", "1000s"]
+    times = ["0s", "20us", "3.7ms", "50ms", "1000s"]
     kills = ["none", *(f"{v}@{t}" for v in victims for t in times), f"{victims[0]}@10ms + {victims[1]}@20ms"]
     store = open_store(tmp_path / "runs.db")
     study = design.from_command(scenario, {"kills": kills}, set_={"trace.sizes": "1KiB", "trace.reps": "50"})
