@@ -215,9 +215,14 @@ class DaskExecutor:
         self._flow = _Flow(self, self._client, iter(jobs), window)
         return self._flow.run()
 
-    def ready(self) -> bool:
-        """Whether the next result is there already."""
-        return self._flow is not None and self._flow.ready()
+    def ready(self, within: float = 0.0) -> bool:
+        """As of `retrompi.studies.run.Executor`."""
+        due = time.monotonic() + within
+        while self._flow is not None and not self._flow.ready():
+            if time.monotonic() >= due:
+                return False
+            time.sleep(0.002)
+        return self._flow is not None
 
 
 class _Flow:
