@@ -64,12 +64,12 @@ def test_a_break_even_agrees_with_a_grid(retrompi: Run, small: str, store_path: 
     """WMPI's daemons and HPVM's packets on one wire: the curves cross more than once."""
     told = retrompi(
         "break-even", small, "--along", "platform.link.bandwidth=1Mbps..100Mbps", "--a", "model=wmpi", "--b", "model=hpvm",
-        "--metric", "time@64KiB", "--jobs", "1", "--json",
+        "--metric", "time@64KiB", "--tolerance", "3%", "--jobs", "1", "--json",
     )  # fmt: skip
     assert told.code == 0, told.err
     found = json.loads(told.out)
     scenario = load(small)
-    rates = [100 ** (i / 24) for i in range(25)]
+    rates = [100 ** (i / 14) for i in range(15)]
     ahead = []
     for rate in rates:
         pair = [value(store_path, scenario, "time@64KiB", model=m, platform__link__bandwidth=f"{rate:.6g}Mbps") for m in ("wmpi", "hpvm")]
@@ -81,7 +81,7 @@ def test_a_break_even_agrees_with_a_grid(retrompi: Run, small: str, store_path: 
     store = open_store(store_path)
     for crossing, (x, y, _, _) in zip(found["crossings"], changes, strict=True):
         low, high = crossing["low"], crossing["high"]
-        assert 0 < high["value"] - low["value"] <= 0.01 * high["value"]
+        assert 0 < high["value"] - low["value"] <= 0.03 * high["value"]
         assert low["value"] <= crossing["estimate"] <= high["value"]
         assert x <= high["value"]
         assert y >= low["value"]
