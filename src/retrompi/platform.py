@@ -13,7 +13,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,8 @@ BYTE_ORDERS = ("little", "big")
 HOST_WORDS = ("os", "byte_order")
 
 
-def _q(unit: str, help: str, **default: float) -> Any:
-    return field(metadata={"unit": unit, "help": help}, **default)
+def _q(unit: str, help: str, default: Any = MISSING) -> Any:
+    return field(metadata={"unit": unit, "help": help}, default=default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +129,10 @@ MAX_HOSTS = 1 << 16
 _CHANGED, _SIZED = 64, 4
 """Rooms made of a room that are kept with it."""
 _LINE = ("wan_bandwidth", "wan_latency")
-WHOLE_FROM_ONE = ("cores", "tcp_retries", "dup_acks", "l2_ways", "l2_shared_by", "package_cores", "rails")
+WHOLE_FROM_ONE = ("tcp_retries", "dup_acks", "cores", "l2_ways", "l2_shared_by", "package_cores", "rails")
 _FLAGS = ("quantum_carry", "quantum_at_tick")
-_POSITIVE = ("rto_first", "rto_min", "rto_max", "speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
+_POSITIVE = ("rto_first", "rto_min", "rto_max",
+             "speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
              "window", "mss", "sndbuf", "nic_rate", "bus_rate", "bandwidth", "wan_bandwidth", "mtu", "lines_in_flight",
              "fsb_rate")  # fmt: skip
 
