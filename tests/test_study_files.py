@@ -419,3 +419,37 @@ def test_what_cannot_be_is_one_line(
     assert done.code == 2
     assert message in done.err
     assert done.err.count("\n") == 1
+
+
+def test_jobs_beside_and_a_network_with_a_past_go_along(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    made = generate.pingpong([2048], 3)
+    traces.write(made, there / "one.ti", shared=True)
+    traces.write(made, there / "two.ti", shared=True)
+    text = """
+name = "crowded"
+[vary]
+"seed" = ["1", "2"]
+[base]
+model = "wmpi"
+platform = "nt-cluster"
+mode = "distributed"
+traffic = ["n3->n4 2Mbps 1500B"]
+[base.trace]
+file = "one.ti"
+[[base.job]]
+model = "hpvm"
+mode = "n1,n2"
+[base.job.trace]
+file = "two.ti"
+"""
+    before = ran(text, there, open_store(tmp_path / "there.db"))
+    assert {r["outcome"] for r in before.rows} == {"completed"}, before.rows
+    pack(before, tmp_path / "crowded.zip")
+    there.rename(tmp_path / "gone")
+    package = unpack.unpack(tmp_path / "crowded.zip", tmp_path / "out")
+    store = open_store(tmp_path / "out.db")
+    after = stored.read(store, run_study(store, design.load(package.study)).study_id)
+    assert compare(package.rows, reference_rows(after)) == []
+    assert [r["time_s"] for r in reference_rows(after)] == [r["time_s"] for r in reference_rows(before)]
