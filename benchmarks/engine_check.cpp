@@ -39,6 +39,11 @@ HostSpec computer(const std::string& name) {
   h.nic_rate = 3.1e6;
   h.nic_latency = 100 * kMicrosecond;
   h.flops = 22e6;
+  h.rto_first = 3'000'000 * kMicrosecond;
+  h.rto_min = 300'000 * kMicrosecond;
+  h.rto_max = 64'000'000 * kMicrosecond;
+  h.tcp_retries = 5;
+  h.dup_acks = 3;
   return h;
 }
 
@@ -342,12 +347,89 @@ void links(const Trace& pair) {
       }
 }
 
+/// A link that is down again and again: what can send again comes to its end with every byte, or gives up; what cannot hangs.
+void losses(const Trace& pair, const std::vector<HopSpec>& proxies, const std::vector<HopSpec>& daemons) {
+  HopSpec polled = hop(Medium::Stream, "rank", "rank"), credits = polled, card = hop(Medium::Dma, "rank", "rank");
+  polled.io = SocketIo::Nonblocking;
+  polled.packet = card.packet = 1 << 30;
+  polled.first_read = 1024;
+  credits.credits = 4;
+  credits.nagle = true;
+  card.piece = card.piece_min = 4096;
+  HopSpec async = polled;
+  async.io = SocketIo::Async;
+  Rng rng(5);
+  for (const auto& route : {std::vector<HopSpec>{hop(Medium::Stream, "rank", "rank")}, {polled}, {async}, {credits}, {card}, proxies, daemons})
+    for (int k = 0; k < 12; ++k) {
+      SimConfig c = room(2, 2, route, WaitPolicy::Block);
+      c.anatomy = k == 0;
+      c.anatomy_from = "anatomy";
+      c.anatomy_to = "end";
+      c.timeline.limit = k == 1 ? 50 : 0;
+      Ps t = 0;
+      for (int i = 0; i < 30; ++i) {
+        const Ps from = t + to_ps(rng.uniform() * (k < 6 ? 0.02 : 0.3));
+        t = from + to_ps(rng.uniform() * (k % 3 == 0 ? 0.0005 : 0.05));
+        c.failures.push_back({Failure::Host, static_cast<size_t>(k) % 2, 0, from, i == 29 && k % 4 == 3 ? kNever : t, "link"});
+      }
+      if (k == 5) c.kills = {{"rank 1", to_ps(0.1)}};
+      const SimResult r = simulate(c, pair);
+      const bool whole = r.count.messages == r.count.delivered && r.count.bytes == r.count.delivered_bytes;
+      const bool may_end_badly = k % 4 == 3 || k == 5 || route.front().medium == Medium::Dma;
+      if (r.outcome == "completed" ? whole : may_end_badly) continue;
+      ++failures;
+      std::fprintf(stderr, "engine_check: losses %d over %zu hops: %s (%s)\n", k, route.size(), r.outcome.c_str(), r.detail.c_str());
+    }
+}
+
+/// Jobs that share hosts: begun late, begun again, killed, without room, at a loss; each of them ends, and no other for it.
+void jobs(const Trace& pair, const std::vector<HopSpec>& proxies, const std::vector<HopSpec>& daemons) {
+  const Trace little = job({"send 1 0 100 6;compute 1e4;recv 1 0 5000 6", "recv 0 0 100 6;send 0 0 5000 6"});
+  const Trace stuck = job({"recv 1 0 100 6", "recv 0 0 100 6"});
+  HopSpec pool = hop(Medium::Pool, "rank", "rank");
+  pool.pool = 100;
+  for (int k = 0; k < 12; ++k) {
+    SimConfig c = room(2, 2, k % 2 == 0 ? proxies : daemons, k % 3 == 0 ? WaitPolicy::Spin : WaitPolicy::Block);
+    c.same = {hop(Medium::Pool, "rank", "rank")};
+    c.timeline.limit = 100;
+    c.profile = true;
+    std::vector<const Trace*> traces;
+    const auto add = [&](const std::string& name, const Trace& t, Ps start, bool background) -> JobConfig& {
+      JobConfig j = c;
+      j.name = name;
+      j.start = start;
+      j.background = background;
+      c.further.push_back(j);
+      traces.push_back(&t);
+      return c.further.back();
+    };
+    add("again", little, 1000 * kMicrosecond, true);
+    add("late", pair, 50'000 * kMicrosecond, false);
+    add("stuck", stuck, 0, k % 4 == 1);
+    JobConfig& full = add("full", pair, 3 * kMicrosecond, false);
+    full.placement = {0, 0};
+    full.same = {pool};
+    c.kills = {{"rank 1 of late", (k + 1) * 7'000 * kMicrosecond}, {"rank 0 of again", 900'000'000 * kMicrosecond}};
+    if (k > 5) c.failures = {{Failure::Host, 1, 0, to_ps(0.1), k > 9 ? kNever : to_ps(0.2), "link"}};
+    const Trace& first = k % 4 == 2 ? stuck : pair;
+    const SimResult r = simulate(c, first, traces);
+    const std::string want = k % 4 == 2 ? "deadlock" : k > 9 ? "aborted" : "completed";
+    const bool well = r.outcome == want && r.further[0].outcome == "ended" && r.further[1].outcome != "completed" &&
+                      r.further[2].outcome == "deadlock" && r.further[3].outcome == "aborted";
+    if (well) continue;
+    ++failures;
+    std::fprintf(stderr, "engine_check: jobs %d: %s (%s)", k, r.outcome.c_str(), r.detail.c_str());
+    for (const JobResult& j : r.further) std::fprintf(stderr, "; %s (%s)", j.outcome.c_str(), j.detail.c_str());
+    std::fprintf(stderr, "\n");
+  }
+}
+
 void network(int which) {
   HopSpec bad = hop(Medium::Datagram, "daemon@src", "daemon@dst");
   bad.packet = 16384;
   const std::vector<HopSpec> proxies = {hop(Medium::Ring, "rank", "proxy@src"), hop(Medium::Stream, "proxy@src", "proxy@dst"),
                                         hop(Medium::Ring, "proxy@dst", "rank")};
-  const Trace pair = job({exchange(0, kSizes), exchange(1, kSizes)});
+  const Trace pair = job({"# mark anatomy;" + exchange(0, kSizes) + ";# mark end", exchange(1, kSizes)});
   const auto daemons = [&bad] {
     return std::vector<HopSpec>{hop(Medium::Stream, "rank", "daemon@src"), bad, hop(Medium::Stream, "daemon@dst", "rank")};
   };
@@ -400,6 +482,12 @@ void network(int which) {
     }
     case 9:
       links(pair);
+      break;
+    case 10:
+      losses(pair, proxies, daemons());
+      break;
+    case 11:
+      jobs(pair, proxies, daemons());
       break;
     default:
       bad.loss = 1;

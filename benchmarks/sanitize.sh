@@ -46,5 +46,5 @@ build engine_check "$root"/benchmarks/engine_check.cpp $(ls "$engine"/*.cpp "$en
 
 "$out/fuzz_trace" "-seconds=${SECONDS_EACH:-20}"
 "$out/engine_check"
-for k in 0 1 2 3 4 5 6 7 8 9; do "$out/engine_check" network $k; done
+for k in 0 1 2 3 4 5 6 7 8 9 10 11; do "$out/engine_check" network $k; done
 for k in 0 2 6; do "$out/engine_check" network $k simgrid; done

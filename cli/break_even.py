@@ -157,7 +157,7 @@ _AHEAD: Mapping[str, str] = {
 
 def _print(found: BreakEven, metric: Metric, scenario: Scenario, names: Sequence[str]) -> None:
     low, high = found.ends
-    click.echo(f"{metric.label} of {scenario.name} along {found.scale.key}, {low.text} to {high.text}")
+    click.echo(f"{metric.label} of {scenario.name}\nalong {found.scale.key}, {low.text} to {high.text}")
     click.echo(f"A: {names[0]}\nB: {names[1]}\n")
     narrowed = {p.x for c in found.crossings for p in (c.low, c.high)}
     shown = [0, *(i for i, p in enumerate(found.points) if p.x in narrowed), len(found.points) - 1]

@@ -19,6 +19,7 @@ from retrompi.cli.options import (
     warn,
 )
 from retrompi.cli.output import Column, emit, note
+from retrompi.units import format_time
 
 LIST = (
     Column("name", "name"),
@@ -28,7 +29,7 @@ LIST = (
     Column("overrides", "overrides"),
     Column("reproduces", "reproduces"),
 )
-KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "kills", "traffic", "failures",
+KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "overrides", "claims", "kills", "traffic", "failures", "jobs",
         "outcome", "expect", "seed",
         "fidelity")  # fmt: skip
 
@@ -116,6 +117,9 @@ def run_scenario(
         keys = [c.key for c in replay.COLUMNS]
         rows = [{**row, "warnings": warnings} for row in found.rows]
         emit(rows, replay.COLUMNS, as_json=as_json, as_csv=as_csv, keys=[*keys, "warnings"] if as_json else keys, empty="no rank ran")
+    for job in run["facts"].get("jobs", []):
+        runs = f", {job['runs']} runs in {format_time(job['time_s'])}" if job["background"] else f" in {format_time(job['time_s'])}"
+        note(f"beside it: {job['name']} ({job['model']}, {job['mode']}): {job['outcome']}{runs}")
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
     if run["outcome"] != "completed":
         for line in replay.why(run):

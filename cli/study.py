@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.cli import study_files, study_show
 from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
 from retrompi.cli.output import Column, emit
 from retrompi.cli.sweep import go, running_options
+from retrompi.errors import UsageError
 
 if TYPE_CHECKING:
     from retrompi.store import Store
@@ -34,20 +37,25 @@ def command() -> None:
 
 @command.command("run")
 @click.argument("study", metavar="STUDY")
+@click.option("--trust", is_flag=True, help="Of a zip: run the Python in it, the models of whoever packed it.")
+@click.option("--check", is_flag=True, help="Of a zip: compare with the numbers in it; exit code 1 where they part.")
 @running_options
 @click.pass_context
-def run_study(ctx: click.Context, /, study: str, **running: Any) -> None:
-    """Run STUDY, or what is left of it: a ready study, a TOML file, or one of the store (its number, name or hash).
+def run_study(ctx: click.Context, /, study: str, trust: bool, check: bool, **running: Any) -> None:
+    """Run STUDY, or what is left of it: a ready study, a TOML file, a zip, or one of the store (its number, name or hash).
 
-    Exit code 1: a point is no run (its row says why).
+    A zip ('retrompi study pack') is unpacked into your data folder first. Exit code 1: a point is no run (its row says why).
     """
-    if study.endswith(".zip"):
-        from retrompi.studies.pack import opened  # type: ignore[import-untyped,unused-ignore]
-
-        with opened(study) as path:
-            go(ctx, _loaded(str(path)), **running)
+    if study.lower().endswith(".zip"):
+        study_files.run_zip(ctx, Path(study), trust, check, **running)
         return
+    if trust or check:
+        raise UsageError(f"--{'trust' if trust else 'check'} is for a packed study; '{study}' is no .zip")
     go(ctx, _loaded(study) if _is_file(study) else stored(open_for(ctx, running["store"]), study), **running)
+
+
+for _one in (study_show.show, study_show.figure, study_files.export, study_files.pack, study_files.unpack):
+    command.add_command(_one)
 
 
 def _is_file(which: str) -> bool:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from retrompi.cli.options import debug_option, open_for, store_option
-from retrompi.cli.output import Column, emit, note
+from retrompi.cli.options import debug_option, open_for, progress, store_option
+from retrompi.cli.output import Column, emit, note, one_format
 from retrompi.cli.study_show import key_of
 from retrompi.errors import UsageError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from retrompi.store.database import Store
     from retrompi.studies.unpack import Package
 
-__all__ = ["check_against", "export", "opened", "pack", "unpack"]
+__all__ = ["export", "opened", "pack", "run_zip", "unpack"]
 
 DIFFERENCES = (Column("position", "point"), Column("what", "what"), Column("packed", "in the zip"), Column("here", "here"))
 
@@ -116,8 +116,27 @@ def opened(path: Path, trust: bool) -> Package:
     return package
 
 
-def check_against(ctx: click.Context, package: Package, store: Store, study_id: int, as_json: bool = False, as_csv: bool = False) -> None:
-    """Print where the study in the store parts from the numbers in the zip; exit code 1 when it does."""
+def run_zip(ctx: click.Context, path: Path, trust: bool, check: bool, **running: Any) -> None:
+    """Run a packed study; with ``check`` print where it parts from the numbers in the zip, and end with exit code 1 when it does."""
+    from retrompi import registry
+    from retrompi.cli.sweep import executor_of, go
+
+    package = opened(path, trust)
+    study = registry.study(str(package.study))
+    if not check or running["dry_run"]:
+        go(ctx, study, **running)
+        return
+    from retrompi.studies.run import run_study
+
+    one_format(running["as_json"], running["as_csv"])
+    store = open_for(ctx, running["store"])
+    workers = executor_of(running["executor"], running["jobs"], running["scheduler"])
+    with progress(study.name) as report:
+        told = run_study(store, study, executor=workers, fresh=running["fresh"], limit=running["limit"], report=report)
+    _compared(ctx, package, store, told.study_id, running["as_json"], running["as_csv"])
+
+
+def _compared(ctx: click.Context, package: Package, store: Store, study_id: int, as_json: bool, as_csv: bool) -> None:
     from retrompi.studies import stored
     from retrompi.studies.pack import reference_rows
     from retrompi.studies.unpack import compare

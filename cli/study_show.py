@@ -143,7 +143,7 @@ def key_of(text: str) -> int | str:
 @click.command()
 @click.argument("study", metavar="STUDY")
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where to: .html, .png or .svg; several panels are several images.")
-@click.option("--kind", metavar="KIND", help="curves, lines, speedup, efficiency, heat, bars, scatter, parallel; else what the axes call for.")
+@click.option("--kind", metavar="KIND", help="curves, lines, speedup, efficiency, heat, bars, scatter or parallel.")
 @axes_options
 @store_option
 @debug_option

@@ -165,7 +165,7 @@ def _print(found: Tolerance, metric: Metric, base: Scenario) -> None:
     way = found.way
     key = way.scale.key
     at = f"{key} is {_short(way, way.base)}"
-    click.echo(f"{metric.label} of {base.name}: {metric.show(found.base.value)} where {at} (run {found.base.run_id})\n")
+    click.echo(f"{metric.label} of {base.name}: {metric.show(found.base.value)}\nwhere {at} (run {found.base.run_id})\n")
     rows = []
     for a in found.answers:
         row = {"slower": f"{100 * a.slower:g} %", "low": _short(way, a.low.x), "m_low": metric.show(a.low.reading.value), "high": "never"}

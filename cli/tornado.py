@@ -231,13 +231,18 @@ def _sobol_rows(found: Sobol) -> list[dict[str, Any]]:
     return rows
 
 
+def _three(value: float) -> str:
+    """Three digits, and no sign before nothing."""
+    return f"{round(value, 3) + 0.0:.3f}"
+
+
 def _print_sobol(found: Sobol, metric: Metric, base: Scenario, confidence: float) -> None:
     shown: Mapping[str, str] = {k: metric.show(v) for k, v in found.values.items()}
-    click.echo(f"{metric.label} of {base.name}: mean {shown['mean']}, deviation {shown['deviation']}, "
+    click.echo(f"{metric.label} of {base.name}\nmean {shown['mean']}, deviation {shown['deviation']}, "
                f"{shown['least']} to {shown['most']}\n")  # fmt: skip
     rows = [
-        {"key": i.factor.key, "range": _range(i.factor), "first": f"{i.first:.3f} ± {i.first_conf:.3f}",
-         "total": f"{i.total:.3f} ± {i.total_conf:.3f}"}
+        {"key": i.factor.key, "range": _range(i.factor), "first": f"{_three(i.first)} ± {i.first_conf:.3f}",
+         "total": f"{_three(i.total)} ± {i.total_conf:.3f}"}
         for i in found.indices
     ]  # fmt: skip
     columns = [Column("key", "key"), Column("range", "drawn from"), Column("first", f"alone ± {confidence:.0%}", right=True),
@@ -247,7 +252,7 @@ def _print_sobol(found: Sobol, metric: Metric, base: Scenario, confidence: float
     click.echo(f"\nalone they sum to {known:.2f} of the variance; the rest is interactions, or the\nsample's own error")
     if found.seconds:
         click.echo("\ninteractions of two keys")
-        pairs = [{"a": s.a, "b": s.b, "index": f"{s.index:.3f} ± {s.conf:.3f}"} for s in found.seconds[:12]]
+        pairs = [{"a": s.a, "b": s.b, "index": f"{_three(s.index)} ± {s.conf:.3f}"} for s in found.seconds[:12]]
         print_table(pairs, [Column("a", "key"), Column("b", "and"), Column("index", "together", right=True)])
     if found.dropped:
         first = found.ended[0]

@@ -18,8 +18,8 @@ import sqlalchemy as sa
 
 __all__ = ["Server", "binaries"]
 
-_NO_CARE = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "listen_addresses=", "log_min_messages=fatal")
-"""The server need not survive the machine, and nobody but us reaches it."""
+_NO_CARE = ("fsync=off", "full_page_writes=off", "listen_addresses=", "log_min_messages=fatal")
+"""The server need not survive the machine (but itself), and nobody but us reaches it."""
 
 
 def binaries() -> Path:

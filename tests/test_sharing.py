@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,8 @@ def test_the_first_job_may_end_badly_and_the_second_well() -> None:
     result = on("n1,n2", "winmpich", LONG, jobs=[JobSpec("winmpich", LONG, "n1,n2")], kills=["proxy on n1@1s"])
     assert result.outcome == "deadlock"
     assert result.jobs[0]["outcome"] == "completed"
-    aborted = on("n1,n1", "wmpi", job("send 1 0 2000000 6", "recv 0 0 2000000 6"), sets=["largest_class=1GiB"], jobs=[JobSpec("wmpi", LONG, "n1,n1")])
+    long = job("send 1 0 2000000 6", "recv 0 0 2000000 6")
+    aborted = on("n1,n1", "wmpi", long, sets=["largest_class=1GiB"], jobs=[JobSpec("wmpi", LONG, "n1,n1")])
     assert aborted.outcome == "aborted"
     assert "pool" in aborted.detail
     assert aborted.jobs[0]["outcome"] == "completed"
@@ -136,11 +138,15 @@ def test_a_deadlock_is_seen_while_a_background_job_could_go_on_for_ever() -> Non
 def test_every_job_has_its_own_pools_and_proxies() -> None:
     """What fills the pool of one finds room in that of the other."""
     n = 3  # more than half of the buffers of 1 MiB: there would be no room for twice as many
-    fill = job("; ".join(f"send 1 {i} 100000 6" for i in range(n)), "compute 220e6; " + "; ".join(f"recv 0 {i} 100000 6" for i in range(n)))
+
+    def filling(n: int) -> Any:
+        lines = ["; ".join(f"{way} {i} 100000 6" for i in range(n)) for way in ("send 1", "recv 0")]
+        return job(lines[0], f"compute 220e6; {lines[1]}")
+
+    fill = filling(n)
     alone = on("n1,n1", trace=fill)
     both = on("n1,n1", trace=fill, jobs=[JobSpec("wmpi", fill, "n1,n1")])
-    twice = job("; ".join(f"send 1 {i} 100000 6" for i in range(2 * n)), "compute 220e6; " + "; ".join(f"recv 0 {i} 100000 6" for i in range(2 * n)))
-    assert on("n1,n1", trace=twice).outcome == "aborted"
+    assert on("n1,n1", trace=filling(2 * n)).outcome == "aborted"
     assert {alone.outcome, both.outcome, both.jobs[0]["outcome"]} == {"completed"}
 
 
@@ -280,3 +286,21 @@ def test_a_wrong_job_is_told_with_its_line(tmp_path: Path, more: str, says: str)
         registry.scenario(str(file))
     assert says in str(caught.value)
     assert f"{file}:{SCENARIO.count(chr(10)) + 2}:" in str(caught.value)
+
+
+DOC = Path(__file__).resolve().parents[1] / "docs" / "sharing.md"
+COMMANDS = [line.strip() for line in DOC.read_text(encoding="utf-8").splitlines() if line.startswith("    retrompi ")]
+
+
+def test_the_document_has_commands_and_names_every_scenario() -> None:
+    assert len(COMMANDS) >= 8
+    text = DOC.read_text(encoding="utf-8")
+    for name, s in registry.scenarios().items():
+        if s.jobs or s.failures:
+            assert f"`{name}`" in text or "docs/networks.md" in str(s.summary), name
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_of_the_document_run(command: str, tmp_path: Path) -> None:
+    line, _, remark = command.partition("  # ")
+    assert cli([*shlex.split(line)[1:], "--store", str(tmp_path / "runs.db")]) == (1 if remark == "exit code 1" else 0)

@@ -45,7 +45,7 @@ class Inside:
         for job in jobs:
             yield job.position, case.evaluate(job)
 
-    def ready(self) -> bool:
+    def ready(self, within: float = 0.0) -> bool:
         return False
 
     def describe(self) -> str:
@@ -166,7 +166,7 @@ def test_an_interrupted_study_goes_on(store: Store, monkeypatch: pytest.MonkeyPa
                     raise KeyboardInterrupt
                 yield answer
 
-        def ready(self) -> bool:  # so that nothing is written before it ends
+        def ready(self, within: float = 0.0) -> bool:  # so that nothing is written before it ends
             return True
 
     with pytest.raises(KeyboardInterrupt):

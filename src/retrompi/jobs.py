@@ -22,6 +22,7 @@ __all__ = ["Compiled", "JobSpec", "identity", "named", "rows", "unshared"]
 
 ENDED = "ended"
 """The outcome of a background job that was cut because the first job was over."""
+_COUNTS = ("messages", "bytes", "delivered", "delivered_bytes", "own_bytes", "packets", "frames", "retransmissions", "duplicates", "lost")
 _ROOM = ("hosts", "link", "positions", "kills")
 
 
@@ -165,5 +166,5 @@ def told(job: Compiled, got: Mapping[str, Any] | None, rank_row: Any) -> dict[st
         "per_rank": [rank_row(r) for r in got["per_rank"]],
         "waits": got["waits"],
         "diagnosis": got.get("diagnosis", {}),
-        **{k: got[k] for k in ("messages", "bytes", "delivered", "delivered_bytes", "own_bytes", "packets", "frames", "retransmissions", "duplicates")},
+        **{k: got[k] for k in _COUNTS},
     }

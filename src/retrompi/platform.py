@@ -129,9 +129,10 @@ MAX_HOSTS = 1 << 16
 _CHANGED, _SIZED = 64, 4
 """Rooms made of a room that are kept with it."""
 _LINE = ("wan_bandwidth", "wan_latency")
-WHOLE_FROM_ONE = ("cores", "tcp_retries", "dup_acks", "l2_ways", "l2_shared_by", "package_cores", "rails")
+WHOLE_FROM_ONE = ("tcp_retries", "dup_acks", "cores", "l2_ways", "l2_shared_by", "package_cores", "rails")
 _FLAGS = ("quantum_carry", "quantum_at_tick")
-_POSITIVE = ("rto_first", "rto_min", "rto_max", "speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
+_POSITIVE = ("rto_first", "rto_min", "rto_max",
+             "speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
              "window", "mss", "sndbuf", "nic_rate", "bus_rate", "bandwidth", "wan_bandwidth", "mtu", "lines_in_flight",
              "fsb_rate")  # fmt: skip
 

@@ -136,7 +136,8 @@ def _host(h: Host) -> Row:
     keys = (
         "name", "speed", "cores", "quantum", "tick", "dispatch", "syscall", "boost", "quantum_carry", "wait_charge", "quantum_at_tick",
         "l1", "l2", "l2_ways", "copy_l1", "copy_l2", "copy_mem", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "loopback_mss",
-        "window", "mss", "sndbuf", "delayed_ack", "rto_first", "rto_min", "rto_max", "tcp_retries", "dup_acks", "nic_rate", "nic_latency", "bus_rate", "flops",
+        "window", "mss", "sndbuf", "delayed_ack", "rto_first", "rto_min", "rto_max", "tcp_retries", "dup_acks",
+        "nic_rate", "nic_latency", "bus_rate", "flops",
         "l2_shared_by", "package_cores", "line_shared", "line_bus", "lines_in_flight", "fsb_rate",
     )  # fmt: skip
     return {k: getattr(h, k) for k in keys} | {"big_endian": int(h.byte_order == "big")}

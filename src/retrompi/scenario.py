@@ -61,7 +61,8 @@ if TYPE_CHECKING:
 __all__ = ["Neighbour", "Scenario", "from_data", "line_of", "load"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
-_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", "seed", "fidelity", "compute_kernel", "start", "trace", "set", "job")
+_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", "seed", "fidelity", "compute_kernel", "start", "trace",
+         "set", "job")  # fmt: skip
 OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout")
 _JOB_KEYS = ("name", "model", "mode", "start", "background", "trace", "set")
 _FILE_KEYS = ("file", "np", "section", "compute", "memory_share")

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 
-def compare(store: Store, scenario: Scenario, *, fresh: bool = False, report: Callable[[int, int, str], None] | None = None) -> list[dict[str, Any]]:
+def compare(
+    store: Store, scenario: Scenario, *, fresh: bool = False, report: Callable[[int, int, str], None] | None = None
+) -> list[dict[str, Any]]:
     """A row for every job, the first one first: name, model, mode, trace, start_s, outcome, detail, runs, alone_s, together_s, slowdown.
 
     Times are in seconds since the job's start; of a background job ``together_s`` is the mean of the runs that ended. A time is None
@@ -26,8 +28,10 @@ def compare(store: Store, scenario: Scenario, *, fresh: bool = False, report: Ca
     if not scenario.jobs:
         raise UsageError(f"scenario '{scenario.name}' has no [[job]]: nothing shares its machines (docs/sharing.md)")
     jobs = named([j.spec(scenario.platform) for j in scenario.jobs])
-    first = JobSpec(scenario.model, _trace(scenario), registry.platform(scenario.platform).placement(scenario.mode), scenario.sets,
-                    memory_share=scenario.program.memory_share, name=scenario.name, label=scenario.generator or str(scenario.trace))  # fmt: skip
+    first = JobSpec(
+        scenario.model, _trace(scenario), registry.platform(scenario.platform).placement(scenario.mode), scenario.sets,
+        memory_share=scenario.program.memory_share, name=scenario.name, label=scenario.generator or str(scenario.trace),
+    )  # fmt: skip
     done = 0
 
     def run(trace: Any, label: str, beside: list[JobSpec], kills: Sequence[str] = ()) -> dict[str, Any]:
@@ -35,6 +39,7 @@ def compare(store: Store, scenario: Scenario, *, fresh: bool = False, report: Ca
         found = experiment.replay(
             store, trace, label, scenario.model, scenario.platform, first.mode, sets=scenario.sets, seed=scenario.seed, kills=kills,
             program=replace(scenario.program, section=None, compute_s=None), fresh=fresh, jobs=beside,
+            traffic=scenario.traffic, failures=scenario.failures,
         )  # fmt: skip
         done += 1
         if report:

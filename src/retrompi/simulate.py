@@ -175,8 +175,8 @@ def run(
 
     ``traffic`` of others crosses the wire and ``failures`` take things down for a time, both as of `retrompi.network`.
     ``jobs`` run beside it on the same platform and are told of in ``Result.jobs``; what each would have taken alone is another run.
-    ``kills`` ends processes: ``"proxy on server@0.5s"``, ``"rank 3@2s"``, ``"rank 0 of job 2@1s"``. Hosts that the runtime cannot join in one job give the
-    outcome ``failed-start``.
+    ``kills`` ends processes: ``"proxy on server@0.5s"``, ``"rank 3@2s"``, ``"rank 0 of job 2@1s"``. Hosts that the runtime cannot join
+    in one job give the outcome ``failed-start``.
 
     ``with_startup`` first starts the job as the runtime did, which may fail (outcome ``failed-start``, drawn from ``seed``).
     ``wire`` is ``native`` or ``simgrid``, the reference that it is tested against: the same times, an order of magnitude slower.

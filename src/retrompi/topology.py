@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from retrompi.errors import UsageError, nearest
 
-__all__ = ["KINDS", "POLICIES", "check", "check_word", "cubic", "default", "grown", "parse_kind", "parse_policy", "parse_shape", "parse_sites",
-           "places", "text"]  # fmt: skip
+__all__ = ["KINDS", "POLICIES", "check", "check_word", "cubic", "default", "grown", "parse_kind", "parse_policy", "parse_shape",
+           "parse_sites", "places", "text"]  # fmt: skip
 
 KINDS = ("cable", "fat-tree", "hub", "switch", "torus", "wan")
 POLICIES = ("pair", "stripe")

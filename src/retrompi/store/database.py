@@ -223,6 +223,8 @@ class Store(Studies):
             return f"the store {self.label} is read-only; choose another with --store or RETROMPI_STORE"
         if "is full" in said or "No space left" in said:
             return f"the store {self.label} has no room left: {said}"
+        if "disk I/O error" in said:
+            return f"the store {self.label} cannot be written: {said} (a limit on the size of files, or a broken disk)"
         return f"the store {self.label} cannot be used: {said}"
 
     def _revision(self, connection: Connection) -> str | None:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
+from multiprocessing.resource_tracker import ensure_running
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -385,18 +386,19 @@ def _quiet() -> None:
         with suppress(ModuleNotFoundError):
             import dask
 
-            dask.config.set({"logging": {"distributed": "critical"}})
+            dask.config.set({"logging": {"distributed": "critical", "distributed.client": "critical"}})
         warnings.filterwarnings("ignore", module="distributed")
 
 
 @contextmanager
 def _own_cluster(workers: int) -> Iterator[str]:
     """The address of a cluster of processes that only this machine can reach, and that leaves no files."""
+    import dask
     from distributed import LocalCluster
 
     inside = {"dashboard": False, "dashboard_address": "127.0.0.1:0", "allowed_failures": 0}  # losses are counted here
     with tempfile.TemporaryDirectory(prefix="retrompi-dask-", ignore_cleanup_errors=True) as scratch:
-        with _without_interrupts():
+        with _without_interrupts(), dask.config.set({"temporary-directory": scratch}):
             cluster = LocalCluster(
                 n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", protocol="tcp://", memory_limit=0,
                 dashboard_address=None, scheduler_kwargs=inside, silence_logs=logging.CRITICAL, local_directory=scratch,
@@ -410,6 +412,7 @@ def _own_cluster(workers: int) -> Iterator[str]:
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
     """Threads and processes begun in here never see Ctrl-C, which is for whoever asked; one that comes meanwhile is seen afterwards."""
+    ensure_running()  # begun later it would let the signal through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -83,9 +83,9 @@ class Pool:
         """A few words."""
         return f"{self.jobs} process{'es' if self.jobs > 1 else ''} here"
 
-    def ready(self) -> bool:
-        """Whether a result is there already."""
-        return bool(self._results) or bool(wait([w.line for w in self._workers], 0))
+    def ready(self, within: float = 0.0) -> bool:
+        """As of `retrompi.studies.run.Executor`."""
+        return bool(self._results) or (bool(self._open) and bool(wait([w.line for w in self._workers], within)))
 
     def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
         """As of `retrompi.studies.run.Executor`. Raises EngineError when no worker can be started."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Asked", "Executor", "Here", "StudyRun", "ask", "ask_many", "run_study", "runs_of"]
 
 GATHER_S = 0.03
-"""Results that come faster than this are written together."""
+"""Results that come within so long are written together: what a main process that is killed may lose beside the runs in flight."""
 Report = Callable[[int, int, str], None]
 
 
@@ -41,8 +41,8 @@ class Executor(Protocol):
         """(position, what became of it)."""
         ...
 
-    def ready(self) -> bool:
-        """Whether the next result is there already: then writing can wait for it."""
+    def ready(self, within: float = 0.0) -> bool:
+        """Whether the next result is there, for which it waits ``within`` seconds at most: then both are written together."""
         ...
 
     def describe(self) -> str:
@@ -64,7 +64,7 @@ class Here:
         for job in jobs:
             yield job.position, case.evaluate(job)
 
-    def ready(self) -> bool:
+    def ready(self, within: float = 0.0) -> bool:
         """Never."""
         return False
 
@@ -157,16 +157,17 @@ class _Run:
     def go(self, executor: Executor) -> StudyRun:
         """Runs all of it."""
         began = time.monotonic()
-        ready = getattr(executor, "ready", lambda: False)
-        written = began
+        due = began
         try:
             for position, done in executor.evaluate(self.jobs()):
+                if not self.pending:
+                    due = time.monotonic() + GATHER_S
                 self.pending.append((self.names.pop(position), done))
                 self.came += 1
                 self.tell(done.outcome)
-                if not ready() or time.monotonic() - written > GATHER_S:
+                left = due - time.monotonic()
+                if left <= 0 or not executor.ready(left):
                     self.write()
-                    written = time.monotonic()
             self.write()
         except BaseException as error:
             if not isinstance(error, StoreError):

@@ -48,12 +48,23 @@ class Stored:
         return made
 
 
+def _row(store: Store, study: int | str) -> Row:
+    from retrompi import registry
+
+    try:
+        return store.study(study)
+    except UsageError:
+        if study in registry.study_names():
+            raise UsageError(f"the ready study '{study}' has not been run yet: retrompi study run {study}") from None
+        raise
+
+
 def read(store: Store, study: int | str) -> Stored:
     """A study by number, name or hash; UsageError when there is none, or nothing of it has been run."""
     from retrompi.studies import results
 
     with store.held():
-        row = store.study(study)
+        row = _row(store, study)
         rows = results.rows(store, row["id"])
         if not rows:
             raise UsageError(f"nothing of study {row['name']} ({row['id']}) has been run; retrompi study run {row['name']}")

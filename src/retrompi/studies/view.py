@@ -130,7 +130,7 @@ class View:
     @property
     def sampled(self) -> bool:
         """Whether the points were drawn from ranges and are not a grid."""
-        return self.definition.get("sampling", "grid") != "grid"
+        return str(self.definition.get("sampling", "grid")) != "grid"
 
     def axis(self, key: str) -> Axis:
         """An axis by its key, or by one of the keys that are zipped into it; UsageError names the valid ones."""
@@ -209,7 +209,7 @@ def view(
     ranks: Mapping[int, Sequence[Row]],
 ) -> View:
     """A study's rows as they are shown; ``runs``, ``curves`` and ``ranks`` are by run id, as the store has them."""
-    full = [{**r, "ranks": r.get("ranks") or (runs.get(r["run_id"], {}).get("ranks") if r.get("run_id") is not None else None)} for r in rows]
+    full = [{**r, "ranks": runs[r["run_id"]].get("ranks") if r.get("run_id") in runs else None} for r in rows]
     axes = _axes(definition, full)
     shown = []
     for row in full:
