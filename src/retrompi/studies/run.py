@@ -25,6 +25,8 @@ __all__ = ["Answer", "Asked", "Executor", "Here", "StudyRun", "ask", "ask_many",
 
 GATHER_S = 0.03
 """Results that come within so long are written together: what a main process that is killed may lose beside the runs in flight."""
+GATHERED = 8
+"""At most so many, so that nobody waits for the next job meanwhile."""
 Report = Callable[[int, int, str], None]
 
 
@@ -166,7 +168,7 @@ class _Run:
                 self.came += 1
                 self.tell(done.outcome)
                 left = due - time.monotonic()
-                if left <= 0 or not executor.ready(left):
+                if left <= 0 or len(self.pending) >= GATHERED or not executor.ready(left):
                     self.write()
             self.write()
         except BaseException as error:
