@@ -328,7 +328,7 @@ void links(const Trace& pair) {
         c.traffic = {{TrafficSpec::Constant, far, 0, 4e5, 1500, 0, 0},
                      {TrafficSpec::Poisson, -1, -1, 2e5, 700, 0, 0},
                      {TrafficSpec::OnOff, 0, far, 3e5, 1500, 2'000 * kMicrosecond, 5'000 * kMicrosecond},
-                     {TrafficSpec::Constant, others ? 2 : 0, far, 9e7, 1500, 0, 0}};
+                     {TrafficSpec::Constant, others ? 2 : 0, far, 2e7, 30'000, 0, 0}};
         expect("traffic on a " + kind, c, pair, "completed");
         if (simgrid) continue;
         const auto late = [](int ms) { return ms * 1000 * kMicrosecond; };
@@ -388,6 +388,7 @@ void jobs(const Trace& pair, const std::vector<HopSpec>& proxies, const std::vec
   const Trace stuck = job({"recv 1 0 100 6", "recv 0 0 100 6"});
   HopSpec pool = hop(Medium::Pool, "rank", "rank");
   pool.pool = 100;
+  pool.exhausted_aborts = true;
   for (int k = 0; k < 12; ++k) {
     SimConfig c = room(2, 2, k % 2 == 0 ? proxies : daemons, k % 3 == 0 ? WaitPolicy::Spin : WaitPolicy::Block);
     c.same = {hop(Medium::Pool, "rank", "rank")};
