@@ -239,7 +239,7 @@ SLOWEST = [("nt-fat-tree", "n1,n8", 12.5e6), ("nt-wan", "n1,n4", 193e3), ("myrin
 
 
 @pytest.mark.parametrize(("platform", "mode", "rate"), SLOWEST)
-@pytest.mark.parametrize("model", ["winmpich", "wmpi", "hpvm", "mpibip"])
+@pytest.mark.parametrize("model", ["wmpi", "hpvm", "nemesis", "mpibip"])
 def test_no_message_is_faster_than_its_slowest_link(model: str, platform: str, mode: str, rate: float) -> None:
     where = registry.platform(platform).placement(mode)
     for row in simulate.pingpong(model, platform, where, [1000, 32 << 10, 100_000], reps=2):
