@@ -388,6 +388,7 @@ void jobs(const Trace& pair, const std::vector<HopSpec>& proxies, const std::vec
   const Trace stuck = job({"recv 1 0 100 6", "recv 0 0 100 6"});
   HopSpec pool = hop(Medium::Pool, "rank", "rank");
   pool.pool = 100;
+  pool.exhausted_aborts = true;
   for (int k = 0; k < 12; ++k) {
     SimConfig c = room(2, 2, k % 2 == 0 ? proxies : daemons, k % 3 == 0 ? WaitPolicy::Spin : WaitPolicy::Block);
     c.same = {hop(Medium::Pool, "rank", "rank")};
