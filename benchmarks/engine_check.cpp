@@ -328,7 +328,7 @@ void links(const Trace& pair) {
         c.traffic = {{TrafficSpec::Constant, far, 0, 4e5, 1500, 0, 0},
                      {TrafficSpec::Poisson, -1, -1, 2e5, 700, 0, 0},
                      {TrafficSpec::OnOff, 0, far, 3e5, 1500, 2'000 * kMicrosecond, 5'000 * kMicrosecond},
-                     {TrafficSpec::Constant, others ? 2 : 0, far, 9e7, 1500, 0, 0}};
+                     {TrafficSpec::Constant, others ? 2 : 0, far, 2e7, 30'000, 0, 0}};
         expect("traffic on a " + kind, c, pair, "completed");
         if (simgrid) continue;
         const auto late = [](int ms) { return ms * 1000 * kMicrosecond; };

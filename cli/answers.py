@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -41,9 +40,26 @@ _set = click.option(
 )
 
 
+_EXECUTOR, _SCHEDULER = "retrompi.executor", "retrompi.scheduler"
+
+
+def _keep(name: str) -> Callable[[click.Context, click.Parameter, str | None], None]:
+    def keep(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+        ctx.meta[name] = value
+
+    return keep
+
+
+# Only `workers` reads these two: the commands need not hand them on.
+_executor = click.option("--executor", type=click.Choice(["pool", "dask"]), expose_value=False, callback=_keep(_EXECUTOR),
+                         help="Processes here (default) or a Dask cluster.")  # fmt: skip
+_scheduler = click.option("--scheduler", metavar="URL", expose_value=False, callback=_keep(_SCHEDULER),
+                          help="A Dask scheduler, e.g. tcp://host:8786 (default: a cluster of this machine).")  # fmt: skip
+
+
 def answer_options(command: F) -> F:
     """The options of every such command, in one order."""
-    for option in (debug_option, store_option, csv_option, json_option, fresh_option, jobs_option, _set, _metric):
+    for option in (debug_option, store_option, csv_option, json_option, fresh_option, _scheduler, _executor, jobs_option, _set, _metric):
         command = option(command)
     return command
 
@@ -78,17 +94,15 @@ def share(option: str, text: str) -> float:
 
 @contextmanager
 def workers(jobs: int | None) -> Iterator[Executor]:
-    """Who simulates: so many processes here (default: one for each processor)."""
+    """Who simulates: so many processes here (default: one for each processor), or what ``--executor`` says."""
+    from retrompi.cli.sweep import executor_of
     from retrompi.studies.run import Here
 
-    count = jobs or os.cpu_count() or 1
-    if count == 1:
-        yield Here()
-        return
-    from retrompi.studies.pool import Pool
-
-    with Pool(count) as pool:
-        yield pool
+    meta = click.get_current_context().meta
+    kind, scheduler = meta.get(_EXECUTOR), meta.get(_SCHEDULER)
+    alone = jobs == 1 and kind != "dask" and scheduler is None
+    with Here() if alone else executor_of(kind, jobs, scheduler) as executor:
+        yield executor
 
 
 @contextmanager

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from retrompi.cli.options import debug_option, open_for, progress, store_option
+from retrompi.cli.options import csv_option, debug_option, json_option, open_for, progress, store_option
 from retrompi.cli.output import Column, emit, note, one_format
 from retrompi.cli.study_show import key_of
 from retrompi.errors import UsageError
@@ -17,47 +18,65 @@ if TYPE_CHECKING:
     from retrompi.store.database import Store
     from retrompi.studies.unpack import Package
 
-__all__ = ["export", "opened", "pack", "run_zip", "unpack"]
+__all__ = ["export", "opened", "pack", "run_zip", "unpack", "written"]
 
 DIFFERENCES = (Column("position", "point"), Column("what", "what"), Column("packed", "in the zip"), Column("here", "here"))
 
 
-@click.command()
-@click.argument("study", metavar="STUDY")
-@click.option("--format", "kind", type=click.Choice(["csv", "json", "parquet"]), help="Default: what FILE ends in.")
-@click.option("-o", "--output", required=True, metavar="FILE", help="Where to; - writes CSV or JSON to standard output.")
-@click.option("--points", is_flag=True, help="A row for each point of a curve, not one for each run.")
-@store_option
-@debug_option
-@click.pass_context
-def export(ctx: click.Context, study: str, kind: str | None, output: str, points: bool, store: str | None) -> None:
-    """Write a study's numbers as CSV, JSON or Parquet, units in the column names.
+WRITTEN = (Column("file", "file"), Column("bytes", "bytes", right=True))
 
-    STUDY is a number, a name or the beginning of a hash. JSON and Parquet carry the definition and the versions; beside a CSV they
-    stand in FILE.meta.json.
-    """
-    from retrompi.studies import export as out
-    from retrompi.studies import stored
 
-    if output == "-" and kind not in ("csv", "json"):
-        raise UsageError("-o -: say --format csv or --format json; Parquet goes to a file")
-    if output != "-" and kind is None and Path(output).suffix.removeprefix(".").lower() not in out.FORMATS:
-        raise UsageError(f"-o {output}: what it ends in is no format; say --format csv, json or parquet")
-    found = stored.read(open_for(ctx, store, write=False), key_of(study))
-    if output == "-":
-        sys.stdout.write(out.text(found, str(kind), points))
-        return
-    for path in out.write(found, Path(output), kind, points):
+def written(files: Iterable[Path], as_json: bool, as_csv: bool) -> None:
+    """Say which files were written: as data where that was asked for, else to a person at a terminal."""
+    found = list(files)
+    if as_json or as_csv:
+        emit([{"file": str(f), "bytes": f.stat().st_size} for f in found], WRITTEN, as_json=as_json, as_csv=as_csv)
+    for path in found:
         note(f"written to {path}")
 
 
 @click.command()
 @click.argument("study", metavar="STUDY")
-@click.option("-o", "--output", required=True, metavar="FILE.zip", help="The zip to write.")
+@click.option("-o", "--output", metavar="FILE", help="Where to: .csv, .json or .parquet.")
+@click.option("--format", "kind", type=click.Choice(["csv", "json", "parquet"]), help="Default: what FILE ends in.")
+@click.option("--points", is_flag=True, help="A row for each point of a curve, not one for each run.")
+@json_option
+@csv_option
 @store_option
 @debug_option
 @click.pass_context
-def pack(ctx: click.Context, study: str, output: str, store: str | None) -> None:
+def export(
+    ctx: click.Context, study: str, output: str | None, kind: str | None, points: bool, as_json: bool, as_csv: bool, store: str | None
+) -> None:
+    """Write a study's numbers as CSV, JSON or Parquet, units in the column names.
+
+    STUDY is a number, a name or the beginning of a hash. JSON and Parquet carry the definition and the versions; beside a CSV they
+    stand in FILE.meta.json. --csv and --json print what would be in the file.
+    """
+    from retrompi.studies import export as out
+    from retrompi.studies import stored
+
+    one_format(as_json, as_csv)
+    if (output is None) != (as_json or as_csv):
+        raise UsageError("say where to: -o FILE, or --csv or --json to print")
+    if output is not None and kind is None and Path(output).suffix.removeprefix(".").lower() not in out.FORMATS:
+        raise UsageError(f"-o {output}: what it ends in is no format; say --format csv, json or parquet")
+    found = stored.read(open_for(ctx, store, write=False), key_of(study))
+    if output is None:
+        sys.stdout.write(out.text(found, "json" if as_json else "csv", points))
+        return
+    written(out.write(found, Path(output), kind, points), False, False)
+
+
+@click.command()
+@click.argument("study", metavar="STUDY")
+@click.option("-o", "--output", required=True, metavar="FILE.zip", help="The zip to write.")
+@json_option
+@csv_option
+@store_option
+@debug_option
+@click.pass_context
+def pack(ctx: click.Context, study: str, output: str, as_json: bool, as_csv: bool, store: str | None) -> None:
     """Put a study into one zip, to be run again elsewhere.
 
     In it are the definition, the traces, models and platforms that are not retrompi's own, and the numbers of this store, so that
@@ -66,28 +85,39 @@ def pack(ctx: click.Context, study: str, output: str, store: str | None) -> None
     from retrompi.studies import pack as packing
     from retrompi.studies import stored
 
+    one_format(as_json, as_csv)
     if not output.lower().endswith(".zip"):
         raise UsageError(f"-o {output}: a packed study ends in .zip")
     for line in packing.pack(stored.read(open_for(ctx, store, write=False), key_of(study)), Path(output)):
         click.echo(f"note: {line}", err=True)
-    note(f"packed into {output}")
+    written([Path(output)], as_json, as_csv)
+
+
+UNPACKED = (Column("name", "name"), Column("folder", "folder"), Column("study", "study"), Column("models", "models"))
 
 
 @click.command()
 @click.argument("zip_file", metavar="FILE.zip", type=click.Path(dir_okay=False))
 @click.argument("folder", metavar="[DIR]", required=False)
+@json_option
+@csv_option
 @debug_option
-def unpack(zip_file: str, folder: str | None) -> None:
+def unpack(zip_file: str, folder: str | None, as_json: bool, as_csv: bool) -> None:
     """Unpack a packed study, without running anything of it.
 
     DIR is a new or empty folder (default: one in your data folder). Models in it are Python: look at them before you run the study.
     """
     from retrompi.studies.unpack import unpack as take_out
 
+    one_format(as_json, as_csv)
     package = take_out(Path(zip_file), None if folder is None else Path(folder))
-    click.echo(f"unpacked to {package.folder}")
     for line in _remarks(package):
         click.echo(line, err=True)
+    if as_json or as_csv:
+        row = {"name": package.name, "folder": str(package.folder), "study": str(package.study), "models": list(package.models)}
+        emit([row], UNPACKED, as_json=as_json, as_csv=as_csv)
+        return
+    click.echo(f"unpacked to {package.folder}")
     click.echo(f"retrompi study run {package.study}")
 
 

@@ -145,6 +145,8 @@ def key_of(text: str) -> int | str:
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where to: .html, .png or .svg; several panels are several images.")
 @click.option("--kind", metavar="KIND", help="curves, lines, speedup, efficiency, heat, bars, scatter or parallel.")
 @axes_options
+@json_option
+@csv_option
 @store_option
 @debug_option
 @click.pass_context
@@ -157,15 +159,19 @@ def figure(
     x: str | None,
     by: tuple[str, ...],
     panel: tuple[str, ...],
+    as_json: bool,
+    as_csv: bool,
     store: str | None,
 ) -> None:
     """Draw one figure of a study from its runs in the store.
 
     STUDY is a number, a name or the beginning of a hash. A PNG or SVG needs a Chromium or Chrome.
     """
+    from retrompi.cli.study_files import written
     from retrompi.report.study_figures import choose, plan_of
     from retrompi.studies import stored
 
+    one_format(as_json, as_csv)
     target = Path(output)
     ending = target.suffix.removeprefix(".").lower()
     if ending not in ("html", "png", "svg"):
@@ -175,8 +181,7 @@ def figure(
     plans = [plan_of(kind, v, x, by, panel)] if kind else choose(v, x, by, panel)[:1]
     if not plans:
         raise UsageError("this study varies nothing and has no curve: there is nothing to draw; 'retrompi study show' has its number")
-    for path in _drawn(v, plans[0], target, ending, dict(found.study)):
-        note(f"written to {path}")
+    written(_drawn(v, plans[0], target, ending, dict(found.study)), as_json, as_csv)
 
 
 def _drawn(v: View, plan: Any, target: Path, ending: str, study: dict[str, Any]) -> list[Path]:

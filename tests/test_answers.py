@@ -61,36 +61,35 @@ def value(store_path: Path, scenario: Scenario, metric: str, **values: str) -> f
 
 
 def test_a_break_even_agrees_with_a_grid(retrompi: Run, small: str, store_path: Path) -> None:
+    """WMPI's daemons and HPVM's packets on one wire: the curves cross more than once."""
     told = retrompi(
         "break-even", small, "--along", "platform.link.bandwidth=1Mbps..100Mbps", "--a", "model=wmpi", "--b", "model=hpvm",
-        "--metric", "time@64KiB", "--scan", "5", "--jobs", "1", "--json",
+        "--metric", "time@64KiB", "--tolerance", "3%", "--jobs", "1", "--json",
     )  # fmt: skip
     assert told.code == 0, told.err
     found = json.loads(told.out)
-    (crossing,) = found["crossings"]
-    low, high = crossing["low"], crossing["high"]
-    assert (crossing["before"], crossing["after"]) == ("a", "b")
-    assert 0 < high["value"] - low["value"] <= 0.01 * high["value"]
-    assert low["value"] <= crossing["estimate"] <= high["value"]
     scenario = load(small)
-    rates = [100 ** (i / 12) for i in range(13)]
+    rates = [100 ** (i / 14) for i in range(15)]
     ahead = []
     for rate in rates:
         pair = [value(store_path, scenario, "time@64KiB", model=m, platform__link__bandwidth=f"{rate:.6g}Mbps") for m in ("wmpi", "hpvm")]
         assert None not in pair
-        ahead.append(pair[0] < pair[1])
-    changes = [(a, b) for (a, x), (b, y) in pairwise(zip(rates, ahead, strict=True)) if x != y]
-    assert len(changes) == 1
-    assert changes[0][0] * 125e3 <= high["value"]
-    assert changes[0][1] * 125e3 >= low["value"]
-    # The numbers at the ends are those of the runs that are named.
+        ahead.append("a" if pair[0] < pair[1] else "b")
+    changes = [(x * 125e3, y * 125e3, s, t) for (x, s), (y, t) in pairwise(zip(rates, ahead, strict=True)) if s != t]
+    assert changes
+    assert [(c["before"], c["after"]) for c in found["crossings"]] == [(s, t) for _, _, s, t in changes]
     store = open_store(store_path)
-    for end in (low, high):
-        for side in ("a", "b"):
-            run = end[f"run_{side}"]
-            assert metrics.parse("time@64KiB").of(store.run(run), store.points(run)) == end[side]
-    assert low["a"] < low["b"]
-    assert high["a"] > high["b"]
+    for crossing, (x, y, _, _) in zip(found["crossings"], changes, strict=True):
+        low, high = crossing["low"], crossing["high"]
+        assert 0 < high["value"] - low["value"] <= 0.03 * high["value"]
+        assert low["value"] <= crossing["estimate"] <= high["value"]
+        assert x <= high["value"]
+        assert y >= low["value"]
+        for end in (low, high):
+            assert end["ahead"] == ("a" if end["a"] < end["b"] else "b")
+            for side in ("a", "b"):  # the numbers at the ends are those of the runs that are named
+                run = end[f"run_{side}"]
+                assert metrics.parse("time@64KiB").of(store.run(run), store.points(run)) == end[side]
 
 
 def test_a_break_even_asked_again_simulates_nothing(retrompi: Run, small: str, engine: Watched) -> None:
@@ -116,7 +115,23 @@ def test_two_processes_give_what_one_gives(retrompi: Run, small: str, store_path
     assert [t.code for t in told] == [0, 0], told
     one, two = ([{k: v for k, v in r.items() if not k.startswith("run_")} for r in csv.DictReader(io.StringIO(t.out))] for t in told)
     assert one == two
-    assert {r["ahead"] for r in one} == {"a", "b"}
+    assert len(one) >= 3
+
+
+def test_whoever_is_asked_for_simulates(retrompi: Run, small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from retrompi.cli import sweep
+    from retrompi.studies.run import Here
+
+    asked: list[tuple[object, ...]] = []
+
+    def chosen(*options: object) -> Here:
+        asked.append(options)
+        return Here()
+
+    monkeypatch.setattr(sweep, "executor_of", chosen)
+    told = retrompi("tornado", small, "--vary", "wmpi.library=5us,90us", "--executor", "dask", "--scheduler", "tcp://here:1", "--jobs", "3")
+    assert told.code == 0, told.err
+    assert asked == [("dask", 3, "tcp://here:1")]
 
 
 def test_a_rung_of_the_ladder_answers_too(retrompi: Run, small: str) -> None:

@@ -235,6 +235,17 @@ def test_striped_streams_and_datagrams_end_well(model: str) -> None:
     assert result.time_ps < plain.time_ps
 
 
+SLOWEST = [("nt-fat-tree", "n1,n8", 12.5e6), ("nt-wan", "n1,n4", 193e3), ("myrinet-clos", "n1,n16", 250e6)]
+
+
+@pytest.mark.parametrize(("platform", "mode", "rate"), SLOWEST)
+@pytest.mark.parametrize("model", ["winmpich", "wmpi", "hpvm", "mpibip"])
+def test_no_message_is_faster_than_its_slowest_link(model: str, platform: str, mode: str, rate: float) -> None:
+    where = registry.platform(platform).placement(mode)
+    for row in simulate.pingpong(model, platform, where, [1000, 32 << 10, 100_000], reps=2):
+        assert row["time_us"] * 1e-6 >= row["size_B"] / rate
+
+
 # --- traffic ---------------------------------------------------------------------------------------------------------------
 
 

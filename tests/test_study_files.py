@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import zipfile
 from collections.abc import Callable
@@ -70,9 +71,14 @@ def ran(text: str, folder: Path, store: Store, name: str = "study.toml") -> Stor
     return stored.read(store, run_study(store, design.load(folder / name)).study_id)
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Stored:
-    return ran(CURVES, tmp_path / "here", open_store(tmp_path / "here.db"))
+@pytest.fixture(scope="module")
+def here_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("small") / "here.db"
+
+
+@pytest.fixture(scope="module")
+def small(here_db: Path) -> Stored:
+    return ran(CURVES, here_db.parent, open_store(here_db))
 
 
 # -- exports -------------------------------------------------------------------------------------------------------------
@@ -342,3 +348,108 @@ def test_a_trace_that_is_gone_cannot_be_packed(tmp_path: Path) -> None:
     (tmp_path / "there" / "one.ti").unlink()
     with pytest.raises(UsageError, match=r"one\.ti of this study is gone"):
         pack(found, tmp_path / "whole.zip")
+
+
+# -- the commands --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mine(packed: tuple[Stored, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A packed study with a model of its own, and an empty store elsewhere."""
+    monkeypatch.setenv("RETROMPI_STORE", str(tmp_path / "elsewhere.db"))
+    monkeypatch.chdir(tmp_path)
+    return packed[1]
+
+
+def test_python_in_a_zip_runs_only_when_somebody_says_so(mine: Path, retrompi: Callable[..., Any], tmp_path: Path) -> None:
+    refused = retrompi("study", "run", str(mine), "--check")
+    assert refused.code == 2
+    assert "has Python of its own, the model mine" in refused.err
+    assert "say --trust to run it" in refused.err
+    assert list((tmp_path / "data").rglob("ran")) == []
+    done = retrompi("study", "run", str(mine), "--check", "--trust", "-j", "1")
+    assert (done.code, done.out) == (0, "all 12 points are what they were\n"), done.err
+    assert len(list((tmp_path / "data").rglob("ran"))) == 1
+
+
+def test_check_says_where_numbers_part_and_ends_with_one(mine: Path, retrompi: Callable[..., Any], tmp_path: Path) -> None:
+    with zipfile.ZipFile(mine) as opened:
+        rows = json.loads(opened.read(ROWS))
+    rows[1]["time_s"] = 1.5
+    rows[1]["code_version"] = "0.0.9+00000000"
+    data = json.dumps(rows).encode()
+    other = tmp_path / "other.zip"
+    with zipfile.ZipFile(mine) as opened, zipfile.ZipFile(other, "w") as out:
+        for name in opened.namelist():
+            told = json.loads(opened.read(name)) if name == MANIFEST else None
+            if told is not None:
+                told["files"][ROWS]["sha256"] = hashlib.sha256(data).hexdigest()
+            out.writestr(name, data if name == ROWS else json.dumps(told) if told is not None else opened.read(name))
+    done = retrompi("study", "run", str(other), "--check", "--trust", "--json", "-j", "1")
+    assert done.code == 1
+    found = json.loads(done.out)
+    assert [(d["position"], d["what"]) for d in found] == [(None, "code_version"), (1, "time_s")]
+    assert found[1]["packed"] == "1.5"
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("show", "none"), "no study 'none'"),
+        (("show", "proxy-cost"), "the ready study 'proxy-cost' has not been run yet: retrompi study run proxy-cost"),
+        (("show", "small", "--metric", "speed"), "no metric 'speed'"),
+        (("show", "small", "--metric", "section"), "has no 'section'"),
+        (("show", "small", "--by", "nothing"), "does not vary 'nothing'"),
+        (("show", "small", "-o", "x.txt"), "a page ends in .html"),
+        (("figure", "small", "-o", "x.pdf"), "a figure ends in .html, .png or .svg"),
+        (("figure", "small", "-o", "x.html", "--kind", "speedup"), "there is no speed-up to show"),
+        (("export", "small"), "say where to"),
+        (("export", "small", "-o", "x.xlsx"), "is no format"),
+        (("pack", "small", "-o", "x.tar"), "a packed study ends in .zip"),
+        (("unpack", "none.zip"), "cannot read this zip"),
+        (("run", "small", "--check"), "--check is for a packed study"),
+    ],
+)
+def test_what_cannot_be_is_one_line(
+    words: tuple[str, ...], message: str, small: Stored, here_db: Path, retrompi: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RETROMPI_STORE", str(here_db))
+    done = retrompi("study", *words)
+    assert done.code == 2
+    assert message in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_jobs_beside_and_a_network_with_a_past_go_along(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    made = generate.pingpong([2048], 3)
+    traces.write(made, there / "one.ti", shared=True)
+    traces.write(made, there / "two.ti", shared=True)
+    text = """
+name = "crowded"
+[vary]
+"seed" = ["1", "2"]
+[base]
+model = "wmpi"
+platform = "nt-cluster"
+mode = "distributed"
+traffic = ["n3->n4 2Mbps 1500B"]
+[base.trace]
+file = "one.ti"
+[[base.job]]
+model = "hpvm"
+mode = "n1,n2"
+[base.job.trace]
+file = "two.ti"
+"""
+    before = ran(text, there, open_store(tmp_path / "there.db"))
+    assert {r["outcome"] for r in before.rows} == {"completed"}, before.rows
+    pack(before, tmp_path / "crowded.zip")
+    there.rename(tmp_path / "gone")
+    package = unpack.unpack(tmp_path / "crowded.zip", tmp_path / "out")
+    store = open_store(tmp_path / "out.db")
+    after = stored.read(store, run_study(store, design.load(package.study)).study_id)
+    assert compare(package.rows, reference_rows(after)) == []
+    assert [r["time_s"] for r in reference_rows(after)] == [r["time_s"] for r in reference_rows(before)]

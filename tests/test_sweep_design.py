@@ -106,6 +106,12 @@ def test_keys_of_a_replayed_file(tmp_path: Path) -> None:
     assert again.hash == study.hash
 
 
+def test_a_mode_may_name_hosts_that_only_a_larger_room_has() -> None:
+    design.check(design.from_command("bf-wmpi-shared", ["hosts=2..4", 'mode="2,3"']))
+    with pytest.raises(UsageError, match="no mode or host '4'"):
+        design.check(design.from_command("bf-wmpi-shared", ["hosts=2..4", 'mode="3,4"']))
+
+
 def test_keys_of_a_start() -> None:
     study = design.from_command("start-wmpi-six", {"ranks": "2..4"}, set_={"trace.starts": "10"})
     design.check(study)

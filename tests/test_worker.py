@@ -75,7 +75,7 @@ def test_a_simulation_that_dies_tells_its_last_words(server: worker.ForkServer, 
     (tmp_path / "sitecustomize.py").write_text(
         "import os, sys\n"
         "from retrompi import _engine\n"
-        "def dies(config, trace, further):\n"
+        "def dies(config, trace, further=()):\n"
         "    sys.stderr.write('first line\\nxbt_abort: the roof is on fire\\n'); sys.stderr.flush()\n"
         "    os.abort() if config['seed'] == 1 else os._exit(7)\n"
         "_engine.simulate = dies\n"

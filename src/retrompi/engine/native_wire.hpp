@@ -4,6 +4,9 @@
 
 namespace retrompi {
 
+// Part of wire.cpp and of nothing else: without linkage the compiler puts all of it into the loop that drives the wire.
+namespace {
+
 /// A queue of what the wire will do. Whatever changes shares goes before what is told to hosts at the same time; those hear it in the
 /// order in which the flows set out.
 class Agenda {
@@ -125,8 +128,18 @@ class NativeWire : public Wire {
       free_.pop_back();
     }
     Flow& f = flows_[slot];
-    const uint32_t gen = f.gen + 1;
-    f = {done, obj, arg, t, anatomy_.current, static_cast<double>(bytes), sent_++, gen, 0, from, to, background, false, false};
+    f.done = done;
+    f.obj = obj;
+    f.arg = arg;
+    f.asked = t;
+    f.by = anatomy_.current;
+    f.bytes = static_cast<double>(bytes);
+    f.order = sent_++;
+    ++f.gen;
+    f.from = from;
+    f.to = to;
+    f.background = background;
+    f.gone = false;
     if (!background) ++in_flight_;
     if (failing_ && blocked(slot)) return lose(slot);
     enter(slot, from, to);
@@ -149,17 +162,20 @@ class NativeWire : public Wire {
       if (i.gen != flows_[i.what].gen) continue;
       loop_.now = t;
       leave(i.what);
-      const Flow g = flows_[i.what];
+      const Flow& f = flows_[i.what];
+      const Loop::Fn done = f.done;
+      void* const obj = f.obj;
+      const uint64_t arg = f.arg;
       forget(i.what);
       free_.push_back(i.what);
-      if (anatomy_.on && !g.background) {
+      if (anatomy_.on && !f.background) {
         const Cause before = anatomy_.current;
-        anatomy_.current = g.by;
-        anatomy_.current = anatomy_.of(anatomy_.record("wire", Stage::Wire, g.asked, g.asked, t));
-        g.done(g.obj, g.arg);
+        anatomy_.current = f.by;
+        anatomy_.current = anatomy_.of(anatomy_.record("wire", Stage::Wire, f.asked, f.asked, t));
+        done(obj, arg);
         anatomy_.current = before;
       } else {
-        g.done(g.obj, g.arg);
+        done(obj, arg);
       }
     }
   }
@@ -167,5 +183,7 @@ class NativeWire : public Wire {
   size_t in_flight_ = 0;
   uint64_t sent_ = 0;
 };
+
+}  // namespace
 
 }  // namespace retrompi

@@ -49,7 +49,7 @@ class Routes {
     const auto lines = static_cast<double>(std::count_if(way.begin(), way.end(), [this](uint32_t l) { return l >= first_line_; }));
     return spec_.latency * kPsPerSecond * (static_cast<double>(way.size()) - lines) + spec_.wan_latency * kPsPerSecond * lines;
   }
-  [[nodiscard]] size_t rail(size_t card) const { return card % spec_.rails; }
+  [[nodiscard]] size_t rail(size_t card) const { return spec_.rails == 1 ? 0 : card % spec_.rails; }
 
   /// Cards whose flows take the same links stand for each other: that of the sender, that of the receiver.
   [[nodiscard]] size_t senders() const { return hub_ ? spec_.rails : positions_.size(); }

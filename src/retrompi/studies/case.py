@@ -254,17 +254,23 @@ def whole(key: str, model: str) -> bool:
 
 @dataclass
 class Room:
-    """What the points of a study may be made of: its models and its rooms. ``check`` refuses what no point could have."""
+    """What the points of a study may be made of: its models and its rooms, of up to ``hosts`` hosts (0: as they are).
+
+    ``check`` refuses what no point could have.
+    """
 
     scenario: Scenario
     models: Sequence[str]
     platforms: Sequence[str]
+    hosts: int = 0
     _rooms: list[Platform] = field(default_factory=list)
 
     def rooms(self) -> list[Platform]:
         """The study's platforms, read once."""
         if not self._rooms:
             self._rooms = [registry.platform(p) for p in self.platforms]
+            if self.hosts:
+                self._rooms = [registry.platform(f"{p.partition('*')[0]}*{self.hosts}") for p in self.platforms] + self._rooms
         return self._rooms
 
     def keys(self) -> list[str]:

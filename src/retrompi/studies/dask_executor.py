@@ -215,9 +215,9 @@ class DaskExecutor:
         self._flow = _Flow(self, self._client, iter(jobs), window)
         return self._flow.run()
 
-    def ready(self) -> bool:
-        """Whether the next result is there already."""
-        return self._flow is not None and self._flow.ready()
+    def ready(self, within: float = 0.0) -> bool:
+        """Whether the next result is there, for which it waits ``within`` seconds at most."""
+        return self._flow is not None and self._flow.ready(within)
 
 
 class _Flow:
@@ -228,6 +228,7 @@ class _Flow:
         self._client = client
         self._jobs = jobs
         self._ended: SimpleQueue[Future] = SimpleQueue()
+        self._seen_ended: deque[Future] = deque()
         self._under_way: dict[str, tuple[Future, _Task, frozenset[str]]] = {}
         self._again: deque[_Task] = deque()
         self._suspects: deque[_Task] = deque()
@@ -238,16 +239,19 @@ class _Flow:
         self._results: deque[tuple[int, Done]] = deque()
         self._seen = self._looked = time.monotonic()
 
-    def ready(self) -> bool:
-        """Whether there is a result, or a task that ended."""
-        return bool(self._results) or not self._ended.empty()
+    def ready(self, within: float) -> bool:
+        """Whether there is a result, or a task that ended, or one of them ``within`` seconds."""
+        if not self._results and not self._seen_ended:
+            with suppress(Empty):
+                self._seen_ended.append(self._ended.get(timeout=max(within, 1e-6)))
+        return bool(self._results or self._seen_ended)
 
     def run(self) -> Iterator[tuple[int, Done]]:
         """As of `DaskExecutor.evaluate`."""
         try:
             while self._fill():
                 try:
-                    self._told(self._ended.get(timeout=1.0))
+                    self._told(self._seen_ended.popleft() if self._seen_ended else self._ended.get(timeout=1.0))
                 except Empty:
                     self._watch()
                 if time.monotonic() - self._looked > LOOK_SECONDS:

@@ -307,7 +307,8 @@ def check(study: Study, limit: int = LIMIT) -> None:
         raise study.fail(f"a Latin hypercube has at most {MOST_DRAWN} points, not {study.samples}", "samples")
     models = _values_of(study, "model") or [study.base.model]
     platforms = _values_of(study, "platform") or [study.base.platform]
-    room = case.Room(study.base, models, platforms)
+    hosts = [int(n) for n in _telling(_values_of(study, "hosts")) if n.isdecimal()]
+    room = case.Room(study.base, models, platforms, max(hosts, default=0))
     if study.metric:
         from retrompi.studies import metrics
 
@@ -315,8 +316,8 @@ def check(study: Study, limit: int = LIMIT) -> None:
             metrics.parse(study.metric)
         except UsageError as error:
             raise study.fail(str(error), "metric") from None
-    # Names first: what a parameter may be depends on which models there are.
-    first = ("model", "platform")
+    # Names first: what a parameter may be depends on which models and rooms there are.
+    first = ("model", "platform", "hosts")
     for axis in sorted(study.axes, key=lambda a: a.key not in first):
         try:
             room.check(axis.key, axis.span.ends if axis.span is not None else _telling(axis.values))
@@ -340,9 +341,11 @@ def _about(key: str, message: str) -> str:
     return message if key in message else f"{key}: {message}"
 
 
-def _values_of(study: Study, key: str) -> list[str]:
+def _values_of(study: Study, key: str) -> Sequence[str]:
     axis = next((a for a in study.axes if a.key == key), None)
-    return [study.fixed[key]] if axis is None and key in study.fixed else [] if axis is None else list(axis.values)
+    if axis is None:
+        return [study.fixed[key]] if key in study.fixed else []
+    return axis.span.ends if axis.span is not None else axis.values
 
 
 def each(study: Study) -> Iterator[Point]:
