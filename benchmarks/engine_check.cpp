@@ -328,7 +328,7 @@ void links(const Trace& pair) {
         c.traffic = {{TrafficSpec::Constant, far, 0, 4e5, 1500, 0, 0},
                      {TrafficSpec::Poisson, -1, -1, 2e5, 700, 0, 0},
                      {TrafficSpec::OnOff, 0, far, 3e5, 1500, 2'000 * kMicrosecond, 5'000 * kMicrosecond},
-                     {TrafficSpec::Constant, others ? 2 : 0, far, 2e7, 30'000, 0, 0}};
+                     {TrafficSpec::Constant, others ? 2 : 0, far, others ? 2e7 : 1e5, 30'000, 0, 0}};
         expect("traffic on a " + kind, c, pair, "completed");
         if (simgrid) continue;
         const auto late = [](int ms) { return ms * 1000 * kMicrosecond; };
@@ -410,7 +410,7 @@ void jobs(const Trace& pair, const std::vector<HopSpec>& proxies, const std::vec
     JobConfig& full = add("full", pair, 3 * kMicrosecond, false);
     full.placement = {0, 0};
     full.same = {pool};
-    c.kills = {{"rank 1 of late", (k + 1) * 7'000 * kMicrosecond}, {"rank 0 of again", 900'000'000 * kMicrosecond}};
+    c.kills = {{"rank 1 of late", (k + 1) * 7'000 * kMicrosecond + 50'000 * kMicrosecond}, {"rank 0 of again", 900'000'000 * kMicrosecond}};
     if (k > 5) c.failures = {{Failure::Host, 1, 0, to_ps(0.1), k > 9 ? kNever : to_ps(0.2), "link"}};
     const Trace& first = k % 4 == 2 ? stuck : pair;
     const SimResult r = simulate(c, first, traces);

@@ -239,7 +239,7 @@ SLOWEST = [("nt-fat-tree", "n1,n8", 12.5e6), ("nt-wan", "n1,n4", 193e3), ("myrin
 
 
 @pytest.mark.parametrize(("platform", "mode", "rate"), SLOWEST)
-@pytest.mark.parametrize("model", ["winmpich", "wmpi", "hpvm", "mpibip"])
+@pytest.mark.parametrize("model", ["wmpi", "hpvm", "nemesis", "mpibip"])
 def test_no_message_is_faster_than_its_slowest_link(model: str, platform: str, mode: str, rate: float) -> None:
     where = registry.platform(platform).placement(mode)
     for row in simulate.pingpong(model, platform, where, [1000, 32 << 10, 100_000], reps=2):
@@ -322,6 +322,7 @@ BAD_TRAFFIC = [
     ("any 2Mbps 1500", "has no unit"),
     ("any 0Mbps 1500B", "a rate above nothing, and frames of 1 to 1558 B"),
     ("any 2Mbps 64KiB", "frames of 1 to 1558 B"),
+    ("n3->n1 60Mbps 100B", "of the processor of n1: no process of the job would ever run there"),
     ("any 2Mbps 1500B poison", "did you mean 'poisson'?"),
     ("any 2Mbps 1500B onoff", "no law 'onoff'"),
     ("any 2Mbps 1500B onoff:1ms", "has no two lengths of time"),

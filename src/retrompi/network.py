@@ -56,7 +56,22 @@ def traffic(texts: Sequence[str], room: Platform, positions: Sequence[int]) -> t
         if not numbers[0] > 0 or not 1 <= numbers[1] <= largest:
             raise UsageError(f"traffic '{text}': a rate above nothing, and frames of 1 to {largest} B on the wire")
         found.append((pair, *numbers, *law))
+    _leaves_processors(found, room, positions)
     return [(*(everywhere.index(e) if e >= 0 else -1 for e in pair), *rest) for pair, *rest in found], everywhere
+
+
+def _leaves_processors(found: Sequence[Row], room: Platform, positions: Sequence[int]) -> None:
+    """Refuses traffic whose frames alone take all of a job host's only processor: its processes would never run, nor the run end."""
+    others = len(room.hosts) - 1
+    for at in positions:
+        host, load = room.hosts[at], 0.0
+        for pair, rate, frame, *_ in found:
+            stack = host.tcp_segment + host.tcp_byte * max(0.0, frame - room.link.frame_overhead)
+            for end, cost in zip(pair, (stack, stack + host.interrupt), strict=True):
+                share = 1.0 if end == at else 0.0 if end >= 0 else 1 / (others + 1 if min(pair) == max(pair) else others)
+                load += share * rate / frame * cost
+        if load >= 1 and host.cores == 1:
+            raise UsageError(f"traffic takes {load:.0%} of the processor of {host.name}: no process of the job would ever run there")
 
 
 def _host(name: str, names: Sequence[str], text: str) -> int:
