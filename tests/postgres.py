@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -20,6 +19,9 @@ __all__ = ["Server", "binaries"]
 
 _NO_CARE = ("fsync=off", "full_page_writes=off", "listen_addresses=", "log_min_messages=fatal")
 """The server need not survive the machine (but itself), and nobody but us reaches it."""
+
+_WATCHED = '"$@" </dev/null & read -r _; kill -QUIT $!; wait $!'
+"""The server ends when our end of the pipe is closed, also because we were killed."""
 
 
 def binaries() -> Path:
@@ -93,8 +95,8 @@ class Server:
         options = [word for setting in (*_NO_CARE, f"unix_socket_directories={self._home}") for word in ("-c", setting)]
         with (self._home / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [*self._before, str(self._bin / "postgres"), "-D", str(self._home / "data"), *options],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", process_group=0, **self._as,
+                ["sh", "-c", _WATCHED, "sh", *self._before, str(self._bin / "postgres"), "-D", str(self._home / "data"), *options],
+                stdin=subprocess.PIPE, stdout=log, stderr=log, cwd="/", process_group=0, **self._as,
             )  # fmt: skip
         deadline = time.monotonic() + 60
         while True:
@@ -109,7 +111,8 @@ class Server:
     def stop(self) -> None:
         """End it as an accident would: every connection is cut."""
         if self._process is not None:
-            self._process.send_signal(signal.SIGQUIT)
+            assert self._process.stdin is not None
+            self._process.stdin.close()
             self._process.wait(60)
             self._process = None
 
