@@ -410,7 +410,7 @@ void jobs(const Trace& pair, const std::vector<HopSpec>& proxies, const std::vec
     JobConfig& full = add("full", pair, 3 * kMicrosecond, false);
     full.placement = {0, 0};
     full.same = {pool};
-    c.kills = {{"rank 1 of late", (k + 1) * 7'000 * kMicrosecond}, {"rank 0 of again", 900'000'000 * kMicrosecond}};
+    c.kills = {{"rank 1 of late", (k + 1) * 7'000 * kMicrosecond + 50'000 * kMicrosecond}, {"rank 0 of again", 900'000'000 * kMicrosecond}};
     if (k > 5) c.failures = {{Failure::Host, 1, 0, to_ps(0.1), k > 9 ? kNever : to_ps(0.2), "link"}};
     const Trace& first = k % 4 == 2 ? stuck : pair;
     const SimResult r = simulate(c, first, traces);

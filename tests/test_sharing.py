@@ -207,6 +207,7 @@ def test_a_timeline_and_an_anatomy_are_of_the_first_job() -> None:
         ([JobSpec("wmpi", SHORT, "n1,n2", name="a"), JobSpec("wmpi", SHORT, "n1,n2", name="a")], {}, "two jobs are called 'a'"),
         ([JobSpec("wmpi:absorbed", SHORT, "n1,n2")], {}, "state different figures of host 'n1'"),
         ([JobSpec("wmpi", SHORT, "n1,n2")], {"kills": ["rank 0 of job 3@1s"]}, "no process 'rank 0 of job 3'"),
+        ([JobSpec("wmpi", SHORT, "n1,n2", start_s=2)], {"kills": ["rank 0 of job 2@1s"]}, "job 2 starts at 2 s"),
     ],
 )
 def test_what_cannot_be_shared_is_one_line(jobs: Any, more: Any, says: str) -> None:

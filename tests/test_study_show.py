@@ -342,3 +342,28 @@ def test_a_page_draws_in_a_browser(tmp_path: Path) -> None:
     study.write(tmp_path / "page.html", v, about(v.definition, runs, curves))
     assert export.screenshot(tmp_path / "page.html", tmp_path / "page.png", width=900, height=900)
     assert (tmp_path / "page.png").stat().st_size > 20_000
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != "curves"])
+def test_a_study_in_which_nothing_completed_still_draws(kind: str) -> None:
+    v, runs, curves = made({**RANKED, "wmpi.packet": ("1KiB", "2KiB", "4KiB")}, linear, broken=range(27))
+    for figure in draw(v, plan_of(kind, v)).values():
+        assert json.loads(figure.to_json())["layout"]
+    page = study.page(v, about(v.definition, runs, curves))
+    assert "27 not" in page
+    assert {x for t in tables(v) for _, right in t.rows for x in right} == {"deadlock"}
+
+
+def test_a_study_of_one_point_has_a_page() -> None:
+    v, runs, curves = made({}, linear)
+    page = study.page(v, about(v.definition, runs, curves))
+    assert "2 s" in page
+
+
+@pytest.mark.skipif(export.browser() is None, reason="no Chromium or Chrome")
+def test_a_figure_is_an_image(tmp_path: Path) -> None:
+    v, *_ = made(RANKED, linear)
+    paths, missing = export.images(draw(v, plan_of("heat", v)), tmp_path, ("png",))
+    assert missing == ""
+    assert [p.name for p in paths] == ["heat.png"]
+    assert paths[0].read_bytes()[:4] == b"\x89PNG"

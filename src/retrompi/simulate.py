@@ -366,6 +366,9 @@ def _kills(kills: Sequence[str], rows: Mapping[str, Any], others: Sequence[Compi
         if name not in names:
             raise UsageError(f"no process '{name}' in this job{nearest(name, names)}")
         found.append((name, units.parse(when, "s")))
+        for j in others:
+            if name.endswith(f" of {j.spec.name}") and found[-1][1] < j.spec.start_s:
+                raise UsageError(f"'{text}': {j.spec.name} starts at {j.spec.start_s:g} s")
     return found
 
 

@@ -177,9 +177,10 @@ def _busy(who: str) -> str:
 
 @cache
 def _upsert(dialect: str) -> sa.Insert:
-    insert = (postgresql if dialect == "postgresql" else sqlite).insert(StudyPoint)
+    insert: Any = (postgresql if dialect == "postgresql" else sqlite).insert(StudyPoint)
     new = {k: insert.excluded[k] for k in ("axes", "identity", "run_id", "outcome", "reason", "wall_s")}
-    return insert.on_conflict_do_update(index_elements=["study_id", "position"], set_=new)
+    statement: sa.Insert = insert.on_conflict_do_update(index_elements=["study_id", "position"], set_=new)
+    return statement
 
 
 @contextmanager
