@@ -315,6 +315,7 @@ void links(const Trace& pair) {
     for (const int rails : {1, 2, 3})
       for (const HopSpec& h : {hop(Medium::Stream, "rank", "rank"), card}) {
         SimConfig c = room(2, 2, {h}, WaitPolicy::Spin);
+        for (HostSpec& host : c.hosts) host.bus_rate = 20e6;
         c.link.kind = kind;
         c.link.shape = shape;
         c.link.wan_bandwidth = 2e6;
