@@ -69,7 +69,7 @@ def _leaves_processors(found: Sequence[Row], room: Platform, positions: Sequence
             stack = host.tcp_segment + host.tcp_byte * max(0.0, frame - room.link.frame_overhead)
             for end, cost in zip(pair, (stack, stack + host.interrupt), strict=True):
                 share = 1.0 if end == at else 0.0 if end >= 0 else 1 / (others + 1 if min(pair) == max(pair) else others)
-                load += share * rate / frame * cost
+                load += share * min(rate, room.link.bandwidth) / frame * cost  # more than the link carries is dropped
         if load >= 1 and host.cores == 1:
             raise UsageError(f"traffic takes {load:.0%} of the processor of {host.name}: no process of the job would ever run there")
 
