@@ -294,7 +294,8 @@ def _jobs(data: Mapping[str, Any], file: Path, fail: Any) -> tuple[Neighbour, ..
     for i, job in enumerate(given, 2):
 
         def wrong(message: str, key: str, i: int = i) -> InputError:
-            return fail(f"job {i}: {message}", "job")
+            told: InputError = fail(f"job {i}: {message}", "job")
+            return told
 
         for key in job:
             if key not in _JOB_KEYS:
