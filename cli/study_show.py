@@ -117,7 +117,7 @@ def show(
     told = about(found.definition, found.runs, found.curves)
     if output is not None:
         from retrompi.report import study as page
-        from retrompi.report.study_figures import choose
+        from retrompi.report.sweep_figures import choose
 
         page.write(Path(output), v, told, plans=choose(v, x, by, panel), panel=panel)
         note(f"page written to {output}")
@@ -168,7 +168,7 @@ def figure(
     STUDY is a number, a name or the beginning of a hash. A PNG or SVG needs a Chromium or Chrome.
     """
     from retrompi.cli.study_files import written
-    from retrompi.report.study_figures import choose, plan_of
+    from retrompi.report.sweep_figures import choose, plan_of
     from retrompi.studies import stored
 
     one_format(as_json, as_csv)
@@ -187,7 +187,7 @@ def figure(
 def _drawn(v: View, plan: Any, target: Path, ending: str, study: dict[str, Any]) -> list[Path]:
     from retrompi.report import study as page
     from retrompi.report.export import images
-    from retrompi.report.study_figures import draw
+    from retrompi.report.sweep_figures import draw
 
     drawn = draw(v, plan)
     if ending == "html":

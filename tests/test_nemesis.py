@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_engine_properties import facts, matched
 
-from retrompi import platform, registry, simulate, traces
+from retrompi import platform_file, registry, simulate, traces
 from retrompi.errors import InputError, UsageError
 from retrompi.traces import generate, osu
 from retrompi.validate import claims, verdicts
@@ -254,7 +254,7 @@ def test_a_wrong_placement_is_told(tmp_path: Any) -> None:
         assert old in text
         file.write_text(text.replace(old, new), encoding="utf-8")
         with pytest.raises(InputError) as error:
-            platform.load(file)
+            platform_file.load(file)
         assert says in str(error.value)
     with pytest.raises(UsageError, match="is for 2 ranks, not 3"):
         simulate.place(registry.platform("abe"), SPLIT, 3)

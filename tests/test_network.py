@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from retrompi import _engine, experiment, network, registry, scenario, simulate, topology
 from retrompi.cli.main import run as cli
 from retrompi.errors import InputError, UsageError
-from retrompi.platform import load
+from retrompi.platform_file import load
 from retrompi.store import open_store
 from retrompi.traces import generate
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import cited_ids, reference_ids
 
-from retrompi import platform, registry
+from retrompi import platform, platform_file, registry
 from retrompi.errors import InputError, UsageError
 from retrompi.platform import HOST_KEYS, LINK_KEYS, SOURCE_KINDS
 
@@ -151,7 +151,7 @@ def _line_of(file: Path, part: str, number: int = 1) -> int:
 def test_a_wrong_file_is_told_by_line(tmp_path: Path, old: str, new: str, at: str, says: str) -> None:
     file = _edited(tmp_path, old, new)
     with pytest.raises(InputError) as caught:
-        platform.load(file)
+        platform_file.load(file)
     assert str(caught.value).startswith(f"{file}:{_line_of(file, at)}: ")
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -160,7 +160,7 @@ def test_a_wrong_file_is_told_by_line(tmp_path: Path, old: str, new: str, at: st
 def test_the_line_is_the_second_hosts(tmp_path: Path) -> None:
     file = _edited(tmp_path, 'value = "40 ms"', 'value = "40"')
     with pytest.raises(InputError) as caught:
-        platform.load(file)
+        platform_file.load(file)
     assert caught.value.line == _line_of(file, "quantum = {", 2)
 
 
@@ -169,17 +169,17 @@ def test_any_other_toml_is_one_line(tmp_path: Path, text: str) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(text)
     with pytest.raises(InputError) as caught:
-        platform.load(file)
+        platform_file.load(file)
     assert str(caught.value).startswith(str(file))
     assert "\n" not in str(caught.value)
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
-        platform.load(tmp_path / "none.toml")
+        platform_file.load(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="cannot read this platform"):
-        platform.load(tmp_path / "bytes.toml")
+        platform_file.load(tmp_path / "bytes.toml")
 
 
 def test_like_takes_a_host_from_another_platform(tmp_path: Path) -> None:
@@ -188,14 +188,14 @@ def test_like_takes_a_host_from_another_platform(tmp_path: Path) -> None:
     head = 'name = "mine"\ntitle = "t"\nyears = "1998"\nsummary = "s"\n'
     host = '[[host]]\nname = "a"\nlike = "nt-pair:workstation"\ncores = { value = 2, source = "assumed: mine" }\n'
     file.write_text(f'{head}{host}[[host]]\nname = "b"\nlike = "a"\n[link]{link}', encoding="utf-8")
-    room = platform.load(file)
+    room = platform_file.load(file)
     assert [h.cores for h in room.hosts] == [2, 2]
     assert room.hosts[1].quantum == 0.04
     assert room.hosts[1].os == "Windows NT Workstation 4"
     for wrong in ("nt-pear:server", "nt-pair:sever", "z", "mine:a"):
         file.write_text(f'{head}[[host]]\nname = "a"\nlike = "{wrong}"\n[link]{link}', encoding="utf-8")
         with pytest.raises(InputError) as caught:
-            platform.load(file)
+            platform_file.load(file)
         assert caught.value.line == 7
 
 
@@ -204,10 +204,10 @@ def test_a_fit_beside_the_file(tmp_path: Path) -> None:
     text = re.sub(r'(nic_rate = .*?source = )"[^"]*"', r'\1"fit:claims of the card"', file.read_text(encoding="utf-8"))
     file.write_text(text, encoding="utf-8")
     fit = tmp_path / "mine.fit.toml"
-    plain = platform.load(file)
+    plain = platform_file.load(file)
     assert plain.quantities["server.nic_rate"].source == "assumed: not fitted yet"
     fit.write_text('[fit.values]\n"host.nic_rate" = "4 MB/s"\n')
-    fitted = platform.load(file)
+    fitted = platform_file.load(file)
     assert [h.nic_rate for h in fitted.hosts] == [4e6, 4e6]
     assert fitted.quantities["server.nic_rate"].source == "fit:claims of the card"
     assert fitted.overridden == frozenset()
@@ -221,6 +221,6 @@ def test_a_fit_beside_the_file(tmp_path: Path) -> None:
     ):
         fit.write_text(f"[fit.values]\n{text}\n")
         with pytest.raises(InputError) as caught:
-            platform.load(file)
+            platform_file.load(file)
         assert str(caught.value).startswith(str(fit))
         assert says in str(caught.value)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from retrompi.errors import UsageError
 from retrompi.report import export, study
-from retrompi.report.study_figures import KINDS, choose, draw, label_of, plan_of
+from retrompi.report.sweep_figures import KINDS, choose, draw, label_of, plan_of
 from retrompi.studies import metrics
 from retrompi.studies.about import about, sources
 from retrompi.studies.table import WIDTH, tables

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import platform, registry, simulate
+from retrompi import platform_file, registry, simulate
 from retrompi.backends import BackendError
 from retrompi.errors import InputError, UsageError
 from retrompi.machine import estimate, internode, model, mpich4, native, plan, recording, state, switches
@@ -158,7 +158,7 @@ def test_the_model_runs_as_it_was_fitted(found: model.Found, tmp_path: Path) -> 
     assert cls.params()["eager_same"].parse(cls.params()["eager_same"].default) == same.limit.size
     assert {c.source.partition(":")[0] for c in cls.collectives} <= {"code", "assumed"}
     assert cls.communicators == mpich4.MAKING
-    for path, q in platform.load(room).quantities.items():
+    for path, q in platform_file.load(room).quantities.items():
         assert q.source != "assumed: not fitted yet", path
 
 

@@ -18,8 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from retrompi import paths
-from retrompi import platform as _platform
+from retrompi import paths, platform_file
 from retrompi.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.platform import Platform
 from retrompi.runtime import RuntimeModel
@@ -159,7 +158,7 @@ def models() -> dict[str, type[RuntimeModel]]:
 def broken() -> dict[str, RetrompiError]:
     """The user's own models that cannot be loaded, and a user's platforms that cannot be read: name -> why."""
     found: dict[str, RetrompiError] = {}
-    tries = [*((n, f, _classes) for n, f in _users_models().items()), *((n, f, _platform.load) for n, f in _users_platforms().items())]
+    tries = [*((n, f, _classes) for n, f in _users_models().items()), *((n, f, platform_file.load) for n, f in _users_platforms().items())]
     for name, place, load in tries:
         try:
             load(place)
@@ -245,10 +244,10 @@ def platform_names() -> list[str]:
 
 def platforms() -> dict[str, Platform]:
     """Every platform by name, the package's first; one of the user's own that cannot be read is left out (`broken`)."""
-    found = {name: _platform.load(file) for name, file in _toml_files(paths.platforms_dir()).items()}
+    found = {name: platform_file.load(file) for name, file in _toml_files(paths.platforms_dir()).items()}
     for name, file in _users_platforms().items():
         with suppress(RetrompiError):
-            found[name] = _platform.load(file)
+            found[name] = platform_file.load(file)
     return found
 
 
@@ -261,8 +260,8 @@ def platform(name_or_path: str) -> Platform:
         for place in (paths.platforms_dir, paths.user_platforms_dir):
             file = place() / f"{name_or_path}.toml"
             if not name_or_path.endswith(".fit") and file.is_file():
-                return _platform.load(file)
-    return _platform.load(_toml("platform", _platform_files(), name_or_path))
+                return platform_file.load(file)
+    return platform_file.load(_toml("platform", _platform_files(), name_or_path))
 
 
 def scenario_names() -> list[str]:

@@ -45,13 +45,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi import units
+from retrompi import toml_text, units
 from retrompi.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.program import Program
 
@@ -215,15 +214,7 @@ def load(path: str | Path) -> Scenario:
     Names of models and platforms are not looked up here but when the scenario runs.
     """
     file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8")
-        data = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"cannot read this scenario: {reason}", file) from None
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        raise InputError(f"not valid TOML: {error}", file, int(found[1]) if found else None) from None
+    text, data = toml_text.read(file, "scenario")
     return from_data(data, file, text)
 
 

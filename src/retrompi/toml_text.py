@@ -1,11 +1,29 @@
-"""Tables as the text of a TOML file, for what programs write and people read: fits and platforms."""
+"""TOML files: read with the line of a mistake, and written for what programs make and people read (fits, platforms)."""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-__all__ = ["quoted", "tables", "value"]
+from retrompi.errors import InputError
+
+__all__ = ["quoted", "read", "tables", "value"]
+
+
+def read(path: Path, what: str) -> tuple[str, dict[str, Any]]:
+    """(text, tables) of the file ``path``, which is a ``what``; raises InputError with file and, where it is known, line."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        return text, tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+)", str(error))
+        raise InputError(f"not valid TOML: {error}", path, int(found[1]) if found else None) from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise InputError(f"cannot read this {what}: {reason}", path) from None
 
 
 def quoted(text: str) -> str:

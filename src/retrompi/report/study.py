@@ -14,7 +14,7 @@ from plotly.offline import get_plotlyjs
 from retrompi.report.figures import name_of
 from retrompi.report.html import cell, document, ranges, save, table
 from retrompi.report.page import drawing, figure_html
-from retrompi.report.study_figures import Plan, choose, draw
+from retrompi.report.sweep_figures import Plan, choose, draw
 from retrompi.studies.about import About
 from retrompi.studies.table import Table, tables
 from retrompi.studies.view import View, failures

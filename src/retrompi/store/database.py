@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import threading
@@ -144,6 +145,8 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 def _server_engine(url: URL) -> Engine:
     if url.drivername.endswith("+psycopg"):
+        # It says on stderr what it also raises; the one line is ours to write.
+        logging.getLogger("psycopg").addHandler(logging.NullHandler())
         # The name tells others who holds a lock; PostgreSQL keeps 63 bytes of it.
         ours = {"connect_timeout": str(CONNECT_SECONDS), "application_name": f"retrompi, {this_process()}"[:63]}
         url = url.update_query_dict({name: value for name, value in ours.items() if name not in url.query})

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from retrompi import toml_text
 from retrompi.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.scenario import Scenario, from_data, line_of
 from retrompi.studies import case
@@ -105,15 +104,7 @@ class Point:
 def load(path: str | Path) -> Study:
     """Read the study in ``path``; raises InputError with file and line when it is wrong in itself (`check` looks up its names)."""
     file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8")
-        data = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"cannot read this study: {reason}", file) from None
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        raise InputError(f"not valid TOML: {error}", file, int(found[1]) if found else None) from None
+    text, data = toml_text.read(file, "study")
     return from_definition(data, file, text)
 
 
