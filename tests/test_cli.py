@@ -110,6 +110,7 @@ def test_version(retrompi: Run) -> None:
         (["pingpong", "--model", "wmpi", "--set", "wmpi.pool=1ms"], "wmpi.pool: '1ms' has the wrong unit 'ms'; accepted: B,"),
         (["pingpong", "--model", "wmpi", "--set", "pool"], "is not KEY=VALUE"),
         (["pingpong", "--model", "wmpi", "--reps", "0"], "not in the range"),
+        (["pingpong", "--model", "wmpi", "--seed", "9223372036854775808"], "not in the range"),
         (["pingpong", "--model", "wmpi", "--nonsense"], "No such option"),
         (["pingpong", "--model", "./nothing"], "is not a folder"),
         (["explain", "wmpi"], "Missing option '--size'"),

@@ -101,6 +101,7 @@ def test_what_is_outside_the_calibrated_range_is_one_warning(retrompi: Callable[
         (["--vary", "wmpi.pakket=1KiB"], "did you mean 'wmpi.packet'"),
         (["--vary", "seed=1..1000000000"], "--limit 1000000000 allows them"),
         (["--vary", "seed=1", "--vary", "seed=2"], "'seed' varies twice"),
+        (["--vary", "seed=1,9223372036854775808"], "is not a whole number from 0 to 9223372036854775807"),
         (["--zip", "seed=1..3;mode=shared,distributed"], "must be as many"),
         (["--sample", "lhs"], "is neither grid nor lhs:N"),
         (["--vary", "seed"], "is not KEY=VALUES"),

@@ -14,7 +14,7 @@ from retrompi.collectives import PREFIX, doors
 from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.platform import LINK_WORDS, MAX_HOSTS, WHOLE_FROM_ONE, Platform
 from retrompi.program import Program
-from retrompi.scenario import Scenario
+from retrompi.scenario import LARGEST_SEED, Scenario
 from retrompi.store.identity import RunSpec
 from retrompi.store.kept import Kept, Outbox
 
@@ -95,7 +95,7 @@ def apply(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
         if key in ("mode", "fidelity"):
             changed[key] = text
         elif key == "seed":
-            changed["seed"] = _whole(key, text, 0)
+            changed["seed"] = _whole(key, text, 0, LARGEST_SEED)
         elif key in LISTS:
             changed[key] = listed(text)
         elif key.startswith("trace."):
