@@ -143,6 +143,8 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _server_engine(url: URL) -> Engine:
+    if url.get_backend_name() != "postgresql":  # SQLAlchemy knows others, whose driver would be asked for in vain
+        raise StoreError(f"no database kind '{url.drivername}'; valid: sqlite, postgresql+psycopg")
     if url.drivername.endswith("+psycopg"):
         # The name tells others who holds a lock; PostgreSQL keeps 63 bytes of it.
         ours = {"connect_timeout": str(CONNECT_SECONDS), "application_name": f"retrompi, {this_process()}"[:63]}
