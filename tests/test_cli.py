@@ -171,6 +171,14 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     assert done.stderr == b""
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is always full")
+def test_output_that_finds_no_room_is_one_line() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m retrompi.cli.main claims list > /dev/full", shell=True, capture_output=True, check=False, text=True
+    )
+    assert (done.returncode, done.stderr) == (2, "error: cannot write: No space left on device\n")
+
+
 # -- data ------------------------------------------------------------------------------------------------------------
 
 
