@@ -107,6 +107,9 @@ def test_what_is_outside_the_calibrated_range_is_one_warning(retrompi: Callable[
         (["--vary", "seed"], "is not KEY=VALUES"),
         (["--vary", "seed=1", "--scheduler", "tcp://x:1", "--executor", "pool"], "--scheduler is for --executor dask"),
         (["--vary", "seed=1", "--metric", "tyme"], "tyme"),
+        (["--vary", "seed=1", "--name", "5"], "no number and no path, not '5'"),
+        (["--vary", "seed=1", "--name", "a/b"], "no number and no path, not 'a/b'"),
+        (["--vary", "seed=1", "--name", " "], "a study's name is"),
         (["--vary", "seed=1", "--store", "postgresql+nodriver://h/db"], "no database kind"),
     ],
 )

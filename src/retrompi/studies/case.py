@@ -14,9 +14,10 @@ from retrompi.collectives import PREFIX, doors
 from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.platform import LINK_WORDS, MAX_HOSTS, WHOLE_FROM_ONE, Platform
 from retrompi.program import Program
-from retrompi.scenario import LARGEST_SEED, Scenario
+from retrompi.scenario import Scenario
 from retrompi.store.identity import RunSpec
 from retrompi.store.kept import Kept, Outbox
+from retrompi.units import LARGEST_SEED
 
 __all__ = [
     "ERROR",
