@@ -473,6 +473,13 @@ def test_a_wrong_comparison_of_runtimes_is_one_line(retrompi: Run, engine: Watch
     _one_line(retrompi("compare", *arguments), says, engine)
 
 
+def test_where_no_runtime_can_run_every_row_says_why(retrompi: Run) -> None:
+    told = retrompi("compare", "ring", "--models", "hpvm,mpibip", "-p", "nt-cluster", "-n", "1000000000", "--", "size=1KiB")
+    assert told.code == 1
+    assert told.out.count("are more than the 1048576 that a trace can have") == 2
+    assert told.out.endswith("no run was possible\n")
+
+
 def test_a_program_is_recorded_first(retrompi: Run, engine: Watched, tmp_path: Path) -> None:
     (tmp_path / "app.c").write_text("int main(void) { return 0; }\n")
     _one_line(retrompi("compare", str(tmp_path / "app.c"), "--models", "wmpi,hpvm"), "record it first: retrompi trace record", engine)
