@@ -119,6 +119,8 @@ def asking(
 def count_line(counts: tuple[int, int]) -> str:
     """``34 runs, 30 of them simulated now``."""
     runs, simulated = counts
+    if not runs:
+        return "no run was possible"
     if simulated == runs:
         return f"{runs} runs, all simulated now"
     return f"{runs} runs, {simulated} of them simulated now" if simulated else f"{runs} runs, all found in the store"

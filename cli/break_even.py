@@ -26,7 +26,7 @@ POINT_KEYS = ("key", "value", "text", "a", "b", "unit", "ahead", "outcome_a", "o
 @click.option("--along", required=True, metavar="KEY=LOW..HIGH[:log|:linear]", help="The key and its range, e.g. ranks=2..64.")
 @click.option("--a", "a", multiple=True, metavar="KEY=VALUE", help="What A changes of the scenario (may be repeated), e.g. model=wmpi.")
 @click.option("--b", "b", multiple=True, metavar="KEY=VALUE", help="What B changes of the scenario.")
-@click.option("--scan", type=click.IntRange(2), default=9, show_default=True, help="Points of the first scan, which finds the crossings.")
+@click.option("--scan", type=click.IntRange(2, 10_000), default=9, show_default=True, help="Points of the first scan for crossings.")
 @click.option("--tolerance", default="1%", show_default=True, metavar="SHARE", help="How narrow a crossing's interval is to be.")
 @click.option("--tie", default="0%", show_default=True, metavar="SHARE", help="Readings so near to each other are a tie.")
 @answer_options
@@ -68,8 +68,10 @@ def command(
     concerned = [case.concerns(scale.key, s.model) for s in sides]
     texts = (scale.text(low), scale.text(high))
     ends = [case.apply(s, {scale.key: t}) if mine else s for t in texts for s, mine in zip(sides, concerned, strict=True)]
+    known = [case.identity(end) for end in ends]
+    if known[::2] == known[1::2]:  # what was given is what the scenario has: a tie all the way, dearly found
+        raise UsageError("A and B are the same; say what differs, e.g. --a model=wmpi --b model=winmpich")
     for end in ends:
-        case.identity(end)
         wanted = metric_for(metric, "latency" if scale.key in ("trace.size", "trace.sizes") else "time", end)
     warnings = outside_lines(ends)
     kept = open_for(ctx, store)

@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 a negative verdict or outcome, 2 wrong usage or input, 3 a
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -98,6 +99,10 @@ def cli(ctx: click.Context, store: str | None, debug: bool) -> None:
     ctx.obj["debug"] = ctx.obj.get("debug", False) or debug
 
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What a full disk says, or a limit on sizes: of the user's machine, no defect of ours."""
+
+
 def _say(text: str) -> None:
     color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     one_line = " ".join(text.split())
@@ -133,6 +138,9 @@ def run(args: list[str] | None = None) -> int:
     except Exception as error:
         if state["debug"]:
             _traceback()
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            _say(f"cannot write: {error.strerror}")
+            return 2
         said = str(error).strip() or "no message"
         _say(f"internal error: {type(error).__name__}: {said}; run again with --debug and report what it prints")
         return 3
@@ -149,7 +157,10 @@ def main() -> NoReturn:
     code = run()
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            _say(f"cannot write: {error.strerror}")
+            code = 2
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 

@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from retrompi.errors import RetrompiError, UsageError
-from retrompi.units import parse
+from retrompi.units import LARGEST_SEED, parse
 
 if TYPE_CHECKING:
     from retrompi.report.measured import Measured
@@ -123,7 +123,7 @@ set_option = click.option(
     metavar="KEY=VALUE",
     help="Override a parameter, e.g. wmpi.pool=10MiB, platform.host.quantum=20ms, platform.link.bandwidth=100Mbps.",
 )
-seed_option = click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of every draw.")
+seed_option = click.option("--seed", type=click.IntRange(0, LARGEST_SEED), default=1, show_default=True, help="Seed of every draw.")
 fidelity_option = click.option(
     "--fidelity",
     type=click.Choice(["mechanism", "curve", "loggp"]),

@@ -106,6 +106,7 @@ def show(
     from retrompi.studies import stored
     from retrompi.studies.about import about
     from retrompi.studies.table import tables
+    from retrompi.studies.view import without_effect
 
     one_format(as_json, as_csv)
     if output is not None and Path(output).suffix.lower() not in (".html", ".htm"):
@@ -131,6 +132,8 @@ def show(
         _told(v, dict(found.study))
         for t in tables(v, panel, x if x != "size" else None):
             _table(t)
+        if idle := without_effect(v):
+            click.echo(f"\nwithout effect on {v.metric.name}: {', '.join(idle)}")
         _failed(v)
     _warned({m: list(lines) for m, lines in told.warnings.items()})
 

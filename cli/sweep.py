@@ -116,9 +116,10 @@ def _changed(study: Study, vary: Sequence[str], zips: Sequence[str], sets: Seque
             raise UsageError(f"{option} is for a scenario; what varies in the study '{study.name}' is in its file")
     from retrompi.runtime import parse_sets
     from retrompi.studies.case import proper
+    from retrompi.studies.design import check_name
 
     fixed = {**study.fixed, **{proper(k): v for k, v in parse_sets(list(sets)).items()}}
-    return replace(study, fixed=fixed, name=name or study.name, metric=metric or study.metric)
+    return replace(study, fixed=fixed, name=check_name(name) if name else study.name, metric=metric or study.metric)
 
 
 def go(

@@ -249,7 +249,10 @@ def _print_sobol(found: Sobol, metric: Metric, base: Scenario, confidence: float
                Column("total", "with interactions", right=True)]  # fmt: skip
     print_table(rows, columns)
     known = sum(i.first for i in found.indices)
-    click.echo(f"\nalone they sum to {known:.2f} of the variance; the rest is interactions, or the\nsample's own error")
+    rest = "the rest is interactions, or the\nsample's own error"
+    if known > 1.05:  # a share of the whole cannot be
+        rest = "more than the whole is the\nsample's own error: take more --samples"
+    click.echo(f"\nalone they sum to {known:.2f} of the variance; {rest}")
     if found.seconds:
         click.echo("\ninteractions of two keys")
         pairs = [{"a": s.a, "b": s.b, "index": f"{_three(s.index)} ± {s.conf:.3f}"} for s in found.seconds[:12]]

@@ -187,6 +187,8 @@ def test_an_end_that_does_not_complete_is_said(retrompi: Run, tmp_path: Path) ->
         (["--along", "platform.link.bandwidth", "--a", "model=hpvm"], "is not KEY=LOW..HIGH"),
         (["--along", "model=a..b", "--a", "model=hpvm"], "is no number"),
         (["--along", "platform.link.latency=1us..1ms"], "A and B are the same"),
+        (["--along", "platform.link.latency=1us..1ms", "--a", "model=wmpi", "--b", "seed=1"], "A and B are the same"),
+        (["--along", "platform.link.latency=1us..1ms", "--a", "model=hpvm", "--scan", "1000000000"], "not in the range"),
         (["--along", "platform.link.latency=1us..1ms", "--a", "model=hpvmm"], "did you mean 'hpvm'?"),
         (["--along", "platform.link.latency=1us..1ms", "--a", "model=hpvm", "--metric", "tim"], "no metric 'tim'; did you mean 'time'?"),
         (["--along", "platform.link.latency=1us..1ms", "--a", "model=hpvm", "--metric", "time@2KiB"], "no point at 2 KiB"),
@@ -380,6 +382,10 @@ def test_sobol_without_salib_names_what_installs_it(
         (["--vary", "wmpi.library=1us..2us", "--vary", "wmpi.library=1us..3us"], "varies twice"),
         (["--vary", "wmpi.library=1us..2us", "--method", "sobol"], "two keys at least"),
         (["--vary", "wmpi.library=1us..2us", "--vary", "wmpi.event=1us..2us", "--method", "sobol", "--samples", "100"], "nearest is 128"),
+        (
+            ["--vary", "wmpi.library=1us..2us", "--vary", "wmpi.event=1us..2us", "--method", "sobol", "--samples", "1073741824"],
+            "are 4294967296 runs, more than 100000",
+        ),
         (["--vary", "wmpi.library=1us..2us", "--metric", "section"], "times no section"),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "",
@@ -465,6 +471,13 @@ def test_runtimes_on_a_generator_and_on_a_trace(retrompi: Run, tmp_path: Path, s
 )
 def test_a_wrong_comparison_of_runtimes_is_one_line(retrompi: Run, engine: Watched, arguments: list[str], says: str) -> None:
     _one_line(retrompi("compare", *arguments), says, engine)
+
+
+def test_where_no_runtime_can_run_every_row_says_why(retrompi: Run) -> None:
+    told = retrompi("compare", "ring", "--models", "hpvm,mpibip", "-p", "nt-cluster", "-n", "1000000000", "--", "size=1KiB")
+    assert told.code == 1
+    assert told.out.count("are more than the 1048576 that a trace can have") == 2
+    assert told.out.endswith("no run was possible\n")
 
 
 def test_a_program_is_recorded_first(retrompi: Run, engine: Watched, tmp_path: Path) -> None:

@@ -110,6 +110,7 @@ def test_version(retrompi: Run) -> None:
         (["pingpong", "--model", "wmpi", "--set", "wmpi.pool=1ms"], "wmpi.pool: '1ms' has the wrong unit 'ms'; accepted: B,"),
         (["pingpong", "--model", "wmpi", "--set", "pool"], "is not KEY=VALUE"),
         (["pingpong", "--model", "wmpi", "--reps", "0"], "not in the range"),
+        (["pingpong", "--model", "wmpi", "--seed", "9223372036854775808"], "not in the range"),
         (["pingpong", "--model", "wmpi", "--nonsense"], "No such option"),
         (["pingpong", "--model", "./nothing"], "is not a folder"),
         (["explain", "wmpi"], "Missing option '--size'"),
@@ -168,6 +169,14 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     )
     assert done.stdout
     assert done.stderr == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is always full")
+def test_output_that_finds_no_room_is_one_line() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m retrompi.cli.main claims list > /dev/full", shell=True, capture_output=True, check=False, text=True
+    )
+    assert (done.returncode, done.stderr) == (2, "error: cannot write: No space left on device\n")
 
 
 # -- data ------------------------------------------------------------------------------------------------------------

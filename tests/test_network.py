@@ -322,6 +322,7 @@ BAD_TRAFFIC = [
     ("any 2Mbps 1500", "has no unit"),
     ("any 0Mbps 1500B", "a rate above nothing, and frames of 1 to 1558 B"),
     ("any 2Mbps 64KiB", "frames of 1 to 1558 B"),
+    ("n3->n4 1000Gbps 1500B", "more than 1000 times what its cards can send"),
     ("n3->n1 9Mbps 64B", "of the processor of n1: no process of the job would ever run there"),
     ("any 2Mbps 1500B poison", "did you mean 'poisson'?"),
     ("any 2Mbps 1500B onoff", "no law 'onoff'"),

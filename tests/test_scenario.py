@@ -98,6 +98,7 @@ def test_load_and_hash(tmp_path: Path) -> None:
         ("[trace]", "[trace", 9, "not valid TOML"),
         ('generator = "pingpong"', "", 9, "either a generator or a file"),
         ('name = "mine"', 'name = "mine"\nseed = -1', 3, "'seed' is not a whole number"),
+        ('name = "mine"', 'name = "mine"\nseed = 9223372036854775808', 3, "'seed' is not a whole number"),
         ('name = "mine"', 'name = "mine"\nclaims = "BF-SM-01"', 3, "'claims' is not a list"),
         ('"platform.host.cores" = 2', "platform.host.cores = 2", 13, "'set' is a table of quoted keys"),
     ],

@@ -304,6 +304,7 @@ def test_an_empty_file_becomes_a_store_unless_it_is_read_only(store_path: Path) 
     ("url", "says"),
     [
         ("oracle9://host/db", "no database kind"),
+        ("mysql://host/db", "no database kind 'mysql'; valid: sqlite, postgresql+psycopg"),
         ("postgresql+psycopg://nobody@127.0.0.1:1/none", "needs the package psycopg"),
         ("sqlite://", "has no file"),
         ("://", "neither a path nor a database URL"),

@@ -334,6 +334,20 @@ def test_what_is_no_zip_is_one_line(tmp_path: Path, content: bytes) -> None:
         unpack.unpack(tmp_path / "none.zip")
 
 
+def test_a_damaged_byte_is_one_line_or_does_no_harm(small: Stored, tmp_path: Path) -> None:
+    pack(small, tmp_path / "good.zip")
+    good = (tmp_path / "good.zip").read_bytes()
+    refused = []
+    for at in range(0, len(good), 11):
+        (tmp_path / "bad.zip").write_bytes(good[:at] + bytes([good[at] ^ 0xFF]) + good[at + 1 :])
+        try:
+            unpack.unpack(tmp_path / "bad.zip", tmp_path / f"out{at}")
+        except RetrompiError as error:
+            refused.append(str(error))
+    assert len(refused) > len(good) / 11 / 2
+    assert not any("\n" in line for line in refused)
+
+
 def test_a_folder_with_something_in_it_is_left_alone(small: Stored, tmp_path: Path) -> None:
     pack(small, tmp_path / "good.zip")
     (tmp_path / "mine").mkdir()

@@ -20,7 +20,7 @@ from retrompi.report.sweep_figures import KINDS, choose, draw, label_of, plan_of
 from retrompi.studies import metrics
 from retrompi.studies.about import about, sources
 from retrompi.studies.table import WIDTH, tables
-from retrompi.studies.view import COLLAPSED, Line, View, axis_of, failures, grid, lines, speedups, view
+from retrompi.studies.view import COLLAPSED, Line, View, axis_of, failures, grid, lines, speedups, view, without_effect
 
 RUN = {
     "platform": "nt-pair", "overrides": {}, "model_hash": "a" * 64, "platform_hash": "b" * 64, "code_version": "0.1+1",
@@ -182,6 +182,21 @@ def test_a_table_has_counts_across_and_failures_in_their_place() -> None:
     assert (t.heads, t.across, t.columns) == (("model",), "trace.ranks", RANKS)
     assert t.rows[1] == (("winmpich",), ("2 s", "deadlock", "5 s"))
     assert t.dicts()[0] == {"model": "wmpi", "1": "2 s", "2": "3 s", "4": "5 s"}
+
+
+def test_an_axis_that_changes_nothing_is_named() -> None:
+    vary = {"model": ("wmpi", "hpvm"), "wmpi.packet": ("1KiB", "2KiB")}
+    points = [{"model": "wmpi", "wmpi.packet": p} for p in vary["wmpi.packet"]] + [{"model": "hpvm"}]
+    slow = {"wmpi": 2.0, "hpvm": 1.0}
+    v, *_ = made(vary, lambda values: slow[values["model"]], points=points)
+    assert without_effect(v) == ["wmpi.packet"]  # a model's only point is compared with no other model's parameter
+    ended, *_ = made(vary, lambda values: slow[values["model"]], points=points, broken=(1,))
+    assert without_effect(ended) == []
+    nothing, *_ = made(vary, lambda values: 1.0, points=points, broken=(0, 1, 2))
+    assert without_effect(nothing) == []
+    drawn, *_ = made({"seed": ("1", "2")}, lambda values: 1.0, sampling="lhs")
+    assert without_effect(drawn) == []
+    assert without_effect(made(RANKED, linear)[0]) == ["model"]
 
 
 def test_a_table_is_made_for_each_panel() -> None:

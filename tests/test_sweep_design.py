@@ -214,6 +214,7 @@ def test_a_bad_file_names_file_and_line(tmp_path: Path, line: str, says: str, at
     ("text", "says"),
     [
         ('name = "s"\nscenario = "bf-wmpi-share"', "did you mean 'bf-wmpi-shared'"),
+        ('name = "12"\nscenario = "bf-wmpi-shared"', "1: a study's name is a word or a few, no number and no path, not '12'"),
         ('name = "s"\nscenario = "bf-wmpi-shared"\nvray = 1', "did you mean 'vary'"),
         ('name = "s"', "has either a scenario"),
         ('scenario = "bf-wmpi-shared"', "'name' is missing"),

@@ -438,6 +438,8 @@ def test_generated_volumes() -> None:
         lambda: generate.pingpong([1], 0),
         lambda: generate.pingpong([1], {2: 1}),
         lambda: generate.ring(1, 8),
+        lambda: generate.ring(10**9, 8),
+        lambda: generate.halo2d(10**6, 10**6, 8),
         lambda: generate.half_to_half(3, 8),
         lambda: generate.broadcast(2, 8, root=2),
         lambda: generate.halo2d(0, 2, 8),

@@ -18,6 +18,8 @@ from retrompi.platform import Platform
 __all__ = ["failures", "lines", "options", "told", "traffic"]
 
 LAWS = ("constant", "poisson", "onoff")
+MOST_OFFERED = 1000
+"""How many times what a source's cards carry it may offer."""
 _HOST, _PAIR, _WHOLE, _SWITCH, _SITE, _WAN, _RAIL = range(7)  # engine/routes.hpp: Failure::What
 _TRAFFIC = 'e.g. "server->workstation 2Mbps 1500B" or "any 2Mbps 1500B poisson"'
 _FAILURE = 'e.g. "link server@1s..2s", "switch@2s.." or "wan@500ms..600ms"'
@@ -55,6 +57,9 @@ def traffic(texts: Sequence[str], room: Platform, positions: Sequence[int]) -> t
         largest = int(room.link.mtu + room.link.frame_overhead)
         if not numbers[0] > 0 or not 1 <= numbers[1] <= largest:
             raise UsageError(f"traffic '{text}': a rate above nothing, and frames of 1 to {largest} B on the wire")
+        most = MOST_OFFERED * room.link.bandwidth * room.link.rails * (len(names) if pair[0] < 0 else 1)
+        if numbers[0] > most:  # all but a few frames would be dropped, one event each
+            raise UsageError(f"traffic '{text}' is more than {MOST_OFFERED} times what its cards can send")
         found.append((pair, *numbers, *law))
     _leaves_processors(found, room, positions)
     return [(*(everywhere.index(e) if e >= 0 else -1 for e in pair), *rest) for pair, *rest in found], everywhere

@@ -53,6 +53,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi import toml_text, units
 from retrompi.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.program import Program
+from retrompi.units import LARGEST_SEED
 
 if TYPE_CHECKING:
     from retrompi.jobs import JobSpec
@@ -245,8 +246,8 @@ def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
     if outcome not in OUTCOMES:
         raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome")
     seed = data.get("seed", 1)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise fail("'seed' is not a whole number from 0 on", "seed")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
+        raise fail(f"'seed' is not a whole number from 0 to {LARGEST_SEED}", "seed")
     from retrompi.fidelity import RUNGS
 
     fidelity = data.get("fidelity", "mechanism")

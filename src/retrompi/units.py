@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from retrompi.errors import UsageError
 
 __all__ = [
+    "LARGEST_SEED",
     "PS",
     "UNITS",
     "canonical",
@@ -27,6 +28,9 @@ __all__ = [
 
 PS = 1e-12
 """Seconds in the engine's unit of time."""
+
+LARGEST_SEED = 2**63 - 1
+"""Engine and store keep a seed in 64 bits, the store with a sign."""
 
 _BYTES: Mapping[str, float] = {"B": 1, "kB": 1e3, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
 

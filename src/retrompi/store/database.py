@@ -144,6 +144,8 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _server_engine(url: URL) -> Engine:
+    if url.get_backend_name() != "postgresql":  # SQLAlchemy knows others, whose driver would be asked for in vain
+        raise StoreError(f"no database kind '{url.drivername}'; valid: sqlite, postgresql+psycopg")
     if url.drivername.endswith("+psycopg"):
         # It says on stderr what it also raises; the one line is ours to write.
         logging.getLogger("psycopg").addHandler(logging.NullHandler())

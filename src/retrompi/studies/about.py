@@ -107,7 +107,7 @@ def outside_of_runs(runs: Sequence[Row], curves: Mapping[int, Sequence[Row]]) ->
             try:
                 lines = outside(model, platform, sizes=sorted(sizes), ranks=n, sets=row.get("overrides") or {})
             except RetrompiError as error:
-                lines = [f"cannot be told: {error}"]
+                lines = [f"cannot be told: {str(error).partition('; ')[0]}"]  # not the list of valid names
             for line in lines:
                 found.setdefault(model, {})[line] = None
     return {m: list(lines) for m, lines in sorted(found.items())}

@@ -17,6 +17,7 @@ from retrompi.program import Program
 from retrompi.scenario import Scenario
 from retrompi.store.identity import RunSpec
 from retrompi.store.kept import Kept, Outbox
+from retrompi.units import LARGEST_SEED
 
 __all__ = [
     "ERROR",
@@ -95,7 +96,7 @@ def apply(scenario: Scenario, values: Mapping[str, str]) -> Scenario:
         if key in ("mode", "fidelity"):
             changed[key] = text
         elif key == "seed":
-            changed["seed"] = _whole(key, text, 0)
+            changed["seed"] = _whole(key, text, 0, LARGEST_SEED)
         elif key in LISTS:
             changed[key] = listed(text)
         elif key.startswith("trace."):

@@ -16,7 +16,7 @@ from retrompi.scenario import Scenario, from_data, line_of
 from retrompi.studies import case
 from retrompi.studies.axes import ABSENT, Axis, Steps, Text, parse
 
-__all__ = ["LIMIT", "Point", "Study", "check", "count", "each", "from_command", "from_definition", "load", "points"]
+__all__ = ["LIMIT", "Point", "Study", "check", "check_name", "count", "each", "from_command", "from_definition", "load", "points"]
 
 LIMIT = 100_000
 """Points that a study may have unless somebody says otherwise."""
@@ -105,7 +105,19 @@ def load(path: str | Path) -> Study:
     """Read the study in ``path``; raises InputError with file and line when it is wrong in itself (`check` looks up its names)."""
     file = Path(path)
     text, data = toml_text.read(file, "study")
-    return from_definition(data, file, text)
+    study = from_definition(data, file, text)
+    try:
+        check_name(study.name)
+    except UsageError as error:
+        raise study.fail(str(error), "name") from None
+    return study
+
+
+def check_name(name: str) -> str:
+    """The name, if commands can find a study by it; UsageError for one that they take for a number or a file."""
+    if not name.strip() or not name.isprintable() or name.isdecimal() or "/" in name or name.lower().endswith((".toml", ".zip")):
+        raise UsageError(f"a study's name is a word or a few, no number and no path, not '{name}'")
+    return name
 
 
 def from_definition(data: Mapping[str, Any], file: Path | None = None, text: str = "") -> Study:
@@ -240,7 +252,8 @@ def from_command(
 
     groups = _groups([*([p] for p in pairs), *together], sampling, fail)
     fixed = {case.proper(k): v for k, v in parse_sets(set_ if isinstance(set_, Mapping) else list(set_)).items()}
-    return Study(name or base.name, base, groups, fixed, base.title, metric=metric, sampling=sampling, samples=samples, seed=seed)
+    named = check_name(name) if name else base.name
+    return Study(named, base, groups, fixed, base.title, metric=metric, sampling=sampling, samples=samples, seed=seed)
 
 
 def _pair(option: str, item: str) -> tuple[str, Text]:

@@ -21,6 +21,8 @@ __all__ = ["CONFIDENCE", "Bar", "Factor", "Index", "OneAtATime", "Second", "Sobo
 CONFIDENCE = 0.95
 RESAMPLES = 500
 """Of the bootstrap behind the confidence intervals."""
+MOST_RUNS = 100_000
+"""A Sobol sample of more runs is refused: it is drawn whole, and would take days."""
 
 Evaluate = Callable[[Sequence[Mapping[str, str]]], Sequence[Reading]]
 
@@ -166,6 +168,9 @@ def saltelli(factors: Sequence[Factor], samples: int, seed: int, second: bool) -
     for f in factors:
         if f.axis.span is None and len(f.axis) < 2:
             raise UsageError(f"'{f.key}' has one value only; give LOW..HIGH or a list")
+    runs = samples * ((2 if second else 1) * len(factors) + 2)
+    if runs > MOST_RUNS:
+        raise UsageError(f"--samples {samples} of {len(factors)} keys are {runs} runs, more than {MOST_RUNS}; fewer samples or keys")
     sample, _ = _salib()
     shares = sample.sample(_problem(factors), samples, calc_second_order=second, seed=seed)
     return [{f.key: f.at(float(u)) for f, u in zip(factors, row, strict=True)} for row in shares]

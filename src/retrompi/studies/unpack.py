@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import re
 import shutil
 import stat
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -32,6 +34,10 @@ MOST_TEXT = 256 << 20
 _FOLDERS = ("traces", "models", "platforms")
 _PART = re.compile(r"[A-Za-z0-9_.+@=,()\[\] -]{1,200}")
 STUDY = "study.toml"
+_UNREADABLE = (
+    zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError, ValueError,
+)  # fmt: skip
+"""What zipfile raises on a damaged file, one that is encrypted, or one of a method it does not know."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,7 @@ def unpack(zip_file: Path, folder: Path | None = None) -> Package:
                 target = where.joinpath(*PurePosixPath(name).parts)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(data)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+    except _UNREADABLE as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"is no zip that can be read: {str(error) or type(error).__name__}", zip_file) from None

@@ -17,7 +17,8 @@ from retrompi.errors import UsageError, nearest
 from retrompi.studies.metrics import Metric
 
 __all__ = ["COLLAPSED", "COUNTS", "SIZE", "Axis", "Cell", "Failure", "Line", "View", "axis_of", "by_panel", "failures", "grid", "lines",
-           "metric_of", "order_of", "ordered", "speedups", "view"]  # fmt: skip
+           "metric_of", "order_of", "ordered", "speedups", "view",
+           "without_effect"]  # fmt: skip
 
 COLLAPSED = "-"
 """The value of an axis that a point does not have."""
@@ -194,6 +195,27 @@ def _axes(definition: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[Axis
                 axis = replace(axis, drawn="log" if text.endswith(":log") else "linear")
             out.append((axis, partial(_given, key=key)))
     return out
+
+
+def without_effect(v: View) -> list[str]:
+    """Axes of a grid that change nothing: with all others as they are, every value of them comes to the same number and outcome.
+
+    A parameter that these runs never read is one of them, and looks like a result otherwise.
+    """
+    if v.sampled:
+        return []
+    found = []
+    for a in v.axes:
+        groups: dict[tuple[str, ...], list[Row]] = {}
+        for r in v.rows:
+            if r["values"][a.key] != COLLAPSED:
+                groups.setdefault(tuple(r["values"][o.key] for o in v.axes if o is not a), []).append(r)
+        compared = [rows for rows in groups.values() if len(rows) > 1]
+        same = all(len({(r["value"], r["outcome"]) for r in rows}) == 1 for rows in compared)
+        # Where every run ended without a number there is nothing to compare.
+        if compared and same and any(r["value"] is not None for rows in compared for r in rows):
+            found.append(a.key)
+    return found
 
 
 def _order(text: str) -> tuple[float, str]:

@@ -24,6 +24,9 @@ KIB = 1024
 #: 0 B and the powers of two up to 4 MiB: the sizes of the PingPong study of Baker and Fox.
 DEFAULT_SIZES: tuple[int, ...] = (0, *(1 << k for k in range(23)))
 
+MOST_RANKS = 1 << 20
+"""What the engine reads (engine/trace_parser.hpp, MAX_RANKS)."""
+
 Reps = int | Mapping[int, int] | Callable[[int], int] | None
 
 
@@ -94,6 +97,7 @@ def halo2d(rows: int, columns: int, size: int, reps: int = 1, *, flops: float = 
     _check_reps(reps)
     if not 0 <= flops < float("inf"):
         raise UsageError(f"flops must be a finite number of at least 0, not {flops}")
+    _check_ranks(rows * columns, 1)
     lines = []
     for me in range(rows * columns):
         row, column = divmod(me, columns)
@@ -380,6 +384,8 @@ def _neighbour(row: int, column: int, rows: int, columns: int, periodic: bool) -
 
 
 def _check_ranks(ranks: int, least: int) -> None:
+    if ranks > MOST_RANKS:  # before a line is made for each of them
+        raise UsageError(f"{ranks} ranks are more than the {MOST_RANKS} that a trace can have")
     if ranks < least:
         raise UsageError(f"at least {least} rank{'s are' if least > 1 else ' is'} needed, not {ranks}")
 
