@@ -187,12 +187,16 @@ def executor_of(executor: str | None, jobs: int | None, scheduler: str | None) -
     return Pool(jobs)
 
 
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
 def summary(told: StudyRun) -> str:
     """One line: what was done, how it ended, how fast."""
     done = told.kept + told.found
     how = ", ".join(f"{n} {outcome}" for outcome, n in sorted(told.outcomes.items(), key=lambda item: -item[1]))
     rate = f", {told.simulated / told.seconds:.1f} runs/s" if told.simulated and told.seconds else ""
-    parts = [f"{told.points} points", f"{told.simulated} simulated", f"{done} found", how]
+    parts = [_counted(told.points, "point"), f"{told.simulated} simulated", f"{done} found", how]
     return f"{', '.join(p for p in parts if p)} in {format_time(told.seconds)}{rate}"
 
 
@@ -202,16 +206,18 @@ def _tell_plan(store: Store, study: Study, jobs: int, limit: int, fresh: bool, a
     with progress(f"{study.name}, counting") as report:
         p = plan(store, study, jobs=jobs, limit=limit, fresh=fresh, report=report)
     row = {"points": p.points, "runs": p.runs, "found": p.found, "to_simulate": p.left, "refused": p.refused, "jobs": p.jobs,
-           "seconds": p.seconds, "seconds_from": p.how, "outside_calibrated_range": p.outside.points}  # fmt: skip
+           "seconds": p.seconds, "seconds_at_least": p.at_least, "seconds_from": p.how,
+           "outside_calibrated_range": p.outside.points}  # fmt: skip
     if as_json or as_csv:
         emit([row], (), as_json=as_json, as_csv=as_csv, keys=list(row))
     else:
-        line = f"{p.points} points, {p.runs} different runs, {p.found} in the store, {p.left} to simulate"
+        line = f"{_counted(p.points, 'point')}, {_counted(p.runs, 'different run')}, {p.found} in the store, {p.left} to simulate"
         if p.refused:
-            line += f", {p.refused} points that are no run"
+            line += f", {_counted(p.refused, 'point')} no run"
         click.echo(line)
         if p.seconds is not None:
-            click.echo(f"about {format_time(p.seconds)} on {p.jobs} process{'es' if p.jobs > 1 else ''} ({p.how})")
+            about = "at least" if p.at_least else "about"
+            click.echo(f"{about} {format_time(p.seconds)} on {p.jobs} process{'es' if p.jobs > 1 else ''} ({p.how})")
     for line in p.reasons:
         click.echo(f"warning: no run: {line}", err=True)
     if p.outside.points:

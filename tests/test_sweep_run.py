@@ -242,6 +242,19 @@ def test_the_dry_run_counts_and_estimates(store: Store) -> None:
     assert (p.left, p.seconds) == (0, None)
 
 
+def test_a_dry_run_waits_for_no_endless_point_and_names_those_that_are_no_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrompi.studies.plan.LONGEST_S", 0.3)
+    endless = design.from_command("bf-wmpi-shared", {"trace.reps": "1000000000000"}, set_={"trace.sizes": "1B"})
+    p = plan(store, endless, jobs=1)
+    assert p.at_least
+    assert p.seconds is not None
+    assert p.seconds >= 0.3
+    assert not plan(store, _small(seed="1,2"), jobs=1).at_least
+    p = plan(store, _small(**{"wmpi.packet": "0B"}), jobs=1)
+    assert p.seconds is None
+    assert "packet size 0 B" in p.reasons[0]
+
+
 def test_what_lies_outside_the_calibrated_range_is_one_line(store: Store) -> None:
     told = run_study(store, _small(model="wmpi,hpvm", hosts="2,3"))
     assert told.outside.startswith("2 of 4 points lie outside") or told.outside.startswith("4 of 4 points lie outside")

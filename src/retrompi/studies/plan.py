@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -25,6 +28,8 @@ SAMPLED = 3
 """Points that are timed where nothing alike is stored, for each kind of run that a study has; the first ones, and one in the middle."""
 KINDS = 4
 """At most so many kinds of run are timed."""
+LONGEST_S = 10.0
+"""A point that is timed is stopped then: whoever asks how long a study takes will not wait for it."""
 
 
 @dataclass
@@ -65,7 +70,8 @@ class Outside:
 class Plan:
     """``points`` come to ``runs`` different runs, of which ``found`` are stored; ``refused`` points are no runs.
 
-    ``seconds`` is the time of the others on ``jobs`` processes and ``how`` says where it is from; None where nothing is left to do.
+    ``seconds`` is the time of the others on ``jobs`` processes and ``how`` says where it is from; None where nothing is left to do, or
+    where no point that was timed is a run. ``at_least``: a point was stopped while it was timed, so that it takes longer.
     """
 
     points: int
@@ -75,8 +81,14 @@ class Plan:
     refused: int = 0
     seconds: float | None = None
     how: str = ""
+    at_least: bool = False
     outside: Outside = field(default_factory=Outside)
     reasons: list[str] = field(default_factory=list)
+
+    def refuse(self, reason: str) -> None:
+        """Keeps the first few reasons why points are no runs."""
+        if len(self.reasons) < 5 and reason not in self.reasons:
+            self.reasons.append(reason)
 
     @property
     def left(self) -> int:
@@ -109,8 +121,7 @@ def plan(
                 spec = case.specification(point.scenario)
             except RetrompiError as error:
                 out.refused += 1
-                if len(out.reasons) < 5 and str(error) not in out.reasons:
-                    out.reasons.append(str(error))
+                out.refuse(str(error))
                 continue
             if spec.identity in seen:
                 continue
@@ -126,46 +137,80 @@ def plan(
                 some[SAMPLED - 1 :] = [point.scenario]
         out.runs = len(seen)
         if counts:
-            out.seconds, out.how = _seconds(store, counts, alike, kinds, jobs)
+            _time(out, store, counts, alike, kinds)
     return out
 
 
-def _seconds(
+def _time(
+    out: Plan,
     store: Store,
     counts: Counter[tuple[str, ...]],
     alike: dict[tuple[str, ...], RunSpec],
     kinds: dict[tuple[str, ...], list[Scenario]],
-    jobs: int,
-) -> tuple[float, str]:
+) -> None:
     """The time of so many runs of each kind: by what is stored of it, or by timing a few."""
-    work = known = timed = 0.0
-    stored, tried, unknown = 0, 0, 0
+    work = known = 0.0
+    stored, tried = 0, 0
     for kind, count in counts.most_common():
         mean, number = store.alike(alike[kind])
-        if not number and tried < KINDS * SAMPLED:
-            took = [_timed(scenario) for scenario in kinds[kind]]
-            mean, number = sum(took) / len(took), len(took)
+        if not number and tried < KINDS * SAMPLED and not out.at_least:
+            took = [t for t in (_timed(scenario, out) for scenario in kinds[kind]) if t is not None]
+            mean, number = sum(took) / max(len(took), 1), len(took)
             tried += number
-            timed += count
         elif number:
             stored += number
-        if not number:
-            unknown += count
-            continue
-        work += mean * count
-        known += count
+        if number:
+            work += mean * count
+            known += count
+    if not known:
+        return
     total = counts.total()
-    if known:
-        work *= total / known  # kinds that were not timed are taken for the mean of the others
+    work *= total / known  # kinds that were not timed are taken for the mean of the others
     words = []
     if stored:
         words.append(f"wall times of {stored} runs alike in the store")
     if tried:
         words.append(f"timing {tried} of its points now")
-    return work / min(jobs, total) + OVERHEAD_S * total, "from " + " and ".join(words)
+    if out.at_least:
+        words.append(f"stopping one after {LONGEST_S:g} s")
+    out.seconds, out.how = work / min(out.jobs, total) + OVERHEAD_S * total, "from " + " and ".join(words)
 
 
-def _timed(scenario: Scenario) -> float:
+class _Enough(BaseException):
+    """A point takes longer than we want to wait; no error of it, so that nobody on the way takes it for one."""
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Ends what is inside with `_Enough` after so long. Outside of the main thread, which alone hears the alarm, it waits."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(number: int, frame: object) -> None:
+        raise _Enough
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _timed(scenario: Scenario, out: Plan) -> float | None:
+    """The wall time of a point; None for one that is no run, whose reason is kept."""
+    if out.at_least:
+        return None
     began = time.perf_counter()
-    case.evaluate(case.Job(0, scenario))
+    try:
+        with _at_most(LONGEST_S):
+            done = case.evaluate(case.Job(0, scenario))
+    except _Enough:
+        out.at_least = True
+        return LONGEST_S
+    if done.outcome == case.ERROR:
+        out.refuse(done.reason)
+        return None
     return time.perf_counter() - began
