@@ -62,7 +62,7 @@ class Outside:
         if not self.points:
             return ""
         told = [f"{reason}{f' ({n} points)' if n < self.points else ''}" for reason, n in self.reasons.most_common(3)]
-        more = f"; and {len(self.reasons) - 3} more reasons" if len(self.reasons) > 3 else ""
+        more = f"; and {len(self.reasons) - 3} more" if len(self.reasons) > 3 else ""
         return f"{self.points} of {total} points lie outside the calibrated range: {'; '.join(told)}{more}"
 
 
