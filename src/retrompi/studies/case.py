@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from retrompi import registry, topology, units
+from retrompi import network, registry, topology, units
 from retrompi.collectives import PREFIX, doors
 from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.platform import LINK_WORDS, MAX_HOSTS, WHOLE_FROM_ONE, Platform
@@ -257,13 +257,14 @@ def whole(key: str, model: str) -> bool:
 class Room:
     """What the points of a study may be made of: its models and its rooms, of up to ``hosts`` hosts (0: as they are).
 
-    ``check`` refuses what no point could have.
+    ``check`` refuses what no point could have. ``changed``: something of the rooms is set, or varies.
     """
 
     scenario: Scenario
     models: Sequence[str]
     platforms: Sequence[str]
     hosts: int = 0
+    changed: bool = False
     _rooms: list[Platform] = field(default_factory=list)
 
     def rooms(self) -> list[Platform]:
@@ -300,7 +301,11 @@ class Room:
 
             return check
         if key == "kills":
-            return _check_kills
+            return lambda text: self._any(lambda room: _check_kills(text, room))
+        if key == "traffic" and not self.changed:  # else the points will tell
+            return lambda text: self._any(lambda room: network.traffic(listed(text), room, ()))
+        if key == "failures" and not self.changed:
+            return lambda text: self._any(lambda room: network.failures(listed(text), room))
         if key in ("seed", "hosts", *LISTS) or key.startswith("trace."):
             return lambda text: apply(self.scenario, {key: text})
         if key.startswith("platform."):
@@ -335,11 +340,15 @@ def _with(models: Iterable[str], key: str, text: str) -> None:
         model_values(registry.model(model), {key: text})
 
 
-def _check_kills(text: str) -> None:
+def _check_kills(text: str, room: Platform) -> None:
+    hosts = [h.name for h in room.hosts]
     for item in listed(text):
         name, at, when = (part.strip() for part in item.rpartition("@"))
         if not at or not name:
             raise UsageError(f"kills: '{item}' is not PROCESS@TIME; example: rank 1@0.5s")
+        host = name.partition(" of job ")[0].partition(" on ")[2]
+        if host and host not in hosts:  # whether the process is there depends on the runtime: the points will tell
+            raise UsageError(f"platform '{room.name}' has no host '{host}'{nearest(host, hosts)}")
         units.parse(when, "s")
 
 

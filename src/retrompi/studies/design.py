@@ -312,7 +312,9 @@ def check(study: Study, limit: int = LIMIT) -> None:
     models = _values_of(study, "model") or [study.base.model]
     platforms = _values_of(study, "platform") or [study.base.platform]
     hosts = [int(n) for n in _telling(_values_of(study, "hosts")) if n.isdecimal()]
-    room = case.Room(study.base, models, platforms, max(hosts, default=0))
+    varied = {*(a.key for a in study.axes), *study.fixed, *study.base.sets}
+    changed = any(key.startswith("platform.") for key in varied)
+    room = case.Room(study.base, models, platforms, max(hosts, default=0), changed)
     if study.metric:
         from retrompi.studies import metrics
 
