@@ -149,45 +149,53 @@ class StreamChan final : public Chan {
   class OnTheWay {
    public:
     uint32_t put(const T& x) {
-      all_.push_back({x, ++ids_});
+      if (n_ == ring_.size()) grow();
+      entry(n_++) = {x, ++ids_};
       return ids_;
     }
     /// Takes the first out for an arrival; the others move up.
     T arrived(uint32_t id) {
-      const T first = all_.front().what;
-      for (size_t i = 0; all_[i].id != id; ++i) all_[i].what = all_[i + 1].what;
+      const T first = entry(0).what;
+      for (size_t i = 0; entry(i).id != id; ++i) entry(i).what = entry(i + 1).what;
       erase(id);
       return first;
     }
     T lost(uint32_t id) {
-      const T x = all_[find(id)].what;
+      const T x = at(id);
       erase(id);
       return x;
     }
     template <class F>
     void each(F f) {
-      for (Entry& e : all_) f(e.what);
+      for (size_t i = 0; i < n_; ++i) f(entry(i).what);
     }
-    [[nodiscard]] T& at(uint32_t id) { return all_[find(id)].what; }
-    [[nodiscard]] bool next(uint32_t id) const { return all_.front().id == id; }
+    [[nodiscard]] T& at(uint32_t id) { return entry(find(id)).what; }
+    [[nodiscard]] bool next(uint32_t id) { return entry(0).id == id; }
 
    private:
     struct Entry {
       T what;
       uint32_t id;
     };
-    [[nodiscard]] size_t find(uint32_t id) const {
+    Entry& entry(size_t i) { return ring_[(head_ + i) & (ring_.size() - 1)]; }
+    void grow() {
+      std::vector<Entry> wider(std::max<size_t>(4, 2 * ring_.size()));
+      for (size_t i = 0; i < n_; ++i) wider[i] = entry(i);
+      ring_ = std::move(wider);
+      head_ = 0;
+    }
+    [[nodiscard]] size_t find(uint32_t id) {
       size_t i = 0;
-      while (all_[i].id != id) ++i;
+      while (entry(i).id != id) ++i;
       return i;
     }
     void erase(uint32_t id) {
-      if (all_.front().id == id)
-        all_.pop_front();
-      else
-        all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(find(id)));
+      for (size_t i = find(id); i > 0; --i) entry(i) = entry(i - 1);
+      head_ = (head_ + 1) & (ring_.size() - 1);
+      --n_;
     }
-    std::deque<Entry> all_;
+    std::vector<Entry> ring_;  // a power of two of places, of which `n_` from `head_` on are taken
+    size_t head_ = 0, n_ = 0;
     uint32_t ids_ = 0;
   };
   static uint64_t frame_of(uint32_t id, int64_t bytes) { return static_cast<uint64_t>(id) << 32 | static_cast<uint64_t>(bytes); }
