@@ -11,7 +11,6 @@ import click
 
 from retrompi.cli.options import csv_option, debug_option, json_option, open_for, progress, store_option
 from retrompi.cli.output import Column, emit, note, one_format
-from retrompi.cli.study_show import key_of
 from retrompi.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def export(
         raise UsageError("say where to: -o FILE, or --csv or --json to print")
     if output is not None and kind is None and Path(output).suffix.removeprefix(".").lower() not in out.FORMATS:
         raise UsageError(f"-o {output}: what it ends in is no format; say --format csv, json or parquet")
-    found = stored.read(open_for(ctx, store, write=False), key_of(study))
+    found = stored.read(open_for(ctx, store, write=False), study)
     if output is None:
         sys.stdout.write(out.text(found, "json" if as_json else "csv", points))
         return
@@ -88,7 +87,7 @@ def pack(ctx: click.Context, study: str, output: str, as_json: bool, as_csv: boo
     one_format(as_json, as_csv)
     if not output.lower().endswith(".zip"):
         raise UsageError(f"-o {output}: a packed study ends in .zip")
-    for line in packing.pack(stored.read(open_for(ctx, store, write=False), key_of(study)), Path(output)):
+    for line in packing.pack(stored.read(open_for(ctx, store, write=False), study), Path(output)):
         click.echo(f"note: {line}", err=True)
     written([Path(output)], as_json, as_csv)
 

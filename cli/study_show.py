@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
+from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option, warn
 from retrompi.cli.output import Column, note, one_format, print_csv, print_json, print_table
 from retrompi.errors import UsageError
 
@@ -17,23 +16,22 @@ if TYPE_CHECKING:
     from retrompi.studies.table import Table
     from retrompi.studies.view import View
 
-__all__ = ["axes_options", "figure", "key_of", "show"]
+__all__ = ["axes_options", "figure", "show"]
 
 _MOST_FAILURES = 8
 
 
 def axes_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """``--metric``, ``--x``, ``--by`` and ``--panel``."""
-
-    @click.option("--metric", metavar="M", help="The number to show: time, time@1MiB, bandwidth@64KiB, peak, section, mpi, speedup, ...")
-    @click.option("--x", metavar="AXIS", help="The axis to draw along (and across tables); 'size' is the message size of curves.")
-    @click.option("--by", multiple=True, metavar="AXIS", help="An axis whose values are lines of one figure; several may be given.")
-    @click.option("--panel", multiple=True, metavar="AXIS", help="An axis with a figure (and a table) for each of its values.")
-    @wraps(function)
-    def inner(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-
-    return inner
+    for option in (
+        click.option("--panel", multiple=True, metavar="AXIS", help="An axis with a figure (and a table) for each of its values."),
+        click.option("--by", multiple=True, metavar="AXIS", help="An axis whose values are lines of one figure; several may be given."),
+        click.option("--x", metavar="AXIS", help="The axis to draw along (and across tables); 'size' is the message size of curves."),
+        click.option("--metric", metavar="M",
+                     help="The number to show: time, time@1MiB, bandwidth@64KiB, peak, section, mpi, speedup, ..."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
 
 
 def _table(t: Table) -> None:
@@ -73,11 +71,6 @@ def _failed(v: View) -> None:
         click.echo(f"  and {len(found) - _MOST_FAILURES} more; --json has them all")
 
 
-def _warned(warnings: dict[str, Sequence[str]]) -> None:
-    for model, lines in warnings.items():
-        click.echo(f"warning: outside the calibrated range of {model}: {'; '.join(lines)}", err=True)
-
-
 @click.command()
 @click.argument("study", metavar="STUDY")
 @click.option("-o", "--output", metavar="PAGE.html", help="Write a page with figures, tables, definition and provenance.")
@@ -111,7 +104,7 @@ def show(
     one_format(as_json, as_csv)
     if output is not None and Path(output).suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"-o {output}: a page ends in .html; 'retrompi study export' writes numbers, 'retrompi study figure' one figure")
-    found = stored.read(open_for(ctx, store, write=False), key_of(study))
+    found = stored.read(open_for(ctx, store, write=False), study)
     v = found.view(metric)
     for k in (*by, *panel, *([x] if x not in (None, "size") else [])):
         v.axis(str(k))
@@ -135,12 +128,8 @@ def show(
         if idle := without_effect(v):
             click.echo(f"\nwithout effect on {v.metric.name}: {', '.join(idle)}")
         _failed(v)
-    _warned({m: list(lines) for m, lines in told.warnings.items()})
-
-
-def key_of(text: str) -> int | str:
-    """A study as the command line names it: a number, or a text for everything else."""
-    return int(text) if text.isdecimal() and len(text) < 10 else text
+    for model, lines in told.warnings.items():
+        warn(lines, model)
 
 
 @click.command()
@@ -179,7 +168,7 @@ def figure(
     ending = target.suffix.removeprefix(".").lower()
     if ending not in ("html", "png", "svg"):
         raise UsageError(f"-o {output}: a figure ends in .html, .png or .svg")
-    found = stored.read(open_for(ctx, store, write=False), key_of(study))
+    found = stored.read(open_for(ctx, store, write=False), study)
     v = found.view(metric)
     plans = [plan_of(kind, v, x, by, panel)] if kind else choose(v, x, by, panel)[:1]
     if not plans:

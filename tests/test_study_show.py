@@ -19,8 +19,9 @@ from retrompi.report import export, study
 from retrompi.report.sweep_figures import KINDS, choose, draw, label_of, plan_of
 from retrompi.studies import metrics
 from retrompi.studies.about import about, sources
+from retrompi.studies.axes import ABSENT
 from retrompi.studies.table import WIDTH, tables
-from retrompi.studies.view import COLLAPSED, Line, View, axis_of, failures, grid, lines, speedups, view, without_effect
+from retrompi.studies.view import Line, View, axis_of, failures, grid, lines, speedups, view, without_effect
 
 RUN = {
     "platform": "nt-pair", "overrides": {}, "model_hash": "a" * 64, "platform_hash": "b" * 64, "code_version": "0.1+1",
@@ -130,7 +131,7 @@ def test_lines_leave_out_what_did_not_complete_and_failures_say_why() -> None:
 
 
 def test_a_point_that_the_axis_does_not_concern_is_a_flat_line() -> None:
-    points = [{"model": "hpvm", "wmpi.packet": COLLAPSED}, *({"model": "wmpi", "wmpi.packet": p} for p in ("1KiB", "2KiB"))]
+    points = [{"model": "hpvm", "wmpi.packet": ABSENT}, *({"model": "wmpi", "wmpi.packet": p} for p in ("1KiB", "2KiB"))]
     vary = {"model": ("wmpi", "hpvm"), "wmpi.packet": ("1KiB", "2KiB")}
     v, *_ = made(vary, lambda p: 7.0 if p["model"] == "hpvm" else 1.0, points=points)
     found = {one.label: one for one in lines(v, "wmpi.packet", ["model"])}
@@ -292,7 +293,7 @@ def test_a_heat_map_has_numbers_in_its_fields_and_no_colour_for_a_failure() -> N
 
 def test_a_legend_names_plain_numbers_and_answers() -> None:
     assert label_of(("model", "winmpich.proxy", "mode"), ("winmpich", "yes", "shared")) == "WinMPICH, proxy yes, shared"
-    assert label_of(("x.packet",), (COLLAPSED,)) == "all"
+    assert label_of(("x.packet",), (ABSENT,)) == "all"
     assert label_of(("x.packet",), ("4KiB",), full=True) == "packet 4KiB"
 
 

@@ -7,7 +7,7 @@ pools and connections are every job's own. docs/sharing.md says what is drawn an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from retrompi.errors import UsageError
@@ -78,8 +78,6 @@ class Compiled:
 
 def named(jobs: Sequence[JobSpec]) -> list[JobSpec]:
     """The same with a name each; UsageError for a name that two have, or an override of the machine room."""
-    from dataclasses import replace
-
     found = [replace(j, name=j.name.strip() or f"job {i}") for i, j in enumerate(jobs, 2)]
     for i, j in enumerate(found):
         if j.name in [k.name for k in found[:i]]:

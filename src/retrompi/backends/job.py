@@ -10,16 +10,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from retrompi.backends import BackendError
+from retrompi.signals import terminated_is_interrupted
 
-__all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "run", "terminated_is_interrupted", "told_signal", "whole_cores"]
+__all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "run", "told_signal", "whole_cores"]
 
 MOST_OUTPUT = 1 << 20
 """So many bytes of a program's output are kept."""
@@ -58,24 +58,6 @@ def _die_with_parent() -> None:
     """In the child: SIGTERM when we are killed, which makes a launcher end its ranks (linux: prctl PR_SET_PDEATHSIG)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)
-
-
-@contextlib.contextmanager
-def terminated_is_interrupted(*signals: int) -> Iterator[None]:
-    """What ``signals`` (SIGTERM when none is named) end becomes KeyboardInterrupt, so that what was started is ended first."""
-    if threading.current_thread() is not threading.main_thread():  # signals are somebody else's
-        yield
-        return
-
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    previous = {number: signal.signal(number, interrupt) for number in signals or (signal.SIGTERM,)}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 def run(words: Sequence[str], environment: Mapping[str, str], timeout_s: float | None = None, cwd: str | None = None) -> Ended:

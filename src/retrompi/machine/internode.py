@@ -20,10 +20,10 @@ from typing import Any
 
 from retrompi import units
 from retrompi.backends import BackendError
-from retrompi.backends.job import terminated_is_interrupted
 from retrompi.errors import UsageError
 from retrompi.machine.native import Bench
 from retrompi.record.compiled import cache_dir, compile_to, digest, kept
+from retrompi.signals import terminated_is_interrupted
 
 __all__ = ["Link", "check", "two_hosts"]
 

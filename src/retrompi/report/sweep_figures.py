@@ -16,8 +16,9 @@ import plotly.graph_objects as go
 
 from retrompi.errors import UsageError
 from retrompi.report.figures import PALETTE, Look, layout, looks, name_of, place, size_axis
+from retrompi.studies.axes import ABSENT
 from retrompi.studies.metrics import Metric
-from retrompi.studies.view import COLLAPSED, COUNTS, SIZE, Axis, Line, Row, View, by_panel, grid, lines, order_of, ordered, speedups
+from retrompi.studies.view import COUNTS, SIZE, Axis, Line, Row, View, by_panel, grid, lines, order_of, ordered, speedups
 from retrompi.units import format_bytes, format_quantity
 
 __all__ = ["KINDS", "Plan", "choose", "draw", "plan_of"]
@@ -149,7 +150,7 @@ def label_of(keys: Sequence[str], label: Sequence[str], full: bool = False) -> s
     for key, text in zip(keys, label, strict=True):
         if key == "model":
             out.append(name_of(text))
-        elif text != COLLAPSED:
+        elif text != ABSENT:
             short = key.rpartition(".")[2]
             number = text[:1].isdecimal()
             bare = text.replace(".", "", 1).isdecimal() or text in ("yes", "no", "on", "off") or (full and number)

@@ -26,7 +26,7 @@ from retrompi.paths import data_dir
 from retrompi.store.identity import RunSpec
 from retrompi.store.kept import Kept, numbered, plain
 from retrompi.store.schema import REVISION, VERSION_TABLE, Anatomy, Point, RankTime, Run, Verdict, VerdictBatch
-from retrompi.store.studies import Studies, this_process
+from retrompi.store.studies import Studies, this_process, time_text
 
 __all__ = ["BUSY_SECONDS", "Store", "default_path", "open_store"]
 
@@ -317,12 +317,12 @@ class Store(Studies):
     def run(self, run_id: int) -> dict[str, Any]:
         """One run's row; raises UsageError when there is none."""
         with self._connect() as connection:
-            row = connection.execute(sa.select(*_columns(Run)).where(Run.id == run_id)).mappings().first()
+            row = connection.execute(_RUN, {"run_id": run_id}).mappings().first()
+            if row is not None:
+                return _readable(row)
             known = connection.execute(sa.select(sa.func.min(Run.id), sa.func.max(Run.id))).one()
-        if row is None:
-            some = f"ids run from {known[0]} to {known[1]}" if known[0] is not None else "the store is empty"
-            raise UsageError(f"no run {run_id} in {self.label}; {some}")
-        return _readable(row)
+        some = f"ids run from {known[0]} to {known[1]}" if known[0] is not None else "the store is empty"
+        raise UsageError(f"no run {run_id} in {self.label}; {some}")
 
     def runs(
         self,
@@ -438,6 +438,7 @@ class Store(Studies):
 
 # Built once: making a statement takes longer than running it.
 _NEWEST = sa.select(Run.id).where(Run.identity == sa.bindparam("identity")).order_by(Run.id.desc()).limit(1)
+_RUN = sa.select(*sa.inspect(Run).local_table.columns).where(Run.id == sa.bindparam("run_id"))
 _INSERT_RUN = sa.insert(Run).returning(Run.id)
 
 
@@ -459,9 +460,4 @@ def _hanging_insert(table: type) -> tuple[list[str], sa.Insert]:
 
 
 def _readable(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """A row as JSON can carry it: the time as text in UTC (SQLite forgets the zone, so it is said again)."""
-    out = dict(row)
-    made: datetime = out["created"]
-    made = made.replace(tzinfo=UTC) if made.tzinfo is None else made.astimezone(UTC)
-    out["created"] = made.isoformat(timespec="seconds")
-    return out
+    return {**row, "created": time_text(row["created"])}

@@ -22,7 +22,7 @@ from retrompi.store.schema import Run, Study, StudyPoint
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
 
-__all__ = ["Studies", "this_process"]
+__all__ = ["Studies", "this_process", "time_text"]
 
 Rows = list[dict[str, Any]]
 _FOUR_BYTES = 1 << 32
@@ -80,8 +80,7 @@ class Studies:
         with self._connect() as connection:
             rows = [dict(r) for r in connection.execute(query).mappings()]
         for row in rows:
-            made: datetime = row["created"]
-            row["created"] = (made.replace(tzinfo=UTC) if made.tzinfo is None else made.astimezone(UTC)).isoformat(timespec="seconds")
+            row["created"] = time_text(row["created"])
             row["errors"] = int(row["errors"])
         return rows
 
@@ -164,6 +163,11 @@ class Studies:
             if not connection.closed:
                 connection.invalidate()
                 connection.close()
+
+
+def time_text(made: datetime) -> str:
+    """A stored time as JSON can carry it: text in UTC (SQLite forgets the zone, so it is said again)."""
+    return (made.replace(tzinfo=UTC) if made.tzinfo is None else made.astimezone(UTC)).isoformat(timespec="seconds")
 
 
 def this_process() -> str:

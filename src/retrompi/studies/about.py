@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from retrompi.errors import RetrompiError
+from retrompi.studies.results import axes_of
 
 __all__ = ["About", "about", "outside_of_runs", "sources"]
 
@@ -51,8 +52,7 @@ def about(definition: Mapping[str, Any], runs: Mapping[int, Row], curves: Mappin
 
 
 def _varied(definition: Mapping[str, Any]) -> list[str]:
-    keys = [*definition.get("vary", {}), *(k for table in definition.get("zip", ()) for k in table), *definition.get("set", {})]
-    return list(dict.fromkeys(keys))
+    return list(dict.fromkeys([*axes_of(definition), *definition.get("set", {})]))
 
 
 def sources(keys: Sequence[str], runs: Sequence[Row]) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 WORDS = ("model", "platform", "mode", "seed", "fidelity", "hosts")
-LISTS = tuple(name for name in ("kills", "traffic", "failures") if name in {f.name for f in fields(Scenario)})
+LISTS = ("kills", "traffic", "failures")
 """Keys whose value is a list of the scenario: items joined by `` + ``, or ``none``."""
 PROGRAM = {"trace.section": "section", "trace.compute": "compute_s", "trace.memory_share": "memory_share"}
 ALIASES = {"ranks": "trace.ranks", "size": "trace.size", "sizes": "trace.sizes", "reps": "trace.reps"}

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.errors import InputError, UsageError, nearest
+from retrompi.studies.axes import ABSENT
+from retrompi.studies.results import axes_of
 from retrompi.studies.stored import Stored
-from retrompi.studies.view import COLLAPSED, Axis, axis_of
+from retrompi.studies.view import Axis, axis_of
 
 __all__ = ["FORMATS", "columns", "metadata", "table", "text", "write"]
 
@@ -56,9 +58,7 @@ Row = dict[str, Any]
 
 
 def _axes(found: Stored) -> list[Axis]:
-    definition = found.definition
-    keys = [*definition.get("vary", {}), *(k for table in definition.get("zip", ()) for k in table)]
-    return [axis_of(k, [str(r.get(k, COLLAPSED)) for r in found.rows]) for k in keys]
+    return [axis_of(k, [str(r.get(k, ABSENT)) for r in found.rows]) for k in axes_of(found.definition)]
 
 
 def _column(axis: Axis) -> str:
@@ -99,8 +99,8 @@ def table(found: Stored, points: bool = False) -> list[Row]:
         row |= {"study": found.study["name"], "position": r["position"], "outcome": r["outcome"], "reason": r["reason"] or None,
                 "run_id": r["run_id"]}  # fmt: skip
         for a in axes:
-            text = str(r.get(a.key, COLLAPSED))
-            value: Any = None if text == COLLAPSED else a.numbers.get(text) if a.numbers else text
+            text = str(r.get(a.key, ABSENT))
+            value: Any = None if text == ABSENT else a.numbers.get(text) if a.numbers else text
             row[_taken(a)] = int(value) if known[_taken(a)][0] == "int" and value is not None else value
         row = {k: _typed(known[k][0], v) for k, v in row.items() if k in known}
         curve = found.curves.get(r["run_id"], ()) if points and run is not None else ()

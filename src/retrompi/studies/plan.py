@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from retrompi.store.identity import RunSpec
     from retrompi.studies.design import Study
 
-__all__ = ["OVERHEAD_S", "Outside", "Plan", "plan"]
+__all__ = ["OVERHEAD_S", "Outside", "Plan", "keep_reason", "plan"]
 
 OVERHEAD_S = 0.003
 """What a run takes besides its simulation (benchmarks/studies.py measures it)."""
@@ -66,6 +66,12 @@ class Outside:
         return f"{self.points} of {total} points lie outside the calibrated range: {'; '.join(told)}{more}"
 
 
+def keep_reason(reasons: list[str], reason: str) -> None:
+    """Adds why a point is no run to the first few different reasons."""
+    if len(reasons) < 5 and reason not in reasons:
+        reasons.append(reason)
+
+
 @dataclass
 class Plan:
     """``points`` come to ``runs`` different runs, of which ``found`` are stored; ``refused`` points are no runs.
@@ -84,11 +90,6 @@ class Plan:
     at_least: bool = False
     outside: Outside = field(default_factory=Outside)
     reasons: list[str] = field(default_factory=list)
-
-    def refuse(self, reason: str) -> None:
-        """Keeps the first few reasons why points are no runs."""
-        if len(self.reasons) < 5 and reason not in self.reasons:
-            self.reasons.append(reason)
 
     @property
     def left(self) -> int:
@@ -121,7 +122,7 @@ def plan(
                 spec = case.specification(point.scenario)
             except RetrompiError as error:
                 out.refused += 1
-                out.refuse(str(error))
+                keep_reason(out.reasons, str(error))
                 continue
             if spec.identity in seen:
                 continue
@@ -211,6 +212,6 @@ def _timed(scenario: Scenario, out: Plan) -> float | None:
         out.at_least = True
         return LONGEST_S
     if done.outcome == case.ERROR:
-        out.refuse(done.reason)
+        keep_reason(out.reasons, done.reason)
         return None
     return time.perf_counter() - began

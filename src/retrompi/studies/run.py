@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from retrompi.errors import RetrompiError, StoreError
+from retrompi.signals import terminated_is_interrupted
 from retrompi.studies import case, design
 from retrompi.studies.case import ERROR, Done, Job
 from retrompi.studies.design import Point, Study
-from retrompi.studies.plan import Outside
+from retrompi.studies.plan import Outside, keep_reason
 
 if TYPE_CHECKING:
     from retrompi.scenario import Scenario
     from retrompi.store.database import Store
 
-__all__ = ["Answer", "Asked", "Executor", "Here", "StudyRun", "ask", "ask_many", "run_study", "runs_of"]
+__all__ = ["Asked", "Executor", "Here", "StudyRun", "run_study", "runs_of"]
 
 GATHER_S = 0.03
 """Results that come within so long are written together: what a main process that is killed may lose beside the runs in flight."""
@@ -99,22 +98,11 @@ class StudyRun:
         """Points that are no runs."""
         return self.outcomes[ERROR]
 
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """SIGTERM ends what is within like Ctrl-C does, so that what has come in is stored."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(signum: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    def count(self, outcome: str, reason: str, points: int = 1) -> None:
+        """Counts points that ended so; the reason of those that are no runs is kept, if it is among the first few."""
+        self.outcomes[outcome] += points
+        if outcome == ERROR:
+            keep_reason(self.reasons, reason)
 
 
 def run_study(
@@ -135,7 +123,7 @@ def run_study(
     design.check(study, limit)
     study_id = store.add_study(study.name, study.hash, study.definition())
     run = _Run(store, study, study_id, fresh, report)
-    with store.study_lock(study.hash), store.held(), _ended_by_sigterm(), executor or Here() as workers:
+    with store.study_lock(study.hash), store.held(), terminated_is_interrupted(), executor or Here() as workers:
         return run.go(workers)
 
 
@@ -210,13 +198,8 @@ class _Run:
 
     def row(self, point: Point, identity: str, run_id: int | None, outcome: str, reason: str, wall_s: float) -> None:
         """Has a point's row written with the next transaction."""
-        self.told.outcomes[outcome] += 1
-        if outcome == ERROR and len(self.told.reasons) < 5 and reason not in self.told.reasons:
-            self.told.reasons.append(reason)
-        self.rows.append(
-            {"position": point.position, "axes": point.values, "identity": identity, "run_id": run_id, "outcome": outcome, "reason": reason,
-             "wall_s": wall_s}
-        )  # fmt: skip
+        self.told.count(outcome, reason)
+        self.rows.append(_row(point, identity, run_id, outcome, reason, wall_s))
 
     def write(self) -> None:
         """One transaction: the runs that have come in and the rows of their points."""
@@ -231,18 +214,11 @@ class _Run:
             rows = list(self.rows)
             for run_id, (name, done) in zip(ids, self.pending, strict=True):
                 identity = done.runs[-1].spec.identity if done.runs else name
-                rows += [
-                    {"position": p.position, "axes": p.values, "identity": identity, "run_id": run_id, "outcome": done.outcome,
-                     "reason": done.reason, "wall_s": done.wall_s}
-                    for p in self.waiting[name]
-                ]  # fmt: skip
+                rows += [_row(p, identity, run_id, done.outcome, done.reason, done.wall_s) for p in self.waiting[name]]
             self.store.put_study_points(self.told.study_id, rows)
         for run_id, (name, done) in zip(ids, self.pending, strict=True):
-            points = self.waiting.pop(name)
-            self.told.outcomes[done.outcome] += len(points)
+            self.told.count(done.outcome, done.reason, len(self.waiting.pop(name)))
             self.told.simulated += run_id is not None
-            if run_id is None and len(self.told.reasons) < 5 and done.reason not in self.told.reasons:
-                self.told.reasons.append(done.reason)
             if self.fresh and run_id is not None:
                 self.known[name] = run_id
         self.pending.clear()
@@ -252,6 +228,12 @@ class _Run:
         """Progress, in runs; what was there already takes no time and does not count."""
         if self.report is not None:
             self.report(self.came, max(self.told.points - self.told.kept - self.told.found, self.came), what)
+
+
+def _row(point: Point, identity: str, run_id: int | None, outcome: str, reason: str, wall_s: float) -> dict[str, Any]:
+    """A point as the store keeps it."""
+    return {"position": point.position, "axes": point.values, "identity": identity, "run_id": run_id, "outcome": outcome, "reason": reason,
+            "wall_s": wall_s}  # fmt: skip
 
 
 # -- single points, for answers ------------------------------------------------------------------------------------------
@@ -265,43 +247,6 @@ class Asked:
     outcome: str
     reason: str
     found: bool
-
-
-@dataclass(frozen=True)
-class Answer(Asked):
-    """The same with the point's metric; None where its run has none."""
-
-    value: float | None
-
-
-def ask(
-    store: Store, scenario: Scenario, values: Mapping[str, str], metric: str, *, executor: Executor | None = None, fresh: bool = False
-) -> Answer:
-    """The metric of one point, ``{key: text}`` of ``scenario``, found in the store or simulated and stored."""
-    return ask_many(store, scenario, [values], metric, executor=executor, fresh=fresh)[0]
-
-
-def ask_many(
-    store: Store,
-    scenario: Scenario,
-    values: Sequence[Mapping[str, str]],
-    metric: str,
-    *,
-    jobs: int = 1,
-    executor: Executor | None = None,
-    fresh: bool = False,
-    report: Report | None = None,
-) -> list[Answer]:
-    """`ask` of several points, in their order. Raises UsageError for a key or value that no run could have."""
-    from retrompi.studies import metrics
-
-    wanted = metrics.parse(metric)
-    asked = runs_of(store, [case.apply(scenario, v) for v in values], jobs=jobs, executor=executor, fresh=fresh, report=report)
-
-    def value(run_id: int | None) -> float | None:
-        return None if run_id is None else wanted.of(store.run(run_id), store.points(run_id), store.ranks(run_id))
-
-    return [Answer(a.run_id, a.outcome, a.reason, a.found, value(a.run_id)) for a in asked]
 
 
 def runs_of(
@@ -336,7 +281,7 @@ def runs_of(
         else:
             missing[name] = Job(position, scenario)
     if missing:
-        with _workers(executor, min(jobs, len(missing))) as workers, _ended_by_sigterm():
+        with _workers(executor, min(jobs, len(missing))) as workers, terminated_is_interrupted():
             for count, (position, done) in enumerate(workers.evaluate(list(missing.values())), 1):
                 run_id = None
                 with store.transaction():

@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
+from statistics import median
 from typing import Any
 
 from retrompi import units
 from retrompi.errors import UsageError, nearest
+from retrompi.studies.axes import ABSENT
 from retrompi.studies.metrics import Metric
 
-__all__ = ["COLLAPSED", "COUNTS", "SIZE", "Axis", "Cell", "Failure", "Line", "View", "axis_of", "by_panel", "failures", "grid", "lines",
+__all__ = ["COUNTS", "SIZE", "Axis", "Cell", "Failure", "Line", "View", "axis_of", "by_panel", "failures", "grid", "lines",
            "metric_of", "order_of", "ordered", "speedups", "view",
            "without_effect"]  # fmt: skip
 
-COLLAPSED = "-"
-"""The value of an axis that a point does not have."""
 COUNTS = ("ranks", "trace.ranks", "hosts")
 """Axes that count what takes part: a time over one of them has a speed-up."""
 SIZE = "size"
@@ -74,7 +74,7 @@ def axis_of(key: str, values: Iterable[str], keys: Sequence[str] = ()) -> Axis:
     ``nt-cluster*8`` counts as the number behind its star where that is all that differs.
     """
     distinct = tuple(dict.fromkeys(values))
-    shown = [v for v in distinct if v != COLLAPSED]
+    shown = [v for v in distinct if v != ABSENT]
     stems = {v.rpartition("*")[0] for v in shown}
     texts = {v: v.rpartition("*")[2] for v in shown} if len(stems) == 1 and stems != {""} else {v: v for v in shown}
     found = {v: _number(text) for v, text in texts.items()}
@@ -155,7 +155,7 @@ def _joined(keys: Sequence[str], rows: Sequence[Row], given: Callable[[Row, str]
 
 
 def _given(row: Row, key: str) -> str:
-    return str(row.get(key, COLLAPSED))
+    return str(row.get(key, ABSENT))
 
 
 def _axes(definition: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[Axis, Callable[[Row], str]]]:
@@ -181,7 +181,7 @@ def _axes(definition: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[Axis
             names = {values: str(next(iter(found))) for values, found in by_ranks.items()}
 
             def read(row: Row, keys: list[str] = keys, names: Mapping[tuple[str, ...], str] = names) -> str:
-                return names.get(tuple(given(row, k) for k in keys), COLLAPSED)
+                return names.get(tuple(given(row, k) for k in keys), ABSENT)
 
             out.append((axis_of("ranks", sorted((read(r) for r in rows), key=_order), keys), read))
             continue
@@ -208,7 +208,7 @@ def without_effect(v: View) -> list[str]:
     for a in v.axes:
         groups: dict[tuple[str, ...], list[Row]] = {}
         for r in v.rows:
-            if r["values"][a.key] != COLLAPSED:
+            if r["values"][a.key] != ABSENT:
                 groups.setdefault(tuple(r["values"][o.key] for o in v.axes if o is not a), []).append(r)
         compared = [rows for rows in groups.values() if len(rows) > 1]
         same = all(len({(r["value"], r["outcome"]) for r in rows}) == 1 for rows in compared)
@@ -268,7 +268,7 @@ def failures(v: View) -> list[Failure]:
 def ordered(axis: Axis) -> list[str]:
     """The values of an axis as they stand along it: numbers from small to large, names as they were written, "-" last."""
     if axis.numeric:
-        return [*sorted(axis.numbers, key=axis.numbers.__getitem__), *(v for v in axis.values if v == COLLAPSED)]
+        return [*sorted(axis.numbers, key=axis.numbers.__getitem__), *(v for v in axis.values if v == ABSENT)]
     return list(axis.values)
 
 
@@ -299,7 +299,7 @@ def lines(v: View, x: str, by: Sequence[str], rows: Sequence[Row] | None = None)
             axis = v.axis(x)
             found = [(axis.numbers[t], r["value"], r["position"]) for r in mine
                      if r["value"] is not None and (t := r["values"][axis.key]) in axis.numbers]  # fmt: skip
-            flat = next((r["value"] for r in mine if r["values"][axis.key] == COLLAPSED), None)
+            flat = next((r["value"] for r in mine if r["values"][axis.key] == ABSENT), None)
         found.sort(key=lambda p: p[0])
         if found or flat is not None:
             out.append(Line(label, tuple(p[0] for p in found), tuple(p[1] for p in found), tuple(p[2] for p in found), flat))
@@ -330,11 +330,10 @@ def grid(v: View, x: str, y: str, rows: Sequence[Row] | None = None) -> tuple[li
 def _cell(here: Sequence[Row]) -> Cell | None:
     if not here:
         return None
-    values = sorted(r["value"] for r in here if r["value"] is not None)
+    values = [r["value"] for r in here if r["value"] is not None]
     if not values:
         return Cell(None, here[0]["outcome"], here[0]["position"])
-    middle = len(values) // 2
-    return Cell(values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2, position=here[0]["position"])
+    return Cell(median(values), position=here[0]["position"])
 
 
 def speedups(line: Line) -> list[tuple[float, float, float]]:
