@@ -128,17 +128,15 @@ def count_line(counts: tuple[int, int]) -> str:
 
 def outside_lines(scenarios: Sequence[Scenario]) -> list[str]:
     """One warning on stderr for each model that is used outside of its calibrated range; the lines, for JSON."""
-    from retrompi.calibrated import outside
+    from retrompi.calibrated import outside, outside_of_trace
+    from retrompi.scenario import trace_of
     from retrompi.studies import metrics
     from retrompi.studies.keys import ranks_of
 
     told: dict[str, list[str]] = {}
     for s in scenarios:
         if s.trace is not None:
-            from retrompi import traces
-            from retrompi.calibrated import outside_of_trace
-
-            lines = outside_of_trace(s.model, s.platform, traces.read(s.trace, np=s.np), sets=s.sets)
+            lines = outside_of_trace(s.model, s.platform, trace_of(s), sets=s.sets)
         else:
             sizes = () if s.start or s.generator == "rinf1" else metrics.sizes_of(s)
             lines = outside(s.model, s.platform, sizes=sizes, ranks=ranks_of(s), sets=s.sets)

@@ -85,9 +85,10 @@ def run_scenario(
     store: str | None,
 ) -> None:  # fmt: skip
     """Run SCENARIO (a name or a TOML file) and print its curve, or its ranks for a trace."""
-    from retrompi import experiment, registry, traces
+    from retrompi import experiment, registry
     from retrompi.calibrated import outside
     from retrompi.cli import pingpong, replay, rinf1, startup
+    from retrompi.scenario import trace_of
 
     s = registry.scenario(scenario)
     s = replace(s, traffic=(*s.traffic, *traffic), failures=(*s.failures, *failures))
@@ -112,7 +113,7 @@ def run_scenario(
         warnings = warn(outside(s.model, s.platform, sizes=sizes, ranks=run["ranks"], sets=s.sets), s.model)
         pingpong.emit_curve(found.rows, warnings, as_json, as_csv)
     else:
-        largest = [traces.read(s.trace, np=s.np).info()["largest_B"]] if s.trace else []
+        largest = [trace_of(s).info()["largest_B"]] if s.trace else []
         warnings = warn(outside(s.model, s.platform, sizes=largest, ranks=run["ranks"], sets=s.sets), s.model)
         keys = [c.key for c in replay.COLUMNS]
         rows = [{**row, "warnings": warnings} for row in found.rows]

@@ -10,6 +10,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from retrompi import network, registry
+from retrompi.jobs import identity
+from retrompi.scenario import trace_of
 from retrompi.store.identity import RunSpec, run_spec, sha256_json
 
 if TYPE_CHECKING:
@@ -39,15 +41,6 @@ class Found:
 
 def _listed(sets: Sets) -> list[str]:
     return [f"{k}={v}" for k, v in sets.items()] if isinstance(sets, Mapping) else list(sets)
-
-
-def _identity(jobs: Sequence[JobSpec]) -> Any:
-    """What of the further jobs determines a run; None without any."""
-    if not jobs:
-        return None
-    from retrompi import jobs as sharing
-
-    return sharing.identity(jobs)
 
 
 def _with_options(trace_hash: str, **options: Any) -> str:
@@ -107,7 +100,7 @@ def pingpong_spec(
         seed=seed,
         fidelity=fidelity,
         trace="pingpong",
-        trace_hash=_with_options(sha256_json(made), jobs=_identity(jobs), **network.options(traffic, failures)),
+        trace_hash=_with_options(sha256_json(made), jobs=identity(jobs), **network.options(traffic, failures)),
         scenario=scenario.name if scenario else "",
         scenario_hash=scenario.hash if scenario else "",
     )
@@ -218,7 +211,7 @@ def benchmark(
     spec = run_spec(
         "benchmark", model, platform, mode=where, sets=sets, seed=seed, fidelity=fidelity, trace=generator,
         trace_hash=_with_options(
-            sha256_json({"generator": generator, "args": dict(args)}), jobs=_identity(jobs), **network.options(traffic, failures)
+            sha256_json({"generator": generator, "args": dict(args)}), jobs=identity(jobs), **network.options(traffic, failures)
         ),
         scenario=scenario.name if scenario else "", scenario_hash=scenario.hash if scenario else "",
     )  # fmt: skip
@@ -311,7 +304,7 @@ def replay(
         trace=label,
         trace_hash=_with_options(
             trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None, kernels=loops,
-            wildcards=None if wildcards == "recorded" else wildcards, jobs=_identity(jobs), **network.options(traffic, failures),
+            wildcards=None if wildcards == "recorded" else wildcards, jobs=identity(jobs), **network.options(traffic, failures),
             **(program.row() if program else {}),
         ),
         scenario=scenario.name if scenario else "",
@@ -391,79 +384,18 @@ def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Fo
         from retrompi import kernels
 
         scenario = replace(scenario, sets={**kernels.compute_sets(scenario.platform, scenario.compute_kernel), **scenario.sets})
-    jobs = [j.spec(scenario.platform) for j in scenario.jobs]
-    if scenario.generator is not None and (scenario.kills or scenario.outcome != "completed"):
-        # A benchmark that is not to end well has no curve: what became of its ranks is the result.
-        from retrompi.traces import generate
-
+    where = (scenario.model, scenario.platform, scenario.mode)
+    beside: dict[str, Any] = {
+        "sets": scenario.sets, "seed": scenario.seed, "fresh": fresh, "fidelity": scenario.fidelity, "scenario": scenario,
+        "traffic": scenario.traffic, "failures": scenario.failures, "jobs": [j.spec(scenario.platform) for j in scenario.jobs],
+    }  # fmt: skip
+    if scenario.trace is not None:
         return replay(
-            store,
-            generate.generator(scenario.generator).make(**scenario.args),
-            scenario.generator,
-            scenario.model,
-            scenario.platform,
-            scenario.mode,
-            sets=scenario.sets,
-            seed=scenario.seed,
-            kills=scenario.kills,
-            fresh=fresh,
-            fidelity=scenario.fidelity,
-            scenario=scenario,
-            traffic=scenario.traffic,
-            failures=scenario.failures,
-            jobs=jobs,
-        )
+            store, trace_of(scenario), scenario.trace.name, *where, kills=scenario.kills, program=scenario.program, **beside
+        )  # fmt: skip
+    if scenario.kills or scenario.outcome != "completed":
+        # A benchmark that is not to end well has no curve: what became of its ranks is the result.
+        return replay(store, trace_of(scenario), str(scenario.generator), *where, kills=scenario.kills, **beside)
     if scenario.generator == "pingpong":
-        return pingpong(
-            store,
-            scenario.model,
-            scenario.platform,
-            scenario.mode,
-            scenario.args.get("sizes"),
-            sets=scenario.sets,
-            seed=scenario.seed,
-            reps=scenario.args.get("reps"),
-            fresh=fresh,
-            fidelity=scenario.fidelity,
-            scenario=scenario,
-            traffic=scenario.traffic,
-            failures=scenario.failures,
-            jobs=jobs,
-        )
-    if scenario.trace is None:
-        return benchmark(
-            store,
-            str(scenario.generator),
-            scenario.args,
-            scenario.model,
-            scenario.platform,
-            scenario.mode,
-            sets=scenario.sets,
-            seed=scenario.seed,
-            fresh=fresh,
-            fidelity=scenario.fidelity,
-            scenario=scenario,
-            traffic=scenario.traffic,
-            failures=scenario.failures,
-            jobs=jobs,
-        )
-    from retrompi import traces
-
-    return replay(
-        store,
-        traces.read(scenario.trace, np=scenario.np),
-        scenario.trace.name,
-        scenario.model,
-        scenario.platform,
-        scenario.mode,
-        kills=scenario.kills,
-        sets=scenario.sets,
-        seed=scenario.seed,
-        program=scenario.program,
-        fresh=fresh,
-        fidelity=scenario.fidelity,
-        scenario=scenario,
-        traffic=scenario.traffic,
-        failures=scenario.failures,
-        jobs=jobs,
-    )
+        return pingpong(store, *where, scenario.args.get("sizes"), reps=scenario.args.get("reps"), **beside)
+    return benchmark(store, str(scenario.generator), scenario.args, *where, **beside)

@@ -9,8 +9,17 @@ from pathlib import Path
 
 from retrompi.errors import RetrompiError
 
-__all__ = ["data_dir", "models_dir", "platforms_dir", "reference_dir", "scenarios_dir", "source_root", "user_models_dir",
+__all__ = ["data_dir", "models_dir", "platforms_dir", "reference_dir", "scenarios_dir", "source_root", "stamp", "user_models_dir",
            "user_platforms_dir"]  # fmt: skip
+
+
+def stamp(file: Path) -> tuple[int, int] | None:
+    """What changes with a file, for those who read it once: when it was written, and its size; None where there is none."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def source_root() -> Path | None:

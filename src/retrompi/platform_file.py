@@ -11,6 +11,7 @@ from typing import Any
 
 from retrompi import toml_text, topology, units
 from retrompi.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.paths import stamp
 from retrompi.platform import (
     BYTE_ORDERS,
     HOST_KEYS,
@@ -229,19 +230,10 @@ _KNOWN: dict[tuple[str, str], tuple[_State, Platform]] = {}
 """Path as given and in full -> the files that it was read from, as they were then, and the platform."""
 
 
-def _stamp(file: Path) -> tuple[int, int] | None:
-    """What changes with a file: when it was written, and its size; None where there is none."""
-    try:
-        found = os.stat(file)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
-
-
 def _loaded(file: Path, loading: tuple[Path, ...], read: dict[Path, tuple[int, int] | None]) -> Platform:
     """The platform of ``file`` with its fit; a quantity that waits for one says so in its source. Notes the files in ``read``."""
     fit = file.with_name(f"{file.stem}.fit.toml")
-    read |= {f: _stamp(f) for f in (file, fit)}
+    read |= {f: stamp(f) for f in (file, fit)}
     room = _Reader(file, loading, read).platform()
     fitted = room.with_fit(fit) if fit.is_file() else room
     unfitted = {
@@ -260,7 +252,7 @@ def load(path: str | Path) -> Platform:
     file = Path(path)
     key = str(file), os.path.abspath(file)
     known = _KNOWN.get(key)
-    if known is not None and all(_stamp(f) == stamp for f, stamp in known[0]):
+    if known is not None and all(stamp(f) == then for f, then in known[0]):
         return known[1]
     read: dict[Path, tuple[int, int] | None] = {}
     try:

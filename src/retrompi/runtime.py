@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from retrompi import units
 from retrompi.collectives import MPICH1, MPICH1_MAKING, PREFIX, Choice, Making, doors
 from retrompi.errors import InputError, UsageError, nearest
+from retrompi.paths import stamp
 from retrompi.platform import SOURCE_KINDS, Platform
 
 if TYPE_CHECKING:
@@ -396,15 +397,6 @@ def resolve(
     return model_values(cls, for_model), room.with_overrides(for_platform) if for_platform else room
 
 
-def _fit_stamp(folder: Path) -> tuple[int, int] | None:
-    """What changes with ``fit.toml``; None without one."""
-    try:
-        stat = os.stat(folder / "fit.toml")
-    except OSError:
-        return None
-    return stat.st_mtime_ns, stat.st_size
-
-
 @lru_cache(maxsize=64)
 def _defaults(cls: Any, fit: tuple[int, int] | None) -> dict[str, Setting]:
     """The values of a model with its fit (which ``fit`` stands for) and without overrides."""
@@ -426,7 +418,7 @@ def model_values(cls: type[RuntimeModel], sets: Mapping[str, str] | Sequence[str
     """The values in force of a model alone; like `resolve` without ``platform.`` keys."""
     params = cls.params()
     known: Any = cls
-    settings = dict(_defaults(known, _fit_stamp(cls.folder())))
+    settings = dict(_defaults(known, stamp(cls.folder() / "fit.toml")))
     own_prefixes = {cls.name, cls.name.partition(":")[0], cls.name.partition(":")[2]} - {""}
     for key, text in parse_sets(sets).items():
         prefix, dot, name = key.rpartition(".")

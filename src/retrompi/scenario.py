@@ -56,9 +56,10 @@ from retrompi.program import Program
 from retrompi.units import LARGEST_SEED
 
 if TYPE_CHECKING:
+    from retrompi._engine import Trace
     from retrompi.jobs import JobSpec
 
-__all__ = ["Neighbour", "Scenario", "from_data", "line_of", "load"]
+__all__ = ["Neighbour", "Scenario", "from_data", "line_of", "load", "trace_of"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
 _KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", "seed", "fidelity", "compute_kernel", "start", "trace",
@@ -102,19 +103,23 @@ class Neighbour:
 
     def spec(self, platform: str) -> JobSpec:
         """The job with its trace read or made, its mode resolved on the platform."""
-        from retrompi import registry, traces
+        from retrompi import registry
         from retrompi.jobs import JobSpec
-        from retrompi.traces import generate
 
-        if self.generator is None:
-            assert self.trace is not None
-            trace = traces.read(self.trace, np=self.np)
-        else:
-            trace = generate.generator(self.generator).make(**self.args)
         return JobSpec(
-            self.model, trace, registry.platform(platform).placement(self.mode), self.sets, self.start_s, self.background,
+            self.model, trace_of(self), registry.platform(platform).placement(self.mode), self.sets, self.start_s, self.background,
             self.program.memory_share, self.name, self.generator or str(self.trace and self.trace.name),
         )  # fmt: skip
+
+
+def trace_of(job: Scenario | Neighbour) -> Trace:
+    """The trace that a job replays: read from its file, or made by its generator."""
+    from retrompi import traces
+    from retrompi.traces import generate
+
+    if job.trace is not None:
+        return traces.read_once(job.trace, job.np)
+    return generate.generator(str(job.generator)).make(**job.args)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi import experiment, registry
 from retrompi.errors import UsageError
 from retrompi.jobs import JobSpec, named
+from retrompi.scenario import trace_of
 
 if TYPE_CHECKING:
     from retrompi.scenario import Scenario
@@ -29,7 +30,7 @@ def compare(
         raise UsageError(f"scenario '{scenario.name}' has no [[job]]: nothing shares its machines (docs/sharing.md)")
     jobs = named([j.spec(scenario.platform) for j in scenario.jobs])
     first = JobSpec(
-        scenario.model, _trace(scenario), registry.platform(scenario.platform).placement(scenario.mode), scenario.sets,
+        scenario.model, trace_of(scenario), registry.platform(scenario.platform).placement(scenario.mode), scenario.sets,
         memory_share=scenario.program.memory_share, name=scenario.name, label=scenario.generator or str(scenario.trace),
     )  # fmt: skip
     done = 0
@@ -59,15 +60,6 @@ def _nothing(ranks: int) -> Any:
     from retrompi._engine import Trace
 
     return Trace.parse([(f"{r} init\n{r} finalize\n".encode(), f"nothing, rank {r}", r) for r in range(ranks)])
-
-
-def _trace(scenario: Scenario) -> Any:
-    from retrompi import traces
-    from retrompi.traces import generate
-
-    if scenario.trace is not None:
-        return traces.read(scenario.trace, np=scenario.np)
-    return generate.generator(str(scenario.generator)).make(**scenario.args)
 
 
 def _row(spec: JobSpec, got: dict[str, Any], alone: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from retrompi import registry, units
 from retrompi.errors import UsageError
+from retrompi.scenario import trace_of
 from retrompi.studies import axes, case, tornado
 
 if TYPE_CHECKING:
@@ -32,15 +33,9 @@ def ranks_of(scenario: Scenario) -> int:
     """How many ranks the scenario's job has."""
     if scenario.start:
         return scenario.start["ranks"]
-    if scenario.trace is not None:
-        from retrompi import traces
-
-        return traces.read(scenario.trace, np=scenario.np).ranks
     if "ranks" in scenario.args:
         return int(scenario.args["ranks"])
-    from retrompi.traces import generate
-
-    return generate.generator(str(scenario.generator)).make(**scenario.args).ranks
+    return trace_of(scenario).ranks
 
 
 def hosts_of(scenario: Scenario, room: Platform) -> list[str]:

@@ -13,7 +13,7 @@ from retrompi._engine import Trace
 
 from . import generate, rates
 from .errors import TraceError
-from .files import folders, parse, read, read_folders, write
+from .files import folders, parse, read, read_folders, read_once, write
 from .sections import Section, mark_lines, mark_pingpong, pingpong_sections
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "rates",
     "read",
     "read_folders",
+    "read_once",
     "smpi_losses",
     "unsupported",
     "write",

@@ -13,6 +13,7 @@ import re
 import tarfile
 import tempfile
 import zlib
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Literal, cast
@@ -20,10 +21,11 @@ from typing import BinaryIO, Literal, cast
 import zstandard
 
 from retrompi._engine import Trace
+from retrompi.paths import stamp
 
 from .errors import TraceError
 
-__all__ = ["folders", "parse", "read", "read_folders", "write"]
+__all__ = ["folders", "parse", "read", "read_folders", "read_once", "write"]
 
 UndefinedSource = Literal["refuse", "any", "null"]
 
@@ -109,6 +111,29 @@ def read(
         else:
             sources = _from_file(file, _Disk(found.parent), np)
     return Trace.parse(sources, ranks=np or 0, undefined_source=undefined_source, partial=partial)
+
+
+_KEPT = 2
+_ARCHIVES: OrderedDict[tuple[Path, int | None], tuple[tuple[int, int] | None, Trace]] = OrderedDict()
+"""The newest archives that were read, as they were then: the points of a study are of few programs."""
+
+
+def read_once(path: Path, np: int | None = None) -> Trace:
+    """`read`, but an archive that was among the last ones and has not changed is not read again (a folder or an index may have).
+
+    A trace never changes; who scales or marks one makes another.
+    """
+    if ".tar" not in path.suffixes:
+        return read(path, np)
+    key, now = (path, np), stamp(path)
+    known = _ARCHIVES.get(key)
+    if known is None or known[0] != now:
+        known = now, read(path, np)
+    _ARCHIVES[key] = known
+    _ARCHIVES.move_to_end(key)
+    while len(_ARCHIVES) > _KEPT:
+        _ARCHIVES.popitem(last=False)
+    return known[1]
 
 
 def parse(
