@@ -171,7 +171,7 @@ def _curve(
         simulate.require_completed(_ended(store.run(known)), what)
         return Found(known, store.points(known), True)
     made = generate.generator(generator)
-    trace = made.make(**args)
+    trace = generate.made(generator, args)
     _prepare(store, model, platform, where, trace.ranks, sets, spec.seed, spec.fidelity, fresh)
     result = simulate.run(model, platform, trace, mode=where, sets=_listed(sets), seed=spec.seed, fidelity=spec.fidelity,
                           traffic=traffic, failures=failures, jobs=jobs)  # fmt: skip

@@ -119,7 +119,7 @@ def trace_of(job: Scenario | Neighbour) -> Trace:
 
     if job.trace is not None:
         return traces.read_once(job.trace, job.np)
-    return generate.generator(str(job.generator)).make(**job.args)
+    return generate.made(str(job.generator), job.args)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ benchmark's sections begin and end.
 from __future__ import annotations
 
 import inspect
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -313,6 +314,27 @@ def generator(name: str) -> Generator:
     if name not in GENERATORS:
         raise UsageError(f"no generator '{name}'{nearest(name, GENERATORS)}")
     return GENERATORS[name]
+
+
+def made(name: str, args: Mapping[str, Any]) -> Trace:
+    """The trace of a generator, which is not made again if it was among the last ones: the points of a study are of few programs."""
+    try:
+        key = name, json.dumps(args, sort_keys=True)
+    except TypeError:  # a function of the size, which nobody can compare
+        return generator(name).make(**args)
+    trace = _MADE.get(key)
+    if trace is None:
+        trace = generator(name).make(**args)
+        if trace.actions > _KEPT_ACTIONS:
+            return trace
+        _MADE[key] = trace
+        while len(_MADE) > _KEPT:
+            del _MADE[next(iter(_MADE))]
+    return trace
+
+
+_MADE: dict[tuple[str, str], Trace] = {}
+_KEPT, _KEPT_ACTIONS = 4, 1_000_000
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------------
