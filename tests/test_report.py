@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pages import Page
 
 from retrompi import experiment, registry, report, units
 from retrompi.errors import InputError, RetrompiError, UsageError
@@ -220,25 +220,6 @@ def test_small_stages_are_drawn_together_and_colours_hold() -> None:
 # --- the page ---
 
 
-class Assets(HTMLParser):
-    """Collects what a browser would fetch, identifiers, and links within the page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.fetched: list[str] = []
-        self.ids: list[str] = []
-        self.links: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if "src" in given or (tag == "link" and given.get("href") != "data:,"):
-            self.fetched.append(str(given))
-        if given.get("id"):
-            self.ids.append(str(given["id"]))
-        if tag == "a":
-            self.links.append(str(given.get("href")))
-
-
 CARD = cards.Card(
     "wmpi",
     "WMPI <1>",
@@ -257,8 +238,7 @@ def text(made_up: Study) -> str:
 
 
 def test_page_is_self_contained(text: str) -> None:
-    found = Assets()
-    found.feed(text)
+    found = Page(text)
     assert found.fetched == []
     assert len(found.ids) == len(set(found.ids))
     assert all(link.startswith("#") and link[1:] in found.ids for link in found.links)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pages import Page
 
 from retrompi.errors import UsageError
 from retrompi.report import export, study
@@ -300,31 +300,12 @@ def test_a_legend_names_plain_numbers_and_answers() -> None:
 # -- pages ---------------------------------------------------------------------------------------------------------------
 
 
-class _Loads(HTMLParser):
-    """What a page would fetch, and the ids it has and links to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.fetched: list[str] = []
-        self.ids: list[str] = []
-        self.links: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
-        self.fetched += [str(found[k]) for k in ("src", "srcset") if found.get(k)]
-        if tag == "link" and not str(found.get("href")).startswith("data:"):
-            self.fetched.append(str(found.get("href")))
-        self.ids += [str(found["id"])] if found.get("id") else []
-        self.links += [str(found["href"])[1:]] if str(found.get("href", "")).startswith("#") else []
-
-
 def test_a_page_is_whole_by_itself_and_says_what_it_is_of() -> None:
     v, runs, curves = made({**RANKED, "mode": ("shared", "distributed")}, linear, broken=(4,), metric="time")
     page = study.page(v, about(v.definition, runs, curves))
-    loads = _Loads()
-    loads.feed(page)
+    loads = Page(page)
     assert loads.fetched == []
-    assert set(loads.links) <= set(loads.ids)
+    assert all(link.startswith("#") and link[1:] in loads.ids for link in loads.links)
     assert len(loads.ids) == len(set(loads.ids))
     for text in ("Made up &lt;for&gt; tests", "rank 0 waits for rank 1", "0.1+1", "aaaaaaaaaaaa", "4 ranks (calibrated for 2)"):
         assert text in page

@@ -29,7 +29,7 @@ from weakref import WeakSet
 
 from retrompi.errors import EngineError, InputError
 
-__all__ = ["ForkServer", "adopt", "answer", "halt", "last_words", "resume", "shared_server"]
+__all__ = ["ForkServer", "adopt", "answer", "begun", "end_with_parent", "halt", "last_words", "resume", "shared_server"]
 
 _HEAD = struct.Struct("<Q")
 _LIBC = ctypes.CDLL(None)
@@ -202,12 +202,38 @@ def last_words(status: int, said: bytes) -> str:
     return f"{how}; last words: {text[-1].strip()}" if text else how
 
 
-def _die_with_parent(parent: int) -> None:
+def end_with_parent(parent: int) -> None:
     """In a child: be ended when ``parent`` is, by whatever (linux: prctl PR_SET_PDEATHSIG)."""
     if sys.platform == "linux":
         _LIBC.prctl(1, signal.SIGKILL)
         if os.getppid() != parent:  # it had died before
             os._exit(1)
+
+
+def begun(config: dict[str, Any], traces: Sequence[Any], errors: int, foreign: int | None = None) -> tuple[int, int]:
+    """(process, descriptor of its answer) of a forked child that simulates and ends, at the latest with this process.
+
+    What it says on stderr goes to ``errors``. It does not keep the descriptor ``foreign``, whose other end listens for this process's end.
+    """
+    me = os.getpid()
+    incoming, outgoing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            end_with_parent(me)
+            os.close(incoming)
+            if foreign is not None:
+                os.close(foreign)
+            os.dup2(errors, 2)
+            answer(config, traces, outgoing)
+            code = 0
+        except BaseException as error:  # the parent must hear of anything
+            os.write(2, f"{type(error).__name__}: {error}\n".encode())
+        finally:
+            os._exit(code)
+    os.close(outgoing)
+    return pid, incoming
 
 
 def _told_before_hanging_up(answer: IO[bytes], asker: IO[bytes]) -> bool:
@@ -221,7 +247,7 @@ def _told_before_hanging_up(answer: IO[bytes], asker: IO[bytes]) -> bool:
 def _serve() -> None:
     from retrompi import _engine
 
-    inbox, outbox, server = sys.stdin.buffer, sys.stdout.buffer, os.getpid()
+    inbox, outbox = sys.stdin.buffer, sys.stdout.buffer
     traces: OrderedDict[str, Any] = OrderedDict()
     sizes: dict[str, int] = {}
     while True:
@@ -243,22 +269,8 @@ def _serve() -> None:
         if gone := [key for key in keys if key not in traces]:
             _write(outbox, ("forgotten", gone))
             continue
-        incoming, outgoing = os.pipe()
         with tempfile.TemporaryFile() as errors:
-            pid = os.fork()
-            if pid == 0:
-                code = 1
-                try:
-                    _die_with_parent(server)
-                    os.close(incoming)
-                    os.dup2(errors.fileno(), 2)
-                    answer(config, [traces[key] for key in keys], outgoing)
-                    code = 0
-                except BaseException as error:  # the parent must hear of anything
-                    os.write(2, f"{type(error).__name__}: {error}\n".encode())
-                finally:
-                    os._exit(code)
-            os.close(outgoing)
+            pid, incoming = begun(config, [traces[key] for key in keys], errors.fileno())
             with os.fdopen(incoming, "rb") as pipe:
                 if not _told_before_hanging_up(pipe, inbox):
                     os.kill(pid, signal.SIGKILL)

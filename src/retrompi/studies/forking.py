@@ -25,26 +25,14 @@ from typing import Any
 from retrompi import worker
 from retrompi.errors import EngineError, InputError
 
-__all__ = ["HELLO", "Forking", "end_with_parent"]
+__all__ = ["HELLO", "Forking"]
 
 HELLO = "ready"
 INSIDE = 250_000
 """Actions of a trace up to which a simulation is done in the worker itself: mostly less than a second."""
 TRIES = 3
 """A simulation that somebody kills is begun again, so many times in all."""
-_PR_SET_PDEATHSIG = 1
 _CHUNK = 1 << 20
-
-
-def end_with_parent(parent: int) -> None:
-    """Has the kernel kill this process when its parent ends; elsewhere than on Linux it lives until its pipe breaks."""
-    if sys.platform == "linux":
-        import ctypes
-
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 class Forking:
@@ -96,25 +84,7 @@ class Forking:
     def _fork(self, config: dict[str, Any], traces: Sequence[Any]) -> tuple[int, bytes]:
         os.ftruncate(self._errors, 0)
         os.lseek(self._errors, 0, os.SEEK_SET)
-        incoming, outgoing = os.pipe()
-        me = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            code = 1
-            try:
-                end_with_parent(me)
-                os.close(incoming)
-                if self._asker is not None:
-                    os.close(self._asker)  # or the asker would not notice the end of its worker
-                os.dup2(self._errors, 2)
-                gc.disable()
-                worker.answer(config, traces, outgoing)
-                code = 0
-            except BaseException as error:  # the worker must hear of anything
-                os.write(2, f"{type(error).__name__}: {error}\n".encode())
-            finally:
-                os._exit(code)
-        os.close(outgoing)
+        pid, incoming = worker.begun(config, traces, self._errors, self._asker)
         try:
             data = self._read(incoming, pid)
         except BaseException:
@@ -154,7 +124,7 @@ def _scratch() -> int:
 
 def serve(descriptor: int, parent: int) -> None:
     """Does jobs until the other end is closed."""
-    end_with_parent(parent)
+    worker.end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who asked
     asker = Connection(descriptor)
     from retrompi import _engine, experiment, simulate  # noqa: F401  what every job needs is there before the first fork
