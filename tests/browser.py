@@ -26,6 +26,7 @@ BEGIN_S = 60.0
 """A start that takes longer has failed; how long it usually takes is measured in benchmarks/studio.py, not here."""
 WAIT_MS = 60_000
 """How long a test waits for what a page will show; a busy machine is no failure."""
+LOOK = Path(__file__).with_name("browser.js").read_text(encoding="utf-8")
 SIZES = {"phone": (390, 844), "tablet": (1024, 768), "projector": (1920, 1080)}
 
 
@@ -55,8 +56,13 @@ class Server:
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "retrompi.cli.main", "studio", "--port", "0", "--no-browser", *arguments],
-                stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=env, start_new_session=True, cwd=folder,
-            )  # fmt: skip
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                env=env,
+                start_new_session=True,
+                cwd=folder,
+            )
         try:
             self.url = self._address()
         except BaseException:
@@ -131,6 +137,7 @@ def session(browser: Any, server: Server, size: str = "tablet", **options: Any) 
     width, height = SIZES[size]
     context = browser.new_context(viewport={"width": width, "height": height}, base_url=server.url, **options)
     context.set_default_timeout(WAIT_MS)
+    context.add_init_script(LOOK)
     seen = Seen(server)
     context.on("request", lambda r: seen.asked.append(r.url))
     try:
@@ -143,70 +150,7 @@ def session(browser: Any, server: Server, size: str = "tablet", **options: Any) 
 def settled(page: Any) -> None:
     """Wait until the page has been drawn and no callback is under way."""
     page.wait_for_selector("main h1", state="visible")
-    page.wait_for_function(
-        "() => !document.title.startsWith('Updating') && !document.querySelector('[data-dash-is-loading=\"true\"]')"
-    )
-
-
-OVERFLOW = """() => {
-  const wide = document.documentElement.clientWidth;
-  if (document.documentElement.scrollWidth <= wide) return [];
-  const inside = (e) => { for (let p = e.parentElement; p && p !== document.body; p = p.parentElement) {
-    const o = getComputedStyle(p).overflowX; if (o === 'auto' || o === 'scroll' || o === 'hidden') return true; } return false; };
-  return [...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > wide + 1 && !inside(e))
-    .slice(0, 5).map((e) => e.tagName + '#' + e.id + '.' + e.className + ' ' + Math.round(e.getBoundingClientRect().right));
-}"""
-"""What sticks out of the page to the right."""
-
-CONTRAST = """() => {
-  const canvas = document.createElement('canvas'); canvas.width = canvas.height = 1;
-  const pen = canvas.getContext('2d', {willReadFrequently: true});
-  const rgba = (text) => { pen.clearRect(0, 0, 1, 1); pen.fillStyle = '#000'; pen.fillStyle = text; pen.fillRect(0, 0, 1, 1);
-    const d = pen.getImageData(0, 0, 1, 1).data; return [d[0], d[1], d[2], d[3] / 255]; };
-  const over = (a, b) => [0, 1, 2].map((i) => a[i] * a[3] + b[i] * (1 - a[3])).concat([1]);
-  const light = (c) => { const [r, g, b] = c.slice(0, 3).map((v) => { v /= 255; return v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; });
-    return .2126 * r + .7152 * g + .0722 * b; };
-  const ground = (e) => { const layers = [];
-    for (let p = e; p; p = p.parentElement) { const c = rgba(getComputedStyle(p).backgroundColor); if (c[3] > 0) layers.push(c); if (c[3] === 1) break; }
-    let base = matchMedia('(prefers-color-scheme: dark)').matches && getComputedStyle(document.documentElement).colorScheme.includes('dark')
-      ? [18, 18, 18, 1] : [255, 255, 255, 1];
-    for (const c of layers.reverse()) base = over(c, base); return base; };
-  const out = [], said = new Set();
-  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  for (let n = walk.nextNode(); n; n = walk.nextNode()) {
-    const e = n.parentElement, text = n.textContent.trim();
-    if (!text || !e || ['SCRIPT', 'STYLE', 'NOSCRIPT', 'TITLE', 'OPTION'].includes(e.tagName)) continue;
-    const box = e.getBoundingClientRect(), style = getComputedStyle(e);
-    if (!box.width || !box.height || style.visibility === 'hidden' || e.closest('[disabled], [aria-disabled=true], [aria-hidden=true]')) continue;
-    let alpha = 1; for (let p = e; p; p = p.parentElement) alpha *= +getComputedStyle(p).opacity;
-    if (alpha < .05 || e.checkVisibility && !e.checkVisibility()) continue;
-    const svg = e instanceof SVGElement, back = ground(e);
-    let ink = rgba(svg ? style.fill : style.color); ink[3] *= alpha; ink = over(ink, back);
-    const [a, b] = [light(ink), light(back)].sort((x, y) => y - x), ratio = (a + .05) / (b + .05);
-    const px = parseFloat(style.fontSize), need = px >= 24 || (px >= 18.66 && +style.fontWeight >= 700) ? 3 : 4.5;
-    const key = e.tagName + e.className + style.color;
-    if (ratio < need - .01 && !said.has(key)) { said.add(key);
-      out.push(`${ratio.toFixed(2)} (needs ${need}): "${text.slice(0, 40)}" in ${e.tagName}.${e.className.baseVal ?? e.className}`); }
-  }
-  return out;
-}"""
-"""Texts whose contrast with what is behind them is below WCAG 2 AA, computed as the standard says."""
-
-FOCUSED = """() => {
-  const e = document.activeElement;
-  if (!e || e === document.body || e === document.documentElement) return null;
-  const own = e.getAttribute('aria-label') || '';
-  const by = (e.getAttribute('aria-labelledby') || '').split(/\\s+/).filter(Boolean).map((i) => document.getElementById(i)?.textContent || '').join(' ');
-  const labels = [...(e.labels || [])].map((l) => l.textContent).join(' ') || e.closest('label')?.textContent || '';
-  const inner = e.textContent || e.querySelector('img,svg')?.getAttribute('aria-label') || '';
-  const s = getComputedStyle(e), box = e.getBoundingClientRect();
-  const ring = (x) => { const t = getComputedStyle(x); return (t.outlineStyle !== 'none' && parseFloat(t.outlineWidth) > 0) || t.boxShadow !== 'none'; };
-  return {what: e.tagName.toLowerCase() + (e.id ? '#' + e.id : '') + (e.className && e.className.baseVal === undefined ? '.' + e.className : ''),
-    name: (own || by || labels || inner || e.getAttribute('title') || e.getAttribute('alt') || '').trim().slice(0, 80),
-    ring: ring(e) || (e.parentElement ? ring(e.parentElement) : false), seen: box.width > 0 && box.height > 0 && s.visibility !== 'hidden',
-    mark: e.dataset.walked || ''};
-}"""
-"""The element that has the focus: what it is, its accessible name, whether the focus is seen."""
+    page.wait_for_function("() => !document.title.startsWith('Updating') && !document.querySelector('[data-dash-is-loading=\"true\"]')")
 
 
 def walk(page: Any, most: int = 400) -> list[dict[str, Any]]:
@@ -215,8 +159,8 @@ def walk(page: Any, most: int = 400) -> list[dict[str, Any]]:
     page.evaluate("() => { document.activeElement?.blur?.(); window.getSelection()?.removeAllRanges(); }")
     for number in range(most):
         page.keyboard.press("Tab")
-        here = page.evaluate(FOCUSED)
-        if here is None or here["mark"]:
+        here = page.evaluate("looked.focused()")
+        if here is None or here["walked"]:
             break
         page.evaluate(f"() => {{ document.activeElement.dataset.walked = '{number + 1}'; }}")
         out.append(here)

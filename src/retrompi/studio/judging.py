@@ -20,5 +20,9 @@ def run(report: Callable[[int, int, str], None], store: str | None, papers: Sequ
     keys = [setup(p).paper for p in papers] or list(setups())
     done = run_papers(keys, open_store(store), fresh, report)
     told = summary([v for s in done for v in s.verdicts])
-    return {"papers": keys, "simulated": sum(s.simulated for s in done), "runs": sum(len(s.runs) for s in done),
-            "counts": [{"use": s.use, "passed": s.passed, "failed": s.failed, "unjudged": s.unjudged} for s in told]}  # fmt: skip
+    return {
+        "papers": keys,
+        "simulated": sum(s.simulated for s in done),
+        "runs": sum(len(s.runs) for s in done),
+        "counts": [{"use": s.use, "passed": s.passed, "failed": s.failed, "unjudged": s.unjudged} for s in told],
+    }

@@ -7,7 +7,7 @@ from math import exp
 import plotly.graph_objects as go
 
 from retrompi.platform import Host, Platform
-from retrompi.report.figures import DASHES, PALETTE, layout
+from retrompi.report.figures import DASHES, PALETTE, layout, size_label
 from retrompi.units import format_bytes, format_rate
 
 __all__ = ["copy_rate", "figure", "misses"]
@@ -46,18 +46,34 @@ def figure(room: Platform) -> go.Figure:
         first = hosts[0]
         name = first.name + (f" and {len(hosts) - 1} more" if len(hosts) > 1 else "")
         drawn.add_scatter(
-            x=sizes, y=[copy_rate(first, s) for s in sizes], name=name, mode="lines", line={"color": PALETTE[i], "dash": DASHES[i], "width": 3},
-            text=[f"{format_bytes(round(s))}: {format_rate(copy_rate(first, s))}" for s in sizes], hoverinfo="text+name",
-        )  # fmt: skip
+            x=sizes,
+            y=[copy_rate(first, s) for s in sizes],
+            name=name,
+            mode="lines",
+            line={"color": PALETTE[i], "dash": DASHES[i], "width": 3},
+            text=[f"{format_bytes(round(s))}: {format_rate(copy_rate(first, s))}" for s in sizes],
+            hoverinfo="text+name",
+        )
     layout(drawn, "Copy rate over the working set")
     grid = {"gridcolor": "#e3e3e3", "linecolor": "#666", "showline": True, "ticks": "outside", "zeroline": False, "automargin": True}
     shown = [2.0**k for k in range(_FIRST, _LAST + 1, 3)]
-    drawn.update_xaxes(type="log", title={"text": "working set"}, tickvals=shown, ticktext=[format_bytes(round(s)) for s in shown],
-                       tickangle=0, **grid)  # fmt: skip
+    drawn.update_xaxes(
+        type="log",
+        title={"text": "working set, B (K = 1024)"},
+        tickvals=shown,
+        ticktext=[size_label(s) for s in shown],
+        tickangle=0,
+        **grid,
+    )
     top = max(copy_rate(h, sizes[0]) for h in room.hosts)
     step = 10.0 ** len(str(int(top / 1e6))) * 1e5 / 2
     ticks = [i * step for i in range(int(top / step) + 2)]
-    drawn.update_yaxes(title={"text": "rate of a copy"}, range=[0, top * 1.06], tickvals=ticks[:: max(len(ticks) // 6, 1)],
-                       ticktext=[format_rate(t) if t else "0" for t in ticks[:: max(len(ticks) // 6, 1)]], **grid)  # fmt: skip
+    drawn.update_yaxes(
+        title={"text": "rate of a copy", "standoff": 12},
+        range=[0, top * 1.06],
+        tickvals=ticks[:: max(len(ticks) // 6, 1)],
+        ticktext=[format_rate(t) if t else "0" for t in ticks[:: max(len(ticks) // 6, 1)]],
+        **grid,
+    )
     drawn.update_layout(showlegend=True, margin={"l": 90})
     return drawn

@@ -13,8 +13,24 @@ from retrompi.platform import HOST_KEYS, SOURCE_KINDS, Platform
 from retrompi.runtime import RuntimeModel, model_values
 from retrompi.units import format_quantity
 
-__all__ = ["AREAS", "KINDS", "Difference", "Group", "Number", "Side", "area_of", "by_kind", "differences", "fitting", "groups", "model_numbers",
-           "range_text", "room_numbers", "sides", "starts"]  # fmt: skip
+__all__ = [
+    "AREAS",
+    "KINDS",
+    "Difference",
+    "Group",
+    "Number",
+    "Side",
+    "area_of",
+    "by_kind",
+    "differences",
+    "fitting",
+    "groups",
+    "model_numbers",
+    "range_text",
+    "room_numbers",
+    "sides",
+    "starts",
+]
 
 KINDS = {
     "paper": "printed in a paper of the reference",
@@ -28,12 +44,37 @@ KINDS = {
 AREAS = {
     "processor": ("cores", "speed", "flops", "clock", "package_cores"),
     "scheduler": ("quantum", "tick", "dispatch", "syscall", "boost", "quantum_carry", "wait_charge", "quantum_at_tick"),
-    "memory": ("l1", "l2", "l2_ways", "l2_shared_by", "copy_l1", "copy_l2", "copy_mem", "line_shared", "line_bus", "lines_in_flight",
-               "fsb_rate"),
-    "protocol stack": ("tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "loopback_mss", "window", "mss", "sndbuf",
-                       "delayed_ack", "rto_first", "rto_min", "rto_max", "tcp_retries", "dup_acks"),
+    "memory": (
+        "l1",
+        "l2",
+        "l2_ways",
+        "l2_shared_by",
+        "copy_l1",
+        "copy_l2",
+        "copy_mem",
+        "line_shared",
+        "line_bus",
+        "lines_in_flight",
+        "fsb_rate",
+    ),
+    "protocol stack": (
+        "tcp_segment",
+        "tcp_byte",
+        "interrupt",
+        "loopback_segment",
+        "loopback_mss",
+        "window",
+        "mss",
+        "sndbuf",
+        "delayed_ack",
+        "rto_first",
+        "rto_min",
+        "rto_max",
+        "tcp_retries",
+        "dup_acks",
+    ),
     "network card": ("nic_rate", "nic_latency", "bus_rate"),
-}  # fmt: skip
+}
 """Area of a machine -> its keys (`HOST_KEYS`), in the order in which a reader meets them."""
 
 
@@ -70,8 +111,17 @@ def _kind(source: str) -> tuple[str, str]:
 def _number(row: Mapping[str, Any], name: str, area: str = "") -> Number:
     kind, rest = _kind(str(row["source"]))
     value = str(row["text"]) if isinstance(row["value"], str) else format_quantity(row["value"], row["unit"])
-    return Number(name, value, "" if row["unit"] in ("choice", "str") else str(row["unit"]), range_text(row), kind, rest, str(row["help"]),
-                  tuple(row.get("rows", ())), area)  # fmt: skip
+    return Number(
+        name,
+        value,
+        "" if row["unit"] in ("choice", "str") else str(row["unit"]),
+        range_text(row),
+        kind,
+        rest,
+        str(row["help"]),
+        tuple(row.get("rows", ())),
+        area,
+    )
 
 
 def model_numbers(dossier: Mapping[str, Any]) -> list[Number]:
@@ -106,8 +156,11 @@ def fitting(some: Sequence[Number], kind: str = "", text: str = "", area: str = 
     if kind and kind not in KINDS:
         raise UsageError(f"source '{kind}'{nearest(kind, KINDS)}")
     words = text.casefold().split()
-    return [n for n in some if kind in ("", n.kind) and area in ("", n.area)
-            and all(w in f"{n.name} {n.help} {n.source} {n.value}".casefold() for w in words)]  # fmt: skip
+    return [
+        n
+        for n in some
+        if kind in ("", n.kind) and area in ("", n.area) and all(w in f"{n.name} {n.help} {n.source} {n.value}".casefold() for w in words)
+    ]
 
 
 @dataclass(frozen=True)
@@ -175,8 +228,13 @@ class Difference:
     code: tuple[str, ...]
 
 
-_ELSEWHERE = {"startup": "the start of a job", "joins": "which machines it joins", "cautions": "its cautions",
-              "collectives": "its collectives", "communicators": "how communicators are made"}  # fmt: skip
+_ELSEWHERE = {
+    "startup": "the start of a job",
+    "joins": "which machines it joins",
+    "cautions": "its cautions",
+    "collectives": "its collectives",
+    "communicators": "how communicators are made",
+}
 _PATH = "the path of a message"
 
 

@@ -9,7 +9,7 @@ from dash import html
 
 from retrompi.studio.numbers import KINDS, Number
 
-__all__ = ["Part", "cell", "cited", "counted", "facts", "number_rows", "source", "table", "verdict", "worded"]
+__all__ = ["Part", "cell", "cited", "counted", "facts", "named", "number_rows", "source", "span_css", "table", "verdict", "worded"]
 
 Part = Any
 """A Dash component, a text, a number, or a list of them."""
@@ -54,8 +54,9 @@ def facts(pairs: Iterable[tuple[str, Part]]) -> html.Dl:
 
 def counted(boxes: Iterable[tuple[str, str, str]]) -> html.Div:
     """Boxes of (what, count, a few words)."""
-    return html.Div([html.Div([html.Span(a), html.B(b), html.Small(c, className="soft")], className="count") for a, b, c in boxes],
-                    className="counts")  # fmt: skip
+    return html.Div(
+        [html.Div([html.Span(a), html.B(b), html.Small(c, className="soft")], className="count") for a, b, c in boxes], className="counts"
+    )
 
 
 def cited(rows: Sequence[Mapping[str, str]]) -> list[Part]:
@@ -63,10 +64,16 @@ def cited(rows: Sequence[Mapping[str, str]]) -> list[Part]:
     if not rows:
         return []
     told = [
-        html.Li([html.B(r["id"]), f" {r['text']} ", html.Span(f"({r['where']}{', ' + r['use'] if r['use'] else ''})", className="soft"),
-                 *([html.Span(r["note"], className="contradiction")] if r["note"] else [])])
+        html.Li(
+            [
+                html.B(r["id"]),
+                f" {r['text']} ",
+                html.Span(f"({r['where']}{', ' + r['use'] if r['use'] else ''})", className="soft"),
+                *([html.Span(r["note"], className="contradiction")] if r["note"] else []),
+            ]
+        )
         for r in rows
-    ]  # fmt: skip
+    ]
     return [html.Details([html.Summary(", ".join(r["id"] for r in rows)), html.Ul(told)], className="cited")]
 
 
@@ -75,12 +82,26 @@ def source(n: Number) -> list[Part]:
     return [html.Span(n.kind, className=f"kind kind-{n.kind}", title=KINDS[n.kind]), " ", n.source, *cited(n.rows)]
 
 
+def named(name: str, help: str) -> list[Part]:
+    """A parameter's name with what it is below it."""
+    return [html.Code(name), html.Small(help, className="help")]
+
+
+def span_css(span: str) -> str:
+    """A range stands in one line; choices may be many."""
+    return "" if "|" in span else "v"
+
+
 def number_rows(some: Iterable[Number], head: Sequence[str]) -> list[html.Tr]:
-    """Rows of name, value, range, source, meaning under the five words of ``head``."""
+    """Rows of name and meaning, value, range, source under the four words of ``head``."""
     return [
-        html.Tr([
-            cell(head[0], html.Code(n.name)), cell(head[1], n.value, css="n"), cell(head[2], n.span, css="n"),
-            cell(head[3], *source(n)), cell(head[4], n.help),
-        ])
+        html.Tr(
+            [
+                cell(head[0], *named(n.name, n.help)),
+                cell(head[1], n.value, css="v"),
+                cell(head[2], n.span, css=span_css(n.span)),
+                cell(head[3], *source(n)),
+            ]
+        )
         for n in some
-    ]  # fmt: skip
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 from dash import html
@@ -11,6 +11,7 @@ from retrompi.report.dossier import how_of
 from retrompi.report.figures import name_of
 from retrompi.studio.pieces import Part, facts, verdict, worded
 from retrompi.studio.statements import GROUPS, KINDS, Place, Statement
+from retrompi.units import format_bytes
 from retrompi.validate.verdicts import Summary, Verdict
 
 __all__ = ["card", "links", "matrix", "read_as", "tallies"]
@@ -23,20 +24,29 @@ _MEANING = {
 }
 
 
-def read_as(v: Verdict) -> str:
-    """How the published statement is read: ``low – high unit``."""
+def read_as(s: Statement) -> str:
+    """How the published statement is read: ``low – high unit``; a place on a curve is a message size."""
+    v = s.verdict
     if v.low is None and v.high is None:
         return ""
-    unit = f" {v.unit}" if v.unit else ""
+    knee = any(c.get("kind") == "knee" for c in s.how)
+
+    def told(value: float) -> str:
+        return _amount(value, "B" if knee else v.unit)
+
     if v.high is None or v.low is None:
-        return f"at least {worded(v.low)}{unit}" if v.high is None else f"at most {worded(v.high)}{unit}"
-    return f"{worded(v.low)}{unit}" if v.low == v.high else f"{worded(v.low)} – {worded(v.high)}{unit}"
+        return f"at least {told(v.low)}" if v.low is not None else f"at most {told(v.high or 0)}"
+    return told(v.low) if v.low == v.high else f"{told(v.low)} – {told(v.high)}"
+
+
+def _amount(value: float | str, unit: str) -> str:
+    if unit == "B" and isinstance(value, float | int):
+        return format_bytes(value)
+    return worded(value) + (f" {unit}" if unit and not isinstance(value, str) else "")
 
 
 def _observed(v: Verdict) -> str:
-    if v.observed is None:
-        return ""
-    return worded(v.observed) + (f" {v.unit}" if v.unit and not isinstance(v.observed, str) else "")
+    return "" if v.observed is None else _amount(v.observed, v.unit)
 
 
 def _distance(v: Verdict) -> str:
@@ -54,8 +64,6 @@ def curve_query(place: Place) -> str:
 
 def links(s: Statement) -> list[Part]:
     """Where the statement can be looked at: its curves, the anatomy of its messages, the cards of its runtimes."""
-    from retrompi.units import format_bytes
-
     out: list[Part] = []
     if s.place is not None:
         where = f"{', '.join(name_of(m) for m in s.place.models)}, {s.place.mode}"
@@ -79,13 +87,15 @@ def card(s: Statement, is_open: bool = False) -> html.Details:
         html.Span(_observed(v) if isinstance(v.observed, float | int) else "", className="seen"),
     ]
     mechanisms = [html.P([html.B(title), f" — {text}"]) for title, text in s.mechanisms]
-    made = f"{s.when}, code {s.code}" if s.when else ""
+    made = f"{s.when} UTC, code {s.code}" if s.when else ""
     pairs: list[tuple[str, Part]] = [
-        ("in the paper", [html.Span(f"{c.observable}: "), html.B(v.published),
-                          html.Span(f" ({c.configuration}; {c.platform})", className="soft")]),
+        (
+            "in the paper",
+            [html.Span(f"{c.observable}: "), html.B(v.published), html.Span(f" ({c.configuration}; {c.platform})", className="soft")],
+        ),
         ("printed in", c.source + (f", also in {c.also_in}" if c.also_in else "")),
         ("kind", f"{KINDS[c.kind]}, {GROUPS[c.use]}: {_MEANING[c.use]}"),
-        ("read as", read_as(v)),
+        ("read as", read_as(s)),
         ("simulated", _observed(v)),
         ("distance", _distance(v)),
         ("how judged", how_of(s.how)),
@@ -95,7 +105,7 @@ def card(s: Statement, is_open: bool = False) -> html.Details:
         ("why", mechanisms),
         ("judged", made),
         ("look", html.Span([p for a in links(s) for p in (a, " ")], className="links") if links(s) else ""),
-    ]  # fmt: skip
+    ]
     return html.Details([html.Summary(line), facts(pairs)], id=f"claim-{c.id}", className=f"statement {v.verdict}", open=is_open)
 
 
@@ -109,7 +119,7 @@ def tallies(found: Sequence[Summary]) -> list[tuple[str, str, str]]:
     return out
 
 
-def matrix(cells: dict[str, dict[str, dict[str, int]]]) -> html.Div:
+def matrix(cells: Mapping[str, Mapping[str, Mapping[str, int]]]) -> html.Div:
     """The verdict matrix: a row a system, fitted and held out apart, each count a link to its statements."""
 
     def linked(system: str, use: str, word: str, n: int) -> Part:

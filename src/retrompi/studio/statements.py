@@ -70,15 +70,32 @@ class Statement:
     def row(self) -> dict[str, Any]:
         """The flat row of an export."""
         v, c = self.verdict, self.claim
-        return {"id": c.id, "paper": self.paper, "system": self.system, "use": c.use, "kind": c.kind, "verdict": v.verdict,
-                "observable": c.observable, "published": v.published, "low": v.low, "high": v.high, "observed": v.observed,
-                "unit": v.unit, "residual": v.residual, "note": v.note, "contradiction": v.contradiction, "reading": v.reading,
-                "source": c.source, "judged": self.when, "code": self.code}  # fmt: skip
+        return {
+            "id": c.id,
+            "paper": self.paper,
+            "system": self.system,
+            "use": c.use,
+            "kind": c.kind,
+            "verdict": v.verdict,
+            "observable": c.observable,
+            "published": v.published,
+            "low": v.low,
+            "high": v.high,
+            "observed": v.observed,
+            "unit": v.unit,
+            "residual": v.residual,
+            "note": v.note,
+            "contradiction": v.contradiction,
+            "reading": v.reading,
+            "source": c.source,
+            "judged": self.when,
+            "code": self.code,
+        }
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What of the statements is wanted; an empty text is everything. ``text`` is looked for in words, identifier and notes."""
+    """What of the statements is wanted; an empty text is everything. ``text`` is an identifier, or words to look for."""
 
     paper: str = ""
     system: str = ""
@@ -127,8 +144,14 @@ def _judged(claim: Claim, row: Mapping[str, Any]) -> Verdict:
     observed, low, high = row["observed"], row["low"], row["high"]
     number = observed if isinstance(observed, int | float) and not isinstance(observed, bool) else None
     far = None if number is None or low is None or high is None else residual(float(number), low, high)
-    return replace(_blank()[claim.id], verdict=row["verdict"], observed=observed, low=low, high=high, unit=row["unit"] or "", note=note,
-                   residual=far)  # fmt: skip
+    return replace(
+        _blank()[claim.id], verdict=row["verdict"], observed=observed, low=low, high=high, unit=row["unit"] or "", note=note, residual=far
+    )
+
+
+def _day(created: Any) -> str:
+    """``2026-11-21 18:21`` of a stored time."""
+    return str(created).replace("T", " ")[:16]
 
 
 def statements(rows: Iterable[Mapping[str, Any]], batches: Mapping[int, Mapping[str, Any]] | None = None) -> list[Statement]:
@@ -148,7 +171,7 @@ def statements(rows: Iterable[Mapping[str, Any]], batches: Mapping[int, Mapping[
         else:
             verdict = _judged(claim, row)
         batch = made.get(int(row["batch_id"])) if row is not None and row.get("batch_id") is not None else None
-        when, code = (str(batch["created"]), str(batch["code_version"])) if batch else ("", "")
+        when, code = (_day(batch["created"]), str(batch["code_version"])) if batch else ("", "")
         out.append(Statement(claim, verdict, system_of(claim), paper_key(claim.paper), how, when, code))
     return out
 
@@ -168,10 +191,15 @@ def chosen(all_of_them: Sequence[Statement], want: Choice) -> list[Statement]:
         if value and value not in values:
             raise UsageError(f"{name} '{value}'{nearest(value, values)}")
     words = want.text.casefold().split()
+    named = [s for s in all_of_them if s.claim.id.casefold() == want.text.strip().casefold()]
     out = []
-    for s in all_of_them:
-        told = (want.paper in ("", s.paper) and want.system in ("", s.system) and want.verdict in ("", s.verdict.verdict)
-                and want.group in ("", s.claim.use))  # fmt: skip
+    for s in named or all_of_them:
+        told = (
+            want.paper in ("", s.paper)
+            and want.system in ("", s.system)
+            and want.verdict in ("", s.verdict.verdict)
+            and want.group in ("", s.claim.use)
+        )
         if told and (not words or _has(s, words)):
             out.append(s)
     return out
@@ -194,4 +222,8 @@ def matrix(some: Sequence[Statement]) -> dict[str, dict[str, Counter[str]]]:
     for s in some:
         if s.claim.use in ("calibrate", "validate"):
             out[s.system][s.claim.use][s.verdict.verdict] += 1
-    return {name: cells for name, cells in out.items() if any(cells.values())}
+    return {
+        name: {use: Counter({w: n[w] for w in VERDICTS if n[w]}) for use, n in cells.items()}
+        for name, cells in out.items()
+        if any(cells.values())
+    }

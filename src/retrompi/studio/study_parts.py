@@ -26,14 +26,21 @@ def listing(some: Sequence[Listed]) -> Part:
     if not some:
         return html.P("There are no studies.", className="soft")
     rows = [
-        html.Tr([
-            cell("study", html.Button(s.name, id={"type": "studies-pick", "name": s.key}, className="link", type="button"),
-                 html.Small(f" {s.id}" if s.id is not None else " ready", className="soft")),
-            cell("title", s.title), cell("points", s.state if s.done else f"{s.points}, {s.state}", css="n"), cell("axes", ", ".join(s.axes)),
-            cell("made", s.created),
-        ])
+        html.Tr(
+            [
+                cell(
+                    "study",
+                    html.Button(s.name, id={"type": "studies-pick", "name": s.key}, className="link", type="button"),
+                    html.Small(f" {s.id}" if s.id is not None else " ready", className="soft"),
+                ),
+                cell("title", s.title),
+                cell("points", s.state if s.done else f"{s.points}, {s.state}", css="v"),
+                cell("axes", ", ".join(s.axes)),
+                cell("made", s.created[:16].replace("T", " ")),
+            ]
+        )
         for s in some
-    ]  # fmt: skip
+    ]
     return table(_HEAD, rows)
 
 
@@ -59,10 +66,16 @@ def _failures(found: Shown) -> list[Part]:
         return []
     head = ("point", *found.axes, "outcome", "reason")
     rows = [
-        html.Tr([cell("point", str(f.position), css="n"), *(cell(a, f.values[a]) for a in found.axes),
-                 cell("outcome", html.Span(f.outcome, className="verdict fail")), cell("reason", f.reason)])
+        html.Tr(
+            [
+                cell("point", str(f.position), css="n"),
+                *(cell(a, f.values[a]) for a in found.axes),
+                cell("outcome", html.Span(f.outcome, className="verdict fail")),
+                cell("reason", f.reason),
+            ]
+        )
         for f in found.failures[:_MOST_ROWS]
-    ]  # fmt: skip
+    ]
     return [html.H3("Points without a result"), table(head, rows)]
 
 
@@ -101,10 +114,14 @@ def shown(found: Shown) -> list[Part]:
         boxes.append((found.label, found.span, "smallest and largest"))
     warned = [html.Li([html.B(name_of(m)), f": {'; '.join(lines)}"]) for m, lines in found.about.warnings.items()]
     figures = [
-        html.Figure([html.Figcaption(f.layout.title.text or ""), dcc.Graph(figure=_untitled(f), id={"type": "studies-figure", "name": name},
-                                                                           config=parts.GRAPH, className="plot")])
+        html.Figure(
+            [
+                html.Figcaption(f.layout.title.text or ""),
+                dcc.Graph(figure=_untitled(f), id={"type": "studies-figure", "name": name}, config=parts.GRAPH, className="plot"),
+            ]
+        )
         for name, f in found.figures.items()
-    ]  # fmt: skip
+    ]
     many = sum(len(t.rows) for t in found.tables)
     numbers = [p for t in found.tables for p in _table(t)]
     return [

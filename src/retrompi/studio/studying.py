@@ -78,10 +78,25 @@ def listed(store: Store) -> list[Listed]:
         except RetrompiError:  # of a version that named its keys otherwise: what it has is still there
             pass
         seen.add(row["hash"])
-        out.append(Listed(str(row["name"]), int(row["id"]), str(definition.get("title", "")), str(definition.get("question", "")), points,
-                          int(row["done"]), int(row["errors"]), axes, str(row["created"]), row["hash"] in hashes))  # fmt: skip
-    out += [Listed(name, None, s.title, s.question, count(s), 0, 0, tuple(a.key for a in s.axes), ready=True)
-            for name, s in ready.items() if s.hash not in seen]  # fmt: skip
+        out.append(
+            Listed(
+                str(row["name"]),
+                int(row["id"]),
+                str(definition.get("title", "")),
+                str(definition.get("question", "")),
+                points,
+                int(row["done"]),
+                int(row["errors"]),
+                axes,
+                str(row["created"]),
+                row["hash"] in hashes,
+            )
+        )
+    out += [
+        Listed(name, None, s.title, s.question, count(s), 0, 0, tuple(a.key for a in s.axes), ready=True)
+        for name, s in ready.items()
+        if s.hash not in seen
+    ]
     return out
 
 
@@ -134,9 +149,17 @@ def run(report: Report, store: str | None, definition: Mapping[str, Any], fresh:
     from retrompi.studies.run import run_study
 
     told = run_study(open_store(store), from_definition(definition), fresh=fresh, limit=MOST_POINTS, report=report)
-    return {"study": told.study_id, "points": told.points, "simulated": told.simulated, "found": told.kept + told.found,
-            "errors": told.errors, "outcomes": dict(told.outcomes), "reasons": list(told.reasons), "outside": told.outside,
-            "seconds": told.seconds}  # fmt: skip
+    return {
+        "study": told.study_id,
+        "points": told.points,
+        "simulated": told.simulated,
+        "found": told.kept + told.found,
+        "errors": told.errors,
+        "outcomes": dict(told.outcomes),
+        "reasons": list(told.reasons),
+        "outside": told.outside,
+        "seconds": told.seconds,
+    }
 
 
 def pace(done: int, total: int, seconds: float) -> str:
@@ -188,11 +211,18 @@ def shown(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[
     every = [(kind, name, f) for kind, some in drawn.items() for name, f in some.items()]
     values = [r["value"] for r in v.rows if r["value"] is not None]
     return Shown(
-        study=kept.study, metric=v.metric.name, label=v.metric.label, axes=tuple(a.key for a in v.axes),
+        study=kept.study,
+        metric=v.metric.name,
+        label=v.metric.label,
+        axes=tuple(a.key for a in v.axes),
         tables=tuple(tables(v, panel, x if x not in ("", "size") else None)),
-        figures={name: f for _, name, f in every[:MOST_FIGURES]}, more_figures=max(len(every) - MOST_FIGURES, 0),
-        failures=tuple(failures(v)), idle=tuple(without_effect(v)), about=about(kept.definition, kept.runs, kept.curves),
-        points=len(v.rows), completed=sum(r["outcome"] == "completed" for r in v.rows),
+        figures={name: f for _, name, f in every[:MOST_FIGURES]},
+        more_figures=max(len(every) - MOST_FIGURES, 0),
+        failures=tuple(failures(v)),
+        idle=tuple(without_effect(v)),
+        about=about(kept.definition, kept.runs, kept.curves),
+        points=len(v.rows),
+        completed=sum(r["outcome"] == "completed" for r in v.rows),
         span=f"{v.metric.show(min(values))} – {v.metric.show(max(values))}" if values else "",
         kinds={name: kind for kind, name, _ in every},
-    )  # fmt: skip
+    )

@@ -54,15 +54,25 @@ def _head(card: dict[str, Any]) -> list[Part]:
     return [
         html.H2([f"{card['title']} ", html.Code(card["name"])]),
         html.P(card["summary"], className="lead"),
-        facts([
-            ("version", f"{card['version']} ({card['years']})"),
-            ("variant of", [html.A(base, href=f"/models?{urlencode({'model': base}, safe=':')}"), f": {card['variant_note']}"] if base else ""),
-            ("this model", f"{origin}, {card['hash'][:12]}"),
-            ("look", html.Span([html.A("its curves", href=f"/curves?{asked}"), " ", html.A("a message's anatomy", href=f"/anatomy?{asked}")],
-                               className="links")),
-        ]),
+        facts(
+            [
+                ("version", f"{card['version']} ({card['years']})"),
+                (
+                    "variant of",
+                    [html.A(base, href=f"/models?{urlencode({'model': base}, safe=':')}"), f": {card['variant_note']}"] if base else "",
+                ),
+                ("this model", f"{origin}, {card['hash'][:12]}"),
+                (
+                    "look",
+                    html.Span(
+                        [html.A("its curves", href=f"/curves?{asked}"), " ", html.A("a message's anatomy", href=f"/anatomy?{asked}")],
+                        className="links",
+                    ),
+                ),
+            ]
+        ),
         *card_parts.stands_for(card),
-    ]  # fmt: skip
+    ]
 
 
 def _own_platform(card: dict[str, Any]) -> str:
@@ -104,7 +114,7 @@ def layout(query: Query, room: Room) -> Component:
     card = _dossier(values["model"], room)
     kinds = [{"label": "all sources", "value": ""}, *({"label": f"{k}: {words}", "value": k} for k, words in numbers.KINDS.items())]
     rooms = [{"label": "its own", "value": ""}, *({"label": n, "value": n} for n in registry.platform_names())]
-    models = [{"label": f"{name_of(n)} — {c.title}", "value": n} for n, c in registry.models().items()]
+    models = [{"label": n if name_of(n) == c.title else f"{n}: {c.title}", "value": n} for n, c in registry.models().items()]
     return html.Div(
         [
             html.Div(parts.notices(lines)),
@@ -116,22 +126,29 @@ def layout(query: Query, room: Room) -> Component:
             html.H2("Numbers", id="numbers"),
             parts.controls(
                 parts.field("Source", dcc.Dropdown(kinds, values["source"], id="models-source", clearable=False), wide=True),
-                parts.field("Words", dcc.Input(values["q"], id="models-text", type="search", debounce=0.4, maxLength=80,
-                                               placeholder="e.g. packet or BF-SM-05")),
+                parts.field(
+                    "Words",
+                    dcc.Input(
+                        values["q"], id="models-text", type="search", debounce=0.4, maxLength=80, placeholder="e.g. packet or BF-SM-05"
+                    ),
+                ),
             ),
             html.Div(_table(card, values["source"], values["q"]), id="models-numbers"),
             html.Div(_rest(card, values["platform"]), id="models-rest"),
         ]
-    )  # fmt: skip
+    )
 
 
 def register(app: Dash, room: Room) -> None:
     """Another model, another filter."""
 
     @app.callback(
-        Output("models-head", "children"), Output("models-rest", "children"), Input("models-model", "value"),
-        Input("models-platform", "value"), prevent_initial_call=True,
-    )  # fmt: skip
+        Output("models-head", "children"),
+        Output("models-rest", "children"),
+        Input("models-model", "value"),
+        Input("models-platform", "value"),
+        prevent_initial_call=True,
+    )
     def other(model: str, platform: str | None) -> Any:
         if model not in registry.model_names() or (platform and platform not in registry.platform_names()):
             return no_update, no_update
@@ -139,9 +156,12 @@ def register(app: Dash, room: Room) -> None:
         return _head(card), _rest(card, platform or "")
 
     @app.callback(
-        Output("models-numbers", "children"), Input("models-model", "value"), Input("models-source", "value"), Input("models-text", "value"),
+        Output("models-numbers", "children"),
+        Input("models-model", "value"),
+        Input("models-source", "value"),
+        Input("models-text", "value"),
         prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def filtered(model: str, source: str | None, words: str | None) -> Any:
         if model not in registry.model_names():
             return no_update

@@ -37,7 +37,10 @@ def _head(card: dict[str, Any], groups: list[numbers.Group]) -> list[Part]:
     if fit:
         meta = fit.get("meta", {})
         found = ", ".join(f"{k} = {v}" for k, v in fit.get("values", {}).items())
-        fitted = [f"{found}; with {meta.get('by')}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}", *cited(fit["rows"])]
+        fitted = [
+            f"{found}; with {meta.get('by')}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}",
+            *cited(fit["rows"]),
+        ]
     return [
         html.H2([f"{card['title']} ", html.Code(card["name"])]),
         html.P(card["summary"], className="lead"),
@@ -88,40 +91,51 @@ def layout(query: Query, room: Room) -> Component:
     values, lines = read(PAGE.controls, query)
     card, groups = _card(values["platform"])
     kinds = [{"label": "all sources", "value": ""}, *({"label": f"{k}: {words}", "value": k} for k, words in numbers.KINDS.items())]
-    rooms = [{"label": f"{n} — {p.title}", "value": n} for n, p in registry.platforms().items()]
+    rooms = [{"label": f"{n}: {p.title}", "value": n} for n, p in registry.platforms().items()]
     return html.Div(
         [
             html.Div(parts.notices(lines)),
-            parts.controls(parts.field("Platform", dcc.Dropdown(rooms, values["platform"], id="platforms-platform", clearable=False), wide=True)),
+            parts.controls(
+                parts.field("Platform", dcc.Dropdown(rooms, values["platform"], id="platforms-platform", clearable=False), wide=True)
+            ),
             html.Div(_head(card, groups), id="platforms-head"),
             html.Div(_levels(card["name"]), id="platforms-levels"),
             html.H2("Numbers", id="numbers"),
             parts.controls(
                 parts.field("Source", dcc.Dropdown(kinds, values["source"], id="platforms-source", clearable=False), wide=True),
-                parts.field("Words", dcc.Input(values["q"], id="platforms-text", type="search", debounce=0.4, maxLength=80,
-                                               placeholder="e.g. quantum or E-NT-01")),
+                parts.field(
+                    "Words",
+                    dcc.Input(
+                        values["q"], id="platforms-text", type="search", debounce=0.4, maxLength=80, placeholder="e.g. quantum or E-NT-01"
+                    ),
+                ),
             ),
             html.Div(_numbers(card, values["source"], values["q"]), id="platforms-numbers"),
         ]
-    )  # fmt: skip
+    )
 
 
 def register(app: Dash, room: Room) -> None:
     """Another machine room, another filter."""
 
     @app.callback(
-        Output("platforms-head", "children"), Output("platforms-levels", "children"), Input("platforms-platform", "value"),
+        Output("platforms-head", "children"),
+        Output("platforms-levels", "children"),
+        Input("platforms-platform", "value"),
         prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def other(platform: str) -> Any:
         if platform not in registry.platform_names():
             return no_update, no_update
         return _head(*_card(platform)), _levels(platform)
 
     @app.callback(
-        Output("platforms-numbers", "children"), Input("platforms-platform", "value"), Input("platforms-source", "value"),
-        Input("platforms-text", "value"), prevent_initial_call=True,
-    )  # fmt: skip
+        Output("platforms-numbers", "children"),
+        Input("platforms-platform", "value"),
+        Input("platforms-source", "value"),
+        Input("platforms-text", "value"),
+        prevent_initial_call=True,
+    )
     def filtered(platform: str, source: str | None, words: str | None) -> Any:
         if platform not in registry.platform_names():
             return no_update

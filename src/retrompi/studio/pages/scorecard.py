@@ -63,7 +63,9 @@ def _list(found: Sequence[Statement], at: int) -> list[Part]:
     if not mine:
         return [html.P("No statement fits these filters.", className="soft")]
     first = (at - 1) * A_PAGE + 1
-    line = f"Statements {first} to {first + len(mine) - 1} of {len(found)}" if pages > 1 else f"{len(found)} statement{'s' * (len(found) > 1)}"
+    line = (
+        f"Statements {first} to {first + len(mine) - 1} of {len(found)}" if pages > 1 else f"{len(found)} statement{'s' * (len(found) > 1)}"
+    )
     return [html.P(line, className="soft"), *(statement_cards.card(s, is_open=len(mine) == 1) for s in mine)]
 
 
@@ -83,8 +85,8 @@ def _overview(everything: Sequence[Statement]) -> list[Part]:
     if not batches:
         told = "Nothing has been judged in this store yet: press “Judge”, or run retrompi validate."
     else:
-        told = f"Judged {batches[0][0]}" + (f" to {batches[-1][0]}" if batches[-1] != batches[0] else "") + f", code {batches[-1][1]}."
-    return [html.P(told, className="soft"), statement_cards.matrix(matrix(everything))]  # type: ignore[arg-type]
+        told = f"Judged {batches[0][0]}" + (f" to {batches[-1][0]}" if batches[-1] != batches[0] else "") + f" UTC, code {batches[-1][1]}."
+    return [html.P(told, className="soft"), statement_cards.matrix(matrix(everything))]
 
 
 def layout(query: Query, room: Room) -> Component:
@@ -100,16 +102,24 @@ def layout(query: Query, room: Room) -> Component:
 
     titles = [(k, setups()[k].title if k in setups() else k) for k in papers()]
     fields = [
-        parts.field("Paper", dcc.Dropdown(options("all papers", [(k, f"{k}: {t}") for k, t in titles]), want.paper, id="scorecard-paper",
-                                          clearable=False), wide=True),
-        parts.field("Runtime or system", dcc.Dropdown(options("all systems", [(s, s) for s in SYSTEMS]), want.system,
-                                                      id="scorecard-system", clearable=False)),
+        parts.field(
+            "Paper",
+            dcc.Dropdown(options("all papers", [(k, f"{k}: {t}") for k, t in titles]), want.paper, id="scorecard-paper", clearable=False),
+            wide=True,
+        ),
+        parts.field(
+            "Runtime or system",
+            dcc.Dropdown(options("all systems", [(s, s) for s in SYSTEMS]), want.system, id="scorecard-system", clearable=False),
+        ),
         parts.field("Group", dcc.Dropdown(options("all groups", list(GROUPS.items())), want.group, id="scorecard-group", clearable=False)),
-        parts.field("Verdict", dcc.Dropdown(options("all verdicts", list(VERDICTS.items())), want.verdict, id="scorecard-verdict",
-                                            clearable=False)),
-        parts.field("Words", dcc.Input(want.text, id="scorecard-text", type="search", debounce=0.4, maxLength=80,
-                                       placeholder="e.g. BF-SM-04 or startup")),
-    ]  # fmt: skip
+        parts.field(
+            "Verdict", dcc.Dropdown(options("all verdicts", list(VERDICTS.items())), want.verdict, id="scorecard-verdict", clearable=False)
+        ),
+        parts.field(
+            "Words",
+            dcc.Input(want.text, id="scorecard-text", type="search", debounce=0.4, maxLength=80, placeholder="e.g. BF-SM-04 or startup"),
+        ),
+    ]
     judge = html.Div(
         [
             html.Button("Judge", id="scorecard-judge", type="button", title="replay the chosen paper, or all of them, and judge anew"),
@@ -121,7 +131,7 @@ def layout(query: Query, room: Room) -> Component:
         [
             html.Div(parts.notices([*lines, trouble])),
             html.Div(_tallies(found), id="scorecard-counts"),
-            html.Details([html.Summary("Systems"), html.Div(_overview(everything), id="scorecard-matrix")], open=True),
+            html.Details([html.Summary("By system"), html.Div(_overview(everything), id="scorecard-matrix")], open=want == Choice()),
             parts.controls(*fields),
             judge,
             parts.job_bar("scorecard"),
@@ -133,7 +143,9 @@ def layout(query: Query, room: Room) -> Component:
                     html.Button("Previous", id="scorecard-previous", type="button", disabled=first),
                     html.Button("Next", id="scorecard-next", type="button", disabled=last),
                 ],
+                id="scorecard-pager",
                 className="pager",
+                hidden=first and last,
             ),
         ]
     )
@@ -143,18 +155,27 @@ def register(app: Dash, room: Room) -> None:
     """Filters, the pages of the list, and judging in the background."""
 
     @app.callback(
-        Output("scorecard-list", "children"), Output("scorecard-counts", "children"), Output("scorecard-matrix", "children"),
-        Output("scorecard-at", "data"), Output("scorecard-previous", "disabled"), Output("scorecard-next", "disabled"),
-        [Input(c.id, c.property) for c in FILTERS], Input("scorecard-previous", "n_clicks"), Input("scorecard-next", "n_clicks"),
-        Input("scorecard-judged", "data"), State("scorecard-at", "data"), prevent_initial_call=True,
-    )  # fmt: skip
+        Output("scorecard-list", "children"),
+        Output("scorecard-counts", "children"),
+        Output("scorecard-matrix", "children"),
+        Output("scorecard-at", "data"),
+        Output("scorecard-previous", "disabled"),
+        Output("scorecard-next", "disabled"),
+        Output("scorecard-pager", "hidden"),
+        [Input(c.id, c.property) for c in FILTERS],
+        Input("scorecard-previous", "n_clicks"),
+        Input("scorecard-next", "n_clicks"),
+        Input("scorecard-judged", "data"),
+        State("scorecard-at", "data"),
+        prevent_initial_call=True,
+    )
     def shown(filters: list[Any], _previous: Any, _next: Any, _judged: Any, at: Any) -> Any:
         everything, _ = _known(room)
         found = chosen(everything, _choice(filters))
         step = {"scorecard-previous": -1, "scorecard-next": 1}.get(str(ctx.triggered_id))
         wanted = (at if isinstance(at, int) else 1) + step if step else at if ctx.triggered_id == "scorecard-judged" else 1
         number, first, last = _at(found, wanted if isinstance(wanted, int) else 1)
-        return _list(found, number), _tallies(found), _overview(everything), number, first, last
+        return _list(found, number), _tallies(found), _overview(everything), number, first, last, first and last
 
     def begin(clicks: int | None, paper: str | None) -> Any:
         if not clicks:
@@ -163,6 +184,13 @@ def register(app: Dash, room: Room) -> None:
         return f"judging {keys[0] if keys else 'all papers'}", judging.run, (room.store, keys)
 
     parts.register_job(
-        app, room, "scorecard", [Input("scorecard-judge", "n_clicks")], begin, [Output("scorecard-judged", "data")], lambda result: result,
-        states=[State("scorecard-paper", "value")], prevent_initial_call=True,
-    )  # fmt: skip
+        app,
+        room,
+        "scorecard",
+        [Input("scorecard-judge", "n_clicks")],
+        begin,
+        [Output("scorecard-judged", "data")],
+        lambda result: result,
+        states=[State("scorecard-paper", "value")],
+        prevent_initial_call=True,
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from retrompi import registry
-from retrompi.errors import RetrompiError
+from retrompi.errors import RetrompiError, UsageError
 from retrompi.studio import parts, study_parts, studying
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part
@@ -51,8 +51,10 @@ def _listed(room: Room) -> list[studying.Listed]:
 
 
 def _options(some: Sequence[studying.Listed]) -> list[dict[str, str]]:
-    return [{"label": "choose a study", "value": ""},
-            *({"label": f"{s.name}{f' ({s.id})' if s.id is not None else ''}: {s.title or s.state}", "value": s.key} for s in some)]  # fmt: skip
+    return [
+        {"label": "choose a study", "value": ""},
+        *({"label": f"{s.name}{f' ({s.id})' if s.id is not None else ''}: {s.title or s.state}", "value": s.key} for s in some),
+    ]
 
 
 def _view(room: Room, which: str, metric: str, x: str, by: Sequence[str], panel: Sequence[str]) -> tuple[list[Part], tuple[str, ...]]:
@@ -78,8 +80,11 @@ def _form_line(values: Sequence[Any]) -> list[Part]:
     """What the form asks for: how many points, or what is wrong with it."""
     scenario, key, told, key2, told2 = (str(v or "") for v in values)
     if not key.strip() and not told.strip():
-        return [html.Span("Give a key and its values: a list (a,b,c), a range by a factor (64KiB..1MiB:x2) or by steps (1..9:+2).",
-                          className="soft")]  # fmt: skip
+        return [
+            html.Span(
+                "Give a key and its values: a list (a,b,c), a range by a factor (64KiB..1MiB:x2) or by steps (1..9:+2).", className="soft"
+            )
+        ]
     try:
         study = studying.asked(scenario, [(key, told), (key2, told2)])
     except RetrompiError as error:
@@ -106,51 +111,75 @@ def layout(query: Query, room: Room) -> Component:
     which = next((s.key for s in some if which in (s.key, s.name)), "")
     pick = [parts.field("Study", dcc.Dropdown(_options(some), which, id="studies-study", clearable=False), wide=True)]
     views = [
-        parts.field("Metric", dcc.Input(values["metric"], id="studies-metric", debounce=True, maxLength=60, placeholder="its own, or e.g. time@1MiB")),
+        parts.field(
+            "Metric",
+            dcc.Input(values["metric"], id="studies-metric", debounce=True, maxLength=60, placeholder="its own, or e.g. time@1MiB"),
+        ),
         parts.field("Along", dcc.Dropdown(_axes(axes), values["x"] or None, id="studies-x", placeholder="as its axes call for")),
         parts.field("Lines by", dcc.Dropdown(_axes(axes, False), [v for v in values["by"] if v in axes], id="studies-by", multi=True)),
-        parts.field("A figure for each", dcc.Dropdown(_axes(axes, False), [v for v in values["panel"] if v in axes], id="studies-panel",
-                                                      multi=True)),
-    ]  # fmt: skip
+        parts.field(
+            "A figure for each", dcc.Dropdown(_axes(axes, False), [v for v in values["panel"] if v in axes], id="studies-panel", multi=True)
+        ),
+    ]
     form = [values[k] for k in _FORM]
     return html.Div(
         [
             html.Div(parts.notices(lines)),
             parts.controls(*pick),
-            html.Div([html.Button("Run this study", id="studies-run", type="button"),
-                      html.Small(f"What is stored is found, the rest simulated; here up to {studying.MOST_POINTS} points.", className="soft")],
-                     className="action"),
+            html.Div(
+                [
+                    html.Button("Run this study", id="studies-run", type="button"),
+                    html.Small(f"What is stored is found, the rest simulated; here up to {studying.MOST_POINTS} points.", className="soft"),
+                ],
+                className="action",
+            ),
             parts.job_bar("studies"),
             dcc.Store(id="studies-ran"),
             html.Details([html.Summary("How it is shown"), parts.controls(*views)], open=any(values[c.key] for c in SHOWN)),
             html.Div(content, id="studies-shown"),
             html.H2("Vary something", id="vary"),
             parts.controls(
-                parts.field("Scenario", dcc.Dropdown(registry.scenario_names(), values["scenario"], id="studies-scenario", clearable=False)),
-                parts.field("Key", dcc.Input(values["key"], id="studies-key", debounce=True, maxLength=120, placeholder="e.g. wmpi.packet")),
-                parts.field("Values", dcc.Input(values["values"], id="studies-values", debounce=True, maxLength=200,
-                                                placeholder="e.g. 64KiB..1MiB:x2")),
-                parts.field("Second key (may be empty)", dcc.Input(values["key2"], id="studies-key2", debounce=True, maxLength=120,
-                                                                   placeholder="e.g. platform.host.quantum")),
-                parts.field("Its values", dcc.Input(values["values2"], id="studies-values2", debounce=True, maxLength=200,
-                                                    placeholder="e.g. 20ms,120ms")),
+                parts.field(
+                    "Scenario", dcc.Dropdown(registry.scenario_names(), values["scenario"], id="studies-scenario", clearable=False)
+                ),
+                parts.field(
+                    "Key", dcc.Input(values["key"], id="studies-key", debounce=True, maxLength=120, placeholder="e.g. wmpi.packet")
+                ),
+                parts.field(
+                    "Values",
+                    dcc.Input(values["values"], id="studies-values", debounce=True, maxLength=200, placeholder="e.g. 64KiB..1MiB:x2"),
+                ),
+                parts.field(
+                    "Second key (may be empty)",
+                    dcc.Input(values["key2"], id="studies-key2", debounce=True, maxLength=120, placeholder="e.g. platform.host.quantum"),
+                ),
+                parts.field(
+                    "Its values",
+                    dcc.Input(values["values2"], id="studies-values2", debounce=True, maxLength=200, placeholder="e.g. 20ms,120ms"),
+                ),
             ),
-            html.Div([html.Button("Run it", id="studies-vary", type="button"),
-                      html.Span(_form_line(form), id="studies-form", role="status")], className="action"),
+            html.Div(
+                [html.Button("Run it", id="studies-vary", type="button"), html.Span(_form_line(form), id="studies-form", role="status")],
+                className="action",
+            ),
             html.H2("All studies", id="all"),
             html.Div(study_parts.listing(some), id="studies-list"),
         ]
-    )  # fmt: skip
+    )
 
 
 def register(app: Dash, room: Room) -> None:
     """Choosing, showing and running studies."""
 
     @app.callback(
-        Output("studies-study", "options"), Output("studies-study", "value"), Output("studies-list", "children"),
-        Input("studies-ran", "data"), Input({"type": "studies-pick", "name": ALL}, "n_clicks"), State("studies-study", "value"),
+        Output("studies-study", "options"),
+        Output("studies-study", "value"),
+        Output("studies-list", "children"),
+        Input("studies-ran", "data"),
+        Input({"type": "studies-pick", "name": ALL}, "n_clicks"),
+        State("studies-study", "value"),
         prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def chosen(ran: Any, clicks: list[int | None], now: str | None) -> Any:
         some = _listed(room)
         if ctx.triggered_id == "studies-ran":
@@ -165,12 +194,19 @@ def register(app: Dash, room: Room) -> None:
         return no_update, str(ctx.triggered_id["name"]), no_update
 
     @app.callback(
-        Output("studies-shown", "children"), Output("studies-x", "options"), Output("studies-by", "options"),
-        Output("studies-panel", "options"), Output("studies-metric", "value"), Output("studies-x", "value"), Output("studies-by", "value"),
+        Output("studies-shown", "children"),
+        Output("studies-x", "options"),
+        Output("studies-by", "options"),
+        Output("studies-panel", "options"),
+        Output("studies-metric", "value"),
+        Output("studies-x", "value"),
+        Output("studies-by", "value"),
         Output("studies-panel", "value"),
-        Input("studies-study", "value"), Input("studies-ran", "data"), [Input(c.id, c.property) for c in SHOWN],
+        Input("studies-study", "value"),
+        Input("studies-ran", "data"),
+        [Input(c.id, c.property) for c in SHOWN],
         prevent_initial_call=True,
-    )  # fmt: skip
+    )
     def view(which: str | None, _ran: Any, how: list[Any]) -> Any:
         metric, x, by, panel = how
         if ctx.triggered_id == "studies-study":
@@ -188,7 +224,9 @@ def register(app: Dash, room: Room) -> None:
         if ctx.triggered_id == "studies-vary" and vary:
             scenario, key, told, key2, told2 = (str(v or "") for v in form)
             study = studying.asked(scenario, [(key, told), (key2, told2)])
-        elif ctx.triggered_id == "studies-run" and run and which:
+        elif ctx.triggered_id == "studies-run" and run:
+            if not which:
+                raise UsageError("choose a study first")
             study = studying.found(room.open_store(), which)
             design.check(study, studying.MOST_POINTS)
         else:
@@ -196,10 +234,17 @@ def register(app: Dash, room: Room) -> None:
         return f"study {study.name}", studying.run, (room.store, study.definition())
 
     parts.register_job(
-        app, room, "studies", [Input("studies-run", "n_clicks"), Input("studies-vary", "n_clicks")], begin, [Output("studies-ran", "data")],
-        lambda result: result, states=[State("studies-study", "value"), *(State(c.id, c.property) for c in FORM)], prevent_initial_call=True,
+        app,
+        room,
+        "studies",
+        [Input("studies-run", "n_clicks"), Input("studies-vary", "n_clicks")],
+        begin,
+        [Output("studies-ran", "data")],
+        lambda result: result,
+        states=[State("studies-study", "value"), *(State(c.id, c.property) for c in FORM)],
+        prevent_initial_call=True,
         failed=lambda state: {"failed": state.id},
-    )  # fmt: skip
+    )
 
 
 def _texts(value: Any) -> list[str]:
