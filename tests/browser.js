@@ -1,5 +1,11 @@
 // What tests/browser.py asks of a page that is drawn. Loaded into every page of the tests, never into the studio.
 window.looked = {
+  // No job of the page is under way and no figure waits to be drawn.
+  settled() {
+    const busy = [...document.querySelectorAll('.job .cancel')].some((e) => e.checkVisibility());
+    return !busy && !document.querySelector('[data-dash-is-loading="true"]');
+  },
+
   // What sticks out of the page to the right, outside of what scrolls by itself.
   overflow() {
     const wide = document.documentElement.clientWidth;

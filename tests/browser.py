@@ -150,7 +150,7 @@ def session(browser: Any, server: Server, size: str = "tablet", **options: Any) 
 def settled(page: Any) -> None:
     """Wait until the page has been drawn and no callback is under way."""
     page.wait_for_selector("main h1", state="visible")
-    page.wait_for_function("() => !document.title.startsWith('Updating') && !document.querySelector('[data-dash-is-loading=\"true\"]')")
+    page.wait_for_function("looked.settled()")
 
 
 def walk(page: Any, most: int = 400) -> list[dict[str, Any]]:
