@@ -150,7 +150,16 @@ def session(browser: Any, server: Server, size: str = "tablet", **options: Any) 
 def settled(page: Any) -> None:
     """Wait until the page has been drawn and no callback is under way."""
     page.wait_for_selector("main h1", state="visible")
-    page.wait_for_function("looked.settled()")
+    until(page, "looked.settled()")
+
+
+def until(page: Any, expression: str, within: float = WAIT_MS / 1000) -> Any:
+    """The value of a JavaScript expression once it is true. Playwright's own waiting evaluates texts, which the studio's pages forbid."""
+    end = time.monotonic() + within
+    while not (value := page.evaluate(expression)):
+        assert time.monotonic() < end, f"within {within:g} s it never was so: {expression}"
+        page.wait_for_timeout(40)
+    return value
 
 
 def walk(page: Any, most: int = 400) -> list[dict[str, Any]]:
