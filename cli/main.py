@@ -47,6 +47,7 @@ COMMANDS = {
     "measured": "Import, list and show curves measured on real machines.",
     "fit": "Make a runnable model of a measured curve: segments, thresholds, residuals.",
     "runs": "List stored runs, show one or compare two.",
+    "studio": "Start the studio: curves, what-if sliders, the path of a message, studies and labs in a browser; Ctrl-C ends it.",
     "completion": "Print the script that makes a shell complete retrompi's commands.",
 }
 
