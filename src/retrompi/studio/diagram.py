@@ -17,10 +17,12 @@ __all__ = ["Box", "Diagram", "Line", "diagram"]
 _MEMORY = ("pool", "ring")
 _SOCKETS = ("stream", "datagram")
 _WIDTH = 640
-_HOST = 300
-_MARGIN = 10
-_BOX = (128, 48)
-_ROWS = {"process": 52, "memory": 152, "kernel": 236, "card": 310}
+_HOST = 308
+_MARGIN = 4
+_BOX = (136, 52)
+_TOP = 64
+_ROWS = {"memory": 100, "kernel": 92, "card": 80}
+"""Kind of box -> how far below the row above it stands; a row that nothing is in takes no room."""
 _MEDIA = {"pool": "shared memory pool", "ring": "packet slots", "stream": "TCP", "datagram": "UDP", "dma": "DMA"}
 
 
@@ -103,20 +105,35 @@ def diagram(journey: Journey, passages: Sequence[Passage], wire: str = "wire") -
     width = _HOST if len(hosts) > 1 else _WIDTH - 2 * _MARGIN
     far = [c for c in channels if journey.processes[c.source].host != journey.processes[c.target].host]
     out = Diagram(_WIDTH, 0, [])
+    rows = _rows(channels, far)
     for i, host in enumerate(hosts):
         x = _MARGIN + i * (_WIDTH - 2 * _MARGIN - width)
         mine = [p for p in processes if journey.processes[p].host == host]
         _processes(out, journey, mine, host, x, width, mirrored=i > 0)
-        _memories(out, journey, channels, host, x, width)
+        _memories(out, journey, channels, host, x, width, rows["memory"])
         sockets = [c for c in channels if c.medium in _SOCKETS and host in (journey.processes[c.source].host, journey.processes[c.target].host)]
         if sockets:
-            _add(out, Box(kernel_of(host), "kernel", "operating system", " and ".join(_media(sockets)), host, x + 14, _ROWS["kernel"] - 20, width - 28, 40))
+            _add(out, Box(kernel_of(host), "kernel", "operating system", " and ".join(_media(sockets)), host, x + 8, rows["kernel"] - 22, width - 16, 44))
         if any(host in (journey.processes[c.source].host, journey.processes[c.target].host) for c in far):
-            _add(out, Box(card_of(host), "card", "network card", "", host, x + width / 2 - 64, _ROWS["card"] - 17, 128, 34))
+            _add(out, Box(card_of(host), "card", "network card", "", host, x + width / 2 - 72, rows["card"] - 19, 144, 38))
     bottom = max(b.y + b.h for b in out.boxes.values()) + 14
     out.hosts = [(h, _MARGIN + i * (_WIDTH - 2 * _MARGIN - width), 4, width, bottom - 4) for i, h in enumerate(hosts)]
-    out.height = bottom + 6
+    out.height = bottom + (24 if far else 6)
     _lines(out, journey, passages, channels, wire)
+    return out
+
+
+def _rows(channels: Sequence[Channel], far: Sequence[Channel]) -> dict[str, float]:
+    """How far down the middle of each row stands."""
+    used = {
+        "memory": any(c.medium in _MEMORY for c in channels),
+        "kernel": any(c.medium in _SOCKETS for c in channels),
+        "card": bool(far),
+    }
+    out, y = {}, float(_TOP)
+    for row, below in _ROWS.items():
+        y += below if used[row] else 0
+        out[row] = y
     return out
 
 
@@ -135,15 +152,15 @@ def _processes(out: Diagram, journey: Journey, mine: Sequence[int], host: str, x
     if mirrored:
         ordered.reverse()
     w, h = _BOX
-    room = width - 28 - w
+    room = width - 16 - w
     for i, p in enumerate(ordered):
         place = 0.5 if len(ordered) == 1 else i / (len(ordered) - 1)
         name = journey.processes[p].name
         short = name.partition(" on ")[0]
-        _add(out, Box(f"process {p}", "process", short, "", host, x + 14 + place * room, _ROWS["process"] - h / 2, w, h))
+        _add(out, Box(f"process {p}", "process", short, "", host, x + 8 + place * room, _TOP - h / 2, w, h))
 
 
-def _memories(out: Diagram, journey: Journey, channels: Sequence[Channel], host: str, x: float, width: float) -> None:
+def _memories(out: Diagram, journey: Journey, channels: Sequence[Channel], host: str, x: float, width: float, y: float) -> None:
     found: dict[str, Channel] = {}
     for c in channels:
         if c.medium in _MEMORY and journey.processes[c.source].host == host:
@@ -151,11 +168,11 @@ def _memories(out: Diagram, journey: Journey, channels: Sequence[Channel], host:
     for i, (name, c) in enumerate(found.items()):
         ends = [out.boxes[f"process {p}"] for p in (c.source, c.target)]
         middle = sum(b.x + b.w / 2 for b in ends) / 2
-        w = min(150, width / len(found) - 12)
+        w = min(190, width / len(found) - 12)
         if len(found) > 1:
             middle = x + (i + 0.5) * width / len(found)
         size = format_bytes(c.total) if c.unit == "B" else f"{c.total} {c.unit}"
-        _add(out, Box(name, "memory", _MEDIA[c.medium], size if c.total else "", host, middle - w / 2, _ROWS["memory"] - 22, w, 44))
+        _add(out, Box(name, "memory", _MEDIA[c.medium], size if c.total else "", host, middle - w / 2, y - 26, w, 52))
 
 
 def _lines(out: Diagram, journey: Journey, passages: Sequence[Passage], channels: Sequence[Channel], wire: str) -> None:

@@ -15,7 +15,11 @@ from typing import Any
 
 from retrompi.journey import Journey, Leg, Link, Passage, Stretch, Thing, Work
 from retrompi.studio.diagram import Diagram, card_of, diagram, kernel_of, memory_of
+from retrompi.studio.words import STAGE_WORDS, Speaker
 from retrompi.units import format_bytes
+
+Piece = tuple[Any, ...]
+"""(begin, end, stage, further signs …): a stretch of a lane or of the chain's strip."""
 
 __all__ = ["STAGES", "Step", "Token", "bars", "scene", "tokens"]
 
@@ -217,9 +221,9 @@ def _sampled(found: Sequence[Token], most: int) -> tuple[list[Token], str]:
     return kept, f"{len(found)} packets, frames and acknowledgements are on their way; of each kind every {k}. is drawn."
 
 
-def _thinned(pieces: Sequence[tuple[int, int, str, str]], most: int) -> list[tuple[int, int, str, str]]:
+def _thinned(pieces: Sequence[Piece], most: int) -> list[Piece]:
     """Neighbours that look the same as one; if there are still more than ``most``, what lasts longest in each of ``most`` parts stands for it."""
-    joined: list[tuple[int, int, str, str]] = []
+    joined: list[Piece] = []
     for p in pieces:
         if joined and joined[-1][1] == p[0] and joined[-1][2:] == p[2:]:
             joined[-1] = (joined[-1][0], p[1], *p[2:])
@@ -229,11 +233,11 @@ def _thinned(pieces: Sequence[tuple[int, int, str, str]], most: int) -> list[tup
         return joined
     begin, end = joined[0][0], joined[-1][1]
     width = -(-(end - begin) // most)
-    out: list[tuple[int, int, str, str]] = []
+    out: list[Piece] = []
     i = 0
     for at in range(begin, end, width):
         until = min(at + width, end)
-        shares: dict[tuple[str, str], int] = defaultdict(int)
+        shares: dict[Piece, int] = defaultdict(int)
         while i < len(joined) and joined[i][0] < until:
             p = joined[i]
             shares[p[2:]] += min(p[1], until) - max(p[0], at)
@@ -245,7 +249,7 @@ def _thinned(pieces: Sequence[tuple[int, int, str, str]], most: int) -> list[tup
     return _thinned(out, most) if len(out) > most else out
 
 
-def _lane(it: Leg, stretches: Iterable[Stretch]) -> list[tuple[int, int, str, str]]:
+def _lane(it: Leg, stretches: Iterable[Stretch]) -> list[Piece]:
     inside = [
         (max(s.begin, it.begin) - it.begin, min(s.end, it.end) - it.begin, s.stage, s.why) for s in stretches if s.end > it.begin and s.begin < it.end
     ]
@@ -281,7 +285,9 @@ def scene(journey: Journey, leg: int = 0, *, title: str = "", wire: str = "wire"
     it = journey.legs[leg]
     picture = diagram(journey, journey.of(leg), wire)
     moving, note = _sampled(tokens(journey, leg, picture), MOST_TOKENS)
-    strip = _thinned([(k.begin - it.begin, k.end - it.begin, k.stage, where(journey, picture, k)) for k in it.chain], MOST_PIECES)
+    speaker = Speaker(journey)
+    strip = _thinned([(k.begin - it.begin, k.end - it.begin, k.stage, where(journey, picture, k), speaker.of(k)) for k in it.chain], MOST_PIECES)
+    texts = list(dict.fromkeys(p[4] for p in strip))
     processes = [int(name.partition(" ")[2]) for name, box in picture.boxes.items() if box.kind == "process"]
     return {
         "title": title,
@@ -304,7 +310,10 @@ def scene(journey: Journey, leg: int = 0, *, title: str = "", wire: str = "wire"
             {"name": journey.processes[p].name, "box": f"process {p}", "pieces": [list(x) for x in _lane(it, journey.processes[p].stretches)]}
             for p in processes
         ],
-        "strip": [list(p) for p in strip],
+        "strip": [[*p[:4], texts.index(p[4])] for p in strip],
+        "texts": texts,
+        "words": STAGE_WORDS,
+        "alt": " and ".join(f"{h[0]}: {', '.join(b.label for b in picture.boxes.values() if b.host == h[0])}" for h in picture.hosts),
         "stages": {name: list(look) for name, look in STAGES.items()},
         "note": note,
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from retrompi.journey import Journey, Link, Passage
 from retrompi.units import PS, format_bytes, format_time
 
-__all__ = ["STAGE_WORDS", "Hop", "hops", "time_of"]
+__all__ = ["STAGE_WORDS", "Hop", "Speaker", "hops", "time_of"]
 
 STAGE_WORDS = {
     "library": "the MPI library's own instructions",
@@ -31,7 +31,7 @@ STAGE_WORDS = {
     "line": "a cache line on its way from another core",
     "wait": "waiting",
 }
-_MEDIUM = {"pool": "the shared memory pool", "ring": "a packet slot", "stream": "the TCP socket", "datagram": "the UDP socket", "dma": "the card"}
+_MEDIUM = {"pool": "the shared memory pool", "ring": "a packet slot", "stream": "the TCP socket", "datagram": "the UDP socket", "dma": "the memory of the card's packets"}
 _THING = {
     "segment": "a TCP segment", "ack": "a TCP acknowledgement", "credit": "returned credits", "datagram": "a frame of a datagram",
     "datagram ack": "a datagram's acknowledgement", "transfer": "the packet", "read": "data into the user's buffer",
@@ -55,7 +55,7 @@ def time_of(ps: int) -> str:
     return format_time(ps * PS)
 
 
-class _Speaker:
+class Speaker:
     """Finds for a moment of a process which packet it was putting in or taking out."""
 
     def __init__(self, journey: Journey) -> None:
@@ -119,6 +119,12 @@ class _Speaker:
                 return f"{name} sleeps until a tick of the clock"
             case "interrupt":
                 return f"{name} is interrupted by the kernel's work"
+            case "poll":
+                return f"{name} notices by a poll what has come"
+            case "line":
+                return f"{name} waits for a cache line of another core"
+            case "lock":
+                return f"{name} takes or releases the library's lock"
         return f"{name}: {STAGE_WORDS[link.stage]}"
 
     def _elsewhere(self, link: Link) -> str:
@@ -149,7 +155,7 @@ def hops(journey: Journey, leg: int = 0, most: int = 60) -> list[Hop]:
 
     A repetition is a run of rounds of the same stages at the same places (packet after packet): each of its rows stands for all rounds.
     """
-    it, speaker = journey.legs[leg], _Speaker(journey)
+    it, speaker = journey.legs[leg], Speaker(journey)
     rows: list[Hop] = []
     for link in it.chain:
         where = link.who if link.process < 0 else journey.processes[link.process].name
