@@ -64,11 +64,11 @@ def label_of(name: Any) -> str:
 
 
 class Uploads:
-    """The uploads of all sessions of one studio, in a private temporary folder. Any thread may use it; `close` removes everything."""
+    """The uploads of all sessions of one studio, in a new folder below ``folder``. Any thread may use it; `close` removes everything."""
 
-    def __init__(self, most_B: int) -> None:
+    def __init__(self, folder: Path, most_B: int) -> None:
         self.most_B = most_B
-        self.folder = Path(tempfile.mkdtemp(prefix="retrompi-studio-"))  # only its owner may look into it
+        self.folder = Path(tempfile.mkdtemp(prefix="uploads-", dir=folder))  # only its owner may look into it
         self._lock = threading.Lock()
         self._of: OrderedDict[str, OrderedDict[str, Upload]] = OrderedDict()
         self._folders: dict[str, Path] = {}
