@@ -26,6 +26,7 @@ class Line:
     sizes: Sequence[int] = ()
     sets: Mapping[str, str] = field(default_factory=dict)
     platform: str = "nt-pair"
+    reps: int | None = None
 
 
 class Curve(Mapping[int, float]):
