@@ -14,7 +14,13 @@ from retrompi.units import format_bytes, format_time
 
 HERE = Path(__file__).parent
 LOOKS = (1, 4, 16, 64, 256, 1024, 4096)
-BIG = 256 << 10
+TEXTS = {
+    "explain": (
+        "Nothing promises that the messages move during that second. With select or poll the library reads and writes only inside MPI calls, so "
+        "a few kilobytes are on their way and the rest waits; a long message even waits for an answer that nobody looks at. I would cut the "
+        "computation into pieces and call MPI_Testall between them, some tens of times and not thousands, and measure which number is best."
+    ),
+}
 
 
 def pieces(p: Mapping[str, Any]) -> dict[int, float]:
@@ -37,7 +43,7 @@ def derive(p: Mapping[str, Any]) -> dict[str, str]:
 
 def seconds(name: str, p: Mapping[str, Any], bench: Bench, trace: Mapping[str, Any] | None = None, **sets: str) -> float:
     """The time of the student's scenario ``name``, s, with another trace or other settings."""
-    known = {**derive(p), "size": format_bytes(p["size"]), "messages": str(p["messages"]), "work": format_time(p["work"])}
+    known = {**derive(p), "size": format_bytes(p["size"]), "messages": str(int(p["messages"])), "work": format_time(p["work"])}
     data = tomllib.loads(fill((HERE / name).read_text(encoding="utf-8"), known))
     data["trace"] |= trace or {}
     data["set"] = data.get("set", {}) | {f"nemesis.{k}": v for k, v in sets.items()}
@@ -111,12 +117,13 @@ def mistakes(p: Mapping[str, Any], bench: Bench) -> dict[str, dict[str, Any]]:
     return {
         "alone": {"other": s["alone-iocp"]},
         "alone-iocp": {"other": s["alone"]},
-        "hidden-once": {"longer": hidden / max(s["alone"], work), "whole": hidden / t["select", 1], "left": 1 - right["hidden-once"]},
+        "hidden-once": {"whole": hidden / t["select", 1], "left": 1 - right["hidden-once"]},
         "best-select": {"iocp": best(t, "iocp")},
         "hidden-best": {"left": 1 - right["hidden-best"]},
         "inside": {"iocp": right["inside-iocp"], "whole": t["select", 4096]},
         "look": {"divided": (t["select", 4096] - t["select", 1024]) / 4096},
         "inside-iocp": {"select": right["inside"]},
         "skip": {"skipped": s["skipped"]},
+        "hidden-big": {"left": 1 - right["hidden-big"], "small": right["hidden-once"]},
         "connections": {"whole": s["many"] / s["few"]},
     }
