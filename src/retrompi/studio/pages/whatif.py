@@ -32,7 +32,7 @@ def _set(value: str) -> str:
 PAGE = Page(
     path="/whatif",
     title="What if",
-    order=20,
+    order=15,
     help="Change a number of the runtime or of its machines, and see the curve as it was and as it becomes.",
     controls=(
         Control("whatif-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
