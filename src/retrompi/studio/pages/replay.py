@@ -267,14 +267,15 @@ def register(app: Dash, room: Room) -> None:
         return {} if name in MADE else {"display": "none"}
 
     def begin(trace: str, model: str, platform: str, mode: str, ranks: int | None, size: str | None, sets: str | None) -> Any:
+        # What is posted need not come from our controls: a model's name that is a path would be imported.
+        given = (trace, model, platform, mode, ranks, size, sets)
+        asked = {c.key: c.parse("" if v is None else str(v)) for c, v in zip(PAGE.controls, given, strict=True)}
         path = label = ""
-        if chosen(trace or "").startswith("upload:"):
-            found, upload = room.uploads.find(parts.session(), trace.removeprefix("upload:"))
+        if asked["trace"].startswith("upload:"):
+            found, upload = room.uploads.find(parts.session(), asked["trace"].removeprefix("upload:"))
             path, label = str(found), upload.label
-        if not isinstance(ranks, (int, float)) or not 2 <= ranks <= MOST_RANKS:
-            raise UsageError(f"ranks must be a whole number from 2 to {MOST_RANKS}")
-        asked = {"trace": trace, "model": model, "platform": platform, "mode": mode, "ranks": int(ranks), "size": _bytes(size or ""), "set": sets or ""}
-        return f"Replay of {label or trace} on {model}", perform, (asked, path, label)
+        asked["size"] = _bytes(asked["size"])
+        return f"Replay of {label or asked['trace']} on {model}", perform, (asked, path, label)
 
     def show(r: Any) -> Any:
         figures = r.get("figures", {})
