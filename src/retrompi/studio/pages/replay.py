@@ -91,7 +91,7 @@ def layout(query: Query, room: Room) -> Component:
                         parts.field("Size", dcc.Input(id="replay-size", type="text", value=values["size"], debounce=True, size="10"),
                                     "of each message, with its unit"),
                     ],
-                    id="replay-made", style=made, className="controls",
+                    id="replay-made", style=made,
                 ),
                 parts.field("What if", dcc.Input(id="replay-set", type="text", value=values["set"], debounce=True, maxLength=500,
                                                  placeholder="packet=16KiB, platform.host.quantum=20ms", style={"width": "100%"}),
@@ -138,14 +138,15 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
     """Reads, simulates, draws. A job that hangs or aborts is a result."""
     import json
 
+    report(0, 3, "reading the trace")
+    trace, name = load(asked["trace"], asked["ranks"], asked["size"], path, label)
+
     from retrompi import simulate
     from retrompi.diagnosis import lines
     from retrompi.report import timeline as drawn
     from retrompi.studio.pages.anatomy import sets_of
     from retrompi.timeline import Request
 
-    report(0, 3, "reading the trace")
-    trace, name = load(asked["trace"], asked["ranks"], asked["size"], path, label)
     report(1, 3, f"simulating {trace.ranks} ranks, {trace.actions} calls")
     result = simulate.run(
         asked["model"], asked["platform"], trace, mode=asked["mode"], sets=sets_of(asked["set"]), timeline=Request(limit=20_000)
