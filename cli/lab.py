@@ -154,7 +154,7 @@ def _checked(ctx: click.Context, folder: str | None, store: str | None) -> tuple
     sealed = grade.seal(found, state, given)
     if state.intact:
         sealed = student.write_state(where, sealed)
-    return grade.grade(found, where, sealed, bench.Bench(open_for(ctx, store), where), given), where
+    return grade.grade(found, where, sealed, bench.Bench(open_for(ctx, store), where, may_run=True), given), where
 
 
 def _print(grading: Grading, where: Path) -> None:

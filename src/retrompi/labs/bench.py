@@ -74,10 +74,14 @@ def hockney(n1: float, t1: float, n2: float, t2: float) -> tuple[float, float, f
 
 
 class Bench:
-    """Simulations for one student's lab. ``folder`` is the student's, or None when there is none."""
+    """Simulations for one student's lab. ``folder`` is the student's, or None when there is none.
 
-    def __init__(self, store: Store, folder: Path | None = None) -> None:
-        self.store, self.folder = store, folder
+    ``may_run`` says whether programs in that folder may be compiled and run: they may in the student's own check, and a teacher who
+    collects says so (``--run-programs``), since they are somebody else's code.
+    """
+
+    def __init__(self, store: Store, folder: Path | None = None, may_run: bool = False) -> None:
+        self.store, self.folder, self.may_run = store, folder, may_run
         self._known: dict[Any, Any] = {}
 
     def once(self, key: Any, work: Callable[[], Any]) -> Any:

@@ -38,6 +38,9 @@ def start(lab: Lab, student: str, folder: Path | None = None) -> Path:
         place.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             (place / name).write_text(content, encoding="utf-8")
+        prepare = getattr(lab.reference, "prepare", None)
+        if prepare is not None:
+            prepare(place, p)
     except OSError as error:
         raise InputError(f"cannot make the lab's folder: {error.strerror}", place) from None
     write_state(place, state)
