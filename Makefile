@@ -5,14 +5,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo atlas test validate bench lint sanitize clean setup apt apt-mpi apt-postgres
+.PHONY: demo atlas test validate bench lint sanitize clean setup apt apt-mpi apt-postgres apt-chromium
 demo: setup
 	$(BIN)/retrompi reproduce baker-fox --out out/baker-fox
 
 atlas: setup
 	$(BIN)/retrompi reproduce all --out out/atlas
 
-test: setup apt-mpi apt-postgres
+test: setup apt-mpi apt-postgres apt-chromium
 	$(BIN)/python -m pytest
 
 validate: setup
@@ -75,6 +75,16 @@ apt-postgres:
 	  DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends postgresql >/dev/null || \
 	  echo "could not be installed: the tests on PostgreSQL will be skipped"; \
 	  $(SUDO) rm -f $(NO_SERVER); \
+	fi
+
+# The studio is tested in Debian's Chromium, which Playwright is pointed at: it downloads no browser of its own. Without one those tests
+# are skipped and say so, so that failing to install it is no error.
+apt-chromium:
+	@if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then \
+	  echo "installing chromium (for the tests of the studio)"; \
+	  { [ "$$(id -u)" = 0 ] || [ -n "$(SUDO)" ]; } && $(SUDO) apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends chromium >/dev/null || \
+	  echo "could not be installed: the tests of the studio in a browser will be skipped"; \
 	fi
 
 ENGINE := $(wildcard src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp src/retrompi/engine/coll/*.cpp src/retrompi/engine/coll/*.hpp)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from retrompi import experiment
 
 if TYPE_CHECKING:
+    from retrompi._engine import Trace
     from retrompi.store import Store
 
-__all__ = ["Bench", "Curve", "Line", "hockney"]
+__all__ = ["Bench", "Curve", "Line", "hockney", "most"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Line:
     sizes: Sequence[int] = ()
     sets: Mapping[str, str] = field(default_factory=dict)
     platform: str = "nt-pair"
+    reps: int | None = None
 
 
 class Curve(Mapping[int, float]):
@@ -54,6 +56,14 @@ class Curve(Mapping[int, float]):
     def peak_size(self) -> int:
         """The size of the largest bandwidth, B."""
         return max((s for s in self if s), key=self.rate)
+
+
+def most(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """The largest whole number in ``low .. high`` for which ``holds`` is true, by bisection; ``low`` holds and ``high`` does not."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
 
 
 def hockney(n1: float, t1: float, n2: float, t2: float) -> tuple[float, float, float]:
@@ -105,6 +115,25 @@ class Bench:
             lambda: experiment.explain(self.store, model, platform, mode, size, sets=given).rows,
         )
         return rows
+
+    def replay(
+        self, trace: Trace, label: str, model: str, mode: str = "shared", *, platform: str = "nt-pair",
+        sets: Mapping[str, str] | None = None, seed: int = 1, failures: Sequence[str] = (),
+    ) -> dict[str, Any]:  # fmt: skip
+        """The stored run of a trace, as ``retrompi replay`` makes it: outcome, time_s, detail, facts ... whether it completed or not."""
+        given = dict(sets or {})
+        key = ("replay", trace.sha256, model, platform, mode, tuple(given.items()), seed, tuple(failures))
+        row: dict[str, Any] = self.once(
+            key, lambda: self.store.run(experiment.replay(self.store, trace, label, model, platform, mode, sets=given, seed=seed,
+                                                          failures=failures).run_id),
+        )  # fmt: skip
+        return row
+
+    def generated(self, generator: str, args: Mapping[str, Any], model: str, mode: str = "shared", **options: Any) -> dict[str, Any]:
+        """`replay` of what a trace generator makes."""
+        from retrompi.traces import generate
+
+        return self.replay(generate.made(generator, args), generator, model, mode, **options)
 
     def scenario(self, file: Path) -> experiment.Found:
         """The scenario in ``file``, as ``retrompi scenarios run`` runs it."""

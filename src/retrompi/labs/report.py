@@ -121,7 +121,9 @@ def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
     if not lines:
         return ""
     out = []
-    curves = [(line, bench.curve(line.model, line.mode, sorted(set(line.sizes)), platform=line.platform, sets=line.sets)) for line in lines]
+    curves = [
+        (x, bench.curve(x.model, x.mode, sorted(set(x.sizes)), platform=x.platform, sets=x.sets, reps=x.reps)) for x in lines
+    ]
     for series, title in (("time", "One-way time"), ("bandwidth", "Bandwidth")):
         column = figures.AXES[series][0]
         figure = go.Figure()
