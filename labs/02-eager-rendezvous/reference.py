@@ -136,18 +136,21 @@ def inspect(task: str, folder: Path, p: Parameters, bench: Bench) -> str:
     return ""
 
 
+def _write(folder: Path, p: Parameters, first: str, then: str) -> None:
+    n = p["above"]
+    zero = ["0 init", f"0 {first} 1 0 {n} 6", f"0 {then} 1 0 {n} 6", "0 finalize"]
+    one = ["1 init", f"1 recv 0 0 {n} 6", f"1 send 0 0 {n} 6", "1 finalize"]
+    (folder / "repaired.txt").write_text("\n".join([*zero, *one]) + "\n", encoding="utf-8")
+
+
 def solve(folder: Path, p: Parameters, bench: Bench) -> None:
     """Process 1 receives first."""
-    n = p["above"]
-    lines = ["0 init", f"0 send 1 0 {n} 6", f"0 recv 1 0 {n} 6", "0 finalize", "1 init", f"1 recv 0 0 {n} 6", f"1 send 0 0 {n} 6", "1 finalize"]
-    (folder / "repaired.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    _write(folder, p, "send", "recv")
 
 
 def wrong(folder: Path, p: Parameters, bench: Bench) -> None:
     """Both receive first: it hangs as well."""
-    n = p["above"]
-    lines = ["0 init", f"0 recv 1 0 {n} 6", f"0 send 1 0 {n} 6", "0 finalize", "1 init", f"1 recv 0 0 {n} 6", f"1 send 0 0 {n} 6", "1 finalize"]
-    (folder / "repaired.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    _write(folder, p, "recv", "send")
 
 
 def curves(p: Parameters, bench: Bench | None = None) -> list[Line]:
