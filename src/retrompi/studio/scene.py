@@ -296,7 +296,7 @@ def scene(journey: Journey, leg: int = 0, *, title: str = "", wire: str = "wire"
         "height": picture.height,
         "hosts": [list(h) for h in picture.hosts],
         "boxes": [asdict(b) for b in picture.boxes.values()],
-        "lines": [asdict(line) for line in picture.lines.values()],
+        "lines": [{**asdict(line), "points": [list(p) for p in line.points]} for line in picture.lines.values()],
         "tokens": [
             {
                 "kind": t.kind,

@@ -188,7 +188,11 @@ def _travel(one: Mapping[str, str], leg: int) -> dict[str, Any]:
     }
 
 
-_OTHER_MODE = {"distributed": ("same", "same_bulk", "protocol_same", "one_sided_same"), "shared": ("remote", "protocol_remote", "one_sided_remote")}
+_OTHER_MODE = {
+    "distributed": ("same", "same_bulk", "protocol_same", "one_sided_same"),
+    "shared": ("remote", "protocol_remote", "one_sided_remote", "forward_cost", "idle"),
+}
+_CONVERSION = ("convert_byte", "convert_buffer", "convert_call")
 
 
 def _parameters(one: Mapping[str, str], sets: list[str]) -> list[dict[str, Any]]:
@@ -200,14 +204,16 @@ def _parameters(one: Mapping[str, str], sets: list[str]) -> list[dict[str, Any]]
     base = registry.platform(one["platform"])
     values, room = resolve(cls, base, sets)
     placement = place(room, one["mode"], 2)
-    mode = "shared" if len(set(placement)) == 1 else "distributed"
+    unused = set(_OTHER_MODE["shared" if len(set(placement)) == 1 else "distributed"])
+    if len({room.hosts[i].byte_order for i in placement}) == 1:
+        unused |= set(_CONVERSION)
 
     def rows_of(changed: list[str]) -> dict[str, Any] | None:
         try:
             compiled = cls().compile(resolve(cls, base, [*sets, *changed])[0], room, placement)
         except RetrompiError:
             return None
-        return {k: v for k, v in compiled.items() if k not in _OTHER_MODE[mode]}
+        return {k: v for k, v in compiled.items() if k not in unused}
 
     plain = rows_of([])
     out = []
@@ -313,14 +319,19 @@ def _tables(shown: list[dict[str, Any]]) -> Component:
     return html.Div(blocks, className="pair")
 
 
+def checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by key of what the controls (by id) hold; UsageError for what no control of ours can hold."""
+    return {c.key: c.parse(str(given.get(c.id) or "")) for c in PAGE.controls}
+
+
 def register(app: Dash, room: Room) -> None:
     """Everything follows the controls."""
     ids = [f"{prefix}-{k}" for prefix in ("anatomy", "anatomy-b") for k in _KEYS]
 
     def begin(view: str, way: str, *given: str) -> Any:
-        messages = [dict(zip(_KEYS, (g or "" for g in given[i : i + 5]), strict=True)) for i in (0, 5)][: 2 if view == "two" else 1]
-        for one in messages:
-            size_of(one["size"])
+        # What is posted need not come from our controls: a model's name that is a path would be imported.
+        values = checked({"anatomy-view": view, "anatomy-way": way, **dict(zip(ids, given, strict=True))})
+        messages = [{k: str(values[f"{key}{k}"]) for k in _KEYS} for key in ("", "b-")][: 2 if view == "two" else 1]
         return f"One message of {' and '.join(m['model'] for m in messages)}", travel, (messages, way)
 
     def show(shown: Any) -> Any:

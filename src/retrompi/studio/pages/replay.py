@@ -91,7 +91,7 @@ def layout(query: Query, room: Room) -> Component:
                         parts.field("Size", dcc.Input(id="replay-size", type="text", value=values["size"], debounce=True, size="10"),
                                     "of each message, with its unit"),
                     ],
-                    id="replay-made", style=made, className="controls",
+                    id="replay-made", style=made,
                 ),
                 parts.field("What if", dcc.Input(id="replay-set", type="text", value=values["set"], debounce=True, maxLength=500,
                                                  placeholder="packet=16KiB, platform.host.quantum=20ms", style={"width": "100%"}),
@@ -138,14 +138,15 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
     """Reads, simulates, draws. A job that hangs or aborts is a result."""
     import json
 
+    report(0, 3, "reading the trace")
+    trace, name = load(asked["trace"], asked["ranks"], asked["size"], path, label)
+
     from retrompi import simulate
     from retrompi.diagnosis import lines
     from retrompi.report import timeline as drawn
     from retrompi.studio.pages.anatomy import sets_of
     from retrompi.timeline import Request
 
-    report(0, 3, "reading the trace")
-    trace, name = load(asked["trace"], asked["ranks"], asked["size"], path, label)
     report(1, 3, f"simulating {trace.ranks} ranks, {trace.actions} calls")
     result = simulate.run(
         asked["model"], asked["platform"], trace, mode=asked["mode"], sets=sets_of(asked["set"]), timeline=Request(limit=20_000)
@@ -267,14 +268,15 @@ def register(app: Dash, room: Room) -> None:
         return {} if name in MADE else {"display": "none"}
 
     def begin(trace: str, model: str, platform: str, mode: str, ranks: int | None, size: str | None, sets: str | None) -> Any:
+        # What is posted need not come from our controls: a model's name that is a path would be imported.
+        given = (trace, model, platform, mode, ranks, size, sets)
+        asked = {c.key: c.parse("" if v is None else str(v)) for c, v in zip(PAGE.controls, given, strict=True)}
         path = label = ""
-        if chosen(trace or "").startswith("upload:"):
-            found, upload = room.uploads.find(parts.session(), trace.removeprefix("upload:"))
+        if asked["trace"].startswith("upload:"):
+            found, upload = room.uploads.find(parts.session(), asked["trace"].removeprefix("upload:"))
             path, label = str(found), upload.label
-        if not isinstance(ranks, (int, float)) or not 2 <= ranks <= MOST_RANKS:
-            raise UsageError(f"ranks must be a whole number from 2 to {MOST_RANKS}")
-        asked = {"trace": trace, "model": model, "platform": platform, "mode": mode, "ranks": int(ranks), "size": _bytes(size or ""), "set": sets or ""}
-        return f"Replay of {label or trace} on {model}", perform, (asked, path, label)
+        asked["size"] = _bytes(asked["size"])
+        return f"Replay of {label or asked['trace']} on {model}", perform, (asked, path, label)
 
     def show(r: Any) -> Any:
         figures = r.get("figures", {})
