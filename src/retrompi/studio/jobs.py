@@ -76,6 +76,7 @@ class _Job:
     error: str = ""
     began: float = 0.0
     took: float = 0.0
+    size_B: int = 0
     process: Any = None
     line: Connection | None = None
     parts: list[bytes] = field(default_factory=list)
@@ -93,6 +94,7 @@ class Jobs:
         self._waiting: OrderedDict[str, deque[_Job]] = OrderedDict()
         self._running: dict[str, _Job] = {}
         self._kept: OrderedDict[str, deque[str]] = OrderedDict()
+        self._size_B = 0
         self._closed = False
         self._bell, self._ear = self._context.Pipe(duplex=False)[::-1]
         self._thread = threading.Thread(target=self._manage, name="studio jobs", daemon=True)
@@ -259,10 +261,19 @@ class Jobs:
             return
         kept.append(ended.id)
         while len(kept) > self.limits.kept:
-            self._jobs.pop(kept.popleft(), None)
-        while len(self._kept) > self.limits.sessions:
-            for job_id in self._kept.popitem(last=False)[1]:
-                self._jobs.pop(job_id, None)
+            self._drop(kept.popleft())
+        self._size_B += ended.size_B
+        while self._kept and (len(self._kept) > self.limits.sessions or self._size_B > self.limits.kept_B):
+            session, theirs = next(iter(self._kept.items()))
+            if theirs[0] == ended.id:
+                break
+            self._drop(theirs.popleft())
+            if not theirs:
+                del self._kept[session]
+
+    def _drop(self, job_id: str) -> None:
+        job = self._jobs.pop(job_id, None)
+        self._size_B -= job.size_B if job is not None else 0
 
     def _manage(self) -> None:
         """The thread that hears what the processes say and ends those that take too long."""
@@ -297,7 +308,8 @@ class Jobs:
     def _hear(self, job: _Job) -> None:
         assert job.line is not None
         try:
-            said = json.loads(job.line.recv_bytes(self.limits.result_B + 4096))
+            data = job.line.recv_bytes(self.limits.result_B + 4096)
+            said = json.loads(data)
         except (EOFError, OSError, ValueError):
             job.process.join(5)
             self._end(job, "failed", _last_words(job.process.exitcode))
@@ -306,7 +318,7 @@ class Jobs:
             job.told = (int(said["done"]), int(said["total"]), str(said["what"]))
             self._changed.notify_all()
         elif said["kind"] == "done":
-            job.result = said["result"]
+            job.result, job.size_B = said["result"], len(data)
             self._end(job, "done")
         else:
             self._end(job, "failed", str(said["error"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
 from flask import g
 
 from retrompi.errors import UsageError
@@ -143,7 +143,7 @@ def job_bar(page: str) -> Component:
             html.Span("", id=f"{page}-job-line", role="status", **{"aria-live": "polite"}),
             html.Button("Cancel", id=f"{page}-cancel", className="cancel quiet", type="button", hidden=True),
             dcc.Store(id=f"{page}-job"),
-            dcc.Interval(id=f"{page}-tick", interval=TICK_MS, disabled=True),
+            dcc.Interval(id=f"{page}-tick", interval=TICK_MS, n_intervals=0, max_intervals=0),
         ],
         className="job",
     )
@@ -175,19 +175,20 @@ def register_job(
 
     @app.callback(
         *outputs, Output(f"{page}-job", "data"), Output(f"{page}-job-line", "children"), Output(f"{page}-progress", "value"),
-        Output(f"{page}-progress", "hidden"), Output(f"{page}-cancel", "hidden"), Output(f"{page}-tick", "disabled"),
+        Output(f"{page}-progress", "hidden"), Output(f"{page}-cancel", "hidden"), Output(f"{page}-tick", "max_intervals"),
         *inputs, *states, *views, Input(f"{page}-tick", "n_intervals"), Input(f"{page}-cancel", "n_clicks"),
         State(f"{page}-job", "data"), State("studio-tab", "data"), prevent_initial_call=prevent_initial_call,
     )  # fmt: skip
     def look(*values: Any) -> Any:
-        seen, job, tab = values[asked : asked + len(views)], values[-2], values[-1]
+        seen, ticks, job, tab = values[asked : asked + len(views)], values[-4], values[-2], values[-1]
         same = [no_update] * len(outputs)
         patience = 0.0
         by = {str(prop_id) for prop_id in ctx.triggered_prop_ids}
         if not by or by & {f"{i.component_id_str()}.{i.component_property}" for i in inputs} or job is None:
+            set_props("studio-notice", {"children": []})
             wanted = begin(*values[:asked])
             if wanted is None:
-                return *same, None, "", "0", True, True, True
+                return *same, None, "", "0", True, True, 0
             title, function, args = wanted
             job, patience = room.jobs.submit(session(), title, function, *args, slot=f"{page} {tab}"), PATIENCE_S
         elif ctx.triggered_id == f"{page}-cancel":
@@ -195,12 +196,13 @@ def register_job(
         state = room.jobs.wait(job, session(), patience)
         if not state.ended:
             part = f"{state.done / state.total:.3f}" if state.total else "0"
-            return *same, job, job_line(state), part, False, False, False
+            # One tick after each answer: ticks that overtake slow answers would have Dash drop every one of them.
+            return *same, job, job_line(state), part, False, False, (ticks if isinstance(ticks, int) else 0) + 1
         if state.status == "done":
             same = _values(show(state.result, *seen), len(outputs))
         elif failed is not None:
             same = _values(failed(state), len(outputs))
-        return *same, job, job_line(state), "0", True, True, True
+        return *same, job, job_line(state), "0", True, True, 0
 
 
 def _values(made: Any, many: int) -> list[Any]:
