@@ -60,7 +60,8 @@ def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", publis
     column, _, unit = AXES[series]
     for i, one in enumerate(simulated):
         colour = PALETTE[(5, 3, 4, 2, 1, 0)[i % 6]]
-        figure.add_trace(_line(one["rows"], column, unit, f"run {one['run']}: {plain(one['name'])}", colour, DASHES[1 + i % 5], "circle-open"))
+        name = f"run {one['run']}: {plain(one['name'])}"
+        figure.add_trace(_line(one["rows"], column, unit, name, colour, DASHES[1 + i % 5], "circle-open"))
     add_measured(figure, measured, series)
     return settled(figure, f"{sorted(modes)} {sorted(platforms)}")
 
