@@ -31,11 +31,22 @@ STAGE_WORDS = {
     "line": "a cache line on its way from another core",
     "wait": "waiting",
 }
-_MEDIUM = {"pool": "the shared memory pool", "ring": "a packet slot", "stream": "the TCP socket", "datagram": "the UDP socket", "dma": "the memory of the card's packets"}
+_MEDIUM = {
+    "pool": "the shared memory pool",
+    "ring": "a packet slot",
+    "stream": "the TCP socket",
+    "datagram": "the UDP socket",
+    "dma": "the memory of the card's packets",
+}
 _THING = {
-    "segment": "a TCP segment", "ack": "a TCP acknowledgement", "credit": "returned credits", "datagram": "a frame of a datagram",
-    "datagram ack": "a datagram's acknowledgement", "transfer": "the packet", "read": "data into the user's buffer",
-}  # fmt: skip
+    "segment": "a TCP segment",
+    "ack": "a TCP acknowledgement",
+    "credit": "returned credits",
+    "datagram": "a frame of a datagram",
+    "datagram ack": "a datagram's acknowledgement",
+    "transfer": "the packet",
+    "read": "data into the user's buffer",
+}
 
 
 @dataclass(frozen=True, slots=True)
