@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from retrompi.journey import Journey, Link, Passage
 from retrompi.units import PS, format_bytes, format_time
 
-__all__ = ["STAGE_WORDS", "Hop", "Speaker", "hops", "time_of"]
+__all__ = ["STAGE_WORDS", "Hop", "Speaker", "hops", "seconds", "time_of"]
 
 STAGE_WORDS = {
     "library": "the MPI library's own instructions",
@@ -63,7 +63,12 @@ class Hop:
 
 def time_of(ps: int) -> str:
     """Picoseconds for a reader."""
-    return format_time(ps * PS)
+    return seconds(ps * PS)
+
+
+def seconds(value: float) -> str:
+    """Seconds for a reader, with the field's sign of a microsecond."""
+    return format_time(value).replace(" us", " µs")
 
 
 class Speaker:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from dash import ClientsideFunction, Dash, Input, Output, dcc, html
 
 from retrompi import registry
 from retrompi.errors import RetrompiError, UsageError
-from retrompi.studio import parts
+from retrompi.studio import menus, parts
 from retrompi.studio.page import Page
 from retrompi.studio.state import Control, Query, choice, read, text
 from retrompi.units import format_bytes, parse_sizes
@@ -78,9 +79,9 @@ def _message(prefix: str, legend: str, values: Mapping[str, Any], key: str) -> C
         [
             html.Legend(legend),
             parts.controls(
-                parts.field("Runtime", dcc.Dropdown(registry.model_names(), values[f"{key}model"], id=f"{prefix}-model", **dropdown)),
+                parts.field("Runtime", dcc.Dropdown(menus.models(), values[f"{key}model"], id=f"{prefix}-model", **dropdown)),
                 parts.field(
-                    "Platform", dcc.Dropdown(registry.platform_names(), values[f"{key}platform"], id=f"{prefix}-platform", **dropdown)
+                    "Platform", dcc.Dropdown(menus.platforms(), values[f"{key}platform"], id=f"{prefix}-platform", **dropdown)
                 ),
                 parts.field(
                     "The two ranks",
@@ -259,7 +260,8 @@ def _parameters(one: Mapping[str, str], sets: list[str]) -> list[dict[str, Any]]
         others = [c for c in r["choices"] or () if c != r["value"]] or [_other(r["value"], r["unit"])]
         if r["overridden"] or any(rows_of([f"{r['name']}={o}"]) != plain for o in others):
             name = f"{cls.name.partition(':')[0]}.{r['name']}"
-            out.append({"name": name, "text": str(r["text"]), "help": r["help"], "source": r["source"], "set": r["overridden"]})
+            written = re.sub(r" us\b", " µs", str(r["text"]))
+            out.append({"name": name, "text": written, "help": r["help"], "source": r["source"], "set": r["overridden"]})
     return sorted(out, key=lambda r: not r["set"])
 
 

@@ -9,12 +9,13 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from retrompi import registry
 from retrompi.errors import UsageError
-from retrompi.studio import parts
+from retrompi.studio import menus, parts
 from retrompi.studio.page import Page
 from retrompi.studio.programs import MADE, chosen, load, shipped
 from retrompi.studio.state import Control, Query, choice, number, read, text
 from retrompi.studio.uploads import Uploads
-from retrompi.units import format_bytes, format_time, parse_sizes
+from retrompi.studio.words import seconds
+from retrompi.units import format_bytes, parse_sizes
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -79,8 +80,8 @@ def layout(query: Query, room: Room) -> Component:
             parts.notices(wrong),
             parts.controls(
                 parts.field("Trace", dcc.Dropdown(known, values["trace"], id="replay-trace", **fixed)),
-                parts.field("Runtime", dcc.Dropdown(registry.model_names(), values["model"], id="replay-model", **fixed)),
-                parts.field("Platform", dcc.Dropdown(registry.platform_names(), values["platform"], id="replay-platform", **fixed)),
+                parts.field("Runtime", dcc.Dropdown(menus.models(), values["model"], id="replay-model", **fixed)),
+                parts.field("Platform", dcc.Dropdown(menus.platforms(), values["platform"], id="replay-platform", **fixed)),
                 parts.field(
                     "The ranks",
                     dcc.Dropdown(
@@ -251,7 +252,7 @@ def _facts(r: Mapping[str, Any]) -> Component:
             html.B(r["name"]),
             ": ",
             html.Span(r["outcome"], className="pass" if good else "fail", id="replay-outcome"),
-            f" after {format_time(r['time_s'])} of simulated time. {r['ranks']} ranks, {r['actions']:,} calls, {r['messages']:,} messages "
+            f" after {seconds(r['time_s'])} of simulated time. {r['ranks']} ranks, {r['actions']:,} calls, {r['messages']:,} messages "
             f"of {format_bytes(r['bytes'])} in all, {r['packets']:,} packets, {r['frames']:,} frames on the wire"
             + (f", {r['retransmissions']} sent again" if r["retransmissions"] else "")
             + (f", {r['lost']} lost" if r["lost"] else "")
@@ -294,10 +295,10 @@ def _rank_tables(r: Mapping[str, Any]) -> Component:
             [
                 ("rank", "rank"),
                 ("host", "host"),
-                ("time_s", "finished", format_time),
-                ("compute_s", "computing", format_time),
-                ("mpi_s", "in MPI", format_time),
-                ("cpu_s", "on the processor", format_time),
+                ("time_s", "finished", seconds),
+                ("compute_s", "computing", seconds),
+                ("mpi_s", "in MPI", seconds),
+                ("cpu_s", "on the processor", seconds),
                 ("sent", "sent"),
                 ("bytes_sent", "bytes sent", format_bytes),
                 ("received", "received"),
