@@ -14,7 +14,7 @@ from flask import request
 from retrompi.errors import RetrompiError
 from retrompi.studio import guard, parts
 from retrompi.studio.page import Page, modules, pages
-from retrompi.studio.state import Control, Query
+from retrompi.studio.state import MOST_CHARACTERS, Control, Query
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -85,8 +85,8 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
     @app.callback(
         Output("main", "children"), Output("studio-title", "data"), Input("studio-address", "pathname"), State("studio-address", "search"),
     )  # fmt: skip
-    def show(pathname: str | None, search: str | None) -> tuple[Component, str]:
-        return page_content(pathname or "/", search or "", room)
+    def show(pathname: Any, search: Any) -> tuple[Component, str]:
+        return page_content(parts.text(pathname) or "/", parts.text(search, MOST_CHARACTERS), room)
 
     app.clientside_callback(ClientsideFunction("retrompi", "arrive"), Output("studio-arrived", "data"), Input("studio-title", "data"),
                             State("studio-address", "pathname"))  # fmt: skip
