@@ -18,7 +18,7 @@ def run(report: Callable[[int, int, str], None], store: str | None, papers: Sequ
     from retrompi.validate.verdicts import summary
 
     keys = [setup(p).paper for p in papers] or list(setups())
-    done = run_papers(keys, open_store(store), fresh, report)
+    done = run_papers(keys, open_store(store), fresh, told)
     told = summary([v for s in done for v in s.verdicts])
     return {
         "papers": keys,

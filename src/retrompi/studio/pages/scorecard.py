@@ -162,14 +162,15 @@ def register(app: Dash, room: Room) -> None:
         Output("scorecard-previous", "disabled"),
         Output("scorecard-next", "disabled"),
         Output("scorecard-pager", "hidden"),
-        [Input(c.id, c.property) for c in FILTERS],
+        *(Input(c.id, c.property) for c in FILTERS),
         Input("scorecard-previous", "n_clicks"),
         Input("scorecard-next", "n_clicks"),
         Input("scorecard-judged", "data"),
         State("scorecard-at", "data"),
         prevent_initial_call=True,
     )
-    def shown(filters: list[Any], _previous: Any, _next: Any, _judged: Any, at: Any) -> Any:
+    def shown(*values: Any) -> Any:
+        filters, at = values[: len(FILTERS)], values[-1]
         everything, _ = _known(room)
         found = chosen(everything, _choice(filters))
         step = {"scorecard-previous": -1, "scorecard-next": 1}.get(str(ctx.triggered_id))
