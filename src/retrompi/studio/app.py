@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update, set_props
+from flask import request
 
 from retrompi.errors import RetrompiError
 from retrompi.studio import guard, parts
@@ -45,6 +47,8 @@ _INDEX = """<!DOCTYPE html>
 </html>
 """
 
+_PLOTLY = "/_dash-component-suites/plotly/package_data/plotly.min.js"
+
 _KEYS = (
     ("?", "show or hide these keys"),
     ("1 … 9", "go to a page, in the order of the navigation"),
@@ -55,12 +59,21 @@ _KEYS = (
 )
 
 
+class _Studio(Dash):
+    """Dash, whose first page tells nobody which Python runs here, and fetches what figures need while it is being built."""
+
+    def interpolate_index(self, **kwargs: Any) -> str:
+        kwargs["config"] = re.sub(r'"python_version":"[^"]*"', '"python_version":""', kwargs["config"])
+        kwargs["metas"] += f'<link rel="preload" as="script" href="{_PLOTLY}">' if request.path != "/" else ""
+        return str(super().interpolate_index(**kwargs))
+
+
 def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
     """The application, ready to be served: every page of `retrompi.studio.page` is registered.
 
     ``guarded`` says who may ask (None: only this machine, without a token). Its WSGI application is ``app.server``.
     """
-    app = Dash(
+    app = _Studio(
         "retrompi.studio", assets_folder=str(Path(__file__).parent / "assets"), use_pages=False, suppress_callback_exceptions=True,
         title="retrompi studio", update_title="", serve_locally=True, compress=False, eager_loading=False, index_string=_INDEX,
         include_assets_files=True, assets_external_path="", external_scripts=[], external_stylesheets=[], url_base_pathname="/",

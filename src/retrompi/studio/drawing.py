@@ -22,7 +22,7 @@ _METRICS = ("latency", "peak", "n_half")
 
 
 def settled(figure: go.Figure, revision: str = "") -> go.Figure:
-    """What figures on a page share: a finger that scrolls does not zoom, and what a reader has hidden stays so while ``revision`` is the same."""
+    """What figures on a page share: a finger that scrolls does not zoom; what is hidden stays so while ``revision`` is the same."""
     figure.update_layout(
         dragmode=False, uirevision=revision or "same", hovermode="closest", paper_bgcolor="rgba(0,0,0,0)", title_text="",
         margin={"t": max(16, (figure.layout.margin.t or 16) - 28), "b": 96, "r": 8},

@@ -10,13 +10,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from retrompi import registry, units
+from retrompi.errors import UsageError, nearest
 from retrompi.runtime import resolve
 from retrompi.simulate import place
 
 if TYPE_CHECKING:
     from retrompi.platform import Placement, Platform
 
-__all__ = ["Slot", "command_line", "modes", "overrides", "slots"]
+__all__ = ["Slot", "check_names", "command_line", "modes", "overrides", "slots"]
 
 _WIDE = 8.0
 """From this ratio of its ends on a slider is logarithmic."""
@@ -56,7 +57,7 @@ class Slot:
         """Where the slider stands nearest to ``text``, which may lie between or beyond."""
         try:
             value = units.parse(text, self.unit)
-        except Exception:
+        except UsageError:
             return self.position
         return min(range(len(self.texts)), key=lambda i: abs(units.parse(self.texts[i], self.unit) - value))
 
@@ -65,8 +66,17 @@ class Slot:
         return [units.parse(t, self.unit) for t in self.texts]
 
 
+def check_names(model: str | None = None, platform: str | None = None) -> None:
+    """Refuses what is no name of a model or platform. A path would do elsewhere, but what a browser sends must not name code to run."""
+    if model is not None and model not in (known := registry.model_names()):
+        raise UsageError(f"no model '{model[:60]}'{nearest(model[:60], known)}")
+    if platform is not None and platform not in (known := registry.platform_names()):
+        raise UsageError(f"no platform '{platform[:60]}'{nearest(platform[:60], known)}")
+
+
 def modes(platform: str) -> list[str]:
     """What a PingPong's two ranks can be placed by: shared, distributed, a placement's name, two of the hosts (where they are few)."""
+    check_names(platform=platform)
     room = registry.platform(platform)
     names = [h.name for h in room.hosts]
     pairs = [f"{a},{b}" for a in names for b in names] if len(names) <= 3 else []
@@ -151,6 +161,7 @@ def slots(model: str, platform: str, mode: str) -> tuple[Slot, ...]:
 
     Raises UsageError for a wrong name or mode.
     """
+    check_names(model, platform)
     cls = registry.model(model)
     values, room = resolve(cls, registry.platform(platform))
     placement: Placement = place(room, room.placement(mode), 2)
