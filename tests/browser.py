@@ -16,9 +16,10 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import pytest
 
@@ -81,9 +82,10 @@ class Server:
     def _address(self) -> str:
         until = time.monotonic() + BEGIN_S
         while time.monotonic() < until:
-            found = re.search(r"http://[\w.:\[\]]+", self.words)
-            if found:
-                return found[0].rstrip("/.")
+            found = re.search(r"http://[\w.:\[\]]+(?=/\s)", self.words)
+            if found and _answers(urlsplit(found[0])):
+                self.answered = time.perf_counter()
+                return found[0]
             if self.process.poll() is not None:
                 raise AssertionError(f"the studio ended with {self.process.returncode}: {self.words}")
             time.sleep(0.02)
@@ -96,7 +98,7 @@ class Server:
 
     def close(self) -> None:
         """End it and everything it has started."""
-        self.process.send_signal(signal.SIGINT)
+        self.process.send_signal(signal.SIGTERM)  # whoever runs in the background hears no SIGINT
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(20)
         with contextlib.suppress(ProcessLookupError):
@@ -108,6 +110,14 @@ class Server:
 
     def __exit__(self, *what: object) -> None:
         self.close()
+
+
+def _answers(address: SplitResult) -> bool:
+    """Whether somebody listens there and says something."""
+    with contextlib.suppress(OSError), contextlib.closing(HTTPConnection(str(address.hostname), address.port, timeout=BEGIN_S)) as line:
+        line.request("GET", "/")
+        return line.getresponse().status == 200
+    return False
 
 
 @dataclass

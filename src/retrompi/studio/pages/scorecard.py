@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dash import Dash, Input, Output, State, ctx, dcc, html
 
-from retrompi.errors import RetrompiError
+from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.studio import judging, parts, statement_cards
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, counted
@@ -181,7 +181,9 @@ def register(app: Dash, room: Room) -> None:
     def begin(clicks: int | None, paper: str | None) -> Any:
         if not clicks:
             return None
-        keys = [p for p in papers() if p == paper]
+        if paper and paper not in papers():
+            raise UsageError(f"no paper '{str(paper)[:60]}'{nearest(str(paper)[:60], papers())}")
+        keys = [paper] if paper else []
         return f"judging {keys[0] if keys else 'all papers'}", judging.run, (room.store, keys)
 
     parts.register_job(

@@ -46,8 +46,8 @@ PAGE = Page(
 def _listed(room: Room) -> list[studying.Listed]:
     try:
         return studying.listed(room.open_store())
-    except RetrompiError:
-        return []
+    except RetrompiError:  # there is no store yet; a run makes one
+        return studying.listed(None)
 
 
 def _options(some: Sequence[studying.Listed]) -> list[dict[str, str]]:
