@@ -96,6 +96,7 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
         set_props("studio-notice", {"children": []})
         return page_content(parts.text(pathname) or "/", parts.text(search, MOST_CHARACTERS), room)
 
+    app.clientside_callback(ClientsideFunction("retrompi", "look"), Output("studio-letters", "data"), Input("studio-address", "pathname"))
     app.clientside_callback(ClientsideFunction("retrompi", "arrive"), Output("studio-arrived", "data"), Input("studio-title", "data"),
                             State("studio-address", "pathname"))  # fmt: skip
     for module in known.values():
@@ -176,6 +177,7 @@ def _frame() -> Component:
             dcc.Store(id="studio-tab", data=secrets.token_urlsafe(9)),
             dcc.Store(id="studio-title"),
             dcc.Store(id="studio-arrived"),
+            dcc.Store(id="studio-letters"),
         ],
         id="studio",
     )

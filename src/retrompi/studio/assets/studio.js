@@ -35,6 +35,10 @@ window.dash_clientside = window.dash_clientside || {};
       if (search !== location.search) history.replaceState(history.state, "", location.pathname + search + location.hash);
       return search;
     },
+    /* How large letters are here, in pixels: figures follow. */
+    look: function () {
+      return parseFloat(getComputedStyle(document.documentElement).fontSize);
+    },
     arrive: function (title, path) {
       document.title = title && title !== "Start" ? `${title} · retrompi studio` : "retrompi studio";
       for (const a of document.querySelectorAll(".nav-link")) {
