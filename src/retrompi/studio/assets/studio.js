@@ -97,7 +97,8 @@ window.dash_clientside = window.dash_clientside || {};
     if (event.key === "?") { keys(); event.preventDefault(); }
     else if (event.key === "/") {
       const first = document.querySelector("#main .field :is(input, button, select, textarea, [tabindex='0'])");
-      if (first) { first.focus(); event.preventDefault(); }
+      event.preventDefault();
+      if (first) setTimeout(() => first.focus(), 0); /* or the key would be typed into it */
     } else if (event.key === "l") {
       const button = document.querySelector("#main .copy-link");
       if (button) button.click();
