@@ -131,6 +131,11 @@ class Jobs:
             self._ring()
         return job.id
 
+    def newest(self, session: str, slot: str) -> str | None:
+        """The id of the newest job of this session in a slot, however it is; None where there is none."""
+        with self._changed:
+            return next((j.id for j in reversed(self._jobs.values()) if j.session == session and j.slot == slot), None)
+
     def state(self, job_id: str, session: str) -> JobState:
         """How it is. Raises UsageError for a job that is not there, or is another session's."""
         with self._changed:

@@ -177,23 +177,30 @@ def register_job(
         *outputs, Output(f"{page}-job", "data"), Output(f"{page}-job-line", "children"), Output(f"{page}-progress", "value"),
         Output(f"{page}-progress", "hidden"), Output(f"{page}-cancel", "hidden"), Output(f"{page}-tick", "max_intervals"),
         *inputs, *states, *views, Input(f"{page}-tick", "n_intervals"), Input(f"{page}-cancel", "n_clicks"),
-        State(f"{page}-job", "data"), State("studio-tab", "data"), State("studio-letters", "data"),
+        State("studio-tab", "data"), State("studio-letters", "data"),
         prevent_initial_call=prevent_initial_call,
     )  # fmt: skip
     def look(*values: Any) -> Any:
-        seen, ticks, job, tab = values[asked : asked + len(views)], values[-5], values[-3], values[-2]
+        seen, ticks, tab = values[asked : asked + len(views)], values[-4], text(values[-2], 60)
         same = [no_update] * len(outputs)
         patience = 0.0
+        slot = f"{page} {tab}"
         by = {str(prop_id) for prop_id in ctx.triggered_prop_ids}
-        if not by or by & {f"{i.component_id_str()}.{i.component_property}" for i in inputs} or job is None:
+        changed = not by or bool(by & {f"{i.component_id_str()}.{i.component_property}" for i in inputs})
+        # The newest job, not the one that the page knows of: Dash forgets the answer to what is asked again before it has come, and a
+        # view that is changed meanwhile, or a tick, must not be answered from the job before.
+        job = None if changed else room.jobs.newest(session(), slot)
+        if job is None:
             set_props("studio-notice", {"children": []})
             wanted = begin(*values[:asked])
             if wanted is None:
                 return *same, None, "", "0", True, True, 0
             title, function, args = wanted
-            job, patience = room.jobs.submit(session(), title, function, *args, slot=f"{page} {tab}"), PATIENCE_S
+            job, patience = room.jobs.submit(session(), title, function, *args, slot=slot), PATIENCE_S
         elif ctx.triggered_id == f"{page}-cancel":
             room.jobs.cancel(job, session())
+        elif ctx.triggered_id != f"{page}-tick":
+            patience = PATIENCE_S
         state = room.jobs.wait(job, session(), patience)
         if not state.ended:
             part = f"{state.done / state.total:.3f}" if state.total else "0"
