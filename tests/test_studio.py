@@ -322,9 +322,13 @@ def test_a_session_has_so_many_jobs_and_its_oldest_answers_are_forgotten(jobs: J
         jobs.cancel(j, "many")
     done = [jobs.submit("few", "echo", studio_work.echo, i) for i in range(4)]
     assert [ended(jobs, j, "few").result for j in done] == [0, 1, 2, 3]
-    ended(jobs, jobs.submit("few", "echo", studio_work.echo, 4), "few")
+    done.append(jobs.submit("few", "echo", studio_work.echo, 4))
+    ended(jobs, done[-1], "few")
+    known = {s.id for s in jobs.of_session("few")}
+    assert len(known) == 4
+    assert done[-1] in known
     with pytest.raises(UsageError, match="no such job"):
-        jobs.state(done[0], "few")
+        jobs.state(next(j for j in done if j not in known), "few")
 
 
 def test_sessions_are_served_in_turns(tmp_path: Path) -> None:
