@@ -245,6 +245,12 @@ def test_a_what_if_is_another_message() -> None:
     assert "quantum" not in dict(block["bars"])
 
 
+def test_what_lies_outside_of_the_calibration_is_told() -> None:
+    inside, outside = message.travel(silent, [asked(), asked(platform="abe", size="8 MiB")], "there")
+    assert inside["outside"] == [] and len(outside["outside"]) == 2
+    assert "calibrated on nt-pair" in texts(anatomy._said([outside]))
+
+
 def test_a_message_that_never_arrives_is_told() -> None:
     (shown,) = message.travel(silent, [asked(size="64 KiB", set="wmpi.pool=16KiB")], "there")
     assert "aborted" in shown["ended"]

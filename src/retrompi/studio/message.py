@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrompi import registry, simulate
+from retrompi.calibrated import outside
 from retrompi.errors import RetrompiError, UsageError
 from retrompi.runtime import resolve
 from retrompi.simulate import place
@@ -46,7 +47,8 @@ def travel(report: Any, wanted: list[dict[str, str]], way: str) -> list[dict[str
 def _one(one: Mapping[str, str], leg: int) -> dict[str, Any]:
     sets, size = sets_of(one["set"]), size_of(one["size"])
     title = f"{registry.model(one['model']).title} on {one['platform']}, {one['mode']}, {format_bytes(size)}{', what if' if sets else ''}"
-    shown: dict[str, Any] = {"title": title, "parameters": parameters(one, sets)}
+    beyond = outside(one["model"], one["platform"], sizes=[size], ranks=2, sets=sets)
+    shown: dict[str, Any] = {"title": title, "parameters": parameters(one, sets), "outside": beyond}
     try:
         told = simulate.journey(one["model"], one["platform"], one["mode"], size, sets)
     except simulate.SimulationEnded as ended:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrompi import simulate
+from retrompi.calibrated import outside_of_trace
 from retrompi.diagnosis import lines
 from retrompi.studio.message import sets_of
 from retrompi.studio.programs import load
@@ -27,9 +28,8 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
     from retrompi.report import timeline as drawn
 
     report(1, 3, f"simulating {trace.ranks} ranks, {trace.actions} calls")
-    result = simulate.run(
-        asked["model"], asked["platform"], trace, mode=asked["mode"], sets=sets_of(asked["set"]), timeline=Request(limit=20_000)
-    )
+    sets = sets_of(asked["set"])
+    result = simulate.run(asked["model"], asked["platform"], trace, mode=asked["mode"], sets=sets, timeline=Request(limit=20_000))
     report(2, 3, "drawing")
     out: dict[str, Any] = {
         "name": name,
@@ -45,6 +45,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
         "lost": result.lost,
         "wall_s": result.wall_s,
         "cautions": result.cautions,
+        "outside": outside_of_trace(asked["model"], asked["platform"], trace, sets=sets),
         "per_rank": result.per_rank,
         "waits": result.waits,
         "collectives": [c for c in result.collectives if c["calls"]],

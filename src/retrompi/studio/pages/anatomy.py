@@ -217,19 +217,23 @@ def figure(shown: list[dict[str, Any]]) -> Any:
 
 
 def _said(shown: list[dict[str, Any]]) -> Component:
-    """A sentence for each message."""
+    """A sentence for each message, and what of it lies outside of what its model was calibrated for."""
     from retrompi.studio.words import time_of
 
-    lines = []
+    lines: list[Component] = []
     for i, m in enumerate(shown):
         name = f"{'AB'[i]}: {m['title']}"
         if "ended" in m:
             lines.append(html.P([html.B(name), " ", html.Span(m["ended"], className="fail")]))
-            continue
-        there, back = m["legs"]
-        half = f"A PingPong reports half a round trip, {time_of((there + back) // 2)}"
-        same = "there and back take the same" if there == back else f"there {time_of(there)}, back {time_of(back)}"
-        lines.append(html.P([html.B(name), f": {time_of(m['scene']['total'])} {'there' if m['way'] == 0 else 'back'}. {half} ({same})."]))
+        else:
+            there, back = m["legs"]
+            half = f"A PingPong reports half a round trip, {time_of((there + back) // 2)}"
+            same = "there and back take the same" if there == back else f"there {time_of(there)}, back {time_of(back)}"
+            lines.append(
+                html.P([html.B(name), f": {time_of(m['scene']['total'])} {'there' if m['way'] == 0 else 'back'}. {half} ({same})."])
+            )
+        if m["outside"]:
+            lines.append(html.P(f"Outside of what the model was calibrated for: {'; '.join(m['outside'])}.", className="soft"))
     return html.Div(lines)
 
 

@@ -189,6 +189,8 @@ def _facts(r: Mapping[str, Any]) -> Component:
         ]
     )
     told: list[Component] = [head, parts.notices(r["cautions"])]
+    if r["outside"]:
+        told.append(html.P(f"Outside of what the model was calibrated for: {'; '.join(r['outside'])}.", className="soft"))
     if r["told"]:
         told.append(html.Pre("\n".join(r["told"]), id="replay-told", className="told"))
     if r["cycle"]:
