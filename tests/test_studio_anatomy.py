@@ -247,7 +247,8 @@ def test_a_what_if_is_another_message() -> None:
 
 def test_what_lies_outside_of_the_calibration_is_told() -> None:
     inside, outside = message.travel(silent, [asked(), asked(platform="abe", size="8 MiB")], "there")
-    assert inside["outside"] == [] and len(outside["outside"]) == 2
+    assert inside["outside"] == []
+    assert len(outside["outside"]) == 2
     assert "calibrated on nt-pair" in texts(anatomy._said([outside]))
 
 
