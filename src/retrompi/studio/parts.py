@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -185,15 +186,21 @@ def register_job(
         same = [no_update] * len(outputs)
         patience = 0.0
         by = {str(prop_id) for prop_id in ctx.triggered_prop_ids}
+        slot, question = f"{page} {tab}", json.dumps(values[:asked], sort_keys=True, default=str)
         if not by or by & {f"{i.component_id_str()}.{i.component_property}" for i in inputs} or job is None:
             set_props("studio-notice", {"children": []})
             wanted = begin(*values[:asked])
             if wanted is None:
                 return *same, None, "", "0", True, True, 0
             title, function, args = wanted
-            job, patience = room.jobs.submit(session(), title, function, *args, slot=f"{page} {tab}"), PATIENCE_S
-        elif ctx.triggered_id == f"{page}-cancel":
-            room.jobs.cancel(job, session())
+            job, patience = room.jobs.submit(session(), title, function, *args, slot=slot, question=question), PATIENCE_S
+        else:
+            # Dash drops the answer to a question when another request was sent after it, a tick's too: so every request tells of the job
+            # that was begun last. What a tick asks may be about to begin, in another thread: then it waits for it.
+            newest = room.jobs.newest(session(), slot, question, PATIENCE_S)
+            job = newest or job
+            if ctx.triggered_id == f"{page}-cancel":
+                room.jobs.cancel(job, session())
         state = room.jobs.wait(job, session(), patience)
         if not state.ended:
             part = f"{state.done / state.total:.3f}" if state.total else "0"
