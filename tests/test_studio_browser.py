@@ -158,6 +158,7 @@ class TestShared:
             page.goto("/whatif")
             settled(page)
             slide(page, "wmpi.packet", "96 KiB", "ArrowLeft")
+            curve(page, "changed")
             page.get_by_label("time", exact=True).check()
             mine = curve(page, "changed")
             until(page, "location.search.includes('series=time')")
