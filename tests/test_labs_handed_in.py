@@ -294,11 +294,12 @@ def test_a_grading_that_hangs_or_dies_is_a_row(handed_in: Path, where: str, monk
         return real(submission, store, may_run)
 
     monkeypatch.setattr(collect, "_graded", graded)
-    given = [submissions.Submission(s, handed_in / "ann") for s in ("hangs", "dies", "works")]
-    out, _ = collect.collect(given, where, jobs=3, seconds=20)
+    given = [submissions.Submission(s, handed_in / "ann") for s in ("dies", "works")]
+    out, _ = collect.collect(given, where, jobs=2)
+    assert "without a word" in out[0].broken
+    assert out[1].row is not None
+    out, _ = collect.collect([submissions.Submission("hangs", handed_in / "ann")], where, jobs=1, seconds=1)
     assert "more than" in out[0].broken
-    assert "without a word" in out[1].broken
-    assert out[2].row is not None
 
 
 @pytest.mark.parametrize("what", ["nothing-here", "a-file.txt"])
