@@ -49,7 +49,8 @@ def test_the_chain_has_no_gap_and_sums_exactly_to_the_engines_total(result: simu
     assert sum(leg.took for leg in told.legs) == result.anatomy_ps
     assert told.legs[0].end == told.legs[1].begin
     for i, leg in enumerate(told.legs):
-        assert leg.chain[0].begin == leg.begin and leg.chain[-1].end == leg.end
+        assert leg.chain[0].begin == leg.begin
+        assert leg.chain[-1].end == leg.end
         assert all(a.end == b.begin for a, b in pairwise(leg.chain))
         assert all(k.took > 0 and k.stage in scene.STAGES and k.stage != "wait" for k in leg.chain)
         assert sum(ps for _, ps in scene.bars(leg.chain)) == leg.took
@@ -80,7 +81,8 @@ def test_what_goes_into_a_channel_comes_out_of_it(result: simulate.Result, reque
     size = request.node.callspec.params["result"][2]
     for i, leg in enumerate(told.legs):
         mine = [p for p in told.of(i) if p.kind == "data"]
-        assert mine and {p.message for p in mine} == {size}
+        assert mine
+        assert {p.message for p in mine} == {size}
         for p in mine:
             assert leg.begin <= p.asked <= p.put <= p.out <= p.taken <= leg.end
             assert p.put <= p.laid or p.channel >= 0  # a direct copy is not laid anywhere
@@ -104,7 +106,8 @@ def test_whatever_moves_is_on_the_diagram_and_time_never_runs_back(result: simul
         picture = diagram.diagram(told, told.of(i))
         assert not diagram.crossings(picture)
         for line in picture.lines.values():
-            assert line.a in picture.boxes and line.b in picture.boxes
+            assert line.a in picture.boxes
+            assert line.b in picture.boxes
         found = scene.tokens(told, i, picture)
         assert found
         assert not scene.gaps(found)
@@ -125,7 +128,8 @@ def test_the_picture_is_plain_json_and_its_strip_covers_the_leg(result: simulate
     told = scene.scene(result.journey)
     assert json.loads(json.dumps(told, allow_nan=False)) == told
     strip = told["strip"]
-    assert strip[0][0] == 0 and strip[-1][1] == told["total"]
+    assert strip[0][0] == 0
+    assert strip[-1][1] == told["total"]
     assert all(a[1] == b[0] for a, b in pairwise(strip))
     places = {b["name"] for b in told["boxes"]} | {line["name"] for line in told["lines"]} | {""}
     assert {p[3] for p in strip} <= places
@@ -141,7 +145,8 @@ def test_recording_a_journey_changes_no_time(model: str, mode: str, size: int) -
     bare = simulate.run(model, home(model), simulate._explained_trace(size), mode=mode)
     told = travelled(model, mode, size)
     assert [(m["rank"], m["label"], m["time_ps"]) for m in bare.marks] == [(m["rank"], m["label"], m["time_ps"]) for m in told.marks]
-    assert bare.time_ps == told.time_ps and bare.journey is None
+    assert bare.time_ps == told.time_ps
+    assert bare.journey is None
     half = simulate.explain(model, home(model), mode, size)
     assert abs(2 * half["total_ps"] - told.anatomy_ps) <= 2
 
@@ -168,7 +173,8 @@ def test_a_proxys_message_passes_two_proxies_and_a_daemons_two_daemons() -> None
 def test_a_burnt_quantum_is_seen_where_it_is_burnt() -> None:
     rows = words.hops(travelled("wmpi", "shared", 1024 * KIB).journey)
     longest = max(rows, key=lambda r: r.took)
-    assert longest.stage == "quantum" and longest.where == "rank 1"
+    assert longest.stage == "quantum"
+    assert longest.where == "rank 1"
     assert "spins" in longest.what
 
 
@@ -181,9 +187,11 @@ def test_a_direct_copy_needs_no_channel() -> None:
 def test_acknowledgements_go_against_the_message() -> None:
     told = travelled("wmpi", "distributed", 1000).journey
     back = [t for t in scene.tokens(told, 0, diagram.diagram(told, told.of(0))) if t.kind == "datagram ack"]
-    assert back and all(t.back for t in back)
+    assert back
+    assert all(t.back for t in back)
     wires = [s for t in back for s in t.steps if s.start.startswith("card") and s.stop.startswith("card")]
-    assert wires and all(s.start == "card workstation" for s in wires)
+    assert wires
+    assert all(s.start == "card workstation" for s in wires)
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
@@ -215,7 +223,8 @@ def test_two_messages_beside_each_other() -> None:
     sums = [sum(t.x[i] for t in figure.data) for i in (0, 1)]
     assert sums == pytest.approx([a / 1e9, b / 1e9])
     said = texts(anatomy._said(shown))
-    assert "A:" in said and "B:" in said
+    assert "A:" in said
+    assert "B:" in said
     assert texts(anatomy._tables(shown)).count("exactly") == 2
 
 
@@ -224,18 +233,22 @@ def test_the_parameters_shown_are_those_the_path_depends_on() -> None:
     assert "wmpi.pool" in names["shared"] - names["distributed"]
     assert "wmpi.daemon" in names["distributed"] - names["shared"]
     rows = anatomy._parameters(asked(), ["packet=16KiB"])
-    assert rows[0]["name"] == "wmpi.packet" and rows[0]["set"] and rows[0]["text"] == "16KiB"
+    assert rows[0]["name"] == "wmpi.packet"
+    assert rows[0]["set"]
+    assert rows[0]["text"] == "16KiB"
     assert all(r["source"].startswith(("paper:", "doc:", "code:", "fit:", "assumed:")) for r in rows)
 
 
 def test_a_what_if_is_another_message() -> None:
     plain, block = anatomy.travel(silent, [asked(size="512 KiB"), asked(size="512 KiB", set="answer_wait=block")], "there")
-    assert dict(plain["bars"])["quantum"] > 0 and "quantum" not in dict(block["bars"])
+    assert dict(plain["bars"])["quantum"] > 0
+    assert "quantum" not in dict(block["bars"])
 
 
 def test_a_message_that_never_arrives_is_told() -> None:
     (shown,) = anatomy.travel(silent, [asked(size="64 KiB", set="wmpi.pool=16KiB")], "there")
-    assert "aborted" in shown["ended"] and "scene" not in shown
+    assert "aborted" in shown["ended"]
+    assert "scene" not in shown
     assert "aborted" in texts(anatomy._said([shown]))
     assert len(anatomy.figure([shown]).data) == 0
 
@@ -260,4 +273,9 @@ def test_a_link_that_is_wrong_is_told_and_shown_at_its_default(search: str, expe
 def test_a_link_of_a_lab_is_understood() -> None:
     page = anatomy.layout(Query("?model=wmpi&mode=shared&size=512KiB"), None)  # type: ignore[arg-type]
     found = {c.id: getattr(c, "value", None) for c in page._traverse() if getattr(c, "id", None)}
-    assert (found["anatomy-model"], found["anatomy-mode"], found["anatomy-size"], found["anatomy-slider"]) == ("wmpi", "shared", "512KiB", 20)
+    assert (found["anatomy-model"], found["anatomy-mode"], found["anatomy-size"], found["anatomy-slider"]) == (
+        "wmpi",
+        "shared",
+        "512KiB",
+        20,
+    )

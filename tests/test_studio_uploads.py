@@ -97,7 +97,10 @@ def jobs() -> Iterator[Jobs]:
 
 def one_line(error: BaseException | str) -> str:
     text = str(error)
-    assert text and "\n" not in text and "Traceback" not in text and len(text) < 600
+    assert text
+    assert "\n" not in text
+    assert "Traceback" not in text
+    assert len(text) < 600
     return text
 
 
@@ -106,17 +109,38 @@ def one_line(error: BaseException | str) -> str:
 
 @pytest.mark.parametrize(
     "name",
-    ["../../../etc/passwd", "..\\..\\boot.ini", "/etc/shadow", "a/../../b", "<script>alert(1)</script>", "x" * 5000, "a\0b", "\x1b[31mred", "", "..", None, 7,
-     "=cmd|' /C calc'!A0", "con", "C:\\aux"],
-)  # fmt: skip
+    [
+        "../../../etc/passwd",
+        "..\\..\\boot.ini",
+        "/etc/shadow",
+        "a/../../b",
+        "<script>alert(1)</script>",
+        "x" * 5000,
+        "a\0b",
+        "\x1b[31mred",
+        "",
+        "..",
+        None,
+        7,
+        "=cmd|' /C calc'!A0",
+        "con",
+        "C:\\aux",
+    ],
+)
 def test_a_name_is_a_label_and_never_a_path(name: Any, kept: Uploads, tmp_path: Path) -> None:
     upload = kept.add("s", name, sent(GOOD))
-    assert upload.label.isprintable() and 0 < len(upload.label) <= 60 and "/" not in upload.label and "\\" not in upload.label
+    assert upload.label.isprintable()
+    assert 0 < len(upload.label) <= 60
+    assert "/" not in upload.label
+    assert "\\" not in upload.label
     path, found = kept.find("s", upload.id)
-    assert found == upload and path.read_bytes() == GOOD
+    assert found == upload
+    assert path.read_bytes() == GOOD
     inside = path.resolve().relative_to(kept.folder.resolve())
-    assert len(inside.parts) == 2 and inside.parts[1] == upload.id
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert len(inside.parts) == 2
+    assert inside.parts[1] == upload.id
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert stat.S_IMODE(kept.folder.stat().st_mode) == 0o700
     assert sum(1 for f in tmp_path.rglob("*") if f.is_file()) == 1
 
@@ -171,7 +195,8 @@ def test_no_crowd_of_sessions_fills_the_disk(kept: Uploads) -> None:
     for i in range(uploads.SESSIONS + 10):
         kept.add(f"session {i}", "t", sent(GOOD))
     assert sum(1 for f in kept.folder.rglob("*") if f.is_file()) == uploads.SESSIONS
-    assert kept.of("session 0") == [] and len(kept.of(f"session {uploads.SESSIONS + 9}")) == 1
+    assert kept.of("session 0") == []
+    assert len(kept.of(f"session {uploads.SESSIONS + 9}")) == 1
 
 
 # -- what is read ------------------------------------------------------------------------------------------------------
@@ -199,7 +224,13 @@ def test_every_form_of_a_trace_is_replayed(form: str, kept: Uploads, jobs: Jobs)
     upload = kept.add("s", f"my {form}", sent(READ[form]))
     status, result = done(jobs, kept.find("s", upload.id)[0], upload.label)
     assert status == "done", result
-    assert (result["outcome"], result["ranks"], result["messages"], result["bytes"], result["name"]) == ("completed", 2, 1, 100, upload.label)
+    assert (result["outcome"], result["ranks"], result["messages"], result["bytes"], result["name"]) == (
+        "completed",
+        2,
+        1,
+        100,
+        upload.label,
+    )
     assert {"gantt", "bytes", "messages"} <= set(result["figures"])
 
 
@@ -248,9 +279,19 @@ HOSTILE: dict[str, tuple[Callable[[Path], bytes], str]] = {
     "half a zip": (lambda p: READ["zip"][:-40], "BROKEN.txt"),
     "half a gzip": (lambda p: gzip.compress(GOOD)[:-12], "BROKEN.txt"),
     "half a zstd": (lambda p: zstandard.compress(GOOD)[:-6], "BROKEN.txt"),
-    "an encrypted zip": (lambda p: READ["zip"].replace(b"PK\x03\x04\x14\x00\x00", b"PK\x03\x04\x14\x00\x01").replace(b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01"), "BROKEN.txt"),
-    **{f"a bomb: {k}": (lambda p, k=k: bombs()[k], "BROKEN.txt") for k in ("zstd", "gzip", "zstd in zstd", "zip", "zip that lies", "zstd member")},
-}  # fmt: skip
+    "an encrypted zip": (
+        lambda p: (
+            READ["zip"]
+            .replace(b"PK\x03\x04\x14\x00\x00", b"PK\x03\x04\x14\x00\x01")
+            .replace(b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01")
+        ),
+        "BROKEN.txt",
+    ),
+    **{
+        f"a bomb: {k}": (lambda p, k=k: bombs()[k], "BROKEN.txt")
+        for k in ("zstd", "gzip", "zstd in zstd", "zip", "zip that lies", "zstd member")
+    },
+}
 
 
 @pytest.mark.parametrize("case", HOSTILE)
@@ -265,8 +306,10 @@ def test_a_hostile_trace_is_one_line_with_the_users_own_name(case: str, tmp_path
         assert status == "failed", error
         line = one_line(error)
         assert line.startswith(where), line
-        assert str(tmp_path) not in line.replace(str(tmp_path / "secret"), "") and upload.id not in line
-        assert "root:" not in line and "the secret" not in line
+        assert str(tmp_path) not in line.replace(str(tmp_path / "secret"), "")
+        assert upload.id not in line
+        assert "root:" not in line
+        assert "the secret" not in line
         assert not (tmp_path / "ran").exists()
         assert {f for f in tmp_path.rglob("*") if f.is_file()} == {tmp_path / "secret", path}
     finally:
@@ -277,7 +320,9 @@ def test_a_trace_that_hangs_is_a_result_with_who_waits_for_whom(kept: Uploads, j
     text = b"0 init\n1 init\n0 recv 1 0 100 6\n1 recv 0 0 100 6\n0 finalize\n1 finalize\n"
     upload = kept.add("s", "hang <b>.txt", sent(text))
     status, result = done(jobs, kept.find("s", upload.id)[0], upload.label)
-    assert status == "done" and result["outcome"] == "deadlock" and result["closed"]
+    assert status == "done"
+    assert result["outcome"] == "deadlock"
+    assert result["closed"]
     assert {(r["process"], r["file"], r["line"]) for r in result["cycle"]} == {("rank 0", "hang <b>.txt", 3), ("rank 1", "hang <b>.txt", 4)}
     assert len(result["waits"]) == 2
 
@@ -285,7 +330,8 @@ def test_a_trace_that_hangs_is_a_result_with_who_waits_for_whom(kept: Uploads, j
 def test_who_takes_too_much_processor_time_is_ended_with_a_line(jobs: Jobs) -> None:
     job = jobs.submit("s", "reading", spin)
     state = jobs.wait(job, "s", 60)
-    assert state.status == "failed" and "more processor time" in one_line(state.error)
+    assert state.status == "failed"
+    assert "more processor time" in one_line(state.error)
 
 
 def spin(report: Any) -> None:
@@ -297,7 +343,8 @@ def spin(report: Any) -> None:
 def test_who_takes_too_much_memory_or_disk_gets_an_error(jobs: Jobs) -> None:
     job = jobs.submit("s", "reading", greedy)
     state = jobs.wait(job, "s", 60)
-    assert state.status == "done" and state.result == ["MemoryError", "OSError", "as before"]
+    assert state.status == "done"
+    assert state.result == ["MemoryError", "OSError", "as before"]
 
 
 def greedy(report: Any) -> list[str]:
@@ -327,19 +374,30 @@ def test_a_measured_table_is_read(tmp_path: Path) -> None:
     file = tmp_path / "id"
     file.write_text("# way: one way\nsize_B,time_us\n1,10\n1024,20\n")
     (found,) = uploads.curves(str(file), "mine.csv")
-    assert [p.size for p in found.points] == [1, 1024]
+    assert [p.bytes for p in found.points] == [1, 1024]
 
 
 @pytest.mark.parametrize(
-    "text", ["size_B,time_us\n1,ten\n", "size_B,time_us\n1\n", "", "\0\0\0\n", "size_B,time_us\n1,-5\n", "<script>alert(1)</script>\n", "=1+1,2\n", "size_B,time_us\n" + "9" * 5000 + ",1\n"],
-)  # fmt: skip
+    "text",
+    [
+        "size_B,time_us\n1,ten\n",
+        "size_B,time_us\n1\n",
+        "",
+        "\0\0\0\n",
+        "size_B,time_us\n1,-5\n",
+        "<script>alert(1)</script>\n",
+        "=1+1,2\n",
+        "size_B,time_us\n" + "9" * 5000 + ",1\n",
+    ],
+)
 def test_a_broken_table_is_one_line_with_the_users_own_name(text: str, tmp_path: Path) -> None:
     file = tmp_path / "id-of-ours"
     file.write_text(text)
     with pytest.raises(RetrompiError) as error:
         uploads.curves(str(file), "mine.csv")
     line = one_line(error.value)
-    assert "mine.csv" in line and "id-of-ours" not in line
+    assert "mine.csv" in line
+    assert "id-of-ours" not in line
 
 
 def test_labels_are_told_apart_from_paths() -> None:

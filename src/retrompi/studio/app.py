@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import secrets
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from flask import request
 from retrompi.errors import RetrompiError
 from retrompi.studio import guard, parts
 from retrompi.studio.page import Page, modules, pages
-from retrompi.studio.state import Control, Query
+from retrompi.studio.state import MOST_CHARACTERS, Control, Query
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -77,7 +78,8 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
         "retrompi.studio", assets_folder=str(Path(__file__).parent / "assets"), use_pages=False, suppress_callback_exceptions=True,
         title="retrompi studio", update_title="", serve_locally=True, compress=False, eager_loading=False, index_string=_INDEX,
         include_assets_files=True, assets_external_path="", external_scripts=[], external_stylesheets=[], url_base_pathname="/",
-        add_log_handler=False, on_error=_told, enable_mcp=False, websocket_callbacks=False,
+        add_log_handler=False, on_error=_told,
+        **{name: False for name in ("enable_mcp", "websocket_callbacks") if name in signature(Dash.__init__).parameters},
     )  # fmt: skip
     app.layout = _frame
     known = modules()
@@ -85,8 +87,8 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
     @app.callback(
         Output("main", "children"), Output("studio-title", "data"), Input("studio-address", "pathname"), State("studio-address", "search"),
     )  # fmt: skip
-    def show(pathname: str | None, search: str | None) -> tuple[Component, str]:
-        return page_content(pathname or "/", search or "", room)
+    def show(pathname: Any, search: Any) -> tuple[Component, str]:
+        return page_content(parts.text(pathname) or "/", parts.text(search, MOST_CHARACTERS), room)
 
     app.clientside_callback(ClientsideFunction("retrompi", "arrive"), Output("studio-arrived", "data"), Input("studio-title", "data"),
                             State("studio-address", "pathname"))  # fmt: skip

@@ -272,10 +272,18 @@ def _bad_callback(app: Dash) -> Response | None:
     changed = body.get("changedPropIds", [])
     if not isinstance(changed, list) or not all(isinstance(c, str) for c in changed):
         return _said(400, "changedPropIds is a list of texts")
-    outputs = body.get("outputs", [])
-    if not isinstance(outputs, (list, dict)):
-        return _said(400, "outputs is a list")
+    if not _named_outputs(body["output"], body.get("outputs")):
+        return _said(400, "this callback has other outputs")
     return None
+
+
+def _named_outputs(output: str, given: Any) -> bool:
+    """Whether the outputs of a post are as many as the callback's name says, each with an id and a property."""
+    many = output.startswith("..")
+    found = given if many else [given]
+    if not isinstance(found, list) or len(found) != (output.count("...") + 1 if many else 1):
+        return False
+    return all(isinstance(o, dict) and isinstance(o.get("id"), (str, dict)) and isinstance(o.get("property"), str) for o in found)
 
 
 def _wanted(given: Any, declared: Mapping[str, Any]) -> bool:

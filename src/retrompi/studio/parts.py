@@ -87,9 +87,14 @@ def controls(*fields: Component) -> Component:
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[tuple[str, str] | tuple[str, str, Callable[[Any], str]]], *, id: str = "",
-          caption: str = "") -> Component:  # fmt: skip
-    """A table of rows: columns (key, head) or (key, head, how a value is written). Numbers stand to the right."""
-    head = html.Thead(html.Tr([html.Th(c[1], scope="col") for c in columns]))
+          caption: str = "", stack: bool = True) -> Component:  # fmt: skip
+    """A table of rows: columns (key, head) or (key, head, how a value is written). Numbers stand to the right.
+
+    On a phone a row becomes a card, or with ``stack`` False the table is scrolled sideways.
+    """
+    first = rows[0] if rows else {}
+    numbers = {c[0] for c in columns if isinstance(first.get(c[0]), (int, float))}
+    head = html.Thead(html.Tr([html.Th(c[1], scope="col", className="n" if c[0] in numbers else None) for c in columns]))
     body = []
     for row in rows:
         cells = []
@@ -101,8 +106,8 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[tuple[str, str] |
         body.append(html.Tr(cells))
     told = [html.Caption(caption)] if caption else []
     named = {"id": id} if id else {}
-    return html.Div(html.Table([*told, head, html.Tbody(body)], className="stack", **named), className="scroll", tabIndex=0,
-                    role="region", **{"aria-label": caption or "table"})  # fmt: skip
+    made = html.Table([*told, head, html.Tbody(body)], className="stack" if stack else "wide", **named)
+    return html.Div(made, className="scroll", tabIndex=0, role="region", **{"aria-label": caption or "table"})
 
 
 def _is_component(value: Any) -> bool:

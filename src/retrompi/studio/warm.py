@@ -7,6 +7,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+import retrompi.cli.main  # noqa: F401  a job's process looks at what started the studio: the command
 from retrompi import _engine, experiment, registry, simulate  # noqa: F401
 from retrompi.errors import RetrompiError
 from retrompi.store import code_version, database, migrate, open_store  # noqa: F401

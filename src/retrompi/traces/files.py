@@ -324,7 +324,8 @@ def _from_file(file: _File, place: Place, np: int | None) -> list[Source]:
         return _from_index(file, place, np)
     what = _shown(name)
     if isinstance(place, _Nowhere):
-        raise TraceError(f"expected an action ('RANK ACTION …') of a trace of all ranks, or an archive of files of ranks; found {what}", file.name, number)
+        wanted = "expected an action ('RANK ACTION …') of a trace of all ranks, or an archive of files of ranks"
+        raise TraceError(f"{wanted}; found {what}", file.name, number)
     raise TraceError(f"expected an action ('RANK ACTION …') or the name of an existing trace file, found {what}", file.name, number)
 
 

@@ -170,7 +170,11 @@ def register(app: Dash, room: Room) -> None:
 
 def _named(answer: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
     """Every curve by a name that nothing else in the figure has."""
-    found = [(f"{c['model']}, {c['mode']}, {c['platform']}", c["rows"]) for c in answer["curves"]]
+    from retrompi.studio.drawing import legend_of
+
+    made = answer["curves"]
+    beside = [len({c[key] for c in made}) > 1 for key in ("mode", "platform")]
+    found = [(legend_of(c, *beside), c["rows"]) for c in made]
     return [*found, *((f"run {o['run']}: {o['name']}", o["rows"]) for o in answer["overlays"])]
 
 
@@ -204,4 +208,6 @@ def _numbers(answer: dict[str, Any], series: str) -> Component:
     rows = number_rows(named, series)
     columns = [("size_B", "size", format_bytes), *((name, f"{name}, {unit}", lambda v: f"{v:.4g}") for name, _ in named)]
     summary = metric_rows([(name, whole) for (name, _), whole in zip(named, wholes, strict=True)])
-    return html.Div([parts.table(summary, head, id="curves-summary"), parts.table(rows, columns, id="curves-table")])
+    return html.Div([
+        parts.table(summary, head, id="curves-summary", stack=False), parts.table(rows, columns, id="curves-table", stack=False),
+    ])  # fmt: skip

@@ -12,7 +12,7 @@ from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.runtime import resolve
 from retrompi.studio import parts, runs
 from retrompi.studio.page import Page
-from retrompi.studio.parameters import Slot, command_line, modes, overrides, slots
+from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots
 from retrompi.studio.state import Control, Query, choice, read, text
 from retrompi.units import format_bytes
 
@@ -32,7 +32,7 @@ def _set(value: str) -> str:
 PAGE = Page(
     path="/whatif",
     title="What if",
-    order=20,
+    order=15,
     help="Change a number of the runtime or of its machines, and see the curve as it was and as it becomes.",
     controls=(
         Control("whatif-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
@@ -123,7 +123,7 @@ def _meant(model: str, platform: str, known: tuple[Slot, ...], given: Mapping[st
             continue
         try:
             resolve(model, platform, [f"{full}={value}"])
-            out[full] = value
+            out[full] = readable(value)
         except RetrompiError as error:
             wrong.append(f"set={name}={value} in this link: {error}")
     return out, wrong
@@ -303,5 +303,5 @@ def _numbers(answer: Mapping[str, Any], series: str) -> Component:
         for r in rows:
             r["ratio"] = r["changed"] / r["as it was"] if r.get("as it was") and "changed" in r else None
         columns.append(("ratio", "changed / as it was", lambda v: f"{v:.3g}"))
-    summary = parts.table(metric_rows(named), [("what", ""), *((name, name) for name, _ in named)], id="whatif-summary")
-    return html.Div([summary, html.Details([html.Summary("Every size"), parts.table(rows, columns, id="whatif-table")])])
+    summary = parts.table(metric_rows(named), [("what", ""), *((name, name) for name, _ in named)], id="whatif-summary", stack=False)
+    return html.Div([summary, html.Details([html.Summary("Every size"), parts.table(rows, columns, id="whatif-table", stack=False)])])
