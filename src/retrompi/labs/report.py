@@ -65,13 +65,15 @@ def class_page(graded: Sequence[Graded], pairs: Sequence[Pair]) -> str:
             cells = [escape(g.source), "", "", "", "", escape(g.broken)]
         else:
             points = f"{g.row['points']:g} of {g.row['of']:g}"
-            cells = [f"{escape(g.row['student'])}<br><small>{escape(g.source)}</small>", escape(g.row["lab"]), points, str(g.row["checks"]),
-                     str(g.row["hints"]), "<br>".join(escape(f) for f in shortly(g.row))]  # fmt: skip
+            who = f"{escape(g.row['student'])}<br><small>{escape(g.source)}</small>"
+            flags = "<br>".join(escape(f) for f in shortly(g.row))
+            cells = [who, escape(g.row["lab"]), points, str(g.row["checks"]), str(g.row["hints"]), flags]
             for t in g.row["tasks"]:
                 if t["kind"] == "text":
                     texts.setdefault((g.row["lab"], t["task"]), []).append((g.row["student"], t["given"]))
         body.append("<tr>" + "".join(html.cell(h, c) for h, c in zip(head, cells, strict=True)) + "</tr>")
-    out = [f"<style>{CSS} td {{ overflow-wrap: anywhere; min-width: 4rem; }}</style><h1>Labs handed in: {len(graded)}</h1>", html.table(head, body)]
+    wrap = "td { overflow-wrap: anywhere; min-width: 4rem; }"
+    out = [f"<style>{CSS}{wrap}</style><h1>Labs handed in: {len(graded)}</h1>", html.table(head, body)]
     if pairs:
         named = [g.row["student"] if g.row else g.source for g in graded]
         rows = [
