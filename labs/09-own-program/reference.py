@@ -314,9 +314,10 @@ def trace_of(p: Parameters, safe: bool = True) -> list[str]:
     for me in range(n):
         to, sources = [b for a, b in pairs if a == me], [a for a, b in pairs if b == me]
         if safe:
-            first, second = ((sources, []), ([], to)) if p["pattern"] == "star" and me == int(p["centre"]) else ((sources, to), ([], []))
-            step = ""
-            for receives, sends in (first, second):
+            halves = [(sources, to)]
+            if p["pattern"] == "star" and me == int(p["centre"]):
+                halves = [(sources, []), ([], to)]
+            for receives, sends in halves:
                 step += "".join(f"{me} irecv {r} {tag} {size} 6\n" for r in receives)
                 step += "".join(f"{me} isend {s} {tag} {size} 6\n" for s in sends)
                 step += f"{me} waitall {len(receives) + len(sends)}\n" if receives or sends else ""
