@@ -313,6 +313,7 @@ def trace_of(p: Parameters, safe: bool = True) -> list[str]:
     texts = []
     for me in range(n):
         to, sources = [b for a, b in pairs if a == me], [a for a, b in pairs if b == me]
+        step = ""
         if safe:
             halves = [(sources, to)]
             if p["pattern"] == "star" and me == int(p["centre"]):
@@ -322,7 +323,7 @@ def trace_of(p: Parameters, safe: bool = True) -> list[str]:
                 step += "".join(f"{me} isend {s} {tag} {size} 6\n" for s in sends)
                 step += f"{me} waitall {len(receives) + len(sends)}\n" if receives or sends else ""
         else:
-            step = "".join(f"{me} send {s} {tag} {size} 6\n" for s in to) + "".join(f"{me} recv {r} {tag} {size} 6\n" for r in sources)
+            step += "".join(f"{me} send {s} {tag} {size} 6\n" for s in to) + "".join(f"{me} recv {r} {tag} {size} 6\n" for r in sources)
         texts.append(f"{me} init\n{step * int(p['rounds'])}{me} allreduce 1 0\n{me} finalize\n")
     return texts
 
