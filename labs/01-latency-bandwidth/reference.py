@@ -82,7 +82,7 @@ def expected(p: Parameters, bench: Bench) -> dict[str, Any]:
 def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
     """Where the usual mistakes lead."""
     curve = _machine(p, bench)
-    t0, rate, half = _line(curve, p)
+    t0, _, half = _line(curve, p)
     beyond = bench.curve("wmpi", "shared", [256 * KIB, 512 * KIB, 1024 * KIB], sets=own(p))
     network = _network(p, bench, **{"wmpi.daemon": p.text("daemon")})
     probe = p["probe"]

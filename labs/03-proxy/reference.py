@@ -16,7 +16,8 @@ PATH = [
     "the proxy of the other machine", "shared memory of the other machine", "the receiving process",
 ]  # fmt: skip
 STAGES = {
-    "copying": ("copy",), "switching between processes": ("switch",), "the wire and the cards": ("wire", "nic"), "waiting for the clock": ("tick",),
+    "copying": ("copy",), "switching between processes": ("switch",), "the wire and the cards": ("wire", "nic"),
+    "waiting for the clock": ("tick",),
 }  # fmt: skip
 
 TEXTS = {

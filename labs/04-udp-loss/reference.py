@@ -16,13 +16,14 @@ WHERE = ("wmpi", "distributed")
 
 TEXTS = {
     "where-from": (
-        "Acknowledgements travel on the same wire and are lost as well: then the data have arrived, but the sender waits for its time-out "
-        "and its window fills. And a datagram that is lost a second time waits twice as long, since every wait of the same datagram doubles."
+        "Acknowledgements travel on the same wire and are lost as well: then the data have arrived, but the sender waits for its "
+        "time-out and its window fills. And a datagram that is lost a second time waits twice as long, since every wait of the same "
+        "datagram doubles."
     ),
     "choose": (
         "I would take a time-out a few times as long as the slowest acknowledgement, some fifty milliseconds here. A shorter one sends "
-        "everything twice although nothing was lost, a longer one wastes its time after every loss. The daemon should measure the round trip "
-        "and adapt, as TCP does, and retry often enough to outlive an outage of some seconds."
+        "everything twice although nothing was lost, a longer one wastes its time after every loss. The daemon should measure the round "
+        "trip and adapt, as TCP does, and retry often enough to outlive an outage of some seconds."
     ),
 }
 

@@ -13,18 +13,18 @@ TWO = {"platform.host.cores": "2"}
 
 TEXTS = {
     "why": (
-        "The receiver polls and keeps the processor until its quantum is over. Only then does the sender run: it receives, sends its own message "
-        "and begins to poll as well, and burns its quantum in turn. So every message waits for one whole quantum. As long as all bytes fit "
-        "into the window they are sent within one turn, so the size does not matter."
+        "The receiver polls and keeps the processor until its quantum is over. Only then does the sender run: it receives, sends its "
+        "own message and begins to poll as well, and burns its quantum in turn. So every message waits for one whole quantum. As long "
+        "as all bytes fit into the window they are sent within one turn, so the size does not matter."
     ),
     "verdict": (
-        "The quantum fits both: between two machines nobody takes the processor from anybody, so the message takes milliseconds. The delayed "
-        "acknowledgement would show between two machines too. In 1997 I would have run the test on NT Workstation: the quantum predicts 20 to 60 ms "
-        "there, the acknowledgement no change at all."
+        "The quantum fits both: between two machines nobody takes the processor from anybody, so the message takes milliseconds. The "
+        "delayed acknowledgement would show between two machines too. In 1997 I would have run the test on NT Workstation: the quantum "
+        "predicts 20 to 60 ms there, the acknowledgement no change at all."
     ),
     "today": (
-        "It goes wrong when there are more processes than cores, for example in a container with few cores, in continuous integration or on a "
-        "laptop. Then I tell the library to yield or block while it waits, or start fewer processes."
+        "It goes wrong when there are more processes than cores, for example in a container with few cores, in continuous integration "
+        "or on a laptop. Then I tell the library to yield or block while it waits, or start fewer processes."
     ),
 }
 
