@@ -145,6 +145,20 @@ def test_a_trace_that_unpacks_to_too_much_is_refused(tmp_path: Path, store: Any)
         LAB.reference.inspect("trace", folder, p, bench)
 
 
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_list_of_other_files_is_not_followed(packed: bool, tmp_path: Path, store: Any) -> None:
+    import zstandard
+
+    folder, p, bench = begun("student 1", tmp_path, store)
+    secret = tmp_path / "secret"
+    secret.write_text("0 init\nnobody's business\n")
+    data = f"{secret}\n{secret}\n".encode()
+    (folder / "trace.tar.zst").write_bytes(zstandard.ZstdCompressor().compress(data) if packed else data)
+    with pytest.raises(RetrompiError, match="is no archive") as caught:
+        LAB.reference.inspect("trace", folder, p, bench)
+    assert "business" not in str(caught.value)
+
+
 def test_an_unsafe_trace_is_found_by_its_replay(tmp_path: Path, store: Any) -> None:
     folder, p, bench = begun(of_pattern("mirror"), tmp_path, store)
     LAB.reference._pack(LAB.reference.trace_of(p, safe=False), folder / "trace.tar.zst")

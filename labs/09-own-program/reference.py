@@ -197,14 +197,14 @@ def _read(file: Path) -> Trace:
     """A student's trace, if it is of a size that such a trace can have."""
     if file.stat().st_size > LARGEST_FILE:
         raise InputError(f"has more than {LARGEST_FILE >> 20} MiB; a trace of this lab has some KiB", file)
-    data = file.read_bytes()
-    if data[:4] == b"\x28\xb5\x2f\xfd":
-        try:
-            unpacked = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(LARGEST_TRACE + 1)
-        except zstandard.ZstdError as error:
-            raise InputError(f"is no whole zstd file: {error}", file) from None
-        if len(unpacked) > LARGEST_TRACE:
-            raise InputError(f"unpacks to more than {LARGEST_TRACE >> 20} MiB; a trace of this lab has some KiB", file)
+    try:
+        unpacked = zstandard.ZstdDecompressor().stream_reader(file.read_bytes(), read_across_frames=True).read(LARGEST_TRACE + 1)
+    except zstandard.ZstdError:
+        raise InputError("is no archive as 'retrompi trace record -o trace.tar.zst' writes it", file) from None
+    if len(unpacked) > LARGEST_TRACE:
+        raise InputError(f"unpacks to more than {LARGEST_TRACE >> 20} MiB; a trace of this lab has some KiB", file)
+    if unpacked[257:262] != b"ustar":  # a list of files would have files read that are none of the student's
+        raise InputError("is no archive as 'retrompi trace record -o trace.tar.zst' writes it", file)
     return traces.read(file)
 
 
