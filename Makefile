@@ -5,14 +5,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo atlas test validate bench lint sanitize clean setup apt apt-mpi apt-postgres
+.PHONY: demo atlas test validate bench lint sanitize clean setup apt apt-mpi apt-postgres apt-chromium
 demo: setup
 	$(BIN)/retrompi reproduce baker-fox --out out/baker-fox
 
 atlas: setup
 	$(BIN)/retrompi reproduce all --out out/atlas
 
-test: setup apt-mpi apt-postgres
+test: setup apt-mpi apt-postgres apt-chromium
 	$(BIN)/python -m pytest
 
 validate: setup
@@ -27,6 +27,8 @@ lint: setup
 	@rm -rf build/lint && mkdir -p build/lint/retrompi && cd build/lint/retrompi && \
 	  ln -s ../../../src/retrompi/* . && for d in models platforms scenarios validate cli; do ln -s ../../../$$d $$d; done
 	cd build/lint && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p retrompi
+	@# every lab's reference.py has the same module name, so each is looked at by itself
+	cd build/lint && for f in ../../labs/*/reference.py; do ../../$(BIN)/mypy --config-file ../../pyproject.toml $$f || exit 1; done
 	@if command -v clang-format >/dev/null; then clang-format --dry-run -Werror src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp src/retrompi/engine/coll/*.cpp src/retrompi/engine/coll/*.hpp src/retrompi/smpi/native/*.cpp src/retrompi/smpi/native/*.hpp benchmarks/*.cpp; \
 	  else echo "clang-format is not installed: C++ layout not checked"; fi
 
@@ -73,6 +75,16 @@ apt-postgres:
 	  DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends postgresql >/dev/null || \
 	  echo "could not be installed: the tests on PostgreSQL will be skipped"; \
 	  $(SUDO) rm -f $(NO_SERVER); \
+	fi
+
+# The studio is tested in Debian's Chromium, which Playwright is pointed at: it downloads no browser of its own. Without one those tests
+# are skipped and say so, so that failing to install it is no error.
+apt-chromium:
+	@if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then \
+	  echo "installing chromium (for the tests of the studio)"; \
+	  { [ "$$(id -u)" = 0 ] || [ -n "$(SUDO)" ]; } && $(SUDO) apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends chromium >/dev/null || \
+	  echo "could not be installed: the tests of the studio in a browser will be skipped"; \
 	fi
 
 ENGINE := $(wildcard src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp src/retrompi/engine/coll/*.cpp src/retrompi/engine/coll/*.hpp)
