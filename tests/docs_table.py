@@ -57,6 +57,7 @@ READY = [
     Ready("docs/fit.md", f"{_NETPIPE} np.out", "the reader's own measurement"),
     Ready("docs/timeline.md", _TRACE, "the reader's own trace"),
     Ready("docs/function.md", "retrompi trace convert examples/traces/pingpong-2.tar.zst my-trace/", "the reader's own trace, of two ranks"),
+    Ready("docs/convert.md", _TRACE, "the reader's own trace"),
     Ready("docs/convert.md", "retrompi replay examples/traces/jacobi-4.tar.zst -m wmpi -p nt-cluster --timeline run.otf2 --timeline-limit 100000",
           "a trace in OTF2"),
 ]  # fmt: skip

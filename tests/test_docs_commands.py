@@ -71,6 +71,7 @@ class Reader:
 
     def __init__(self, page: str, folder: Path, environment: dict[str, str]) -> None:
         self.page, self.folder, self.environment = page, folder, environment
+        self.here = folder
         self.wrong: list[str] = []
         self.serving: list[subprocess.Popen[bytes]] = []
         self.seconds: list[tuple[float, str]] = []
@@ -79,7 +80,7 @@ class Reader:
         """Exit code and all that was printed."""
         begin = time.monotonic()
         done = subprocess.run(
-            ["bash", "-c", text], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            ["bash", "-c", text], cwd=self.here, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, timeout=300, check=False,
         )  # fmt: skip
         self.seconds.append((time.monotonic() - begin, text))
@@ -105,7 +106,7 @@ class Reader:
 
     def write(self, block: Block) -> None:
         """Make the file that a block is."""
-        place = self.folder / block.title
+        place = self.here / block.title
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(block.text, encoding="utf-8")
 
@@ -114,6 +115,9 @@ class Reader:
         if docs_table.left_out(self.page, command.text):
             return
         text, _ = docs_table.replaced(self.page, command.text)
+        if text.startswith("cd "):
+            (self.here,) = sorted(self.here.glob(text[3:].strip().strip("/")))
+            return
         for pattern, ready in docs_table.BACKGROUND:
             if re.fullmatch(pattern, text):
                 return self.serve(text, ready)
@@ -126,7 +130,7 @@ class Reader:
             self.wrong.append(f"{command.at}: {shown}\n  does not print (in this order): {lost}\n  but:\n{said[-3000:]}")
         limit = WIDTH.get(self.page)
         # Reasons and sources are as long as they are; tables fit.
-        table = [line for line in said.splitlines() if not line.startswith("no number") and (line[:2] != "  " or line[:3] == "   ")]
+        table = [line for line in said.splitlines() if not line.startswith(("no number", "warning:")) and (line[:2] != "  " or line[:3] == "   ")]
         if limit and max(map(len, table), default=0) > limit:
             self.wrong.append(f"{command.at}: {shown}\n  prints tables of more than {limit} columns")
 

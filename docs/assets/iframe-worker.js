@@ -10,9 +10,10 @@ if (location.protocol === "file:") {
       document.body.append(frame);
       const inside = frame.contentWindow;
       inside.postMessage = data => this.dispatchEvent(new MessageEvent("message", { data }));
+      const base = new URL(url, location.href);
       const load = source => new Promise((done, failed) => {
         const script = inside.document.createElement("script");
-        script.src = new URL(source, url);
+        script.src = new URL(source, base);
         script.onload = done;
         script.onerror = failed;
         inside.document.body.append(script);

@@ -53,11 +53,16 @@ def scenario_pages() -> list[Page]:
     return [Page("reference/scenarios/index.md", "Scenarios", "Overview", text + "\n"), *(_scenario(n, known) for n in registry.scenario_names())]
 
 
+def _base(name: str) -> str:
+    """Where a study's scenario is: a page, or a table of the study's own file."""
+    return link(name, f"../scenarios/{slug(name)}.md") if name in registry.scenario_names() else "its own `[base]`"
+
+
 def _study(name: str) -> Page:
     study = registry.study(name)
     axes = [[f"`{a.key}`", escape(", ".join(a.given) if not isinstance(a.given, str) else a.given), str(len(a))] for a in study.axes]
     out = [f"# {escape(study.title or name)}", f"**Question.** {escape(study.question)}", f"**Run.** {escape(study.summary)}",
-           f"{design.count(study)} points from {link(study.base.name, '../scenarios/' + slug(study.base.name) + '.md')}, "
+           f"{design.count(study)} points from {_base(study.base.name)}, "
            f"shown by `{study.metric or 'time'}`.",
            table(["axis", "values", "how many"], axes), "## The file", _file(study.text),
            f"`retrompi study run {name}` simulates it, `retrompi study show {name} -o page.html` draws it."]  # fmt: skip
