@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+
 from retrompi.reference import pages
 
 _WRITTEN = pages()

@@ -14,7 +14,24 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", *sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "docs").rglob("*.md")))
-PROGRAMS = ("retrompi", "make", "mpiexec", "pip", "dask", "sudo", "python", "python3", "smpicc", "mpicc", "printf", "curl", "sh", "man", "cd", "export")
+PROGRAMS = (
+    "retrompi",
+    "make",
+    "mpiexec",
+    "pip",
+    "dask",
+    "sudo",
+    "python",
+    "python3",
+    "smpicc",
+    "mpicc",
+    "printf",
+    "curl",
+    "sh",
+    "man",
+    "cd",
+    "export",
+)
 SHOWN = ("text", "c", "fortran", "csv", "html", "ini", "yaml")
 """Kinds that are neither run nor read, unless they have a title."""
 

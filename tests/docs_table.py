@@ -83,7 +83,7 @@ INSTEAD = [
     Instead("docs/nemesis.md", r"calibrate nemesis -p abe", "calibrate nemesis -p abe --dry-run", "would write into the models of the checkout"),
     Instead("docs/rinf1.md", r"--fit", "--fit --dry-run", "would write into the platforms of the checkout"),
     Instead("docs/recording.md", r"--smpi -n 4 -- ./app", "--smpi -n 4 -- ./app.c -- --size 40 --sweeps 10", "the same program as a source, for it was built by mpicc"),
-    Instead("docs/recording.md", r"python app.py", "/usr/bin/python3 app.py --size 32 --turns 4", "mpi4py is the system's, not this environment's"),
+    Instead("docs/recording.md", r"python app.py", "/usr/bin/python3 app.py --size 32 --generations 4", "mpi4py is the system's, not this environment's"),
     Instead("docs/fit.md", r"mpiexec -n 2 ./osu_latency", "cat tests/data/measured/osu53-latency.txt", "OSU's programs are not in the checkout: here what one printed"),
     Instead("README.md|docs/timeline.md", r"retrompi timeline 12\b", f"retrompi timeline {_LAST}", "12 stands for the run just made"),
     Instead("README.md", r"diff 12 13", "diff 1 2", "12 and 13 stand for any two runs"),

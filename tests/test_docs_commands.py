@@ -45,7 +45,11 @@ def read_toml(text: str, folder: Path) -> None:
 
     data = tomllib.loads(text)
     if "vary" in data or "zip" in data:
-        design.check(design.from_definition({"name": "part", **({"scenario": "bf-wmpi-shared"} if not {"scenario", "base"} & set(data) else {}), **data}))
+        design.check(
+            design.from_definition(
+                {"name": "part", **({"scenario": "bf-wmpi-shared"} if not {"scenario", "base"} & set(data) else {}), **data}
+            )
+        )
     elif "claim" in data:
         from retrompi.validate.evidence import KEYS
 
@@ -118,6 +122,13 @@ class Reader:
         if text.startswith("cd "):
             (self.here,) = sorted(self.here.glob(text[3:].strip().strip("/")))
             return
+        variable = re.fullmatch(r"(?:export )?([A-Za-z_]\w*)=(\$\(.*\)|\S*)", text)
+        if variable:
+            code, value = self.shell(f"printf %s {variable[2]}")
+            self.environment[variable[1]] = value
+            if code:
+                self.wrong.append(f"{command.at}: {command.text}\n  ended with {code}: {value[-300:]}")
+            return
         for pattern, ready in docs_table.BACKGROUND:
             if re.fullmatch(pattern, text):
                 return self.serve(text, ready)
@@ -130,7 +141,9 @@ class Reader:
             self.wrong.append(f"{command.at}: {shown}\n  does not print (in this order): {lost}\n  but:\n{said[-3000:]}")
         limit = WIDTH.get(self.page)
         # Reasons and sources are as long as they are; tables fit.
-        table = [line for line in said.splitlines() if not line.startswith(("no number", "warning:")) and (line[:2] != "  " or line[:3] == "   ")]
+        table = [
+            line for line in said.splitlines() if not line.startswith(("no number", "warning:")) and (line[:2] != "  " or line[:3] == "   ")
+        ]
         if limit and max(map(len, table), default=0) > limit:
             self.wrong.append(f"{command.at}: {shown}\n  prints tables of more than {limit} columns")
 
@@ -224,7 +237,9 @@ def readers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         return reader
 
     with ThreadPoolExecutor(2) as pool:
-        running: dict[str, Future[Reader]] = {page: pool.submit(read, page) for page in sorted(asked, key=_work, reverse=True) if not _tools(page)}
+        running: dict[str, Future[Reader]] = {
+            page: pool.submit(read, page) for page in sorted(asked, key=_work, reverse=True) if not _tools(page)
+        }
         yield lambda page: running[page].result()
 
 
@@ -254,7 +269,9 @@ def test_every_block_says_what_it_is(page: str) -> None:
         assert block.kind in ("sh", "console", "python", "toml", "json", *SHOWN), f"{where}: a block of kind '{block.kind}'"
         if block.kind in SHOWN and not block.title:
             for line in block.lines:
-                assert line.split(" ")[0] not in ("retrompi", "$", "make", "pip"), f"{where}: a command in a block that is only shown: {line}"
+                assert line.split(" ")[0] not in ("retrompi", "$", "make", "pip"), (
+                    f"{where}: a command in a block that is only shown: {line}"
+                )
         if block.kind == "console":
             assert block.lines[0].startswith("$ "), f"{where}: printed by nothing"
 

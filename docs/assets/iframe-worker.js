@@ -20,7 +20,7 @@ if (location.protocol === "file:") {
       });
       inside.importScripts = (...sources) => sources.reduce((before, source) => before.then(() => load(source)), Promise.resolve());
       this.frame = frame;
-      this.ready = load(url);
+      this.ready = load(base);
     }
 
     postMessage(data) {

@@ -50,7 +50,10 @@ def scenario_pages() -> list[Page]:
         "One experiment in one file of `scenarios/`; [the keys](../files.md#scenario).",
         table(["name", "experiment", "model", "platform", "reproduces"], rows),
     ])  # fmt: skip
-    return [Page("reference/scenarios/index.md", "Scenarios", "Overview", text + "\n"), *(_scenario(n, known) for n in registry.scenario_names())]
+    return [
+        Page("reference/scenarios/index.md", "Scenarios", "Overview", text + "\n"),
+        *(_scenario(n, known) for n in registry.scenario_names()),
+    ]
 
 
 def _base(name: str) -> str:
@@ -71,7 +74,10 @@ def _study(name: str) -> Page:
 
 def study_pages() -> list[Page]:
     """An overview and a page for every ready study."""
-    rows = [[link(name, f"{slug(name)}.md"), escape(s.title), escape(s.question), str(design.count(s))] for name, s in registry.studies().items()]
+    rows = [
+        [link(name, f"{slug(name)}.md"), escape(s.title), escape(s.question), str(design.count(s))]
+        for name, s in registry.studies().items()
+    ]
     text = "\n\n".join([
         "# Ready studies",
         "One question of many runs in one file of `scenarios/studies/`; [the keys](../files.md#study), [three of them read](../../what-ifs.md).",

@@ -39,7 +39,9 @@ def _quantities(keys: Any) -> str:
 def _generators() -> str:
     rows = []
     for name, g in GENERATORS.items():
-        arguments = [n if p.default is p.empty else f"{n}={p.default}" if p.default is not None else f"[{n}]" for n, p in g.arguments.items()]
+        arguments = [
+            n if p.default is p.empty else f"{n}={p.default}" if p.default is not None else f"[{n}]" for n, p in g.arguments.items()
+        ]
         about = (inspect.getdoc(g.make) or "").partition("\n")[0]
         rows.append([f"`{name}`", f"`{', '.join(arguments)}`", escape(about), escape(g.rule)])
     return table(["generator", "arguments", "what it is", "what a rate counts"], rows)
@@ -59,7 +61,9 @@ def _errors() -> str:
 def _units() -> str:
     rows = []
     for base, spellings in units.UNITS.items():
-        factors = ", ".join(f"`{s}`" + (f" = {f:.12g}" if f not in (1, 1.0) else "") for s, f in spellings.items() if s and s[0] not in "µμ")
+        factors = ", ".join(
+            f"`{s}`" + (f" = {f:.12g}" if f not in (1, 1.0) else "") for s, f in spellings.items() if s and s[0] not in "µμ"
+        )
         rows.append([f"`{base}`", factors or "a plain number"])
     return table(["base unit", "spellings, in base units"], rows)
 

@@ -54,7 +54,10 @@ def _fit(card: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
 
 def _page(name: str, known: Mapping[str, Any]) -> Page:
     card = model_dossier(name)
-    out = [f"# {escape(card['title'])}", f"`{name}`, version {escape(card['version'])}, {escape(card['years'])}: {escape(card['summary'])}."]
+    out = [
+        f"# {escape(card['title'])}",
+        f"`{name}`, version {escape(card['version'])}, {escape(card['years'])}: {escape(card['summary'])}.",
+    ]
     if card["variant_of"]:
         out.append(f"A variant of {link(card['variant_of'], slug(card['variant_of']) + '.md')}: {escape(card['variant_note'])}")
     if card["stands_for"]:
@@ -63,8 +66,12 @@ def _page(name: str, known: Mapping[str, Any]) -> Page:
         out += ["Variants:", "\n".join(f"- {link(v['name'], slug(v['name']) + '.md')}: {escape(v['note'])}" for v in card["variants"])]
     out += ["## Parameters", f"Each is overridden by `--set {name.partition(':')[0]}.KEY=VALUE`.", _parameters(card, known)]
     out.append("## Collectives")
-    out.append("The first row that fits counts ([the algorithms](../../collectives.md)); `--set coll.OPERATION=ALGORITHM` puts another there.")
-    collectives = [[f"`{c['operation']}`", f"`{c['algorithm']}`", escape(c["when"]), cite(c["source"], known, _ROOT)] for c in card["collectives"]]
+    out.append(
+        "The first row that fits counts ([the algorithms](../../collectives.md)); `--set coll.OPERATION=ALGORITHM` puts another there."
+    )
+    collectives = [
+        [f"`{c['operation']}`", f"`{c['algorithm']}`", escape(c["when"]), cite(c["source"], known, _ROOT)] for c in card["collectives"]
+    ]
     out.append(table(["operation", "algorithm", "when", "source"], collectives))
     out += ["## Fit", *_fit(card, known)]
     out.append("## Calibrated range")
@@ -72,7 +79,9 @@ def _page(name: str, known: Mapping[str, Any]) -> Page:
     out.append("None is stated: every use prints a warning." if told is None else
                f"{escape(told['text'])} ({cite(told['source'], known, _ROOT)}). A use outside of it prints a warning.")  # fmt: skip
     out.append("## Statements that judge it")
-    judged = [[cite(j["id"], known, _ROOT), escape(j["use"]), escape(j["says"]), escape(j["where"]), escape(j["how"])] for j in card["judged"]]
+    judged = [
+        [cite(j["id"], known, _ROOT), escape(j["use"]), escape(j["says"]), escape(j["where"]), escape(j["how"])] for j in card["judged"]
+    ]
     out.append(table(["statement", "use", "what it says", "where", "check"], judged) if judged else "None names it.")
     own = evidence(registry.model(name))[0]
     if own:

@@ -38,7 +38,12 @@ def _alike(rows: list[Mapping[str, Any]], hosts: list[str]) -> list[tuple[list[s
 def _page(name: str, known: Mapping[str, Any]) -> Page:
     card = platform_dossier(registry.platform(name))
     out = [f"# {escape(card['title'])}", f"`{name}`, {escape(card['years'])}: {escape(card['summary'])}.", f"Link: {escape(card['link'])}."]
-    out.append(table(["host", "operating system", "byte order"], [[escape(h["name"]), escape(h["os"]), escape(h["byte_order"])] for h in card["hosts"]]))
+    out.append(
+        table(
+            ["host", "operating system", "byte order"],
+            [[escape(h["name"]), escape(h["os"]), escape(h["byte_order"])] for h in card["hosts"]],
+        )
+    )
     if card["placements"]:
         out += ["## Placements", "Names that `--mode` takes here.",
                 table(["placement", "ranks"], [[f"`{p['name']}`", escape(", ".join(p["ranks"]))] for p in card["placements"]])]  # fmt: skip
@@ -62,7 +67,10 @@ def platform_pages() -> list[Page]:
     """An overview and a page for every platform of the package."""
     known = reference_rows()
     found = {name: p for name, p in registry.platforms().items() if registry.origin(p.path) == "retrompi"}
-    rows = [[link(name, f"{slug(name)}.md"), escape(p.title), escape(p.years), str(len(p.hosts)), escape(p.link.kind)] for name, p in found.items()]
+    rows = [
+        [link(name, f"{slug(name)}.md"), escape(p.title), escape(p.years), str(len(p.hosts)), escape(p.link.kind)]
+        for name, p in found.items()
+    ]
     text = "\n\n".join([
         "# Platforms",
         "A machine room is a TOML file in `platforms/`; `NAME*N` is a room of that kind with N hosts ([networks](../../networks.md)).",
