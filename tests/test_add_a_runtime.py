@@ -1,4 +1,4 @@
-"""docs/add-a-runtime.md beyond its commands, which tests/test_docs_commands.py runs: its model's size, its place, errors in its evidence."""
+"""docs/add-a-runtime.md beyond its commands, which tests/test_docs_commands.py runs: its model's size and place, errors in its evidence."""
 
 from __future__ import annotations
 

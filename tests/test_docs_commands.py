@@ -60,10 +60,6 @@ def read_toml(text: str, folder: Path) -> None:
         assert set(data.get("link", {})) <= {*LINK_KEYS, *LINK_MORE_KEYS, "kind", "shape", "sites", "rail_policy"}
         for host in data.get("host", []):
             assert set(host) <= {*HOST_KEYS, "name", "os", "byte_order", "like"}
-    elif {"task", "parameter", "goal"} & set(data):
-        from retrompi.labs import lab
-
-        assert {k for k in data} <= set(lab.KEYS)
     else:
         known = set(data) & set(scenario.KEYS)
         assert known == set(data), f"no reader knows {sorted(set(data) - known)}"
@@ -94,8 +90,10 @@ class Reader:
         """Start what serves until the page ends, and wait until it does."""
         log = self.folder / f"served-{len(self.serving)}.log"
         with log.open("wb") as out:
-            self.serving.append(subprocess.Popen(["bash", "-c", f"exec {text}"], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
-                                                 stdout=out, stderr=out, process_group=0))  # fmt: skip
+            self.serving.append(
+                subprocess.Popen(["bash", "-c", f"exec {text}"], cwd=self.here, env=self.environment, stdin=subprocess.DEVNULL, stdout=out,
+                                 stderr=out, process_group=0)
+            )  # fmt: skip
         until = time.monotonic() + 60
         while ready and time.monotonic() < until:
             if ready == "said" and log.read_bytes().strip():
@@ -320,7 +318,8 @@ def test_what_a_page_promises_is_looked_for_in_order() -> None:
 def test_commands_are_read_as_they_are_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        "# A page\n\n    retrompi one 'a # b'   # exit code 1: so it is\n\n- a list\n\n    not code\n\n```console\n$ retrompi two \\\n    --more   # why\nfirst\n\n"
+        "# A page\n\n    retrompi one 'a # b'   # exit code 1: so it is\n\n- a list\n\n    not code\n\n```console\n$ retrompi two \\\n    --more   # why\n"
+        "first\n\n"
         '$ retrompi three\n```\n\n```toml title="a.toml"\nx = 1\n```\n',
         encoding="utf-8",
     )

@@ -151,8 +151,8 @@ def test_a_new_command_scenario_and_model_appear(tmp_path: Path, monkeypatch: py
     folder = tmp_path / "scenarios"
     shutil.copytree(paths.scenarios_dir(), folder)
     (tmp_path / "validate").symlink_to(ROOT / "validate")
-    one = (folder / "bf-wmpi-shared.toml").read_text(encoding="utf-8").replace('"bf-wmpi-shared"', '"brand-new"')
-    (folder / "brand-new.toml").write_text(one, encoding="utf-8")
+    one = (folder / "bf-wmpi-shared.toml").read_text(encoding="utf-8")
+    (folder / "brand-new.toml").write_text(one.replace('"bf-wmpi-shared"', '"brand-new"'), encoding="utf-8")
     monkeypatch.setattr(paths, "scenarios_dir", lambda: folder)
     written = {p.path: p.text for p in reference.pages()}
     page = written["reference/commands/say-something.md"]
@@ -170,7 +170,7 @@ def test_what_is_data_is_shown_as_it_is() -> None:
 
 # -- in a browser ---------------------------------------------------------------------------------------------------------
 
-LOOKED_AT = ("index.html", "tutorial/index.html", "faq.html", "architecture.html", "reference/models/wmpi.html", "reference/platforms/nt-cluster.html",
+LOOKED_AT = ("reference/platforms/nt-cluster.html", "index.html", "tutorial/index.html", "faq.html", "architecture.html", "reference/models/wmpi.html",
              "reference/commands/trace.html", "reference/files.html", "trace-format.html")  # fmt: skip
 OUTSIDE = """() => [...document.querySelectorAll("body *")].filter(e => {
     const box = e.getBoundingClientRect();

@@ -84,8 +84,9 @@ def file_pages() -> list[Page]:
         f"Every key: {_keys(design.KEYS)}. Sampling: {_keys(design.SAMPLINGS)}. A walk through one: [Studies](../studies.md).",
         table(["`metric`", "what it is"], [[f"`{k}`", escape(v)] for k, v in metrics.NAMES.items()]),
         "## Platform { #platform }",
-        f"`name`, `title`, `years`, `summary`; a `[[host]]` each with `name`, `os`, `byte_order` and the keys below; one `[link]` with `kind` "
-        f"({_keys(LINK_KINDS)}). A number is a table `{{ value = \"10 ms\", source = \"doc:E-NT-03\" }}`, with `low`, `high`, `help` if wanted; "
+        f"`name`, `title`, `years`, `summary`; a `[[host]]` each with `name`, `os`, `byte_order` and the keys below; one `[link]` with "
+        f"`kind` ({_keys(LINK_KINDS)}). A number is a table `{{ value = \"10 ms\", source = \"doc:E-NT-03\" }}`, with `low`, `high` and `help` "
+        "if wanted; "
         "`like = \"nt-pair:server\"` begins with another host's numbers. `[placements]` names hosts and cores for `--mode`.",
         "### Keys of a host",
         _quantities(HOST_KEYS),
@@ -99,13 +100,15 @@ def file_pages() -> list[Page]:
         "What `--set coll.OPERATION=ALGORITHM` takes; [what they are](../collectives.md).",
         table(["key", "algorithms"], algos),
         "## Units { #units }",
-        "A number has a unit; only plain numbers and probabilities may stand alone, and a bare 0. `KB`, `MB` and `GB` are refused for sizes, since "
+        "A number has a unit; only plain numbers and probabilities may stand alone, and a bare 0. `KB`, `MB` and `GB` are refused for "
+        "sizes, since "
         "the papers mean sometimes 1000 and sometimes 1024 by them. Rates in bits end in `bps`, rates in bytes in `B/s`.",
         _units(),
         "Sizes take lists and ranges: `0,1KiB,4KiB..4MiB:x2` (by factors), `64KiB..256KiB:+64KiB` (by steps).",
         "## Exit codes { #exit-codes }",
         _errors(),
-        "What was asked for goes to stdout; an error is one line on stderr, warnings and progress are there as well. `--json` and `--csv` print data. "
+        "What was asked for goes to stdout; an error is one line on stderr, warnings and progress are there as well. `--json` and `--csv` "
+        "print data. "
         "`NO_COLOR` takes the colours away.",
     ]  # fmt: skip
     return [Page("reference/files.md", "Files, units, exit codes", "Files, units, exit codes", "\n\n".join(out) + "\n")]

@@ -99,7 +99,7 @@ def model_pages() -> list[Page]:
             for name, c in found.items()]  # fmt: skip
     text = "\n\n".join([
         "# Runtime models",
-        "A model is a folder in `models/`; a variant inherits from it and overrides what differs ([how to add one](../../add-a-runtime.md)).",
+        "A model is a folder in `models/`; a variant inherits and overrides what differs ([how to add one](../../add-a-runtime.md)).",
         table(["name", "runtime", "version", "years", "what it stands for"], rows),
     ])  # fmt: skip
     return [Page("reference/models/index.md", "Models", "Overview", text + "\n"), *(_page(name, known) for name in found)]

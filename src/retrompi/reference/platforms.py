@@ -56,8 +56,10 @@ def _page(name: str, known: Mapping[str, Any]) -> Page:
     if card["kernels"]:
         out.append("## Loops")
         out.append("What the host spends on the instructions of [Rinf1's loops](../../rinf1.md).")
-        loops = [[f"`{r['path']}`", escape(r["text"]), escape(range_text(r)), cite(r["help"], known, _ROOT), cite(r["source"], known, _ROOT)]
-                 for r in card["kernels"]]  # fmt: skip
+        loops = [
+            [f"`{r['path']}`", escape(r["text"]), escape(range_text(r)), cite(r["help"], known, _ROOT), cite(r["source"], known, _ROOT)]
+            for r in card["kernels"]
+        ]
         out.append(table(["key", "value", "range", "what it is", "source"], loops))
     out.append(f"`retrompi platforms show {name}` prints this card.")
     return Page(f"reference/platforms/{slug(name)}.md", "Platforms", name, "\n\n".join(out) + "\n")

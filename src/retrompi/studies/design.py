@@ -16,7 +16,8 @@ from retrompi.scenario import Scenario, from_data, line_of
 from retrompi.studies import case
 from retrompi.studies.axes import ABSENT, Axis, Steps, Text, parse
 
-__all__ = ["KEYS", "LIMIT", "SAMPLINGS", "Point", "Study", "check", "check_name", "count", "each", "from_command", "from_definition", "load", "points"]
+__all__ = ["KEYS", "LIMIT", "SAMPLINGS", "Point", "Study", "check", "check_name", "count", "each", "from_command", "from_definition",
+           "load", "points"]  # fmt: skip
 
 LIMIT = 100_000
 """Points that a study may have unless somebody says otherwise."""
