@@ -1,7 +1,8 @@
 """The blocks of README.md and docs/: what is shown as a command, a file, a program, an output, in the order of the page.
 
 Fenced blocks say what they are: ``sh`` (a command a line), ``console`` (``$ `` commands and what they print), ``python``, ``toml``,
-``json``; ``text`` and others are shown only. ``title="NAME"`` makes a block a file that the reader has from there on. A block indented by four blanks
+``json``; ``text`` and others are shown only. ``title="NAME"``
+makes a block a file that the reader has from there on. A block indented by four blanks
 is ``sh`` if it begins with a program, else ``text``. A comment ``# exit code N`` says how a command ends, 0 without one.
 """
 

@@ -318,7 +318,8 @@ def test_what_a_page_promises_is_looked_for_in_order() -> None:
 def test_commands_are_read_as_they_are_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        "# A page\n\n    retrompi one 'a # b'   # exit code 1: so it is\n\n- a list\n\n    not code\n\n```console\n$ retrompi two \\\n    --more   # why\n"
+        "# A page\n\n    retrompi one 'a # b'   # exit code 1: so it is\n\n"
+        "- a list\n\n    not code\n\n```console\n$ retrompi two \\\n    --more   # why\n"
         "first\n\n"
         '$ retrompi three\n```\n\n```toml title="a.toml"\nx = 1\n```\n',
         encoding="utf-8",

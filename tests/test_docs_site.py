@@ -170,7 +170,8 @@ def test_what_is_data_is_shown_as_it_is() -> None:
 
 # -- in a browser ---------------------------------------------------------------------------------------------------------
 
-LOOKED_AT = ("reference/platforms/nt-cluster.html", "index.html", "tutorial/index.html", "faq.html", "architecture.html", "reference/models/wmpi.html",
+LOOKED_AT = ("reference/platforms/nt-cluster.html", "index.html",
+             "tutorial/index.html", "faq.html", "architecture.html", "reference/models/wmpi.html",
              "reference/commands/trace.html", "reference/files.html", "trace-format.html")  # fmt: skip
 OUTSIDE = """() => [...document.querySelectorAll("body *")].filter(e => {
     const box = e.getBoundingClientRect();

@@ -80,7 +80,7 @@ def study_pages() -> list[Page]:
     ]
     text = "\n\n".join([
         "# Ready studies",
-        "One question of many runs in a file of `scenarios/studies/`; [the keys](../files.md#study), [three of them read](../../what-ifs.md).",
+        "Many runs for one question: a file of `scenarios/studies/`; [the keys](../files.md#study), [three read](../../what-ifs.md).",
         table(["name", "study", "question", "points"], rows),
     ])  # fmt: skip
     return [Page("reference/studies/index.md", "Studies", "Overview", text + "\n"), *(_study(n) for n in registry.study_names())]

@@ -85,8 +85,8 @@ def file_pages() -> list[Page]:
         table(["`metric`", "what it is"], [[f"`{k}`", escape(v)] for k, v in metrics.NAMES.items()]),
         "## Platform { #platform }",
         f"`name`, `title`, `years`, `summary`; a `[[host]]` each with `name`, `os`, `byte_order` and the keys below; one `[link]` with "
-        f"`kind` ({_keys(LINK_KINDS)}). A number is a table `{{ value = \"10 ms\", source = \"doc:E-NT-03\" }}`, with `low`, `high` and `help` "
-        "if wanted; "
+        f"`kind` ({_keys(LINK_KINDS)}). A number is a table `{{ value = \"10 ms\", source = \"doc:E-NT-03\" }}`, with `low`, "
+        "`high` and `help` if wanted; "
         "`like = \"nt-pair:server\"` begins with another host's numbers. `[placements]` names hosts and cores for `--mode`.",
         "### Keys of a host",
         _quantities(HOST_KEYS),
