@@ -92,6 +92,7 @@ INSTEAD = [
     Instead("docs/compare.md", r"--measured 12\b", f"--measured {_NATIVE}", "12 stands for a native run"),
     Instead("docs/compare.md", r"reproduce baker-fox", "reproduce krishna-2010", "3 s instead of 30 s"),
     Instead("docs/compare.md", r"netpipe@shared-time", "netpipe@node-latency", "the other paper's figure"),
+    Instead("README.md|docs/.*", r"^(retrompi studio)(?: --no-browser)?$", r"\1 --no-browser --port 0", "a port that is free, and no window"),
     Instead("docs/cluster.md", r"postgresql\+psycopg://me@node1/retrompi", "$POSTGRES", "a database of the tests' own server"),
     Instead("docs/cluster.md", r"node1", "127.0.0.1", "one machine plays all"),
     Instead("docs/cluster.md", r"8786", "$PORT", "a port that is free"),

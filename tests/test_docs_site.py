@@ -20,6 +20,7 @@ from browser import SIZES, WAIT_MS, chromium, missing
 
 from retrompi import paths, reference, registry
 from retrompi.cli import main as command_line
+from retrompi.labs.lab import lab_names
 from retrompi.reference.commands import commands
 from retrompi.reference.markdown import escape, slug, table
 
@@ -114,6 +115,7 @@ def test_everything_has_a_page(html: dict[str, str]) -> None:
     assert _titles("Platforms") == {n for n, p in registry.platforms().items() if registry.origin(p.path) == "retrompi"}
     assert _titles("Scenarios") == set(registry.scenario_names())
     assert _titles("Studies") == set(registry.study_names())
+    assert _titles("Labs") == set(lab_names())
     assert _titles("Commands") == set(command_line.COMMANDS)
     for page in reference.pages():
         assert page.path.replace(".md", ".html") in html, page.path

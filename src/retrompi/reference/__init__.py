@@ -12,6 +12,7 @@ from retrompi.reference.markdown import Page
 from retrompi.reference.models import model_pages
 from retrompi.reference.platforms import platform_pages
 from retrompi.reference.sources import source_pages
+from retrompi.reference.teaching import lab_pages, studio_pages
 
 __all__ = ["Page", "pages"]
 
@@ -24,6 +25,8 @@ def pages() -> list[Page]:
         *platform_pages(),
         *scenario_pages(),
         *study_pages(),
+        *lab_pages(),
+        *studio_pages(),
         *file_pages(),
         *source_pages(),
     ]
