@@ -50,6 +50,7 @@ _NETPIPE = "cp tests/data/measured/netpipe37-np.out"
 READY = [
     Ready("README.md", f"{_APP} && {_NETPIPE} netpipe.out", "the reader's own program and measurement"),
     Ready("docs/recording.md", f"{_APP} && cp examples/life.py app.py", "the reader's own programs"),
+    Ready("docs/labs.md", "for who in anna ben; do retrompi lab start 1 --student $who --folder handed-in/$who; done", "what a class handed in"),
     Ready("docs/smpi.md", _SOURCES, "the reader's own source"),
     Ready("docs/run.md", "mpicc -O2 examples/jacobi.c -lm -o jacobi", "the reader's own binary"),
     Ready("docs/compare.md", f"{_MPICH} && {_SOURCES}", "a machine that was calibrated before, and the reader's own source"),

@@ -17,6 +17,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,12 @@ def read_toml(text: str, folder: Path) -> None:
         assert set(data.get("link", {})) <= {*LINK_KEYS, *LINK_MORE_KEYS, "kind", "shape", "sites", "rail_policy"}
         for host in data.get("host", []):
             assert set(host) <= {*HOST_KEYS, "name", "os", "byte_order", "like"}
+    elif {"task", "parameter"} & set(data):
+        from retrompi.labs.lab import Parameter, Task
+
+        for kind, rows in ((Parameter, data.get("parameter", [])), (Task, data.get("task", []))):
+            known = {f.name for f in fields(kind)} | {"choices", "low", "high", "step", "mistake"}
+            assert all(set(row) <= known for row in rows)
     else:
         known = set(data) & set(scenario.KEYS)
         assert known == set(data), f"no reader knows {sorted(set(data) - known)}"
