@@ -41,12 +41,19 @@ def lab_pages() -> list[Page]:
     """An overview and a page for every lab."""
     found = labs()
     rows = [
-        [link(lab.key, f"{slug(lab.name)}.md"), escape(lab.title), str(lab.minutes), str(len(lab.tasks)), escape(", ".join(lab.needs)), escape(lab.summary)]
+        [
+            link(lab.key, f"{slug(lab.name)}.md"),
+            escape(lab.title),
+            str(lab.minutes),
+            str(len(lab.tasks)),
+            escape(", ".join(lab.needs)),
+            escape(lab.summary),
+        ]
         for lab in found
     ]
     out = [
         "# Labs",
-        "Each is a folder in `labs/`; [teaching a session](../../howto/lab-session.md), [the first one as a student](../../tutorial/lab.md).",
+        "Each is a folder in `labs/`; [about them](../../labs.md), [a session](../../howto/lab-session.md).",
         table(["lab", "title", "minutes", "tasks", "needs", "about"], rows),
     ]
     return [Page("reference/labs/index.md", "Labs", "Overview", "\n\n".join(out) + "\n"), *map(_lab, found)]
@@ -61,7 +68,7 @@ def studio_pages() -> list[Page]:
     limits = [[f"`{f.name}`", _limit(f.name, getattr(Limits(), f.name))] for f in fields(Limits) if f.name != "running"]
     out = [
         "# The studio",
-        "`retrompi studio` starts it on this machine and prints its address; [its options](commands/studio.md), [how to use it](../howto/studio.md).",
+        "`retrompi studio` starts it and prints its address; [its options](commands/studio.md), [how to use it](../howto/studio.md).",
         "## Pages",
         table(["page", "address", "what it shows"], [[escape(p.title), f"`{p.path}`", escape(p.help)] for p in studio()]),
         "## Keys",
