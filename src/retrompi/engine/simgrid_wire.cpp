@@ -94,8 +94,6 @@ void SimgridWire::build(const std::vector<size_t>& positions, const LinkSpec& li
     build_grid(positions, link);
   else
     build_lines(positions, link);
-  impl_->over = sg::Semaphore::create(0);
-  api::add_actor(impl_->hosts[0], "keeper", [this] { impl_->over->acquire(); });
 }
 
 /// Cable, hub, switch and sites: a route for every pair of cards.
@@ -264,6 +262,9 @@ void SimgridWire::pump() {
 
 bool SimgridWire::run(const std::function<bool()>& could_act) {
   impl_->could_act = &could_act;
+  // Made here and not before: from 4.0 on, SimGrid aborts when actors wait to begin and a refused input ends the process.
+  impl_->over = sg::Semaphore::create(0);
+  api::add_actor(impl_->hosts[0], "keeper", [this] { impl_->over->acquire(); });
   impl_->timer = Timer::set(0.0, [this] { pump(); });
   impl_->engine->run();
   if (impl_->error) std::rethrow_exception(impl_->error);
