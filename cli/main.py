@@ -46,7 +46,9 @@ COMMANDS = {
     "claims": "List the published statements or show one.",
     "measured": "Import, list and show curves measured on real machines.",
     "fit": "Make a runnable model of a measured curve: segments, thresholds, residuals.",
+    "lab": "Teaching labs: list them, start one with numbers of your own, check it, take a hint, report, and collect a class's.",
     "runs": "List stored runs, show one or compare two.",
+    "studio": "Start the studio: curves, what-if sliders, the path of a message, studies and labs in a browser; Ctrl-C ends it.",
     "completion": "Print the script that makes a shell complete retrompi's commands.",
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from retrompi.errors import RetrompiError
 
-__all__ = ["data_dir", "models_dir", "platforms_dir", "reference_dir", "scenarios_dir", "source_root", "stamp", "user_models_dir",
+__all__ = ["data_dir", "labs_dir", "models_dir", "platforms_dir", "reference_dir", "scenarios_dir", "source_root", "stamp", "user_models_dir",
            "user_platforms_dir"]  # fmt: skip
 
 
@@ -29,10 +29,10 @@ def source_root() -> Path | None:
 
 
 @cache
-def _folder(name: str) -> Path:
+def _folder(name: str, package: str = "") -> Path:
     # The folders are mapped into the package by the wheel, so the import system knows best where they are.
     try:
-        locations = list(import_module(f"retrompi.{name}").__path__)
+        locations = list(import_module(f"retrompi.{package or name}").__path__)
     except ModuleNotFoundError:
         locations = []
     root = source_root()
@@ -57,6 +57,11 @@ def platforms_dir() -> Path:
 def scenarios_dir() -> Path:
     """The folder with one TOML file per experiment."""
     return _folder("scenarios")
+
+
+def labs_dir() -> Path:
+    """The folder with one folder per teaching lab; the package ``retrompi.labs`` is the code that runs them."""
+    return _folder("labs", "course.labs")
 
 
 def reference_dir() -> Path:

@@ -1,0 +1,222 @@
+"""``retrompi lab``: teaching labs with tasks, predictions first, and checks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
+from retrompi.cli.output import Column, colored, emit, note, one_format, print_json
+from retrompi.errors import RetrompiError
+
+if TYPE_CHECKING:
+    from retrompi.labs.grade import Grading
+
+LIST = (
+    Column("lab", "lab"),
+    Column("title", "title"),
+    Column("minutes", "minutes", right=True),
+    Column("tasks", "tasks", right=True),
+    Column("points", "points", lambda v: f"{v:g}", right=True),
+    Column("needs", "needs"),
+    Column("summary", "summary"),
+)
+GOALS = (Column("text", "goal"), Column("topic", "curriculum's topic"), Column("bloom", "level"), Column("area", "area"))
+TASKS = (
+    Column("task", "task"),
+    Column("status", "status"),
+    Column("points", "points", lambda v: f"{v:g}", right=True),
+    Column("of", "of", lambda v: f"{v:g}", right=True),
+    Column("says", "says"),
+)
+SIGN = {"right": ("✓", "green"), "sealed": ("✓", "green"), "changed": ("!", "yellow"), "wrong": ("✗", "red"), "unreadable": ("✗", "red"),
+        "missing": ("·", "yellow"), "waiting": ("·", "yellow")}  # fmt: skip
+
+
+def complete_lab(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Shell completion of a lab's number."""
+    from retrompi.labs.lab import lab_names
+
+    try:
+        return [CompletionItem(n[:2], help=n[3:]) for n in lab_names() if n.startswith(incomplete)]
+    except (RetrompiError, OSError):
+        return []
+
+
+lab_argument = click.argument("lab", shell_complete=complete_lab)
+folder_argument = click.argument("folder", required=False, metavar="[FOLDER|LAB]")
+
+
+@click.group()
+@debug_option
+def command() -> None:
+    """Teaching labs: list them, start one with numbers of your own, check it, take a hint, report, and collect a class's."""
+
+
+@command.command("list")
+@json_option
+@csv_option
+@debug_option
+def list_labs(as_json: bool, as_csv: bool) -> None:
+    """List the labs."""
+    from retrompi.labs.lab import labs
+
+    rows = [
+        {"lab": x.key, "name": x.name, "title": x.title, "minutes": x.minutes, "tasks": len(x.tasks), "points": x.points,
+         "needs": ", ".join(x.needs), "summary": x.summary, "version": x.version}
+        for x in labs()
+    ]  # fmt: skip
+    keys = ("lab", "name", "title", "minutes", "tasks", "points", "needs", "summary", "version")
+    emit(rows, LIST, as_json=as_json, as_csv=as_csv, keys=keys, empty="no labs")
+
+
+@command.command("show")
+@lab_argument
+@json_option
+@csv_option
+@debug_option
+def show_lab(lab: str, as_json: bool, as_csv: bool) -> None:
+    """Show LAB's goals with the curriculum's topics they belong to, and its time."""
+    from retrompi.labs import lab as _lab
+
+    found = _lab.lab(lab)
+    rows = [{"text": g.text, "topic": g.topic, "bloom": g.bloom, "area": g.area} for g in found.goals]
+    if not (as_json or as_csv):
+        click.echo(f"lab {found.key}: {found.title}\n{found.summary}\n")
+        click.echo(f"{found.minutes} minutes, {len(found.tasks)} tasks, {found.points:g} points" + (f"; needs {', '.join(found.needs)}" if found.needs else ""))
+        click.echo(f"topics and levels (K know, C comprehend, A apply): {_lab.CURRICULUM}\n")
+    emit(rows, GOALS, as_json=as_json, as_csv=as_csv, keys=("text", "topic", "bloom", "area"))
+
+
+@command.command("start")
+@lab_argument
+@click.option("--student", required=True, metavar="ID", help="Your name or number, as your teacher knows it; your numbers are drawn from it.")
+@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER", help="Where (default: a new folder here).")
+@debug_option
+def start_lab(lab: str, student: str, folder: Path | None) -> None:
+    """Start LAB in a folder of your own, with your own numbers."""
+    from retrompi.labs import lab as _lab
+    from retrompi.labs import start
+
+    found = _lab.lab(lab)
+    place = start.start(found, student, folder)
+    click.echo(f"lab {found.key}: {found.title}")
+    click.echo(f"{place}/README.md     what to do, {found.minutes} minutes")
+    click.echo(f"{place}/answers.toml  your sheet: fill in the predictions, then 'retrompi lab check' in this folder seals them")
+
+
+@command.command("check")
+@folder_argument
+@json_option
+@csv_option
+@store_option
+@debug_option
+@click.pass_context
+def check_lab(ctx: click.Context, folder: str | None, as_json: bool, as_csv: bool, store: str | None) -> int:
+    """Seal the predictions, then check the answers: what is right, what is wrong and why, never the answer itself.
+
+    Looks here, or in FOLDER, or for LAB in the folders below. Exit code 0: all right; 1: something is wrong or
+    missing; 2: the sheet cannot be read.
+    """
+    one_format(as_json, as_csv)
+    grading, where = _checked(ctx, folder, store)
+    if as_json:
+        print_json(grading.row())
+    elif as_csv:
+        emit(grading.row()["tasks"], TASKS, as_json=False, as_csv=True, keys=("task", "kind", "status", "points", "of", "given", "says", "compared"))
+    else:
+        _print(grading, where)
+    return 0 if grading.passed else 1
+
+
+def _checked(ctx: click.Context, folder: str | None, store: str | None) -> tuple[Grading, Path]:
+    """Seal and grade a folder."""
+    from retrompi.labs import answers, bench, grade, student
+
+    where = student.find(folder)
+    state = student.read_state(where)
+    found = grade.lab_of(state, where)
+    given = answers.read(where, found)
+    # Only what was not changed by hand is sealed anew; the flag stays.
+    sealed = grade.seal(found, state, given)
+    if state.intact:
+        sealed = student.write_state(where, sealed)
+    return grade.grade(found, where, sealed, bench.Bench(open_for(ctx, store), where), given), where
+
+
+def _print(grading: Grading, where: Path) -> None:
+    """A grading for people."""
+    color = colored()
+    width = max(len(r.task) for r in grading.results)
+    click.echo(f"{grading.lab}, {grading.student}, check {grading.checks}")
+    for r in grading.results:
+        sign, paint = SIGN[r.status]
+        place = f" (answers.toml:{r.line})" if r.line and r.status in ("wrong", "unreadable") else ""
+        says = r.compared or r.says or ("sealed" if r.status == "sealed" else "right")
+        line = f"{click.style(sign, fg=paint) if color else sign} {r.task.ljust(width)}  {r.points:>4g} of {r.of:<4g} {says}{place}"
+        click.echo(line, color=color)
+    for flag in grading.flags:
+        click.echo(f"! {flag}")
+    missing = sum(r.status in ("missing", "waiting") for r in grading.results)
+    wrong = sum(r.status in ("wrong", "unreadable") for r in grading.results)
+    tail = "all done" if grading.passed else ", ".join(f"{n} {w}" for n, w in ((wrong, "wrong"), (missing, "to do")) if n)
+    click.echo(f"{grading.points:g} of {grading.of:g} points; {tail}")
+
+
+@command.command("report")
+@folder_argument
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html", help="Where (default: report.html in the folder).")
+@store_option
+@debug_option
+@click.pass_context
+def report_lab(ctx: click.Context, folder: str | None, out: Path | None, store: str | None) -> None:
+    """Write the page of a started lab: text, answers, predictions beside what was found, the curves of your machine.
+
+    Nothing is sealed; 'retrompi lab check' does that.
+    """
+    from retrompi.labs import bench, grade, report, student
+    from retrompi.report.html import save
+
+    where = student.find(folder)
+    state = student.read_state(where)
+    found = grade.lab_of(state, where)
+    place = out if out is not None else where / "report.html"
+    own = bench.Bench(open_for(ctx, store), where)
+    grading = grade.grade(found, where, state, own)
+    save(place, report.page(found, state, grading, student.draw(found, state.student), own))
+    click.echo(f"{place}  {grading.points:g} of {grading.of:g} points")
+
+
+@command.command("hint")
+@folder_argument
+@click.argument("task")
+@debug_option
+def hint_lab(folder: str | None, task: str) -> None:
+    """Show the next hint for TASK of a started lab; it is noted, and costs points.
+
+    The lab is the one here ('.'), in FOLDER, or LAB in the folders below.
+    """
+    from retrompi.labs import grade, student, text
+
+    where = student.find(None if folder == "." else folder)
+    state = student.read_state(where)
+    found = grade.lab_of(state, where)
+    asked = found.task(task)
+    taken = state.hints.get(task, 0)
+    known = text.names(found, student.draw(found, state.student), state.student)
+    if not asked.hints:
+        click.echo(f"there is no hint for '{task}'")
+        return
+    if taken < len(asked.hints):
+        taken += 1
+        student.write_state(where, replace(state, hints={**state.hints, task: taken}))
+        note(f"a hint costs {found.hint_cost:g} point{'' if found.hint_cost == 1 else 's'} of this task")
+    for number, hint in enumerate(asked.hints[:taken], 1):
+        click.echo(f"{number} of {len(asked.hints)}: {text.fill(hint, known)}")
+
+
+__all__: list[Any] = ["command"]

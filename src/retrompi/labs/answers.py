@@ -1,0 +1,166 @@
+"""What a student wrote: the sheet answers.toml, one key a task, and values with units."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrompi import units
+from retrompi.errors import InputError, UsageError, nearest
+from retrompi.labs import text as _text
+from retrompi.labs.student import ANSWERS, Parameters, read_toml
+
+if TYPE_CHECKING:
+    from retrompi.labs.lab import Lab, Task
+
+__all__ = ["Given", "Problem", "blank", "line_of", "normal", "read", "sheet", "value", "words_of"]
+
+LONGEST = 20_000
+"""Characters of an answer."""
+
+
+class Problem(UsageError):
+    """An answer that cannot be read as what was asked for: the line says what it is and what would be right."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """An answer as it was written: ``raw`` is the TOML value, ``text`` the same for people, ``line`` where it stands."""
+
+    raw: Any
+    text: str
+    line: int | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was answered."""
+        return not self.text.strip()
+
+
+def line_of(text: str, key: str) -> int | None:
+    """The line of a sheet that sets ``key``."""
+    pattern = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
+    return next((i for i, raw in enumerate(text.splitlines(), 1) if pattern.match(raw)), None)
+
+
+def read(folder: Path, lab: Lab) -> dict[str, Given]:
+    """Task id -> answer of ``folder``'s sheet. Raises InputError with file and line for a sheet that is no sheet of this lab."""
+    file = folder / ANSWERS
+    text, data = read_toml(file, "the sheet of answers")
+    ids = [t.id for t in lab.tasks if t.kind != "file"]
+    out = {}
+    for key, raw in data.items():
+        line = line_of(text, key)
+        if key not in ids:
+            raise InputError(f"lab {lab.key} has no task '{key[:60]}'{nearest(key[:60], ids, 30)}", file, line)
+        if isinstance(raw, dict):
+            raise InputError(f"'{key}' is a table; an answer is a text between quotes", file, line)
+        try:
+            out[key] = Given(raw, _shown(raw), line)
+        except (RecursionError, ValueError):
+            raise InputError(f"'{key}' is no answer: a number too long, or lists within lists", file, line) from None
+        if len(out[key].text) > LONGEST:
+            raise InputError(f"'{key}' has {len(out[key].text)} characters; at most {LONGEST} are read", file, line)
+    return {i: out.get(i, Given("", "")) for i in ids}
+
+
+def _shown(raw: Any) -> str:
+    if isinstance(raw, list):
+        return ", ".join(_shown(r) for r in raw)
+    return raw if isinstance(raw, str) else str(raw)
+
+
+def normal(text: str) -> str:
+    """A word or choice for comparing: small letters, single blanks, no full stop."""
+    return " ".join(text.casefold().split()).rstrip(".")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a free answer."""
+    return re.findall(r"[^\W_][\w'’.-]*", text)
+
+
+def value(task: Task, given: Given) -> Any:
+    """The answer as the task's kind wants it: a number in its base unit, a choice, a list of choices. Raises Problem in one line."""
+    if task.number:
+        return _number(task, given.raw)
+    if task.kind == "order":
+        return _ordered(task, given.raw)
+    if task.choices:
+        return _chosen(task, given.text)
+    return given.text
+
+
+def _number(task: Task, raw: Any) -> float:
+    base = units.canonical(task.unit)
+    if isinstance(raw, bool) or not isinstance(raw, str | int | float):
+        raise Problem(f"not a number; asked is {task.asked}")
+    text = str(raw).strip().replace(" ", " ").replace("×10^", "e").replace("*10^", "e").replace("−", "-")
+    if re.fullmatch(r"[+-]?\d+,\d+(\s*\S+)?", text):
+        raise Problem(f"'{text[:40]}' has a decimal comma; write a point")
+    try:
+        return units.parse(text, task.unit)
+    except UsageError as error:
+        for other, what in _WHAT.items():
+            if other != base and base in _WHAT and _parses(text, other):
+                raise Problem(f"'{text[:40]}' is {what}; asked is {_WHAT[base]}") from None
+        if not re.match(r"[+-]?(\d|\.\d)", text):
+            raise Problem(f"'{text[:40]}' is not a number; asked is {task.asked}") from None
+        raise Problem(str(error)[:300]) from None
+    except OverflowError:
+        raise Problem("not a number that can be computed with") from None
+
+
+_WHAT = {"s": "a time", "B": "a size", "B/s": "a rate (size over time)", "Hz": "a frequency", "flop/s": "a rate of computing", "s/B": "a time for each byte"}
+
+
+def _parses(text: str, unit: str) -> bool:
+    try:
+        units.parse(text, unit)
+    except UsageError:
+        return False
+    return bool(re.search(r"[^\W\d]\S*$", text))
+
+
+def _chosen(task: Task, text: str) -> str:
+    wanted = {normal(c): c for c in task.choices}
+    if normal(text) not in wanted:
+        raise Problem(f"'{text[:40]}' is none of the choices: {', '.join(task.choices)}")
+    return wanted[normal(text)]
+
+
+def _ordered(task: Task, raw: Any) -> list[str]:
+    parts: Sequence[Any] = raw if isinstance(raw, list) else re.split(r"[,;>\n]+", str(raw))
+    found = [_chosen(task, str(p)) for p in parts if str(p).strip()]
+    if len(set(found)) != len(found):
+        raise Problem("something is there twice; each belongs into the order once")
+    if len(found) != len(task.choices):
+        raise Problem(f"{len(found)} of {len(task.choices)}; asked is {task.asked}")
+    return found
+
+
+def blank(task: Task) -> str:
+    """An empty answer as the sheet has it."""
+    return '"""\n"""' if task.kind == "text" else "[]" if task.kind == "order" else '""'
+
+
+def sheet(lab: Lab, p: Parameters, student: str, answers: Mapping[str, Any] | None = None) -> str:
+    """The sheet of a student, blank or with ``answers`` (task id -> TOML text of the value)."""
+    known = _text.names(lab, p, student)
+    out = [f"# Lab {lab.key}: {lab.title}", "# Answers go between the quotes, numbers with their unit. Then: retrompi lab check"]
+    for task in lab.tasks:
+        if task.kind == "file":
+            out += ["", f"# {task.id}: in the file {task.file}"]
+            continue
+        question = " ".join(_text.fill(task.question, known).split())
+        out += ["", *_wrapped(f"{task.id}: {question}"), *_wrapped(f"({task.asked})"), f"{task.id} = {(answers or {}).get(task.id, blank(task))}"]
+    return "\n".join(out) + "\n"
+
+
+def _wrapped(text: str) -> list[str]:
+    from textwrap import wrap
+
+    return [f"# {line}" for line in wrap(text, 110)]

@@ -1,0 +1,324 @@
+"""Right or wrong, and what a wrong value usually means: found by where the usual mistakes lead, computed like the answer itself.
+
+No message holds the right value or says on which side of it an answer lies: both would be found out by trying.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from retrompi import units
+from retrompi.errors import InputError, RetrompiError
+from retrompi.labs import answers as _answers
+from retrompi.labs import text as _text
+from retrompi.labs.answers import Given, Problem
+from retrompi.labs.bench import Bench
+from retrompi.labs.lab import Lab, Task
+from retrompi.labs.student import ANSWERS, Parameters, Sealed, State, draw, seed_of, shown_id
+
+__all__ = ["Grading", "Result", "computed", "diagnose", "grade", "is_right", "lab_of", "seal", "usual"]
+
+GOOD = ("right", "sealed")
+"""The statuses that need nothing more from the student."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A task's outcome: ``status`` is right, wrong, missing, unreadable, waiting (for a prediction), sealed or changed."""
+
+    task: str
+    kind: str
+    status: str
+    points: float
+    of: float
+    says: str = ""
+    given: str = ""
+    line: int | None = None
+    notes: tuple[str, ...] = ()
+    compared: str = ""
+    """Of a prediction whose task was solved: predicted against found, for people."""
+
+
+@dataclass(frozen=True)
+class Grading:
+    """A submission's results. ``flags`` are what a teacher should look at: changed predictions, a broken seal."""
+
+    lab: str
+    student: str
+    results: tuple[Result, ...]
+    flags: tuple[str, ...] = ()
+    checks: int = 0
+    hints: int = 0
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def points(self) -> float:
+        """Points reached."""
+        return sum(r.points for r in self.results)
+
+    @property
+    def of(self) -> float:
+        """Points that can be reached."""
+        return sum(r.of for r in self.results)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every task is right, and every prediction sealed."""
+        return all(r.status in (*GOOD, "changed") for r in self.results)
+
+    def row(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "lab": self.lab, "student": self.student, "points": self.points, "of": self.of, "passed": self.passed, "checks": self.checks,
+            "hints": self.hints, "flags": list(self.flags), "parameters": dict(self.parameters), "tasks": [asdict(r) for r in self.results],
+        }  # fmt: skip
+
+
+def lab_of(state: State, folder: Path) -> Lab:
+    """The lab that a folder was made for; InputError when this retrompi has another version of it."""
+    from retrompi.labs import lab as _lab
+
+    try:
+        found = _lab.lab(state.lab)
+    except RetrompiError:
+        raise InputError(f"made for a lab '{state.lab[:60]}', which this retrompi does not have", folder / ".lab.toml") from None
+    if found.version != state.version:
+        raise InputError(
+            f"made for version {state.version} of lab {found.key}; this retrompi has version {found.version}, with other numbers: start it again",
+            folder / ".lab.toml",
+        )
+    return found
+
+
+def seal(lab: Lab, state: State, given: Mapping[str, Given]) -> State:
+    """The state after one more check: every prediction that can be read and was not yet sealed is."""
+    count = state.checks + 1
+    sealed = dict(state.sealed)
+    for task in lab.predictions:
+        if task.id in sealed or given[task.id].empty:
+            continue
+        try:
+            _answers.value(task, given[task.id])
+        except Problem:
+            continue
+        after = [t for t in lab.tasks if t.id == task.of or task.id in t.after]
+        late = any(t.kind != "file" and not given[t.id].empty for t in after)
+        sealed[task.id] = Sealed(given[task.id].text.strip(), count, late)
+    return replace(state, checks=count, sealed=sealed)
+
+
+def computed(lab: Lab, p: Parameters, bench: Bench) -> dict[str, Any]:
+    """Task id -> the right answer, by simulation; an error of the lab when one is missing."""
+    found: dict[str, Any] = bench.once(("expected", lab.name, tuple(sorted(p.texts.items()))), lambda: lab.reference.expected(p, bench))
+    missing = [t.id for t in lab.tasks if t.kind in ("number", "choice", "order") and t.id not in found]
+    if missing:
+        raise InputError(f"expected() gives nothing for {', '.join(missing)}", lab.folder / "reference.py")
+    return found
+
+
+def usual(lab: Lab, p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
+    """Task id -> mistake's name -> the value that it leads to."""
+    made = getattr(lab.reference, "mistakes", None)
+    found: dict[str, dict[str, Any]] = bench.once(
+        ("mistakes", lab.name, tuple(sorted(p.texts.items()))), lambda: made(p, bench) if made else {}
+    )
+    for task in lab.tasks:
+        if task.kind == "choice":
+            found = {**found, task.id: {m.name: m.name for m in task.mistakes}}
+    return found
+
+
+def is_right(task: Task, value: Any, expected: Any) -> bool:
+    """Whether an answer is within the task's tolerance, relative or absolute, whichever is wider."""
+    if task.kind == "number":
+        return bool(abs(value - expected) <= max(task.tolerance * abs(expected), task.absolute) * (1 + 1e-9))
+    if task.kind == "order":
+        return list(value) == list(expected)
+    return bool(_answers.normal(str(value)) == _answers.normal(str(expected)))
+
+
+_THOUSAND = "out by a factor of a thousand (or a power of it): check the unit's prefix"
+_GENERIC: Mapping[str, Sequence[tuple[float, str]]] = {
+    "s": (
+        (2.0, "twice what is asked: a round trip is two messages, and one way is half of it"),
+        (0.5, "half of what is asked: the tables of retrompi already show one way"),
+        *((1e3**k, _THOUSAND) for k in (1, -1, 2, -2)),
+    ),
+    "B/s": (
+        (1 / 1.048576, "the number fits MiB/s, the unit says MB/s: 1 MB is 10^6 B, 1 MiB is 2^20 B"),
+        (1.048576, "the number fits MB/s, the unit says MiB/s: 1 MB is 10^6 B, 1 MiB is 2^20 B"),
+        (1 / 1.024, "the number fits KiB/s, the unit says kB/s"),
+        (1.024, "the number fits kB/s, the unit says KiB/s"),
+        (8.0, "a factor of eight: bits and bytes"),
+        (1 / 8.0, "a factor of eight: bits and bytes"),
+        (0.5, "half of what is asked: was the time of a round trip taken for one way?"),
+        (2.0, "twice what is asked: was the one-way time halved once more?"),
+        *((1e3**k, _THOUSAND) for k in (1, -1, 2, -2)),
+    ),
+    "B": (
+        (1 / 1.024, "the number fits KiB, the unit says kB: K is 1024 where the papers write it"),
+        (1.024, "the number fits kB, the unit says KiB: 1 KiB is 1024 B"),
+        (1 / 1.048576, "the number fits MiB, the unit says MB"),
+        (1.048576, "the number fits MB, the unit says MiB"),
+        (2.0, "twice what is asked"),
+        (0.5, "half of what is asked"),
+        *((1e3**k, _THOUSAND) for k in (1, -1, 2, -2)),
+        *((1024.0**k, "out by a factor of 2^10 (or a power of it): check the unit's prefix") for k in (1, -1, 2, -2)),
+    ),
+    "1": ((100.0, "a percentage where a plain number is asked"), (0.01, "a hundredth of what is asked: a share written as percent?")),
+    "probability": ((100.0, "a percentage where a share is asked, or the other way round"), (0.01, "a hundredth of what is asked")),
+}
+
+
+def diagnose(task: Task, value: Any, expected: Any, mistakes: Mapping[str, Any]) -> str:
+    """What a wrong answer means: the usual mistake whose value is nearest within the tolerance; else that it is none of them."""
+    says = {m.name: m.says for m in task.mistakes}
+    if task.kind in ("choice", "order"):
+        for name, wrong in mistakes.items():
+            if name in says and is_right(task, value, wrong):
+                return says[name]
+        return "not in this order" if task.kind == "order" else "not this one"
+    found: list[tuple[float, int, str]] = []
+
+    def look(wrong: float, rank: int, said: str) -> None:
+        off = abs(value - wrong)
+        if wrong and off <= max(min(task.tolerance, 0.05) * abs(wrong), task.absolute) and not is_right(task, wrong, expected):
+            found.append((round(off / abs(wrong), 6), rank, said))
+
+    for name, wrong in mistakes.items():
+        if name in says:
+            look(float(wrong), 0, says[name])
+    for factor, said in _GENERIC.get(units.canonical(task.unit), ()):
+        look(expected * factor, 1, said)
+    if units.canonical(task.unit) == "1" and expected:
+        look(1 / expected, 2, "the quotient is upside down")
+    if found:
+        return min(found)[2]
+    return "not within the tolerance, and none of the usual mistakes leads to it: go through your steps again" + (
+        f", or 'retrompi lab hint . {task.id}'" if task.hints else ""
+    )
+
+
+def grade(lab: Lab, folder: Path, state: State, bench: Bench, given: Mapping[str, Given] | None = None) -> Grading:
+    """Grade the answers in ``folder`` against what is simulated now. ``state`` holds the sealed predictions; nothing is written.
+
+    Raises InputError for a sheet that cannot be read.
+    """
+    sheet = _answers.read(folder, lab) if given is None else given
+    p = draw(lab, state.student)
+    known = _text.names(lab, p, state.student)
+    found: dict[str, Result] = {}
+    for task in lab.tasks:
+        if task.kind != "prediction":
+            found[task.id] = _graded(task, lab, folder, state, sheet, p, bench, known)
+    for task in lab.predictions:
+        found[task.id] = _prediction(task, lab, state, sheet, found, known)
+    flags = []
+    if not state.intact:
+        flags.append("the lab's own file .lab.toml was changed by hand")
+    if state.seed != seed_of(lab, state.student):
+        flags.append("the seed is not this student's")
+    flags += [f"{r.task}: {n}" for r in found.values() for n in r.notes]
+    ordered = tuple(found[t.id] for t in lab.tasks)
+    return Grading(lab.name, shown_id(state.student), ordered, tuple(flags), state.checks, sum(state.hints.values()), dict(p.texts))
+
+
+def _graded(
+    task: Task, lab: Lab, folder: Path, state: State, sheet: Mapping[str, Given], p: Parameters, bench: Bench, known: Mapping[str, str]
+) -> Result:  # fmt: skip
+    """The outcome of a task that is no prediction."""
+    if task.kind == "file":
+        return _file(task, lab, folder, p, bench)
+    given = sheet[task.id]
+    result = Result(task.id, task.kind, "wrong", 0.0, task.points, given=given.text.strip(), line=given.line)
+    if given.empty:
+        return replace(result, status="missing", says="no answer yet")
+    lacks = [a for a in task.after if a not in state.sealed]
+    if lacks:
+        return replace(result, status="waiting", says=f"graded after the prediction is made: {', '.join(lacks)}")
+    earned = max(task.points - lab.hint_cost * state.hints.get(task.id, 0), 0.0)
+    if task.kind == "text":
+        problem = _too_thin(task, given.text, known)
+        return replace(result, status="missing", says=problem) if problem else replace(result, status="right", points=earned, says="read by your teacher")
+    try:
+        value = _answers.value(task, given)
+    except Problem as error:
+        return replace(result, status="unreadable", says=str(error))
+    expected = computed(lab, p, bench)[task.id]
+    if is_right(task, value, expected):
+        return replace(result, status="right", points=earned)
+    return replace(result, says=_text.fill(diagnose(task, value, expected, usual(lab, p, bench).get(task.id, {})), known, strict=False))
+
+
+def _too_thin(task: Task, text: str, known: Mapping[str, str]) -> str:
+    """Why a free answer does not count as one; empty when it does."""
+    words = _answers.words_of(text)
+    if len(words) < task.words:
+        return f"{len(words)} word{'' if len(words) == 1 else 's'}; asked are at least {task.words}"
+    if len({w.casefold() for w in words}) < task.words / 2:
+        return "the same words again and again"
+    if _answers.normal(text) in _answers.normal(_text.fill(task.question, known)):
+        return "that is the question"
+    return ""
+
+
+def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench) -> Result:
+    """The outcome of a task that is answered by a file: ``reference.inspect(task id, folder, p, bench)`` says what is wrong with it."""
+    result = Result(task.id, task.kind, "wrong", 0.0, task.points, given=task.file)
+    path = folder / task.file
+    if path.is_symlink() or not path.is_file():
+        return replace(result, status="missing", says=f"the file {task.file} is missing")
+    try:
+        problem = str(lab.reference.inspect(task.id, folder, p, bench))
+    except RetrompiError as error:
+        return replace(result, status="unreadable", says=str(error))
+    return replace(result, says=problem) if problem else replace(result, status="right", points=task.points)
+
+
+def _prediction(
+    task: Task, lab: Lab, state: State, sheet: Mapping[str, Given], found: Mapping[str, Result], known: Mapping[str, str]
+) -> Result:  # fmt: skip
+    """The outcome of a prediction: made or not, before or after; compared once the task that it is about is solved."""
+    given, sealed = sheet[task.id], state.sealed.get(task.id)
+    result = Result(task.id, task.kind, "sealed", task.points, task.points, given=sealed.text if sealed else given.text.strip(), line=given.line)
+    if sealed is None:
+        if given.empty:
+            return replace(result, status="missing", points=0.0, says="no prediction yet; a guess is as good as a reckoning")
+        try:
+            _answers.value(task, given)
+        except Problem as error:
+            return replace(result, status="unreadable", points=0.0, says=str(error))
+        return replace(result, status="missing", points=0.0, says="not sealed yet; 'retrompi lab check' seals it")
+    notes = []
+    if sealed.late:
+        notes.append("sealed when its answer was there already")
+    if given.text.strip() != sealed.text:
+        notes.append("changed after it was sealed; the sealed one counts")
+        result = replace(result, status="changed", says="changed after it was sealed; the sealed one counts")
+    compared = ""
+    if task.of and found[task.of].status == "right":
+        compared = _compared(task, lab.task(task.of), sealed.text, found[task.of].given)
+    return replace(result, notes=tuple(notes), compared=compared)
+
+
+def _compared(task: Task, other: Task, predicted: str, answered: str) -> str:
+    """Predicted against what the student found."""
+    try:
+        a, b = _answers.value(task, Given(predicted, predicted)), _answers.value(other, Given(answered, answered))
+    except Problem:
+        return ""
+    if not task.number:
+        return f"predicted {a}, found {b}" + ("" if a == b else ": not what you thought")
+    if not a or not b or (a < 0) != (b < 0):
+        return f"predicted {predicted}, found {answered}"
+    ratio = max(a / b, b / a)
+    how = "as predicted" if ratio < 1.1 else f"off by a factor of {ratio:.2g}"
+    return f"predicted {predicted}, found {answered}: {how}"
+
+
+def where(result: Result, folder: Path) -> str:
+    """The place of an answer, for one line about it."""
+    return f"{folder / ANSWERS}:{result.line}" if result.line else str(folder / ANSWERS)

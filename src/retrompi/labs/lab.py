@@ -1,0 +1,390 @@
+"""What a lab is: ``labs/NN-name/`` with lab.toml (goals, parameters, tasks), text.md and reference.py.
+
+    version = 1                                    # another version draws other numbers
+    title = "..."
+    summary = "one line"
+    minutes = 75
+    needs = ["smpicc"]                             # tools beside retrompi; usually none
+
+    [[goal]]
+    text = "The student can ..."
+    topic = "Latency"                              # as the NSF/IEEE-TCPP curriculum names it, see labs/tcpp.toml
+    area = "Architecture"
+    bloom = "K"                                    # the curriculum's level: K know, C comprehend, A apply
+
+    [[parameter]]
+    name = "library"
+    unit = "s"                                     # a base unit of `retrompi.units`, "" for a word
+    choices = ["40 us", "50 us"]                   # or low, high and step; or words
+    about = "what it is"
+
+    [[task]]
+    id = "latency"
+    kind = "number"                                # prediction, number, choice, order, text, file
+    question = "... {library} ..."
+    unit = "s"                                     # of a number or of a predicted number
+    tolerance = 0.03                               # relative; or absolute = "2 us"
+    points = 2
+    after = ["p-latency"]                          # predictions that must be sealed first
+    hints = ["...", "..."]
+    choices = ["a", "b"]                           # of a choice, an order or a predicted choice
+    words = 20                                     # least words of a text
+    of = "latency"                                 # of a prediction: the task that shows what it was worth
+    file = "program.c"                             # of a file
+    [[task.mistake]]
+    name = "round-trip"                            # reference.mistakes() computes the value that it leads to
+    says = "That is ..., not ..."                  # without the answer
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from retrompi import paths, toml_text, units
+from retrompi.errors import InputError, RetrompiError, UsageError, nearest
+
+__all__ = ["CURRICULUM", "KINDS", "Goal", "Lab", "Mistake", "Parameter", "Task", "lab", "lab_names", "labs", "load"]
+
+KINDS = ("prediction", "number", "choice", "order", "text", "file")
+BLOOM = {"K": "know the term", "C": "comprehend so as to paraphrase or illustrate", "A": "apply it in some way", "C/A": "comprehend or apply"}
+"""The curriculum's three levels of Bloom's taxonomy."""
+CURRICULUM = "NSF/IEEE-TCPP Curriculum Initiative on Parallel and Distributed Computing, Core Topics for Undergraduates, version 1 (December 2012)"
+HINT_COST = 0.25
+"""Points that a hint costs unless the lab says otherwise."""
+_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+_FOLDER = re.compile(r"(\d\d)-[a-z0-9-]+")
+_OWN = ("lab.toml", "text.md", "reference.py")
+_LOADING = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a student can do afterwards, and the curriculum's topic that it belongs to."""
+
+    text: str
+    topic: str
+    area: str
+    bloom: str
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number or word that differs between students: ``values`` are the texts it is drawn from."""
+
+    name: str
+    unit: str
+    values: tuple[str, ...]
+    about: str = ""
+
+    def base(self, text: str) -> float | str:
+        """The value in its base unit; a word as it is."""
+        return units.parse(text, self.unit) if self.unit else text
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A usual wrong way: ``reference.mistakes`` computes where it leads, ``says`` tells what was done, never the answer."""
+
+    name: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """A question of a lab; the fields are those of ``[[task]]``."""
+
+    id: str
+    kind: str
+    question: str
+    points: float = 1.0
+    unit: str = ""
+    tolerance: float = 0.03
+    absolute: float = 0.0
+    after: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()
+    choices: tuple[str, ...] = ()
+    words: int = 15
+    of: str = ""
+    file: str = ""
+
+    @property
+    def number(self) -> bool:
+        """Whether its answer is a number, predicted or computed."""
+        return self.kind == "number" or (self.kind == "prediction" and not self.choices)
+
+    @property
+    def asked(self) -> str:
+        """What form an answer has, in a few words."""
+        if self.kind == "text":
+            return f"at least {self.words} words"
+        if self.kind == "file":
+            return f"the file {self.file}"
+        if self.kind == "order":
+            return "all of " + ", ".join(self.choices)
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        base = units.canonical(self.unit)
+        return {"1": "a plain number", "count": "a whole number", "probability": "a share, as 0.25 or 25 %"}.get(
+            base, f"a number with its unit, e.g. {_EXAMPLES.get(base, base)}"
+        )
+
+
+_EXAMPLES = {"s": "12.5 ms or 80 us", "B": "1500 B, 12.5 KiB or 12.8 kB", "B/s": "2.5 MB/s or 300 KiB/s", "s/B": "40 ns/B",
+             "Hz": "150 MHz", "flop/s": "20 Mflop/s"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A loaded lab. ``key`` is its number as two digits, ``name`` its folder's name."""
+
+    key: str
+    name: str
+    folder: Path
+    version: int
+    title: str
+    summary: str
+    minutes: int
+    goals: tuple[Goal, ...]
+    parameters: tuple[Parameter, ...]
+    tasks: tuple[Task, ...]
+    needs: tuple[str, ...] = ()
+    hint_cost: float = HINT_COST
+    text: str = field(default="", repr=False)
+
+    @property
+    def points(self) -> float:
+        """The most that a submission can have."""
+        return sum(t.points for t in self.tasks)
+
+    @property
+    def predictions(self) -> tuple[Task, ...]:
+        """The tasks that are sealed first."""
+        return tuple(t for t in self.tasks if t.kind == "prediction")
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that `lab start` writes for the student, besides the text and the sheet of answers."""
+        return tuple(
+            f for f in sorted(self.folder.iterdir()) if f.is_file() and f.name not in _OWN and not f.name.startswith((".", "_"))
+        )
+
+    def task(self, name: str) -> Task:
+        """A task by its id; UsageError names the nearest."""
+        found = next((t for t in self.tasks if t.id == name), None)
+        if found is None:
+            raise UsageError(f"lab {self.key} has no task '{name}'{nearest(name, [t.id for t in self.tasks], 20)}")
+        return found
+
+    @cached_property
+    def reference(self) -> ModuleType:
+        """The lab's reference.py; InputError with file and line when it cannot be loaded."""
+        with _LOADING:
+            return _module(self.folder / "reference.py")
+
+
+def _module(file: Path) -> ModuleType:
+    name = f"retrompi_lab_{file.parent.name.replace('-', '_')}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise InputError("cannot be imported as a lab's reference", file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except RetrompiError:
+        raise
+    except Exception as error:  # whatever a newcomer's file raises is about that file, not about us
+        line = error.lineno if isinstance(error, SyntaxError) else None
+        raise InputError(f"this lab cannot be loaded: {type(error).__name__}: {error}", file, line) from error
+    return module
+
+
+def _folders() -> dict[str, Path]:
+    """Folder name -> folder, in the order of their numbers."""
+    place = paths.labs_dir()
+    return {f.name: f for f in sorted(place.iterdir()) if f.is_dir() and _FOLDER.fullmatch(f.name) and (f / "lab.toml").is_file()}
+
+
+def lab_names() -> list[str]:
+    """The folders' names of `labs`, without reading them."""
+    return list(_folders())
+
+
+def labs() -> list[Lab]:
+    """Every lab, by its number."""
+    return [load(folder) for folder in _folders().values()]
+
+
+def lab(name_or_path: str) -> Lab:
+    """A lab by its number (``1``, ``01``), its folder's name, or the path of a folder of one's own."""
+    folders = _folders()
+    if "/" in name_or_path or "\\" in name_or_path or name_or_path in (".", ".."):
+        folder = Path(name_or_path)
+        if not (folder / "lab.toml").is_file():
+            raise UsageError(f"no lab in {name_or_path}: a lab's folder has lab.toml, text.md and reference.py")
+        return load(folder)
+    if name_or_path.isdecimal():
+        found = [f for n, f in folders.items() if int(n[:2]) == int(name_or_path[:9])]
+    else:
+        found = [f for n, f in folders.items() if name_or_path in (n, n[3:])]
+    if not found:
+        valid = [n[:2] for n in folders] if name_or_path.isdecimal() else list(folders)
+        raise UsageError(f"no lab '{name_or_path}'{nearest(name_or_path, valid, 20)}")
+    return load(found[0])
+
+
+def load(folder: Path) -> Lab:
+    """The lab in ``folder``. Raises InputError with file and line when lab.toml or text.md is wrong."""
+    file = folder / "lab.toml"
+    text, data = toml_text.read(file, "lab")
+    reader = _Reader(file, text)
+    found = reader.lab(folder, data)
+    return found
+
+
+class _Reader:
+    """One lab.toml, and where in it a mistake is."""
+
+    def __init__(self, file: Path, text: str) -> None:
+        self.file, self.lines = file, text.splitlines()
+
+    def fail(self, message: str, near: str = "") -> InputError:
+        """InputError at the first line that holds ``near``."""
+        line = next((i for i, raw in enumerate(self.lines, 1) if near and near in raw), None)
+        return InputError(message, self.file, line)
+
+    def keys(self, row: Any, what: str, known: Sequence[str], needed: Sequence[str], near: str = "") -> Mapping[str, Any]:
+        """``row`` as a table of ``known`` keys that has the ``needed`` ones."""
+        if not isinstance(row, dict):
+            raise self.fail(f"{what} is not a table", near)
+        for key in row:
+            if key not in known:
+                raise self.fail(f"{what}: unknown key '{key}'{nearest(key, known, 20)}", key)
+        for key in needed:
+            if key not in row:
+                raise self.fail(f"{what} has no '{key}'", near)
+        return row
+
+    def texts(self, row: Mapping[str, Any], key: str, what: str) -> tuple[str, ...]:
+        """A list of texts."""
+        given = row.get(key, [])
+        if not isinstance(given, list) or not all(isinstance(t, str) and t.strip() for t in given):
+            raise self.fail(f"{what}: '{key}' is not a list of texts", key)
+        return tuple(given)
+
+    def lab(self, folder: Path, data: Mapping[str, Any]) -> Lab:
+        """The whole file."""
+        known = ("version", "title", "summary", "minutes", "needs", "hint_cost", "goal", "parameter", "task")
+        row = self.keys(data, "this lab", known, ("version", "title", "summary", "minutes", "goal", "parameter", "task"))
+        for key in ("version", "minutes"):
+            if not isinstance(row[key], int) or isinstance(row[key], bool) or row[key] < 1:
+                raise self.fail(f"'{key}' is not a whole number from 1 on", key)
+        parameters = tuple(self.parameter(p) for p in row["parameter"])
+        tasks = tuple(self.task(t) for t in row["task"])
+        _once([p.name for p in parameters], "parameter", self)
+        _once([t.id for t in tasks], "task", self)
+        ids = {t.id: t for t in tasks}
+        for task in tasks:
+            for other in task.after:
+                if other not in ids or ids[other].kind != "prediction":
+                    raise self.fail(f"task '{task.id}': 'after' names '{other}', which is no prediction", other)
+            if task.of and (task.of not in ids or ids[task.of].kind == "prediction" or bool(ids[task.of].choices) != bool(task.choices)):
+                raise self.fail(f"task '{task.id}': 'of' names '{task.of}', which has no answer of its kind", task.of)
+        try:
+            text = (folder / "text.md").read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"cannot read this lab's text: {error}", folder / "text.md") from None
+        found = _FOLDER.fullmatch(folder.resolve().name)
+        return Lab(
+            found[1] if found else folder.resolve().name, folder.resolve().name, folder, row["version"], str(row["title"]), str(row["summary"]),
+            row["minutes"], tuple(self.goal(g) for g in row["goal"]), parameters, tasks, self.texts(row, "needs", "this lab"),
+            float(row.get("hint_cost", HINT_COST)), text,
+        )  # fmt: skip
+
+    def goal(self, given: Any) -> Goal:
+        """A ``[[goal]]``."""
+        row = self.keys(given, "a goal", ("text", "topic", "area", "bloom"), ("text", "topic", "area", "bloom"), "[[goal]]")
+        if row["bloom"] not in BLOOM:
+            raise self.fail(f"a goal: no level '{row['bloom']}'{nearest(str(row['bloom']), BLOOM)}", "bloom")
+        return Goal(str(row["text"]), str(row["topic"]), str(row["area"]), row["bloom"])
+
+    def parameter(self, given: Any) -> Parameter:
+        """A ``[[parameter]]``."""
+        row = self.keys(given, "a parameter", ("name", "unit", "choices", "low", "high", "step", "about"), ("name",), "[[parameter]]")
+        name, unit = str(row["name"]), str(row.get("unit", ""))
+        what = f"parameter '{name}'"
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            raise self.fail(f"{what}: a name has small letters, digits and _", name)
+        if unit and not units.check_unit(unit):
+            raise self.fail(f"{what}: no unit '{unit}'{nearest(unit, units.UNITS, 20)}", unit)
+        values = self.texts(row, "choices", what) if "choices" in row else self.steps(row, unit, what)
+        found = Parameter(name, unit, values, str(row.get("about", "")))
+        try:
+            drawn = [found.base(v) for v in values]
+        except UsageError as error:
+            raise self.fail(f"{what}: {error}", name) from None
+        if len(set(drawn)) < 2:
+            raise self.fail(f"{what} has fewer than two values, so that it does not differ between students", name)
+        return found
+
+    def steps(self, row: Mapping[str, Any], unit: str, what: str) -> tuple[str, ...]:
+        """The values of ``low``, ``high`` and ``step``, in the spelling of ``low``."""
+        try:
+            low, high, step = (str(row[k]) for k in ("low", "high", "step"))
+            spelling = low.split()[-1] if " " in low else ""
+            factor = units.UNITS[units.canonical(unit)][spelling] if unit else 1
+            ends = [units.parse(t, unit) / factor for t in (low, high, step)]
+        except (KeyError, IndexError, ValueError, UsageError) as error:
+            raise self.fail(f"{what} has neither 'choices' nor 'low', 'high' and 'step' with units ({error})", str(row["name"])) from None
+        count = round((ends[1] - ends[0]) / ends[2])
+        return tuple(f"{ends[0] + i * ends[2]:.10g} {spelling}".strip() for i in range(count + 1))
+
+    def task(self, given: Any) -> Task:
+        """A ``[[task]]``."""
+        known = ("id", "kind", "question", "points", "unit", "tolerance", "absolute", "after", "hints", "mistake", "choices", "words", "of",
+                 "file")  # fmt: skip
+        row = self.keys(given, "a task", known, ("id", "kind", "question"), "[[task]]")
+        name, kind = str(row["id"]), row["kind"]
+        what = f"task '{name}'"
+        if not _NAME.fullmatch(name):
+            raise self.fail(f"{what}: an id has small letters, digits, - and _", name)
+        if kind not in KINDS:
+            raise self.fail(f"{what}: no kind '{kind}'{nearest(str(kind), KINDS)}", name)
+        unit, choices = str(row.get("unit", "")), self.texts(row, "choices", what)
+        numeric = kind == "number" or (kind == "prediction" and not choices)
+        if numeric and not (unit and units.check_unit(unit)):
+            raise self.fail(f"{what}: a number needs a 'unit' of {', '.join(units.UNITS)}", name)
+        if kind in ("choice", "order") and len(choices) < 2:
+            raise self.fail(f"{what}: a {kind} needs 'choices'", name)
+        if kind == "file" and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", str(row.get("file", ""))):
+            raise self.fail(f"{what}: a file needs the name of a 'file' in the student's folder", name)
+        try:
+            absolute = units.parse(str(row.get("absolute", "0")), unit) if numeric else 0.0
+        except UsageError as error:
+            raise self.fail(f"{what}: 'absolute': {error}", name) from None
+        points = float(row.get("points", {"prediction": 0.5, "text": 2.0, "number": 2.0}.get(kind, 1.0)))
+        mistakes = tuple(
+            Mistake(str(m["name"]), str(m["says"]))
+            for m in (self.keys(m, f"{what}: a mistake", ("name", "says"), ("name", "says"), name) for m in row.get("mistake", []))
+        )
+        _once([m.name for m in mistakes], f"{what}: mistake", self)
+        return Task(
+            name, kind, str(row["question"]).strip(), points, unit, float(row.get("tolerance", 0.03)), absolute, self.texts(row, "after", what),
+            self.texts(row, "hints", what), mistakes, choices, int(row.get("words", 15)), str(row.get("of", "")), str(row.get("file", "")),
+        )  # fmt: skip
+
+
+def _once(names: Sequence[str], what: str, reader: _Reader) -> None:
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice is not None:
+        raise reader.fail(f"two of {what} '{twice}'", twice)

@@ -1,0 +1,137 @@
+"""The page of a submission: text, answers, predictions beside what was found, and the curves of the student's own machine.
+
+The lab's text is ours and is Markdown; whatever a student wrote is only ever text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from retrompi.labs import text as _text
+from retrompi.report import html
+from retrompi.units import format_bytes, format_time
+
+if TYPE_CHECKING:
+    from retrompi.labs.bench import Bench, Line
+    from retrompi.labs.grade import Grading, Result
+    from retrompi.labs.lab import Lab
+    from retrompi.labs.student import Parameters, State
+
+__all__ = ["page"]
+
+CSS = """
+.task { border-left: .35rem solid var(--soft); background: var(--tint); padding: .4rem .9rem .6rem; margin: 1rem 0; max-width: 82ch; }
+.task.right, .task.sealed { border-color: var(--pass); } .task.wrong, .task.unreadable { border-color: var(--fail); }
+.task.changed, .task.missing, .task.waiting { border-color: #E69F00; }
+.task p { margin: .25rem 0; } .given { white-space: pre-wrap; overflow-wrap: anywhere; }
+.text pre { background: var(--tint); padding: .5rem .8rem; overflow-x: auto; max-width: 100%; }
+.text blockquote { margin: 1rem 0; }
+"""
+_SAID = {"right": "✓ right", "sealed": "✓ sealed", "wrong": "✗ wrong", "unreadable": "✗ cannot be read", "missing": "· to do",
+         "waiting": "· waits for a prediction", "changed": "! changed after it was sealed"}  # fmt: skip
+
+
+def page(lab: Lab, state: State, grading: Grading, p: Parameters, bench: Bench) -> str:
+    """The whole page as HTML."""
+    results = {r.task: r for r in grading.results}
+    body = [
+        f"<style>{CSS}</style>",
+        f"<h1>Lab {escape(lab.key)}: {escape(lab.title)}</h1>",
+        f'<p class="soft">{escape(grading.student)}; {grading.points:g} of {grading.of:g} points; {grading.checks} checks, {grading.hints} hints taken</p>',
+        _flags(grading),
+        _predictions(grading),
+        _curves(lab, p, bench),
+        f'<h2>Text and answers</h2><div class="text">{_body(lab, p, state.student, results)}</div>',
+        _numbers(lab, grading),
+    ]
+    return html.document(f"Lab {lab.key}: {grading.student}", "\n".join(body), _script(lab))
+
+
+def _flags(grading: Grading) -> str:
+    return "".join(f'<p class="defect">{escape(f)}</p>' for f in grading.flags)
+
+
+def _predictions(grading: Grading) -> str:
+    """Predictions beside what was found."""
+    rows = []
+    for r in grading.results:
+        if r.kind == "prediction":
+            cells = (html.cell("prediction", escape(r.task)), html.cell("sealed", escape(r.given) if r.status in ("sealed", "changed") else "—"),
+                     html.cell("what became of it", escape(r.compared or r.says or "its task is not solved yet")))  # fmt: skip
+            rows.append("<tr>" + "".join(cells) + "</tr>")
+    return "<h2>Predictions</h2>" + html.table(("prediction", "sealed", "what became of it"), rows) if rows else ""
+
+
+def _numbers(lab: Lab, grading: Grading) -> str:
+    """The student's parameters."""
+    rows = [
+        f"<tr>{html.cell('name', escape(q.name), 'id')}{html.cell('value', escape(grading.parameters[q.name]), 'n')}{html.cell('what it is', escape(q.about))}</tr>"
+        for q in lab.parameters
+    ]
+    return "<h2>Your numbers</h2>" + html.table(("name", "value", "what it is"), rows)
+
+
+def _body(lab: Lab, p: Parameters, who: str, results: dict[str, Result]) -> str:
+    """The text with every task's result in its place."""
+    from markdown_it import MarkdownIt
+
+    known = _text.names(lab, p, who)
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    out = []
+    for piece in re.split(r"(^\[task [a-z0-9_-]+\]$)", lab.text, flags=re.MULTILINE):
+        found = re.fullmatch(r"\[task ([a-z0-9_-]+)\]", piece)
+        if found is None:
+            # The page has a heading of its own.
+            plain = re.sub(r"^# .*\n", "", _text.fill(piece, {**known, "student": "you"}))
+            out.append(str(parser.render(plain)).replace("<h2>", "<h3>").replace("</h2>", "</h3>"))
+            continue
+        task, r = lab.task(found[1]), results[found[1]]
+        question = parser.render(_text.fill(task.question, known))
+        given = f'<p class="given"><b>Answer:</b> {escape(r.given)}</p>' if r.given else ""
+        says = f"<p>{escape(r.compared or r.says)}</p>" if r.compared or r.says else ""
+        head = f"<p><b>{escape(task.id)}</b> <small>{_SAID[r.status]}; {r.points:g} of {r.of:g}</small></p>"
+        out.append(f'<div class="task {r.status}">{head}{question}{given}{says}</div>')
+    return "".join(out)
+
+
+def _drawn(lab: Lab, p: Parameters) -> list[Line]:
+    made = getattr(lab.reference, "curves", None)
+    return list(made(p, None)) if made else []
+
+
+def _script(lab: Lab) -> str:
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs()) if hasattr(lab.reference, "curves") else ""
+
+
+def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
+    """The student's own curves: one-way time and bandwidth."""
+    import plotly.graph_objects as go
+
+    from retrompi.report import figures
+
+    lines: Sequence[Line] = _drawn(lab, p)
+    if not lines:
+        return ""
+    out = []
+    curves = [(line, bench.curve(line.model, line.mode, sorted(set(line.sizes)), platform=line.platform, sets=line.sets)) for line in lines]
+    for series, title in (("time", "One-way time"), ("bandwidth", "Bandwidth")):
+        column, label, unit = figures.AXES[series]
+        figure = go.Figure()
+        for i, (line, curve) in enumerate(curves):
+            rows = [r for r in curve.rows if series == "time" or r["size_B"]]
+            rows.sort(key=lambda r: r["size_B"])
+            figure.add_scatter(
+                x=[figures.place(r["size_B"]) for r in rows], y=[r[column] for r in rows], name=line.label, mode="lines+markers",
+                line={"color": figures.PALETTE[i % 7], "dash": figures.DASHES[i % 6]},
+                text=[f"{format_bytes(r['size_B'])}: {format_time(r['time_us'] * 1e-6)}, {r['bandwidth_MBps']:.4g} MB/s" for r in rows],
+                hovertemplate="%{text}<extra>%{fullData.name}</extra>",
+            )  # fmt: skip
+        figures.layout(figure, title)
+        figure.update_layout(xaxis=figures.size_axis(s for _, c in curves for s in c), yaxis=figures.value_axis(series), showlegend=True)
+        out.append(f'<figure><div class="figure">{figure.to_html(full_html=False, include_plotlyjs=False, config=html.CONFIG)}</div></figure>')
+    return f'<h2>The curves of your machine</h2><div class="figures">{"".join(out)}</div>'

@@ -1,0 +1,113 @@
+"""Make a student's folder, and solve a lab the way a student would (for tests, and for a teacher who writes one)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrompi import toml_text, units
+from retrompi.errors import InputError, UsageError
+from retrompi.labs import answers, grade, text
+from retrompi.labs.student import ANSWERS, STATE, begun, draw, folder_name, read_text, write_state
+
+if TYPE_CHECKING:
+    from retrompi.labs.bench import Bench
+    from retrompi.labs.lab import Lab, Task
+    from retrompi.labs.student import Parameters
+
+__all__ = ["solve", "spoil", "start", "told"]
+
+
+def start(lab: Lab, student: str, folder: Path | None = None) -> Path:
+    """Make the folder of a student's lab (default: a new one here) with text, blank sheet and files; returns it.
+
+    Raises UsageError when a lab was started there already or the folder holds other things.
+    """
+    place = folder if folder is not None else Path(folder_name(lab, student))
+    if (place / STATE).exists():
+        raise UsageError(f"a lab was started in {place} already; go on there, or give another --folder")
+    if place.is_dir() and any(place.iterdir()):
+        raise UsageError(f"the folder {place} is not empty; give another --folder")
+    p = draw(lab, student)
+    state = begun(lab, student)
+    files = {"README.md": text.rendered(lab, p, state.student), ANSWERS: answers.sheet(lab, p, state.student)}
+    for file in lab.files:
+        files[file.name] = text.rendered_file(read_text(file, "the lab's file"), lab, p, state.student)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (place / name).write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot make the lab's folder: {error.strerror}", place) from None
+    write_state(place, state)
+    return place
+
+
+def told(task: Task, value: Any) -> str:
+    """A right value as a student writes it: four or five digits, with a unit; the TOML text."""
+    if task.kind == "order":
+        return toml_text.value(list(value))
+    if task.number:
+        base = units.canonical(task.unit)
+        shown = {"s": _time, "B": lambda v: f"{v:.5g} B" if v < 1e5 else f"{v / 1024:.5g} KiB", "B/s": lambda v: f"{v / 1e6:.5g} MB/s"}
+        if base == "B" and float(value).is_integer():
+            return toml_text.quoted(f"{value:.0f} B")
+        if base in shown:
+            return toml_text.quoted(shown[base](float(value)))
+        return toml_text.quoted(f"{float(value):.6g}" + ("" if base in ("1", "probability") else f" {base}"))
+    return toml_text.quoted(str(value))
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e6:.5g} us" if abs(seconds) < 1e-3 else f"{seconds * 1e3:.5g} ms" if abs(seconds) < 1 else f"{seconds:.5g} s"
+
+
+def solve(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> None:
+    """Write the reference solution into a started folder: predictions that are off, right answers, the reference's texts and files."""
+    values = grade.computed(lab, p, bench)
+    texts: Mapping[str, str] = getattr(lab.reference, "TEXTS", {})
+    sheet = {}
+    for task in lab.tasks:
+        if task.kind == "prediction":
+            value: Any = values[task.of] if task.of else (task.choices or (1.0,))[0]
+            sheet[task.id] = told(task, value if task.choices else (0.3 if task.unit == "probability" else float(value) * 1.7))
+        elif task.kind == "text":
+            if task.id not in texts:
+                raise InputError(f"TEXTS has no answer to '{task.id}'", lab.folder / "reference.py")
+            sheet[task.id] = toml_text.quoted(text.fill(texts[task.id], text.names(lab, p, student), strict=False))
+        elif task.kind != "file":
+            sheet[task.id] = told(task, values[task.id])
+    (folder / ANSWERS).write_text(answers.sheet(lab, p, student, sheet), encoding="utf-8")
+    _files(lab, "solve", folder, p, bench)
+
+
+def spoil(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> None:
+    """Write a plausible wrong solution: every number and choice is what its first usual mistake leads to, or else half as much again."""
+    values, wrongs = grade.computed(lab, p, bench), grade.usual(lab, p, bench)
+    sheet = {}
+    for task in lab.tasks:
+        if task.kind in ("prediction", "text", "file"):
+            continue
+        wrong = next((w for w in wrongs.get(task.id, {}).values() if not grade.is_right(task, w, values[task.id])), None)
+        if wrong is None:
+            wrong = _other(task, values[task.id])
+        sheet[task.id] = told(task, wrong)
+    for task in lab.predictions:
+        sheet[task.id] = told(task, task.choices[-1] if task.choices else 0.5 if task.unit == "probability" else 3.0)
+    (folder / ANSWERS).write_text(answers.sheet(lab, p, student, sheet), encoding="utf-8")
+    _files(lab, "wrong", folder, p, bench)
+
+
+def _other(task: Task, right: Any) -> Any:
+    if task.kind == "number":
+        return right * 1.5 if right else 1.0
+    if task.kind == "order":
+        return list(reversed(right))
+    return next(c for c in task.choices if c != right)
+
+
+def _files(lab: Lab, function: str, folder: Path, p: Parameters, bench: Bench) -> None:
+    write: Callable[[Path, Any, Any], None] | None = getattr(lab.reference, function, None)
+    if write is not None:
+        write(folder, p, bench)

@@ -1,0 +1,246 @@
+"""A student's own lab: parameters drawn from the id, the folder, and what is kept in its ``.lab.toml``.
+
+The seed is a hash of lab, version and id, so that it is the same on every machine and in every release, and a teacher's
+`lab collect` can draw the same numbers again without trusting anything in the folder but the id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import tomllib
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrompi import toml_text, units
+from retrompi.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from retrompi.labs.lab import Lab
+
+__all__ = ["ANSWERS", "LARGEST_ID", "STATE", "Parameters", "Sealed", "State", "draw", "find", "folder_name", "normal_id", "read_state",
+           "read_text", "seed_of", "shown_id", "write_state"]  # fmt: skip
+
+STATE = ".lab.toml"
+ANSWERS = "answers.toml"
+LARGEST_ID = 200
+LARGEST_FILE = 1 << 20
+"""Bytes of a file that is read from a student's folder."""
+
+
+def normal_id(student: str) -> str:
+    """An id as it is hashed: Unicode's compatibility form, small letters, single blanks. UsageError when nothing is left of it."""
+    text = " ".join(unicodedata.normalize("NFKC", student).casefold().split())
+    text = "".join(c for c in text if unicodedata.category(c)[0] != "C")
+    if not text:
+        raise UsageError("the student's id is empty; give the one that your teacher knows, e.g. --student ann.bee@example.edu")
+    if len(student) > LARGEST_ID:
+        raise UsageError(f"the student's id has {len(student)} characters; at most {LARGEST_ID} are taken")
+    return text
+
+
+def shown_id(student: str) -> str:
+    """An id for people: one line without control characters."""
+    return " ".join("".join(c if unicodedata.category(c)[0] != "C" else " " for c in student).split())
+
+
+def seed_of(lab: Lab, student: str) -> int:
+    """The seed of a student's parameters, 63 bits."""
+    told = "\0".join(("retrompi lab", lab.name, str(lab.version), normal_id(student)))
+    return int.from_bytes(hashlib.sha256(told.encode()).digest()[:8], "big") >> 1
+
+
+class Parameters(dict[str, Any]):
+    """A student's parameters: ``p["size"]`` in the base unit (a word as text), ``p.text("size")`` as it is written."""
+
+    def __init__(self, values: Mapping[str, Any], texts: Mapping[str, str]) -> None:
+        super().__init__(values)
+        self.texts = dict(texts)
+
+    def text(self, name: str) -> str:
+        """A value with its unit, for people and for ``--set``."""
+        return self.texts[name]
+
+
+def draw(lab: Lab, student: str) -> Parameters:
+    """The student's parameters: each from a hash of seed and name, so that a new parameter leaves the others as they are."""
+    seed = seed_of(lab, student)
+    texts = {}
+    for parameter in lab.parameters:
+        digest = hashlib.sha256(f"{seed}\0{parameter.name}".encode()).digest()
+        texts[parameter.name] = parameter.values[int.from_bytes(digest[:8], "big") % len(parameter.values)]
+    values: dict[str, Any] = {p.name: p.base(texts[p.name]) for p in lab.parameters}
+    for parameter in lab.parameters:
+        if parameter.unit and units.canonical(parameter.unit) in ("B", "count"):
+            values[parameter.name] = int(values[parameter.name])
+    return Parameters(values, texts)
+
+
+def folder_name(lab: Lab, student: str) -> str:
+    """A folder's name for a lab of a student: letters, digits, ``.-_`` and a hash, whatever the id holds."""
+    plain = unicodedata.normalize("NFKD", normal_id(student)).encode("ascii", "ignore").decode()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:32].strip("-")
+    return f"lab{lab.key}-{slug or 'student'}-{hashlib.sha256(normal_id(student).encode()).hexdigest()[:6]}"
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """A prediction as it was when it was first seen: ``check`` counts the checks, ``late`` says that the answer was there already."""
+
+    text: str
+    check: int
+    late: bool = False
+
+
+@dataclass(frozen=True)
+class State:
+    """What ``.lab.toml`` holds. ``token`` is drawn at the start: two folders with one token come from one start."""
+
+    student: str
+    lab: str
+    version: int
+    seed: int
+    token: str
+    checks: int = 0
+    sealed: Mapping[str, Sealed] = field(default_factory=dict)
+    hints: Mapping[str, int] = field(default_factory=dict)
+    seal: str = ""
+
+    def computed_seal(self) -> str:
+        """A hash over all that must not be changed by hand. It has no secret: it finds slips, not forgers."""
+        told = [self.student, self.lab, str(self.version), str(self.seed), self.token]
+        told += [f"{k}={s.text!r}@{s.check}{'late' if s.late else ''}" for k, s in sorted(self.sealed.items())]
+        told += [f"{k}:{n}" for k, n in sorted(self.hints.items())]
+        return hashlib.sha256("\0".join(told).encode()).hexdigest()[:32]
+
+    @property
+    def intact(self) -> bool:
+        """Whether nobody has changed the file by hand."""
+        return self.seal == self.computed_seal()
+
+
+def begun(lab: Lab, student: str) -> State:
+    """The state of a folder that was just made."""
+    return State(shown_id(student), lab.name, lab.version, seed_of(lab, student), secrets.token_hex(8))
+
+
+def read_text(file: Path, what: str) -> str:
+    """The text of a file in a student's folder: a plain file of bounded size in UTF-8, no link that leads elsewhere. InputError otherwise."""
+    try:
+        if file.is_symlink() or not file.is_file():
+            raise InputError(f"{what} is missing" if not os.path.lexists(file) else f"{what} is no plain file", file)
+        size = file.stat().st_size
+        if size > LARGEST_FILE:
+            raise InputError(f"{what} has {size} B; at most {LARGEST_FILE} B are read", file)
+        data = file.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {what}: {error.strerror}", file) from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InputError(f"{what} is not UTF-8 text; save it as UTF-8", file, line) from None
+
+
+def read_toml(file: Path, what: str) -> tuple[str, dict[str, Any]]:
+    """(text, tables) of a TOML file in a student's folder; InputError with file and line whatever is in it."""
+    text = read_text(file, what).replace("\r\n", "\n")
+    try:
+        return text, tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        said = str(error)
+        found = re.search(r"\(at line (\d+)[^)]*\)", said)
+        line = int(found[1]) if found else text.count("\n") + 1
+        raise InputError(f"not valid TOML: {said.replace(found[0], '').strip() if found else said}{_advice(text, line)}", file, line) from None
+    except (RecursionError, ValueError, OverflowError):
+        raise InputError("not valid TOML: nested too deep, or a number too long", file) from None
+
+
+def _advice(text: str, line: int) -> str:
+    """What a student usually did to such a line."""
+    lines = text.splitlines()
+    raw = lines[line - 1] if 0 < line <= len(lines) else ""
+    value = raw.partition("=")[2].strip()
+    if "=" in raw and value and not value.startswith(('"', "'", "[")):
+        return '; an answer stands between quotes, as in latency = "1.5 ms"'
+    return ""
+
+
+def read_state(folder: Path) -> State:
+    """The folder's ``.lab.toml``. Raises InputError in one line when it is missing or was changed into something else."""
+    file = folder / STATE
+    if not os.path.lexists(file):
+        raise InputError("no lab was started in this folder: its .lab.toml is missing; see 'retrompi lab start'", folder)
+    _, data = read_toml(file, "the lab's own file")
+    try:
+        state = State(
+            student=_text(data["student"]), lab=_text(data["lab"]), version=_whole(data["version"]), seed=_whole(data["seed"]),
+            token=_text(data["token"]), checks=_whole(data["checks"]),
+            sealed={_text(k): Sealed(_text(v["text"]), _whole(v["check"]), bool(v["late"])) for k, v in data.get("sealed", {}).items()},
+            hints={_text(k): _whole(v) for k, v in data.get("hints", {}).items()}, seal=_text(data["seal"]),
+        )  # fmt: skip
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise InputError("not the file that 'retrompi lab start' wrote: a key is missing or of another kind; start the lab again", file) from None
+    normal_id(state.student)
+    return state
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise TypeError
+    return value
+
+
+def write_state(folder: Path, state: State) -> State:
+    """Write ``.lab.toml`` with its seal, in one step; returns the state as written."""
+    sealed = replace(state, seal=state.computed_seal())
+    lines = ["# Kept by 'retrompi lab'; a change by hand is seen and reported."]
+    lines += [f"{k} = {toml_text.value(getattr(sealed, k))}" for k in ("student", "lab", "version", "seed", "token", "checks", "seal")]
+    if sealed.hints:
+        lines += ["", "[hints]", *(f"{toml_text.quoted(k)} = {n}" for k, n in sorted(sealed.hints.items()))]
+    for name, one in sorted(sealed.sealed.items()):
+        lines += ["", f"[sealed.{toml_text.quoted(name)}]"]
+        lines += [f"text = {toml_text.quoted(one.text)}", f"check = {one.check}", f"late = {toml_text.value(one.late)}"]
+    beside = folder / f"{STATE}.new"
+    try:
+        beside.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        os.replace(beside, folder / STATE)
+    except OSError as error:
+        raise InputError(f"cannot write the lab's own file: {error.strerror}", folder / STATE) from None
+    return sealed
+
+
+def find(where: str | None) -> Path:
+    """The student's folder that ``where`` means: a folder, or a lab's number or name for the one here or just below; None is here."""
+    from retrompi.labs import lab as _lab
+
+    if where is not None and (Path(where) / STATE).is_file():
+        return Path(where)
+    here = Path.cwd()
+    places = [here] if (here / STATE).is_file() else sorted(f.parent for f in here.glob(f"*/{STATE}"))
+    if where is None:
+        if len(places) == 1:
+            return places[0]
+        if not places:
+            raise UsageError("no lab was started here or in a folder below; see 'retrompi lab list' and 'retrompi lab start'")
+        raise UsageError(f"{len(places)} labs were started below; say which: {', '.join(p.name for p in places[:8])}")
+    if Path(where).is_dir():
+        raise UsageError(f"no lab was started in {where}: its .lab.toml is missing; see 'retrompi lab start'")
+    wanted = _lab.lab(where).name
+    found = [p for p in places if read_state(p).lab == wanted]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UsageError(f"lab {wanted} was not started here or in a folder below; see 'retrompi lab start'")
+    raise UsageError(f"lab {wanted} was started in several folders below; say which: {', '.join(p.name for p in found[:8])}")

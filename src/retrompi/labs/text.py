@@ -1,0 +1,79 @@
+"""A lab's text with a student's numbers in it: ``{size}`` is the parameter as people read it, ``{size:arg}`` as a command takes it.
+
+In text.md a line ``[task ID]`` stands for the task's question, and every name in braces must be known. In files for the
+student only known names are replaced, so that C and TOML may have braces of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from retrompi import units
+from retrompi.errors import InputError, nearest
+
+if TYPE_CHECKING:
+    from retrompi.labs.lab import Lab, Task
+    from retrompi.labs.student import Parameters
+
+__all__ = ["fill", "names", "rendered", "rendered_file", "task_text"]
+
+_BRACES = re.compile(r"\{([a-z][a-z0-9_]*)(:arg)?\}")
+_TASK = re.compile(r"^\[task ([a-z][a-z0-9_-]*)\]$", re.MULTILINE)
+
+
+def names(lab: Lab, p: Parameters, student: str) -> dict[str, str]:
+    """Every name that a text may use: the parameters, what ``reference.derive(p)`` adds, and student, lab, points, minutes."""
+    derive = getattr(lab.reference, "derive", None)
+    found = {k: str(v) for k, v in (derive(p) if derive else {}).items()}
+    for parameter in lab.parameters:
+        text = p.text(parameter.name)
+        if parameter.unit and units.canonical(parameter.unit) == "B":
+            text = units.format_bytes(p[parameter.name])
+        found[parameter.name] = text
+    return {**found, "student": student, "lab": lab.key, "points": f"{lab.points:g}", "minutes": str(lab.minutes)}
+
+
+def fill(text: str, known: Mapping[str, str], strict: bool = True, where: Any = None) -> str:
+    """``text`` with its names replaced; InputError for an unknown one when ``strict``."""
+
+    def put(found: re.Match[str]) -> str:
+        name = found[1]
+        if name not in known:
+            if not strict:
+                return found[0]
+            line = text[: found.start()].count("\n") + 1
+            raise InputError(f"no parameter '{name}'{nearest(name, known, 30)}", where, line if where else None)
+        return known[name].replace(" ", "") if found[2] else known[name]
+
+    return _BRACES.sub(put, text)
+
+
+def task_text(task: Task, known: Mapping[str, str]) -> str:
+    """A task as it stands in the text: id, points, question, what form the answer has."""
+    kind = {"prediction": "prediction", "text": "in your own words", "file": "file"}.get(task.kind, task.kind)
+    points = f"{task.points:g} point{'' if task.points == 1 else 's'}"
+    hints = f"; hints: {len(task.hints)}" if task.hints else ""
+    question = "\n".join(f"> {line}".rstrip() for line in fill(task.question, known).splitlines())
+    return f"> **Task `{task.id}`** ({kind}, {points}{hints})\n>\n{question}\n>\n> *Answer: {task.asked}.*"
+
+
+def rendered(lab: Lab, p: Parameters, student: str) -> str:
+    """The student's README.md. Raises InputError (text.md, line) for an unknown name, and for a task that is missing or there twice."""
+    known = names(lab, p, student)
+    where = lab.folder / "text.md"
+    placed = _TASK.findall(lab.text)
+    for task in lab.tasks:
+        if placed.count(task.id) != 1:
+            raise InputError(f"task '{task.id}' stands {placed.count(task.id)} times in the text; a line [task {task.id}] puts it there", where)
+    other = next((t for t in placed if t not in {task.id for task in lab.tasks}), None)
+    if other is not None:
+        raise InputError(f"lab.toml has no task '{other}'{nearest(other, [t.id for t in lab.tasks], 20)}", where)
+    filled = fill(lab.text, known, where=where)
+    return _TASK.sub(lambda found: task_text(lab.task(found[1]), known), filled)
+
+
+def rendered_file(text: str, lab: Lab, p: Parameters, student: str) -> str:
+    """A file for the student: known names replaced, all other braces left."""
+    return fill(text, names(lab, p, student), strict=False)

@@ -1,0 +1,165 @@
+"""The Dash application: layout, navigation, and the address that keeps a page's state."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update, set_props
+
+from retrompi.errors import RetrompiError
+from retrompi.studio import guard, parts
+from retrompi.studio.page import Page, modules, pages
+from retrompi.studio.state import Query
+
+if TYPE_CHECKING:
+    from dash.development.base_component import Component
+
+    from retrompi.studio.room import Room
+
+__all__ = ["create_app", "page_content"]
+
+log = logging.getLogger("retrompi.studio")
+
+_INDEX = """<!DOCTYPE html>
+<html lang="en">
+<head>
+{%metas%}
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{%title%}</title>
+{%favicon%}
+{%css%}
+</head>
+<body>
+<noscript>The studio draws its pages with JavaScript, which this browser has switched off.</noscript>
+{%app_entry%}
+<footer>
+{%config%}
+{%scripts%}
+{%renderer%}
+</footer>
+</body>
+</html>
+"""
+
+_KEYS = (
+    ("?", "show or hide these keys"),
+    ("1 … 9", "go to a page, in the order of the navigation"),
+    ("/", "go to the first control of the page"),
+    ("l", "copy the link of this view"),
+    ("Esc", "close this; cancel the page's running job"),
+    ("Tab, Shift Tab", "go from control to control; arrow keys move a slider"),
+)
+
+
+def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
+    """The application, ready to be served: every page of `retrompi.studio.page` is registered.
+
+    ``guarded`` says who may ask (None: only this machine, without a token). Its WSGI application is ``app.server``.
+    """
+    app = Dash(
+        "retrompi.studio", assets_folder=str(Path(__file__).parent / "assets"), use_pages=False, suppress_callback_exceptions=True,
+        title="retrompi studio", update_title="", serve_locally=True, compress=False, eager_loading=False, index_string=_INDEX,
+        include_assets_files=True, assets_external_path="", external_scripts=[], external_stylesheets=[], url_base_pathname="/",
+        add_log_handler=False, on_error=_told, enable_mcp=False, websocket_callbacks=False,
+    )  # fmt: skip
+    app.layout = _frame
+    known = modules()
+
+    @app.callback(
+        Output("main", "children"), Output("studio-title", "data"), Input("studio-address", "pathname"), State("studio-address", "search"),
+    )  # fmt: skip
+    def show(pathname: str | None, search: str | None) -> tuple[Component, str]:
+        return page_content(pathname or "/", search or "", room)
+
+    app.clientside_callback(ClientsideFunction("retrompi", "arrive"), Output("studio-arrived", "data"), Input("studio-title", "data"),
+                            State("studio-address", "pathname"))  # fmt: skip
+    for module in known.values():
+        _keep_address(app, module.PAGE)
+        module.register(app, room)
+    guard.install(app, room, guarded or guard.Guard())
+    return app
+
+
+def page_content(pathname: str, search: str, room: Room) -> tuple[Component, str]:
+    """(what a page shows, its title): the page's layout in the state that the address has; one line for what cannot be shown."""
+    module = modules().get(pathname.rstrip("/") or "/")
+    if module is None:
+        return html.Div([html.H1("No such page"), parts.notices([f"there is no page '{pathname[:80]}'"])]), "no such page"
+    page: Page = module.PAGE
+    try:
+        content = module.layout(Query(search), room)
+    except RetrompiError as error:
+        content = parts.notices([str(error)])
+    head = html.Div(
+        [
+            html.H1(page.title),
+            html.Button("Copy link", id=f"{page.name}-copy-link", className="copy-link quiet", type="button",
+                        title="the address of this view, to share it (l)"),
+        ],
+        className="page-head",
+    )  # fmt: skip
+    keep = [dcc.Store(id=f"{page.name}-controls", data=[_told_control(c) for c in page.controls]), dcc.Store(id=f"{page.name}-kept")]
+    return html.Div([head, html.P(page.help, className="soft"), content, *keep], id=f"page-{page.name}"), page.title
+
+
+def _told_control(control: Any) -> dict[str, Any]:
+    """What assets/studio.js has to know of a control."""
+    default = list(control.default) if isinstance(control.default, (list, tuple)) else control.default
+    return {"key": control.key, "default": default, "patterned": control.patterned}
+
+
+def _keep_address(app: Dash, page: Page) -> None:
+    """Has the address bar follow the page's controls, without a request."""
+    if page.controls:
+        app.clientside_callback(
+            ClientsideFunction("retrompi", "keep"), Output(f"{page.name}-kept", "data"),
+            [Input(_pattern(c.id), c.property) for c in page.controls], State(f"{page.name}-controls", "data"),
+        )  # fmt: skip
+
+
+def _pattern(control_id: Any) -> Any:
+    return control_id if isinstance(control_id, str) else {k: ALL if v == "ALL" else v for k, v in control_id.items()}
+
+
+def _told(error: Exception) -> Any:
+    """What goes wrong in a callback is one line on the page; what is our defect is told to the terminal as well."""
+    if isinstance(error, RetrompiError):
+        line = " ".join(str(error).split())
+    else:
+        log.error("a callback of the studio failed", exc_info=error)
+        line = f"internal error: {type(error).__name__}; the terminal of 'retrompi studio' has more"
+    set_props("studio-notice", {"children": parts.notices([line]).children})
+    return no_update
+
+
+def _frame() -> Component:
+    """What stands around every page. Made anew for each load: a tab has a name of its own."""
+    nav = [
+        html.Li(dcc.Link(page.title, href=page.path, title=f"{page.help} ({i})" if i < 10 else page.help, className="nav-link"))
+        for i, page in enumerate(pages(), 1)
+    ]
+    keys = [html.Div([html.Dt(html.Kbd(key)), html.Dd(text)]) for key, text in _KEYS]
+    return html.Div(
+        [
+            html.A("Skip to the page", href="#main", className="skip"),
+            html.Header(
+                [
+                    dcc.Link("retrompi studio", href="/", className="brand"),
+                    html.Nav(html.Ul(nav), **{"aria-label": "pages"}),
+                    html.Button("?", id="studio-help", className="quiet", type="button", title="keys (?)", **{"aria-label": "keys"}),
+                ]
+            ),
+            html.Div(id="studio-notice", role="status", **{"aria-live": "polite"}),
+            html.Main(html.P("…", className="soft"), id="main", tabIndex=-1),
+            html.Dialog([html.H2("Keys"), html.Dl(keys), html.Button("Close", id="studio-help-close", type="button")], id="studio-keys"),
+            dcc.Location(id="studio-address", refresh=False),
+            dcc.Store(id="studio-tab", data=secrets.token_urlsafe(9)),
+            dcc.Store(id="studio-title"),
+            dcc.Store(id="studio-arrived"),
+        ],
+        id="studio",
+    )

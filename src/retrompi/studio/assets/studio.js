@@ -1,0 +1,107 @@
+/* The studio's own script: the address that keeps a page's state, keys, copying. */
+"use strict";
+window.dash_clientside = window.dash_clientside || {};
+(function () {
+  const nothing = () => window.dash_clientside.no_update;
+
+  /* By the rules of studio/state.py: what is at its default is not written. */
+  function one(value) {
+    if (value === null || value === undefined) return "";
+    if (value === true) return "1";
+    if (value === false) return "0";
+    return String(value);
+  }
+  function same(a, b) {
+    if (Array.isArray(a) || Array.isArray(b)) return JSON.stringify(a || []) === JSON.stringify(b || []);
+    return one(a) === one(b);
+  }
+  function written(control, value, ids) {
+    if (control.patterned) {
+      return ids.map((id, i) => [id.name, value[i]]).filter(([, v]) => v !== null && v !== undefined && v !== "").map(([n, v]) => `${n}=${one(v)}`);
+    }
+    if (same(value, control.default)) return [];
+    if (Array.isArray(control.default)) return value && value.length ? value.map(one) : [""];
+    return [one(value)];
+  }
+
+  window.dash_clientside.retrompi = {
+    keep: function (...values) {
+      const controls = values.pop();
+      const inputs = window.dash_clientside.callback_context.inputs_list;
+      const parts = [];
+      controls.forEach((control, i) => {
+        const ids = Array.isArray(inputs[i]) ? inputs[i].map((input) => input.id) : [];
+        for (const text of written(control, values[i], ids)) parts.push(`${encodeURIComponent(control.key)}=${encodeURIComponent(text)}`);
+      });
+      const search = parts.length ? `?${parts.join("&")}` : "";
+      if (search !== location.search) history.replaceState(history.state, "", location.pathname + search + location.hash);
+      return search;
+    },
+    arrive: function (title, path) {
+      document.title = title && title !== "Start" ? `${title} · retrompi studio` : "retrompi studio";
+      for (const a of document.querySelectorAll(".nav-link")) {
+        if (a.getAttribute("href") === path) a.setAttribute("aria-current", "page");
+        else a.removeAttribute("aria-current");
+      }
+      return nothing();
+    },
+  };
+
+  function tell(button, text) {
+    const before = button.textContent;
+    button.textContent = text;
+    setTimeout(() => { button.textContent = before; }, 1500);
+  }
+  async function copy(text, button) {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch (error) { /* no clipboard outside of a secure context */
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.appendChild(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+      button.focus();
+    }
+    tell(button, "Copied");
+  }
+  function keys() {
+    const dialog = document.getElementById("studio-keys");
+    if (!dialog) return;
+    if (dialog.open) dialog.close();
+    else dialog.showModal();
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    if (button.id === "studio-help" || button.id === "studio-help-close") keys();
+    else if (button.classList.contains("copy-link")) copy(location.href, button);
+    else if (button.classList.contains("copy-text")) {
+      const text = document.getElementById(button.dataset.copies);
+      if (text) copy(text.textContent, button);
+    }
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const typing = event.target.closest("input, textarea, select, [contenteditable], [role=combobox], [role=listbox]");
+    if (event.key === "Escape" && !typing) {
+      const cancel = document.querySelector("#main .cancel:not([hidden])");
+      if (cancel && !document.querySelector("dialog[open]")) cancel.click();
+      return;
+    }
+    if (typing) return;
+    if (event.key === "?") { keys(); event.preventDefault(); }
+    else if (event.key === "/") {
+      const first = document.querySelector("#main .field :is(input, button, select, textarea, [tabindex='0'])");
+      if (first) { first.focus(); event.preventDefault(); }
+    } else if (event.key === "l") {
+      const button = document.querySelector("#main .copy-link");
+      if (button) button.click();
+    } else if (/^[1-9]$/.test(event.key) && !document.querySelector("dialog[open]")) {
+      const links = document.querySelectorAll(".nav-link");
+      if (links[event.key - 1]) links[event.key - 1].click();
+    }
+  });
+})();

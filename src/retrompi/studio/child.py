@@ -1,0 +1,80 @@
+"""What runs in a job's process. Imports little: the server that starts jobs imports it too."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from retrompi.errors import RetrompiError
+
+__all__ = ["run"]
+
+_APART = 0.05
+"""Reports closer together than so many seconds are left out."""
+
+
+def _limit(memory_B: int) -> None:
+    """This process may take so much memory more than it has."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except (OSError, ValueError):
+        pages = 0
+    most = pages * resource.getpagesize() + memory_B
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def run(line: Connection, memory_B: int, result_B: int, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    """Does one job and says on ``line`` how far it is and what came out."""
+    from retrompi import worker
+    from retrompi.studies.forking import Forking
+
+    worker.end_with_parent(os.getppid())
+    os.setpgid(0, 0)  # what it starts is ended with it; Ctrl-C at the terminal is for the studio
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _limit(memory_B)
+    worker.adopt(Forking())
+    last = 0.0
+
+    def report(done: int, total: int, what: str = "") -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _APART or done >= total:
+            last = now
+            _say(line, {"kind": "report", "done": int(done), "total": int(total), "what": str(what)[:200]})
+
+    try:
+        said = json.dumps({"kind": "done", "result": function(report, *args)}, allow_nan=False).encode()
+        if len(said) > result_B:
+            said = _failed(f"what came out is {len(said) >> 20} MiB, more than the studio shows")
+    except RetrompiError as error:
+        said = _failed(" ".join(str(error).split()))
+    except MemoryError:
+        said = _failed(f"needs more than {memory_B >> 20} MiB of memory, the most a job may take here")
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        said = _failed(f"internal error: {type(error).__name__}; the terminal of 'retrompi studio' has more")
+    line.send_bytes(said)
+    os._exit(0)
+
+
+def _say(line: Connection, what: dict[str, Any]) -> None:
+    try:
+        line.send_bytes(json.dumps(what).encode())
+    except OSError:
+        os._exit(1)  # nobody listens any more
+
+
+def _failed(error: str) -> bytes:
+    return json.dumps({"kind": "failed", "error": error[:2000]}).encode()

@@ -1,0 +1,269 @@
+"""What a request may be, and what every answer carries: hosts, origins, tokens, sizes, routes, headers."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import logging
+import re
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from flask import Flask, Response, g, redirect, request
+from werkzeug.exceptions import HTTPException
+
+from retrompi.errors import nearest
+from retrompi.studio.page import modules
+
+if TYPE_CHECKING:
+    from dash import Dash
+
+    from retrompi.studio.room import Room
+
+__all__ = ["Guard", "install"]
+
+log = logging.getLogger("retrompi.studio")
+
+_ADDRESS = re.compile(r"\d{1,3}(\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\]")
+_SESSION = re.compile(r"[A-Za-z0-9_-]{22,64}")
+_ASSETS = ("/_dash-component-suites/", "/assets/")
+_DASH = ("/_dash-layout", "/_dash-dependencies", "/_favicon.ico")
+_UPDATE = "/_dash-update-component"
+_LOGIN = "/login"
+_YEAR = 365 * 24 * 3600
+
+
+@dataclass
+class Guard:
+    """Who may ask. ``names`` are further names that this machine is asked by; ``token`` is None where none is needed."""
+
+    token: str | None = None
+    names: frozenset[str] = frozenset()
+    public: bool = False
+    """Whether others than this machine may ask: then by any address of it, not only the loopback's."""
+    tries: dict[str, list[float]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def host(self, header: str) -> bool:
+        """Whether a Host header names this studio: a stranger's name that resolves to us (DNS rebinding) does not."""
+        name = header.rpartition(":")[0] if re.search(r":\d+$", header) else header
+        name = name.lower().rstrip(".")
+        if name in ("localhost", "127.0.0.1", "[::1]") or name in self.names:
+            return True
+        return self.public and _ADDRESS.fullmatch(name) is not None
+
+    def proof(self) -> str:
+        """What the cookie of somebody who knows the token says; the token itself stays out of it."""
+        return hmac.new((self.token or "").encode(), b"retrompi studio", hashlib.sha256).hexdigest()
+
+    def knows(self, cookie: str | None) -> bool:
+        """Whether a request with this cookie may pass."""
+        return self.token is None or (cookie is not None and hmac.compare_digest(cookie.encode(), self.proof().encode()))
+
+    def admits(self, given: str, address: str) -> bool | None:
+        """Whether ``given`` is the token; None when this address has guessed too often within a minute."""
+        now = time.monotonic()
+        with self._lock:
+            if len(self.tries) > 10_000:
+                self.tries.clear()
+            recent = [t for t in self.tries.get(address, ()) if now - t < 60]
+            self.tries[address] = recent
+            if len(recent) >= 10:
+                return None
+            if self.token is not None and hmac.compare_digest(given.encode(), self.token.encode()):
+                return True
+            recent.append(now)
+            return False
+
+
+def install(app: Dash, room: Room, guarded: Guard) -> None:
+    """Makes the rules hold for every request of ``app``."""
+    server: Flask = app.server
+    server.config["MAX_CONTENT_LENGTH"] = room.limits.body_B
+    server.config["PROPAGATE_EXCEPTIONS"] = False
+    server.debug = False
+    known = {path: None for path in modules()}
+
+    @server.before_request
+    def admit() -> Response | None:
+        refused = _refused(guarded, known, app)
+        if refused is not None:
+            return refused
+        found = request.cookies.get(_cookie("session"), "")
+        g.new_session = _SESSION.fullmatch(found) is None
+        g.session = secrets.token_urlsafe(24) if g.new_session else found
+        return None
+
+    # Ours come before those that Dash installed with its app: it must not even look at what is refused.
+    first = server.before_request_funcs[None]
+    first.insert(0, first.pop())
+
+    @server.after_request
+    def sealed(response: Response) -> Response:
+        for name, value in _headers(app).items():
+            response.headers[name] = value
+        if request.path.startswith(_ASSETS) and "m=" in request.query_string.decode("latin-1") and response.status_code == 200:
+            response.headers["Cache-Control"] = f"public, max-age={_YEAR}, immutable"
+        elif not request.path.startswith(_ASSETS):
+            response.headers["Cache-Control"] = "no-store"
+        if g.get("new_session") and request.path in known:
+            response.set_cookie(_cookie("session"), g.session, httponly=True, samesite="Strict", path="/")
+        return response
+
+    server.add_url_rule(_LOGIN, "login", lambda: _login(guarded), methods=["GET", "POST"])
+
+    @server.errorhandler(Exception)
+    def one_line(error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            return _said(error.code or 500, error.name.lower())
+        log.error("a request of the studio failed", exc_info=error)
+        return _said(500, "internal error; the terminal of 'retrompi studio' has more")
+
+
+def _cookie(what: str) -> str:
+    """The name of a cookie: browsers keep one jar for all ports of a host, and there may be several studios."""
+    port = urlsplit(f"//{request.host}").port or 80
+    return f"retrompi-{what}-{port}"
+
+
+def _said(status: int, line: str) -> Response:
+    return Response(line + "\n", status=status, mimetype="text/plain")
+
+
+def _refused(guarded: Guard, known: Mapping[str, None], app: Dash) -> Response | None:
+    """The answer to a request that may not pass."""
+    if not guarded.host(request.headers.get("Host", "")):
+        return _said(403, "this studio is not known by that name; use the address that 'retrompi studio' printed")
+    path = request.path
+    if request.method == "POST":
+        if path not in (_UPDATE, _LOGIN):
+            return _said(405, "nothing to post here")
+        if not _same_origin():
+            return _said(403, "a page of another origin may not post here")
+        if path == _UPDATE and request.mimetype != "application/json":
+            return _said(415, "a callback is JSON")
+    elif request.method not in ("GET", "HEAD"):
+        return _said(405, "GET, HEAD and POST are understood here")
+    elif path == _UPDATE:
+        return _said(405, "a callback is posted")
+    if path == _LOGIN:
+        return None
+    if not guarded.knows(request.cookies.get(_cookie("token"))):
+        if path in known and "token" in request.args:
+            return _enter(guarded, request.args["token"], path)
+        if path in known:
+            return redirect(_LOGIN)  # type: ignore[return-value]
+        return _said(401, "open the address that 'retrompi studio' printed first")
+    if path in known:
+        # Nobody shares a link with the token in it.
+        return _clean(path) if "token" in request.args else None
+    if path == _UPDATE:
+        return _bad_callback(app)
+    if path in _DASH or path.startswith(_ASSETS):
+        return None
+    return _said(404, f"there is no page '{_plain(path)}'{nearest(path[:60], known)}")
+
+
+def _plain(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text[:80])
+
+
+def _same_origin() -> bool:
+    origin = request.headers.get("Origin")
+    if origin is not None:
+        return urlsplit(origin).netloc == request.host and origin.startswith(("http://", "https://"))
+    return request.headers.get("Sec-Fetch-Site", "same-origin") in ("same-origin", "none")
+
+
+def _clean(path: str) -> Response:
+    rest = "&".join(p for p in request.query_string.decode("latin-1").split("&") if not p.startswith("token="))
+    return redirect(path + (f"?{rest}" if rest else ""), 303)  # type: ignore[return-value]
+
+
+def _enter(guarded: Guard, given: str, path: str) -> Response:
+    admitted = guarded.admits(given, request.remote_addr or "")
+    if admitted is None:
+        return _said(429, "too many wrong tokens; wait a minute")
+    if not admitted:
+        return _said(403, "that is not this studio's token")
+    answer = _clean(path)
+    answer.set_cookie(_cookie("token"), guarded.proof(), httponly=True, samesite="Strict", path="/")
+    return answer
+
+
+_FORM = """<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>retrompi studio</title></head><body><main><h1>retrompi studio</h1><form method="post" action="/login">
+<label for="token">Token that 'retrompi studio' printed</label> <input id="token" name="token" type="password" autocomplete="off" autofocus>
+<button>Enter</button></form></main></body></html>
+"""
+
+
+def _login(guarded: Guard) -> Response:
+    if guarded.token is None:
+        return redirect("/")  # type: ignore[return-value]
+    if request.method != "POST":
+        return Response(_FORM, mimetype="text/html")
+    return _enter(guarded, request.form.get("token", "")[:500], "/")
+
+
+def _bad_callback(app: Dash) -> Response | None:
+    """The answer to a post that is no callback of the studio's pages."""
+    try:
+        body = json.loads(request.get_data(cache=True))
+    except (ValueError, RecursionError):
+        return _said(400, "this is not JSON")
+    if not isinstance(body, dict) or not isinstance(body.get("output"), str):
+        return _said(400, "this is no callback: an object with an 'output' is one")
+    if body["output"] not in app.callback_map and not app._got_first_request["setup_server"]:
+        app._setup_server()
+    if body["output"] not in app.callback_map:
+        return _said(404, "no page has such a callback")
+    declared = app.callback_map[body["output"]]
+    for key in ("inputs", "state"):
+        given = body.get(key, [])
+        if not isinstance(given, list) or len(given) != len(declared[key]) or not all(_wanted(*pair) for pair in zip(given, declared[key])):
+            return _said(400, f"this callback has other {key}")
+    changed = body.get("changedPropIds", [])
+    if not isinstance(changed, list) or not all(isinstance(c, str) for c in changed):
+        return _said(400, "changedPropIds is a list of texts")
+    outputs = body.get("outputs", [])
+    if not isinstance(outputs, (list, dict)):
+        return _said(400, "outputs is a list")
+    return None
+
+
+def _wanted(given: Any, declared: Mapping[str, Any]) -> bool:
+    """Whether an input is the one that a callback has, or the list of them that a pattern stands for."""
+    if isinstance(given, list):
+        return str(declared["id"]).startswith("{") and all(isinstance(one, dict) and "id" in one and "property" in one for one in given)
+    return isinstance(given, dict) and given.get("property") == declared["property"] and "id" in given
+
+
+def _headers(app: Dash) -> dict[str, str]:
+    """What every answer carries. Styles may be inline: React and Plotly write them; scripts may not, but for the one that starts Dash."""
+    policy = getattr(app, "_retrompi_policy", None)
+    if policy is None:
+        scripts = " ".join(["'self'", *app.csp_hashes()])
+        policy = app._retrompi_policy = "; ".join(
+            [
+                "default-src 'none'", f"script-src {scripts}", "style-src 'self' 'unsafe-inline'", "img-src 'self' data: blob:",
+                "font-src 'self'", "connect-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
+                "object-src 'none'",
+            ]
+        )  # fmt: skip
+    return {
+        "Content-Security-Policy": policy,
+        "X-Content-Type-Options": "nosniff",
+        "X-Frame-Options": "DENY",
+        "Referrer-Policy": "no-referrer",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+        "Server": "retrompi",
+    }

@@ -1,0 +1,319 @@
+"""Work for the pages in processes of its own, which can be ended: progress, cancelling, and turns between sessions.
+
+    id = jobs.submit(session, "PingPong of WMPI", function, *args)     # function(report, *args) runs in another process
+    jobs.wait(id, session, 0.3)                                        # its state now, or sooner when it ends
+    jobs.cancel(id, session)
+
+A server process (multiprocessing's fork server) has imported everything once; each job is a fork of it, some milliseconds after it was
+asked for. ``function`` is a function of a module, its arguments can be pickled, its result is JSON (numbers, texts, lists, dicts with
+text keys): what comes out of a process that read a stranger's file is never unpickled. Whoever waits is served in turns by session.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import secrets
+import signal
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from retrompi.errors import EngineError, UsageError
+from retrompi.studio import child
+from retrompi.studio.room import Limits
+
+__all__ = ["JobState", "Jobs", "Report"]
+
+Report = Callable[..., None]
+"""``report(done, total, what="")``: how far the work is."""
+
+_ENDED = ("done", "failed", "cancelled")
+_PRELOAD = "retrompi.studio.warm"
+
+
+@dataclass(frozen=True)
+class JobState:
+    """``status`` is queued, running, done, failed or cancelled; ``error`` one line, ``result`` of a job that is done."""
+
+    id: str
+    title: str
+    status: str
+    done: int = 0
+    total: int = 0
+    what: str = ""
+    result: Any = None
+    error: str = ""
+    ahead: int = 0
+    """Of a job that waits: how many jobs run or wait before it, at most."""
+    seconds: float = 0.0
+    """Since it began; of one that has ended, how long it took."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it changes no more."""
+        return self.status in _ENDED
+
+
+@dataclass
+class _Job:
+    id: str
+    session: str
+    title: str
+    slot: str
+    work: tuple[Any, ...]
+    seconds: float
+    memory_B: int
+    status: str = "queued"
+    told: tuple[int, int, str] = (0, 0, "")
+    result: Any = None
+    error: str = ""
+    began: float = 0.0
+    took: float = 0.0
+    process: Any = None
+    line: Connection | None = None
+    parts: list[bytes] = field(default_factory=list)
+
+
+class Jobs:
+    """The jobs of one studio. Any thread may use it; `close` ends everything."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload([_PRELOAD])
+        self._changed = threading.Condition()
+        self._jobs: dict[str, _Job] = {}
+        self._waiting: OrderedDict[str, deque[_Job]] = OrderedDict()
+        self._running: dict[str, _Job] = {}
+        self._kept: OrderedDict[str, deque[str]] = OrderedDict()
+        self._closed = False
+        self._bell, self._ear = self._context.Pipe(duplex=False)[::-1]
+        self._thread = threading.Thread(target=self._manage, name="studio jobs", daemon=True)
+        self._thread.start()
+
+    # -- what pages ask ------------------------------------------------------------------------------------------------
+
+    def submit(
+        self, session: str, title: str, function: Callable[..., Any], *args: Any, slot: str = "", seconds: float | None = None,
+        memory_B: int | None = None,
+    ) -> str:
+        """The id of a new job. A job of the same session in the same ``slot`` is cancelled: it has been asked for again, otherwise.
+
+        ``seconds`` and ``memory_B`` may lower the limits. Raises UsageError when the session, or all together, have too many jobs.
+        """
+        limits = self.limits
+        job = _Job(
+            secrets.token_urlsafe(12), session, title, slot, (function, args), min(seconds or limits.job_s, limits.job_s),
+            min(memory_B or limits.job_B, limits.job_B),
+        )  # fmt: skip
+        with self._changed:
+            if self._closed:
+                raise UsageError("this studio is ending")
+            for other in list(self._jobs.values()):
+                if slot and other.session == session and other.slot == slot and other.status not in _ENDED:
+                    self._end(other, "cancelled")
+            mine = [j for j in self._jobs.values() if j.session == session and j.status not in _ENDED]
+            if len(mine) >= limits.jobs_a_session:
+                raise UsageError(f"{len(mine)} of your jobs are waiting or running; cancel one, or wait")
+            if len(self._running) + sum(len(q) for q in self._waiting.values()) >= limits.jobs:
+                raise UsageError(f"{limits.jobs} jobs are waiting or running; try again later")
+            self._jobs[job.id] = job
+            self._waiting.setdefault(session, deque()).append(job)
+            self._ring()
+        return job.id
+
+    def state(self, job_id: str, session: str) -> JobState:
+        """How it is. Raises UsageError for a job that is not there, or is another session's."""
+        with self._changed:
+            return self._state(self._mine(job_id, session))
+
+    def wait(self, job_id: str, session: str, seconds: float) -> JobState:
+        """Its state when it has ended, or after ``seconds``."""
+        until = time.monotonic() + seconds
+        with self._changed:
+            job = self._mine(job_id, session)
+            while job.status not in _ENDED and (left := until - time.monotonic()) > 0:
+                self._changed.wait(left)
+            return self._state(job)
+
+    def cancel(self, job_id: str, session: str) -> None:
+        """Ends its process at once. Raises UsageError as `state`."""
+        with self._changed:
+            job = self._mine(job_id, session)
+            if job.status not in _ENDED:
+                self._end(job, "cancelled")
+                self._ring()
+
+    def of_session(self, session: str) -> list[JobState]:
+        """Every job of a session that is still known, the newest first."""
+        with self._changed:
+            return [self._state(j) for j in reversed(self._jobs.values()) if j.session == session]
+
+    def warm(self) -> None:
+        """Starts the server process now, so that the first job need not wait for it."""
+        from multiprocessing import forkserver
+
+        forkserver.ensure_running()
+
+    def close(self) -> None:
+        """Ends every job and the thread that looks after them."""
+        with self._changed:
+            if self._closed:
+                return
+            self._closed = True
+            for job in list(self._jobs.values()):
+                if job.status not in _ENDED:
+                    self._end(job, "cancelled")
+            self._ring()
+        self._thread.join(5)
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _mine(self, job_id: str, session: str) -> _Job:
+        job = self._jobs.get(job_id)
+        if job is None or not secrets.compare_digest(job.session.encode(), session.encode()):
+            raise UsageError("no such job: it is over long since, or not yours")
+        if session in self._kept:
+            self._kept.move_to_end(session)
+        return job
+
+    def _state(self, job: _Job) -> JobState:
+        took = job.took if job.status in _ENDED else time.monotonic() - job.began if job.began else 0.0
+        ahead = len(self._running) + sum(len(q) for q in self._waiting.values()) - 1 if job.status == "queued" else 0
+        return JobState(job.id, job.title, job.status, *job.told, result=job.result, error=job.error, ahead=ahead, seconds=took)
+
+    def _ring(self) -> None:
+        with suppress(OSError):
+            self._bell.send_bytes(b"!")
+
+    def _next(self) -> _Job | None:
+        """The next job to begin, one of each session in turn; None while no process is free or nobody may have another."""
+        if self._closed or len(self._running) >= self.limits.running:
+            return None
+        for session in self._waiting:
+            if sum(j.session == session for j in self._running.values()) < self.limits.running_a_session:
+                job = self._waiting[session].popleft()
+                self._waiting.move_to_end(session)  # its next job comes after everybody else's
+                if not self._waiting[session]:
+                    del self._waiting[session]
+                job.status, job.began = "running", time.monotonic()
+                self._running[job.id] = job
+                return job
+        return None
+
+    def _begin(self, job: _Job) -> None:
+        """Starts a job's process. Without the lock: the first one has to wait for the server process."""
+        ours, theirs = self._context.Pipe(duplex=False)
+        function, args = job.work
+        error = ""
+        process = self._context.Process(target=child.run, args=(theirs, job.memory_B, self.limits.result_B, function, args), daemon=True)
+        try:
+            process.start()
+        except Exception as problem:
+            error = f"its process cannot be started: {type(problem).__name__}: {problem}"
+        theirs.close()
+        with self._changed:
+            job.line = ours
+            if not error:
+                job.process = process
+            if error or job.status != "running":  # it was cancelled meanwhile
+                self._end(job, "failed" if error else job.status, error)
+
+    def _end(self, job: _Job, status: str, error: str = "") -> None:
+        """Ends a job that has not ended, its process with it."""
+        if job.status == "queued":
+            queue = self._waiting.get(job.session)
+            if queue is not None and job in queue:
+                queue.remove(job)
+                if not queue:
+                    del self._waiting[job.session]
+        if job.process is not None:
+            pid = job.process.pid
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
+            job.process.kill()
+            job.process.join(5)
+            job.process.close()
+            job.process = None
+        if job.line is not None:
+            job.line.close()
+            job.line = None
+        self._running.pop(job.id, None)
+        job.status, job.error = status, error
+        job.took = time.monotonic() - job.began if job.began else 0.0
+        self._forget(job)
+        self._changed.notify_all()
+
+    def _forget(self, ended: _Job) -> None:
+        """Keeps the newest ended jobs of a session, and the sessions that asked lately."""
+        kept = self._kept.setdefault(ended.session, deque())
+        self._kept.move_to_end(ended.session)
+        if ended.id in kept:
+            return
+        kept.append(ended.id)
+        while len(kept) > self.limits.kept:
+            self._jobs.pop(kept.popleft(), None)
+        while len(self._kept) > self.limits.sessions:
+            for job_id in self._kept.popitem(last=False)[1]:
+                self._jobs.pop(job_id, None)
+
+    def _manage(self) -> None:
+        """The thread that hears what the processes say and ends those that take too long."""
+        while True:
+            while True:
+                with self._changed:
+                    job = self._next()
+                if job is None:
+                    break
+                self._begin(job)
+            with self._changed:
+                if self._closed:
+                    return
+                lines = {j.line: j for j in self._running.values() if j.line is not None}
+                late = min((j.began + j.seconds for j in self._running.values()), default=time.monotonic() + 60)
+            try:
+                ready = wait([self._ear, *lines], max(0.0, late - time.monotonic()))
+            except OSError:  # a line that was closed meanwhile
+                continue
+            with self._changed:
+                if self._ear in ready:
+                    with suppress(OSError, EOFError):
+                        self._ear.recv_bytes()
+                for line in ready:
+                    speaker = lines.get(line)  # type: ignore[call-overload]
+                    if speaker is not None and speaker.line is line:
+                        self._hear(speaker)
+                for running in list(self._running.values()):
+                    if time.monotonic() > running.began + running.seconds:
+                        self._end(running, "failed", f"ended after {running.seconds:g} s, the longest a job may take here")
+
+    def _hear(self, job: _Job) -> None:
+        assert job.line is not None
+        try:
+            said = json.loads(job.line.recv_bytes(self.limits.result_B + 4096))
+        except (EOFError, OSError, ValueError):
+            job.process.join(5)
+            self._end(job, "failed", _last_words(job.process.exitcode))
+            return
+        if said["kind"] == "report":
+            job.told = (int(said["done"]), int(said["total"]), str(said["what"]))
+            self._changed.notify_all()
+        elif said["kind"] == "done":
+            job.result = said["result"]
+            self._end(job, "done")
+        else:
+            self._end(job, "failed", str(said["error"]))
+
+
+def _last_words(code: int | None) -> str:
+    if code is None:
+        return str(EngineError("the job's process says nothing any more"))
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return f"the job's process died ({how}): too little memory, or a defect of ours"

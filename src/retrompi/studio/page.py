@@ -1,0 +1,47 @@
+"""What a page of the studio is, and which there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from retrompi.studio.state import Control
+
+__all__ = ["Page", "modules", "pages"]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: its address, its name in the navigation, where it stands there, one line of help, and the controls that its address keeps.
+
+    Its module also has ``layout(query: Query, room: Room) -> Component`` and ``register(app: Dash, room: Room) -> None``.
+    """
+
+    path: str
+    title: str
+    order: int
+    help: str
+    controls: Sequence[Control] = field(default=())
+
+    @property
+    def name(self) -> str:
+        """What the ids of the page begin with: ``curves`` for ``/curves``, ``start`` for ``/``."""
+        return self.path.strip("/") or "start"
+
+
+@cache
+def modules() -> dict[str, ModuleType]:
+    """Path -> module of every page, in the order of the navigation."""
+    folder = Path(__file__).parent / "pages"
+    names = sorted(file.stem for file in folder.glob("*.py") if not file.name.startswith("_"))
+    found = [import_module(f"retrompi.studio.pages.{name}") for name in names]
+    return {m.PAGE.path: m for m in sorted(found, key=lambda m: (m.PAGE.order, m.PAGE.path))}
+
+
+def pages() -> list[Page]:
+    """Every page, in the order of the navigation."""
+    return [module.PAGE for module in modules().values()]

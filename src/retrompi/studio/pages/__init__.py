@@ -1,0 +1,1 @@
+"""The pages of the studio, one file each: `retrompi.studio.page`."""

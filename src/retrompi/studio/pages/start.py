@@ -1,0 +1,29 @@
+"""The front page: what there is, and this session's jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dash import Dash, dcc, html
+
+from retrompi.studio.page import Page, pages
+from retrompi.studio.state import Query
+
+if TYPE_CHECKING:
+    from dash.development.base_component import Component
+
+    from retrompi.studio.room import Room
+
+PAGE = Page(path="/", title="Start", order=0, help="Historical MPI runtimes as processes, channels and an operating system.")
+
+
+def layout(query: Query, room: Room) -> Component:
+    """A card for every page."""
+    cards = [
+        html.Li([html.H2(dcc.Link(page.title, href=page.path)), html.P(page.help)], className="card") for page in pages() if page.path != "/"
+    ]
+    return html.Div([html.P("Change one number, predict what happens, and look."), html.Ul(cards, className="cards", id="start-cards")])
+
+
+def register(app: Dash, room: Room) -> None:
+    """Nothing on this page changes."""

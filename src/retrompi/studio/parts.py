@@ -1,0 +1,167 @@
+"""Pieces of pages: labelled controls, notices, tables, and the bar of a job. Texts from outside are text nodes, never HTML or Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+from flask import g
+
+from retrompi.studio.jobs import JobState, Report
+
+if TYPE_CHECKING:
+    from dash.development.base_component import Component
+
+    from retrompi.studio.room import Room
+
+__all__ = ["GRAPH", "controls", "copyable", "field", "job_bar", "job_line", "notices", "register_job", "session", "table"]
+
+GRAPH: dict[str, Any] = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
+"""The ``config`` of every dcc.Graph."""
+TICK_MS = 250
+PATIENCE_S = 0.5
+"""How long an answer waits for a job that ends soon: then one request brings question and result."""
+
+
+def session() -> str:
+    """Whose request this is: what jobs and uploads belong to. Only within a callback or a request."""
+    return str(g.session)
+
+
+def notices(lines: Sequence[str]) -> Component:
+    """Lines that say what is wrong, seen and read out; nothing for none."""
+    return html.Div([html.P(line, className="notice") for line in lines if line], role="status")
+
+
+def field(label: str, control: Component, help: str = "", *, wide: bool = False) -> Component:
+    """A control under its label, with a line of help below."""
+    control_id = getattr(control, "id", None)
+    target = control_id if isinstance(control_id, str) else None
+    below = [html.Small(help, className="soft")] if help else []
+    return html.Div([html.Label(label, htmlFor=target), control, *below], className="field wide" if wide else "field")
+
+
+def controls(*fields: Component) -> Component:
+    """The fields of a page beside each other; on a phone below each other."""
+    return html.Div(list(fields), className="controls")
+
+
+def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[tuple[str, str] | tuple[str, str, Callable[[Any], str]]], *, id: str = "",
+          caption: str = "") -> Component:  # fmt: skip
+    """A table of rows: columns (key, head) or (key, head, how a value is written). Numbers stand to the right."""
+    head = html.Thead(html.Tr([html.Th(c[1], scope="col") for c in columns]))
+    body = []
+    for row in rows:
+        cells = []
+        for column in columns:
+            value = row.get(column[0])
+            written = "" if value is None else column[2](value) if len(column) > 2 else value
+            shown = written if _is_component(written) else str(written)
+            cells.append(html.Td(shown, className="n" if isinstance(value, (int, float)) else None, **{"data-label": column[1]}))
+        body.append(html.Tr(cells))
+    told = [html.Caption(caption)] if caption else []
+    named = {"id": id} if id else {}
+    return html.Div(html.Table([*told, head, html.Tbody(body)], className="stack", **named), className="scroll", tabIndex=0,
+                    role="region", **{"aria-label": caption or "table"})  # fmt: skip
+
+
+def _is_component(value: Any) -> bool:
+    return hasattr(value, "to_plotly_json") or isinstance(value, list)
+
+
+def copyable(text: str, *, id: str) -> Component:
+    """A text in a monospaced font with a button that copies it."""
+    button = html.Button("Copy", className="copy-text quiet", type="button", title="copy", **{"data-copies": id})
+    return html.Div([html.Code(text, id=id), button], className="copyable")
+
+
+# -- jobs --------------------------------------------------------------------------------------------------------------
+
+
+def job_line(state: JobState) -> str:
+    """How a job is, in a line."""
+    if state.status == "queued":
+        return f"{state.title}: waiting; {state.ahead} before it" if state.ahead else f"{state.title}: about to begin"
+    if state.status == "running":
+        part = f"{state.done} of {state.total}" if state.total else "running"
+        return f"{state.title}: {part}{', ' + state.what if state.what else ''} ({state.seconds:.0f} s)"
+    if state.status == "done":
+        return f"{state.title}: done in {state.seconds:.2g} s"
+    return f"{state.title}: {state.status}" + (f": {state.error}" if state.error else "")
+
+
+def job_bar(page: str) -> Component:
+    """Progress, a line and a cancel button of a page's job; ids PAGE-progress, PAGE-job-line, PAGE-cancel. See `register_job`."""
+    return html.Div(
+        [
+            html.Progress(id=f"{page}-progress", max="1", value="0", hidden=True, **{"aria-label": "progress"}),
+            html.Span("", id=f"{page}-job-line", role="status", **{"aria-live": "polite"}),
+            html.Button("Cancel", id=f"{page}-cancel", className="cancel quiet", type="button", hidden=True),
+            dcc.Store(id=f"{page}-job"),
+            dcc.Interval(id=f"{page}-tick", interval=TICK_MS, disabled=True),
+        ],
+        className="job",
+    )
+
+
+def register_job(
+    app: Dash,
+    room: Room,
+    page: str,
+    inputs: Sequence[Any],
+    begin: Callable[..., tuple[str, Callable[..., Any], tuple[Any, ...]] | None],
+    outputs: Sequence[Any],
+    show: Callable[[Any], Any],
+    *,
+    states: Sequence[Any] = (),
+    prevent_initial_call: bool = False,
+    failed: Callable[[JobState], Any] | None = None,
+) -> None:
+    """Runs a page's question in the background, shows how far it is, and its answer.
+
+    When one of ``inputs`` changes, ``begin(*inputs, *states)`` says what is to be done: (title, function, arguments), as of `Jobs.submit`,
+    or None for nothing. What the page's job before was doing is cancelled. ``show(result)`` makes the values of ``outputs`` of what
+    the job answered; ``failed(state)`` makes them when it failed or was cancelled (by default they stay, and the job's line says why).
+    The page has a `job_bar`.
+    """
+
+    @app.callback(
+        Output(f"{page}-job", "data"), Output(f"{page}-job-line", "children", allow_duplicate=True), *inputs, State("studio-tab", "data"),
+        *states, prevent_initial_call=True if prevent_initial_call else "initial_duplicate",
+    )  # fmt: skip
+    def ask(*values: Any) -> Any:
+        given, tab = [*values[: len(inputs)], *values[len(inputs) + 1 :]], values[len(inputs)]
+        wanted = begin(*given)
+        if wanted is None:
+            return no_update, no_update
+        title, function, args = wanted
+        return room.jobs.submit(session(), title, function, *args, slot=f"{page} {tab}"), f"{title}: about to begin"
+
+    @app.callback(
+        *outputs, Output(f"{page}-job-line", "children"), Output(f"{page}-progress", "value"), Output(f"{page}-progress", "hidden"),
+        Output(f"{page}-cancel", "hidden"), Output(f"{page}-tick", "disabled"),
+        Input(f"{page}-job", "data"), Input(f"{page}-tick", "n_intervals"), Input(f"{page}-cancel", "n_clicks"), prevent_initial_call=True,
+    )  # fmt: skip
+    def look(job: str | None, _ticks: Any, _clicks: Any) -> Any:
+        same = [no_update] * len(outputs)
+        if not job:
+            return *same, "", "0", True, True, True
+        if ctx.triggered_id == f"{page}-cancel":
+            room.jobs.cancel(job, session())
+        state = room.jobs.wait(job, session(), PATIENCE_S if ctx.triggered_id == f"{page}-job" else 0.0)
+        if not state.ended:
+            part = f"{state.done / state.total:.3f}" if state.total else "0"
+            return *same, job_line(state), part, False, False, False
+        if state.status == "done":
+            same = _values(show(state.result), len(outputs))
+        elif failed is not None:
+            same = _values(failed(state), len(outputs))
+        return *same, job_line(state), "0", True, True, True
+
+
+def _values(made: Any, many: int) -> list[Any]:
+    return list(made) if many > 1 else [made]
+
+
+_ = Report

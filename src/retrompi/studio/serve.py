@@ -1,0 +1,126 @@
+"""The studio's server: waitress in front of the Dash application, with a socket that is bound before anything else is begun."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import logging
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+from retrompi.errors import UsageError
+from retrompi.studio.guard import Guard
+from retrompi.studio.room import Limits, Room
+
+__all__ = ["LEAST_TOKEN", "Studio", "is_loopback"]
+
+LEAST_TOKEN = 12
+"""Characters of a token."""
+_HEADER_B = 16 << 10
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises UsageError with one line when there can be none."""
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError:
+        raise UsageError(f"--host {host}: this machine has no such address") from None
+    family, kind, protocol, _, address = sorted(found, key=lambda f: f[0] != socket.AF_INET)[0]
+    ours = socket.socket(family, kind, protocol)
+    try:
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        ours.bind(address)
+        ours.listen(512)
+    except (OSError, OverflowError) as error:
+        ours.close()
+        number = getattr(error, "errno", None)
+        if number == errno.EADDRINUSE:
+            raise UsageError(f"port {port} of {host} is in use (another studio?); give another, or --port 0 for any that is free") from None
+        if number == errno.EACCES:
+            raise UsageError(f"port {port} needs more rights; give one above 1023, or --port 0 for any that is free") from None
+        raise UsageError(f"--host {host} --port {port}: {getattr(error, 'strerror', None) or error}") from None
+    return ours
+
+
+class Studio:
+    """A studio that listens. Raises UsageError when it may not or cannot.
+
+    ``port`` 0 is any that is free; ``names`` are further names that this machine is asked by (a Host header with any other is refused).
+    """
+
+    def __init__(
+        self, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None, store: str | None = None, names: Iterable[str] = (),
+        limits: Limits | None = None,
+    ) -> None:
+        if not is_loopback(host) and token is None:
+            raise UsageError(f"--host {host} lets others in: give a --token, or --public, which makes one")
+        if token is not None and (len(token) < LEAST_TOKEN or not token.isprintable() or " " in token):
+            raise UsageError(f"a token has {LEAST_TOKEN} characters at least and no spaces; --public makes one")
+        self._socket = _bound(host, port)
+        self.host, self.port, self.token = host, int(self._socket.getsockname()[1]), token
+        self._server: Any = None
+        try:
+            from retrompi.studio.app import create_app
+            from retrompi.studio.jobs import Jobs
+
+            limits = limits or Limits()
+            self.room = Room(Jobs(limits), store, limits)
+            own = {socket.gethostname().lower(), socket.getfqdn().lower()} if not is_loopback(host) else set()
+            guarded = Guard(token, frozenset({n.lower() for n in names} | own), public=not is_loopback(host))
+            self.app = create_app(self.room, guarded)
+            self._server = self._waitress()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def address(self) -> str:
+        """Where a browser on this machine finds it, without the token."""
+        shown = "127.0.0.1" if self.host in ("0.0.0.0", "localhost") else "[::1]" if self.host in ("::", "[::]") else self.host
+        return f"http://{f'[{shown}]' if ':' in shown and not shown.startswith('[') else shown}:{self.port}/"
+
+    @property
+    def entrance(self) -> str:
+        """The address with the token, for whoever started it."""
+        return self.address + (f"?token={self.token}" if self.token else "")
+
+    def _waitress(self) -> Any:
+        from waitress import create_server
+
+        logging.getLogger("waitress").setLevel(logging.ERROR)  # a client that hangs up, or a queue that fills, is no news
+        return create_server(
+            self.app.server, sockets=[self._socket], threads=12, connection_limit=600, backlog=512, channel_timeout=60, cleanup_interval=15,
+            max_request_body_size=self.room.limits.body_B, max_request_header_size=_HEADER_B, expose_tracebacks=False, ident=None,
+            clear_untrusted_proxy_headers=True, asyncore_use_poll=True,
+        )  # fmt: skip
+
+    def run(self, ready: Callable[[], None] | None = None) -> None:
+        """Serves until it is interrupted or `close`d by another thread."""
+        self.room.jobs.warm()
+        if ready is not None:
+            threading.Thread(target=ready, daemon=True).start()
+        with suppress(OSError):  # what select says of a socket that `close` has closed
+            self._server.run()
+
+    def close(self) -> None:
+        """Ends the jobs and the server."""
+        room = getattr(self, "room", None)
+        if room is not None:
+            room.jobs.close()
+        if self._server is not None:
+            with suppress(OSError):
+                self._server.close()
+        self._socket.close()

@@ -1,0 +1,203 @@
+"""The state of a page as the query of its address: a link that is shared gives the same view.
+
+A page lists its `Control`s. The skeleton keeps the address bar in step (assets/studio.js writes by the rules of `encode`), and a page's
+layout sets its controls by `read`. What is at its default is not written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, quote
+
+from retrompi.errors import RetrompiError, UsageError, nearest
+
+__all__ = ["Control", "Query", "choice", "encode", "flag", "link", "number", "read", "text"]
+
+MOST_CHARACTERS = 8192
+_MOST_VALUES = 200
+
+Parse = Callable[[str], Any]
+
+
+class Query(Mapping[str, str]):
+    """The query of an address: the last value of a key by ``query["model"]``, all of them by ``query.all("set")``."""
+
+    def __init__(self, search: str = "") -> None:
+        self.too_long = len(search) > MOST_CHARACTERS
+        pairs = [] if self.too_long else parse_qsl(search.lstrip("?"), keep_blank_values=True, errors="replace")
+        self._found: dict[str, list[str]] = {}
+        for key, value in pairs[:_MOST_VALUES]:
+            self._found.setdefault(key, []).append(value)
+
+    def __getitem__(self, key: str) -> str:
+        return self._found[key][-1]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def all(self, key: str) -> list[str]:
+        """Every value of a key, in order; [] without one."""
+        return list(self._found.get(key, ()))
+
+
+@dataclass(frozen=True)
+class Control:
+    """A control that the address keeps.
+
+    ``id`` and ``property`` are Dash's (an id of a pattern ends with ALL: its values are written ``key=NAME=VALUE``, NAME being the part of
+    the id called ``name``, and empty ones are left out); ``key`` is the name in the query; ``parse`` makes its value of a text and raises
+    a `RetrompiError` for one that is none. A control whose default is a list keeps a list.
+    """
+
+    id: Any
+    property: str
+    key: str
+    default: Any
+    parse: Parse = str
+
+    @property
+    def patterned(self) -> bool:
+        """Whether the id stands for many controls."""
+        return isinstance(self.id, dict)
+
+
+def text(most: int = 200) -> Parse:
+    """A text of at most so many characters, without what no terminal prints."""
+
+    def parse(value: str) -> str:
+        if len(value) > most:
+            raise UsageError(f"is longer than {most} characters")
+        if not value.isprintable():
+            raise UsageError("has characters that cannot be printed")
+        return value
+
+    return parse
+
+
+def choice(valid: Callable[[], Iterable[str]] | Sequence[str], what: str = "value") -> Parse:
+    """One of the ``valid`` ones, given as a list or by a function that lists them when asked."""
+
+    def parse(value: str) -> str:
+        known = list(valid() if callable(valid) else valid)
+        if value not in known:
+            raise UsageError(f"no {what} '{value[:60]}'{nearest(value[:60], known)}")
+        return value
+
+    return parse
+
+
+def number(low: float, high: float, *, whole: bool = False) -> Parse:
+    """A number from ``low`` to ``high``."""
+
+    def parse(value: str) -> float | int:
+        try:
+            found = int(value) if whole else float(value)
+        except ValueError:
+            raise UsageError(f"'{value[:60]}' is no {'whole ' if whole else ''}number") from None
+        if not low <= found <= high:
+            raise UsageError(f"{value[:60]} is not in {low:g}..{high:g}")
+        return found
+
+    return parse
+
+
+def flag(value: str) -> bool:
+    """``1`` or ``0``."""
+    if value not in ("0", "1"):
+        raise UsageError(f"'{value[:60]}' is neither 0 nor 1")
+    return value == "1"
+
+
+def _texts(control: Control, value: Any) -> list[str]:
+    """What of a value is written, as texts."""
+    if control.patterned:
+        return [f"{name}={v}" for name, v in (value or {}).items() if v not in (None, "")]
+    if isinstance(control.default, (list, tuple)):
+        return [_one(v) for v in value or ()] or [""]
+    return [_one(value)]
+
+
+def _one(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    return repr(value) if isinstance(value, float) and not value.is_integer() else str(int(value) if isinstance(value, float) else value)
+
+
+def encode(controls: Iterable[Control], values: Mapping[str, Any]) -> str:
+    """The query (with its ``?``; empty without need) of ``values``, which are named by the controls' keys; unnamed ones are at their default.
+
+    A patterned control's value is a mapping of names to texts.
+    """
+    parts = []
+    for control in controls:
+        value = values.get(control.key, control.default)
+        same = list(value or ()) == list(control.default) if isinstance(control.default, (list, tuple)) else value == control.default
+        if control.patterned or not same:
+            parts += [f"{quote(control.key, safe='')}={quote(t, safe='')}" for t in _texts(control, value)]
+    return f"?{'&'.join(parts)}" if parts else ""
+
+
+def link(path: str, controls: Iterable[Control], **values: Any) -> str:
+    """The address of a page in a state."""
+    return path + encode(controls, values)
+
+
+def read(controls: Sequence[Control], query: Query) -> tuple[dict[str, Any], list[str]]:
+    """(values by key, notices): every control has a value; what the query says wrongly is at its default and told in a line."""
+    values: dict[str, Any] = {}
+    notices = ["this link is longer than a link of the studio can be: shown without it"] if query.too_long else []
+    for control in controls:
+        given = query.all(control.key)
+        if control.patterned:
+            values[control.key] = _named(control, given, notices)
+        elif isinstance(control.default, (list, tuple)):
+            values[control.key] = list(control.default) if not given else _list(control, given, notices)
+        else:
+            values[control.key] = control.default
+            if given:
+                values[control.key] = _parsed(control, given[-1], control.default, notices)
+    known = [c.key for c in controls]
+    for key in query:
+        if key not in known:
+            notices.append(f"'{_shown(key)}' in this link means nothing here{nearest(key[:60], known)}")
+    return values, notices
+
+
+def _shown(value: str) -> str:
+    short = value if len(value) <= 60 else value[:59] + "…"
+    return "".join(c if c.isprintable() else "?" for c in short)
+
+
+def _parsed(control: Control, value: str, otherwise: Any, notices: list[str]) -> Any:
+    try:
+        return control.parse(value)
+    except RetrompiError as error:
+        notices.append(f"{control.key}={_shown(value)} in this link: {error}")
+        return otherwise
+
+
+def _list(control: Control, given: list[str], notices: list[str]) -> list[Any]:
+    nothing = object()
+    found = [_parsed(control, value, nothing, notices) for value in given if value != ""]
+    good = [v for v in dict.fromkeys(found) if v is not nothing]
+    return good or (list(control.default) if any(given) else [])
+
+
+def _named(control: Control, given: list[str], notices: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for item in given:
+        name, equals, value = item.partition("=")
+        if not equals or not name or not value:
+            notices.append(f"{control.key}={_shown(item)} in this link is not NAME=VALUE")
+            continue
+        got = _parsed(control, item, None, notices)
+        if got is not None:
+            found[name] = value
+    return found
