@@ -1,11 +1,12 @@
 # Everything on a fresh Debian 12: `make demo` runs the main job, `make atlas` every paper's, `make test` the tests. All install what is missing.
+# For others: `make wheel` (dist/), `make wheelhouse` (with all it depends on and install.sh), `make wheel-check` (docs/install.md).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo atlas test validate bench lint sanitize clean setup apt apt-mpi apt-postgres
+.PHONY: demo atlas test validate bench lint sanitize clean setup apt apt-mpi apt-postgres man simgrid sdist wheel wheelhouse wheel-check
 demo: setup
 	$(BIN)/retrompi reproduce baker-fox --out out/baker-fox
 

@@ -56,6 +56,19 @@ mkdir -p "$folder/root/lib" "$folder/licences"
 cp -R "$folder/source/include" "$folder/root/include"
 cp -R "$folder/work/include/." "$folder/root/include/"
 cp -P "$folder/work/lib/"libsimgrid.so* "$folder/root/lib/"
+strip --strip-unneeded "$folder/root/lib/libsimgrid.so.$release"
 cp "$folder/source/LICENSE-LGPL-2.1" "$folder/source/COPYING" "$folder/source/AUTHORS" "$folder/licences/"
+cat >"$folder/licences/README" <<END
+The folder retrompi.libs of this wheel holds libsimgrid, the library of SimGrid $release (https://simgrid.org), copyright the SimGrid team
+(AUTHORS), under the GNU Lesser General Public License 2.1 (LICENSE-LGPL-2.1; parts of it under the licences in COPYING).
+
+Its sources are simgrid-$release.tar.gz, unmodified, SHA-256 $wanted.
+They lie in the folder 'sources' of the wheelhouse that this wheel came in; any Python package index that has SimGrid gives them too:
+  pip download --no-deps --no-binary simgrid simgrid==$release
+packaging/simgrid.sh in the sources of retrompi is how the library was built from them.
+
+It is a shared library, and you may use a changed one: put it in the place of the file in retrompi.libs, under the same name, or build
+the sources of retrompi with SIMGRID_ROOT naming the folder that has its include and lib.
+END
 rm -rf "$folder/source" "$folder/work"
 echo "$made" >"$folder/.made"
