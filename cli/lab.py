@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 
 from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
 from retrompi.cli.output import Column, colored, emit, note, one_format, print_json
-from retrompi.errors import RetrompiError
+from retrompi.errors import RetrompiError, UsageError
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
@@ -87,23 +87,31 @@ def show_lab(lab: str, as_json: bool, as_csv: bool) -> None:
     rows = [{"text": g.text, "topic": g.topic, "bloom": g.bloom, "area": g.area} for g in found.goals]
     if not (as_json or as_csv):
         click.echo(f"lab {found.key}: {found.title}\n{found.summary}\n")
-        click.echo(f"{found.minutes} minutes, {len(found.tasks)} tasks, {found.points:g} points" + (f"; needs {', '.join(found.needs)}" if found.needs else ""))
+        needs = f"; needs {', '.join(found.needs)}" if found.needs else ""
+        click.echo(f"{found.minutes} minutes, {len(found.tasks)} tasks, {found.points:g} points{needs}")
         click.echo(f"topics and levels (K know, C comprehend, A apply): {_lab.CURRICULUM}\n")
     emit(rows, GOALS, as_json=as_json, as_csv=as_csv, keys=("text", "topic", "bloom", "area"))
 
 
 @command.command("start")
 @lab_argument
-@click.option("--student", required=True, metavar="ID", help="Your name or number, as your teacher knows it; your numbers are drawn from it.")
+@click.option("--student", required=True, metavar="ID", help="Your name or number, as your teacher knows it; it decides your numbers.")
 @click.option("--folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER", help="Where (default: a new folder here).")
+@json_option
+@csv_option
 @debug_option
-def start_lab(lab: str, student: str, folder: Path | None) -> None:
+def start_lab(lab: str, student: str, folder: Path | None, as_json: bool, as_csv: bool) -> None:
     """Start LAB in a folder of your own, with your own numbers."""
     from retrompi.labs import lab as _lab
     from retrompi.labs import start
 
+    one_format(as_json, as_csv)
     found = _lab.lab(lab)
     place = start.start(found, student, folder)
+    if as_json or as_csv:
+        row = {"lab": found.name, "folder": str(place), "files": sorted(f.name for f in place.iterdir())}
+        emit([row], (), as_json=as_json, as_csv=as_csv, keys=("lab", "folder", "files"))
+        return
     click.echo(f"lab {found.key}: {found.title}")
     click.echo(f"{place}/README.md     what to do, {found.minutes} minutes")
     click.echo(f"{place}/answers.toml  your sheet: fill in the predictions, then 'retrompi lab check' in this folder seals them")
@@ -127,7 +135,8 @@ def check_lab(ctx: click.Context, folder: str | None, as_json: bool, as_csv: boo
     if as_json:
         print_json(grading.row())
     elif as_csv:
-        emit(grading.row()["tasks"], TASKS, as_json=False, as_csv=True, keys=("task", "kind", "status", "points", "of", "given", "says", "compared"))
+        keys = ("task", "kind", "status", "points", "of", "given", "says", "compared")
+        emit(grading.row()["tasks"], TASKS, as_json=False, as_csv=True, keys=keys)
     else:
         _print(grading, where)
     return 0 if grading.passed else 1
@@ -145,7 +154,7 @@ def _checked(ctx: click.Context, folder: str | None, store: str | None) -> tuple
     sealed = grade.seal(found, state, given)
     if state.intact:
         sealed = student.write_state(where, sealed)
-    return grade.grade(found, where, sealed, bench.Bench(open_for(ctx, store), where), given), where
+    return grade.grade(found, where, sealed, bench.Bench(open_for(ctx, store), where, may_run=True), given), where
 
 
 def _print(grading: Grading, where: Path) -> None:
@@ -169,11 +178,13 @@ def _print(grading: Grading, where: Path) -> None:
 
 @command.command("report")
 @folder_argument
-@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html", help="Where (default: report.html in the folder).")
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE", help="Where (default: report.html there).")
+@json_option
+@csv_option
 @store_option
 @debug_option
 @click.pass_context
-def report_lab(ctx: click.Context, folder: str | None, out: Path | None, store: str | None) -> None:
+def report_lab(ctx: click.Context, folder: str | None, out: Path | None, as_json: bool, as_csv: bool, store: str | None) -> None:
     """Write the page of a started lab: text, answers, predictions beside what was found, the curves of your machine.
 
     Nothing is sealed; 'retrompi lab check' does that.
@@ -181,6 +192,7 @@ def report_lab(ctx: click.Context, folder: str | None, out: Path | None, store: 
     from retrompi.labs import bench, grade, report, student
     from retrompi.report.html import save
 
+    one_format(as_json, as_csv)
     where = student.find(folder)
     state = student.read_state(where)
     found = grade.lab_of(state, where)
@@ -188,35 +200,47 @@ def report_lab(ctx: click.Context, folder: str | None, out: Path | None, store: 
     own = bench.Bench(open_for(ctx, store), where)
     grading = grade.grade(found, where, state, own)
     save(place, report.page(found, state, grading, student.draw(found, state.student), own))
-    click.echo(f"{place}  {grading.points:g} of {grading.of:g} points")
+    if as_json or as_csv:
+        row = {"page": str(place), "points": grading.points, "of": grading.of}
+        emit([row], (), as_json=as_json, as_csv=as_csv, keys=("page", "points", "of"))
+    else:
+        click.echo(f"{place}  {grading.points:g} of {grading.of:g} points")
 
 
 @command.command("hint")
-@folder_argument
-@click.argument("task")
+@click.argument("words", nargs=-1, required=True, metavar="[FOLDER|LAB] TASK")
+@json_option
+@csv_option
 @debug_option
-def hint_lab(folder: str | None, task: str) -> None:
+def hint_lab(words: tuple[str, ...], as_json: bool, as_csv: bool) -> None:
     """Show the next hint for TASK of a started lab; it is noted, and costs points.
 
-    The lab is the one here ('.'), in FOLDER, or LAB in the folders below.
+    The lab is the one here, or in FOLDER, or LAB in the folders below.
     """
     from retrompi.labs import grade, student, text
 
-    where = student.find(None if folder == "." else folder)
+    one_format(as_json, as_csv)
+    if len(words) > 2:
+        raise UsageError(f"{len(words)} words; a hint is asked for by TASK, or by LAB and TASK")
+    task = words[-1]
+    where = student.find(words[0] if len(words) == 2 and words[0] != "." else None)
     state = student.read_state(where)
     found = grade.lab_of(state, where)
     asked = found.task(task)
     taken = state.hints.get(task, 0)
     known = text.names(found, student.draw(found, state.student), state.student)
-    if not asked.hints:
-        click.echo(f"there is no hint for '{task}'")
-        return
     if taken < len(asked.hints):
         taken += 1
         student.write_state(where, replace(state, hints={**state.hints, task: taken}))
         note(f"a hint costs {found.hint_cost:g} point{'' if found.hint_cost == 1 else 's'} of this task")
-    for number, hint in enumerate(asked.hints[:taken], 1):
-        click.echo(f"{number} of {len(asked.hints)}: {text.fill(hint, known)}")
+    rows = [{"task": task, "number": i, "of": len(asked.hints), "hint": text.fill(h, known)} for i, h in enumerate(asked.hints[:taken], 1)]
+    if as_json or as_csv:
+        emit(rows, (), as_json=as_json, as_csv=as_csv, keys=("task", "number", "of", "hint"))
+        return
+    for row in rows:
+        click.echo(f"{row['number']} of {row['of']}: {row['hint']}")
+    if not rows:
+        click.echo(f"there is no hint for '{task}'")
 
 
 __all__: list[Any] = ["command"]

@@ -83,9 +83,8 @@ def test_the_reference_passes_a_wrong_one_fails_and_mistakes_are_recognised(name
         if task.kind in ("number", "order"):
             assert set(wrongs.get(task.id, {})) == set(named), f"{task.id}: mistakes() and lab.toml name different mistakes"
         for mistake, wrong in wrongs.get(task.id, {}).items():
-            if task.kind == "choice" and wrong == values[task.id]:
-                continue
-            assert not grade.is_right(task, wrong, values[task.id]), f"{task.id}: the mistake '{mistake}' leads to the right answer"
+            if grade.is_right(task, wrong, values[task.id]):
+                continue  # this student's numbers hide the mistake; for how many that may be so is another test
             said = grade.diagnose(task, wrong, values[task.id], wrongs[task.id])
             same = [n for n, v in wrongs[task.id].items() if task.kind == "number" and abs(v - wrong) <= 0.002 * abs(wrong)]
             assert said in [named[mistake], *(named[n] for n in same)], f"{task.id}: '{mistake}' is not recognised: {said}"
@@ -108,12 +107,28 @@ def test_students_have_numbers_of_their_own(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_mistake_can_be_told_from_the_answer_for_most_students(name: str, store: Any) -> None:
+    lab = _lab.lab(name)
+    hidden: dict[str, int] = {}
+    for who in STUDENTS:
+        p, bench = student.draw(lab, who), Bench(store)
+        values, wrongs = grade.computed(lab, p, bench), grade.usual(lab, p, bench)
+        for task in lab.tasks:
+            if task.kind in ("number", "order"):
+                for mistake, wrong in wrongs.get(task.id, {}).items():
+                    hidden[f"{task.id}: {mistake}"] = hidden.get(f"{task.id}: {mistake}", 0) + grade.is_right(task, wrong, values[task.id])
+    assert {k: n for k, n in hidden.items() if n > 3} == {}, "mistakes that lead to the right answer"
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_text_is_whole(name: str, tmp_path: Path, store: Any) -> None:
     lab, folder, p, _ = begun(name, "student 0", tmp_path, store)
     known = text.names(lab, p, "student 0")
     written = (folder / "README.md").read_text()
     assert not re.search(r"\{[a-z][a-z0-9_]*(:arg)?\}|\[task ", written)
     for file in folder.iterdir():
+        if file.suffix == ".zst":
+            continue
         content = file.read_text()
         left = [k for k in known if f"{{{k}}}" in content or f"{{{k}:arg}}" in content]
         assert not left, f"{file.name}: {left}"

@@ -120,7 +120,7 @@ def test_the_first_job_may_end_badly_and_the_second_well() -> None:
     assert result.outcome == "deadlock"
     assert result.jobs[0]["outcome"] == "completed"
     long = job("send 1 0 2000000 6", "recv 0 0 2000000 6")
-    aborted = on("n1,n1", "wmpi", long, sets=["largest_class=1GiB"], jobs=[JobSpec("wmpi", LONG, "n1,n1")])
+    aborted = on("n1,n1", "wmpi", long, sets=["largest_class=1GiB", "packet=4MiB"], jobs=[JobSpec("wmpi", LONG, "n1,n1")])
     assert aborted.outcome == "aborted"
     assert "pool" in aborted.detail
     assert aborted.jobs[0]["outcome"] == "completed"

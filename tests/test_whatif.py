@@ -64,6 +64,15 @@ def test_wmpi_with_larger_packets_and_pool_does_not_collapse_at_512_kib() -> Non
         completed(job(f"send 1 0 {size} 6", f"recv 0 0 {size} 6"), "wmpi", "shared", sets=["wmpi.packet=1MiB", "wmpi.pool=16MiB"])
 
 
+@pytest.mark.parametrize(("packet", "last"), [("8KiB", 16), ("32KiB", 64), ("128KiB", 256), ("256KiB", 1024)])
+def test_the_collapse_of_wmpi_moves_with_the_packet(packet: str, last: int) -> None:
+    """A message asks first when the buffer of a largest packet does not hold it (E-P4-03's classes: 16, 64, 256 KiB, 1 MiB)."""
+    sets = [f"wmpi.packet={packet}", "wmpi.pool=16MiB"]
+    fast, slow = (one_way("wmpi", "shared", size, sets=sets) for size in (last * KIB, 2 * last * KIB))
+    assert slow > 7 * fast
+    assert slow == pytest.approx(120 * MS, rel=0.1)
+
+
 def test_a_second_processor_removes_the_collapse_of_wmpi() -> None:
     one, two = (one_way("wmpi", "shared", 512 * KIB, sets=s) for s in ([], ["platform.host.cores=2"]))
     assert two < one / 3

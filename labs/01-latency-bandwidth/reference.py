@@ -17,7 +17,8 @@ TEXTS = {
     ),
     "advice": (
         "Messages of {each} are far shorter than N-half, so nearly all of the time is start-up in the library, the daemons and the system "
-        "calls, and a faster wire does not change that. She should send fewer and longer messages, which my factor for one message instead of many shows."
+        "calls, and a faster wire does not change that. She should send fewer and longer messages, which my factor for one message instead "
+        "of many shows."
     ),
 }
 
@@ -110,6 +111,6 @@ def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
 def curves(p: Parameters, bench: Bench) -> list[Line]:
     """What the report draws."""
     return [
-        Line("your machine, shared", "wmpi", "shared", _sizes(p) + [512 * KIB, 1024 * KIB], own(p)),
+        Line("your machine, shared", "wmpi", "shared", [*_sizes(p), 512 * KIB, 1024 * KIB], own(p)),
         Line("your two machines", "wmpi", "distributed", [0, p["small"], 16 * KIB, p["large"]], own(p) | {"wmpi.daemon": p.text("daemon")}),
     ]

@@ -11,6 +11,9 @@ from retrompi.calibrated import Range
 from retrompi.platform import Platform
 from retrompi.runtime import Param, RuntimeModel, StartStep, Values
 
+CLASSES = tuple(64 << 2 * k for k in range(8))
+"""Sizes of the pool's buffers, 64 B to 1 MiB [E-P4-03]; a larger request is cut out as it is."""
+
 
 class Wmpi(RuntimeModel):
     name = "wmpi"
@@ -28,7 +31,7 @@ class Wmpi(RuntimeModel):
     copy_set = Param("64 KiB", "B", "working set of a copy through the pool", source="assumed: copies favoured by the cache, or 80 MB/s could not be (E-LM-01, mechanisms.md)", low="16 KiB", high="128 KiB")
     library = Param("50 us", "s", "library work of a send or of a receive", source="fit:fit.toml", low="5 us", high="90 us")
     event = Param("30 us", "s", "signalling the receiver", source="assumed: a kernel object, range of E-REC-15", low="10 us", high="30 us")
-    largest_class = Param("256 KiB", "B", "largest buffer class; longer messages ask the receiver first", source="code:E-P4-03", low="256 KiB", high="1 MiB")
+    largest_class = Param("1 MiB", "B", "largest buffer class; a message that a largest packet's buffer does not hold asks the receiver first", source="code:E-P4-03", low="256 KiB", high="1 MiB")
     answer_wait = Param("spin", "choice", "how a sender waits for that answer", source="code:E-P4-07", choices=("spin", "spin_yield", "block"))
     receive_wait = Param("block", "choice", "how a receive waits", source="assumed: a kernel event, which the 175 us on one processor demand", choices=("spin", "spin_yield", "block"))
     polls = Param(50, "count", "polls before a yielding process gives the processor away", source="code:E-P4-07")
@@ -78,10 +81,16 @@ class Wmpi(RuntimeModel):
             rows.stream(("daemon@dst", "rank"), **tcp, **local),
         ]  # fmt: skip
 
+    def longest_unasked(self, p: Values) -> int:
+        """The largest message that goes without asking the receiver, in bytes: what the buffer of a largest packet holds."""
+        wanted = p.packet + p.header
+        return min(next((c for c in CLASSES if c >= wanted), wanted), p.largest_class)
+
     def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
         # E-P4-01 puts the threshold of MPICH's p4 device at 128000 B; WMPI's curve has none there, so the hypothesis is that a
-        # message asks first when it does not fit into a buffer of the pool (mechanisms.md).
-        asks = p.largest_class + 1
+        # message asks first when it does not fit into a buffer of the pool (mechanisms.md). Its developers laid the step to the
+        # largest packet (BF-SM-05), so the buffer is the one that such a packet takes: 256 KiB for one of 128 KiB.
+        asks = self.longest_unasked(p) + 1
         return rows.compiled(
             platform, placement, same=self.shared(p), remote=self.network(p),
             protocol_same=[rows.eager(0, asks), rows.rendezvous(asks)], protocol_remote=[rows.eager()],
@@ -109,10 +118,13 @@ class AbsorbedCopies(Wmpi):
     summary = "long messages exhaust the pool; receives yield after p4's 50 polls; NT boosts a woken thread and keeps the rest of its quantum"
     variant_note = "Rival: no handshake but an exhausted pool, and the rest of a quantum outlives a wait, so that a burnt quantum swallows the copies."
 
-    largest_class = Param("1 GiB", "B", "size above which a message asks the receiver first: none", source="assumed: rival hypothesis of mechanisms.md")
+    largest_class = Param("1 GiB", "B", "size above which a message asks the receiver first, whatever its packets: none", source="assumed: rival hypothesis of mechanisms.md")
     exhausted = Param("wait", "choice", "what a message finds when the pool has no room", source="assumed: rival hypothesis of mechanisms.md", choices=("abort", "wait"))
     receive_wait = Param("spin_yield", "choice", "how a receive waits", source="code:E-P4-07", choices=("spin", "spin_yield", "block"))
     poll_cost = Param("0.5 us", "s", "one look at the queue", source="assumed: a lock and a few memory accesses", low="0.1 us", high="20 us")
+
+    def longest_unasked(self, p: Values) -> int:
+        return int(p.largest_class)
 
     def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
         compiled = super().compile(p, platform, placement)
@@ -133,6 +145,9 @@ class AdditiveStall(Wmpi):
 
     def shared(self, p: Values) -> list[dict[str, Any]]:
         return [hop | {"by_event": 0} for hop in super().shared(p)]
+
+    def longest_unasked(self, p: Values) -> int:
+        return int(p.largest_class)
 
     def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
         compiled = super().compile(p, platform, placement)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from retrompi.errors import RetrompiError
 
-__all__ = ["data_dir", "labs_dir", "models_dir", "platforms_dir", "reference_dir", "scenarios_dir", "source_root", "stamp", "user_models_dir",
-           "user_platforms_dir"]  # fmt: skip
+__all__ = ["data_dir", "labs_dir", "models_dir", "platforms_dir", "reference_dir", "scenarios_dir", "source_root", "stamp",
+           "user_models_dir", "user_platforms_dir"]  # fmt: skip
 
 
 def stamp(file: Path) -> tuple[int, int] | None:

@@ -25,10 +25,11 @@ from retrompi.worker import ForkServer, shared_server
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
+    from retrompi.journey import Journey
     from retrompi.platform import Platform
     from retrompi.timeline import Request
 
-__all__ = ["MODES", "WILDCARDS", "Result", "SimulationEnded", "compile_model", "explain", "pingpong", "place", "run", "startup"]
+__all__ = ["MODES", "WILDCARDS", "Result", "SimulationEnded", "compile_model", "explain", "journey", "pingpong", "place", "run", "startup"]
 
 Sets = Mapping[str, str] | Sequence[str]
 Mode = str | Sequence[int]
@@ -80,6 +81,8 @@ class Result:
     """Of a run that did not complete: ``summary``, ``told`` and tables (docs of `retrompi.diagnosis`)."""
     timeline: Any = None
     """The `retrompi.timeline.Timeline` that was asked for."""
+    journey: Any = None
+    """The `retrompi.journey.Journey` between the legs that were asked for."""
     profile: dict[str, Any] = field(default_factory=dict)
     """If asked for: ``calls`` (action, bytes, section of MPI_Pcontrol or -1, count, ps) summed over the ranks, ``finalized_ps`` by rank
     (-1: never)."""
@@ -164,6 +167,7 @@ def run(
     wildcards: str = "recorded",
     timeline: Request | None = None,
     profile: bool = False,
+    legs: Sequence[tuple[int, str, int, str]] = (),
     traffic: Sequence[str] = (),
     failures: Sequence[str] = (),
     jobs: Sequence[JobSpec] = (),
@@ -171,7 +175,8 @@ def run(
     """Replay ``trace``. ``timeout_s`` is in simulated seconds, ``program`` says what the trace does not, ``fidelity`` is a rung of
     `retrompi.fidelity`; ``idle_sets`` accepts overrides that nothing reads. ``wildcards`` ``recorded`` lets a receive from any source
     match what it matched when the trace was taken (where the trace says so), ``free`` whatever comes first. ``timeline`` asks for the
-    run's timeline and ``profile`` for its calls summed up; no time changes by them.
+    run's timeline, ``profile`` for its calls summed up, ``legs`` (from rank, its mark, to rank, its mark; with ``anatomy``) for the journey
+    of what is sent between these marks; no time changes by them.
 
     ``traffic`` of others crosses the wire and ``failures`` take things down for a time, both as of `retrompi.network`.
     ``jobs`` run beside it on the same platform and are told of in ``Result.jobs``; what each would have taken alone is another run.
@@ -242,6 +247,8 @@ def run(
         rows |= {"timeline_limit": timeline.limit, "timeline_from": timeline.from_s, "timeline_until": timeline.until_s}
     if profile:
         rows["profile"] = 1
+    if legs:
+        rows["legs"] = [tuple(leg) for leg in legs]
     beside = [j for j in others if not j.apart]
     if beside:
         from retrompi import jobs as sharing
@@ -277,6 +284,7 @@ def run(
         waits=got["waits"],
         diagnosis=got.get("diagnosis", {}),
         timeline=_timeline(got, trace, timeline, {"model": model, "platform": platform, "mode": _mode_name(mode)}),
+        journey=_journey(got),
         profile=got.get("profile", {}),
         startup=steps,
         cautions=[*cls().cautions(values, room, placement), *notes],
@@ -346,6 +354,14 @@ def _check_collectives(values: Values, used: Collection[str]) -> None:
     for name in values.settings:
         if name.startswith(PREFIX) and name.removeprefix(PREFIX) not in used:
             raise UsageError(f"--set {name} has no effect: the trace calls no {name.removeprefix(PREFIX)} nor anything made of one")
+
+
+def _journey(got: Mapping[str, Any]) -> Any:
+    if "journey" not in got:
+        return None
+    from retrompi.journey import Journey
+
+    return Journey.from_engine(got["journey"])
 
 
 def _processes(rows: Mapping[str, Any]) -> list[str]:
@@ -444,13 +460,14 @@ def pingpong(
 
 
 def _explained_trace(size: int) -> Trace:
-    """Some round trips of ``size`` bytes, then one between the marks ``anatomy`` and ``end``."""
+    """Some round trips of ``size`` bytes, then one between the marks ``anatomy`` and ``end``, whose first half ends at rank 1's ``there``."""
     from retrompi._engine import Trace
 
     ping, pong = f"send 1 0 {size} 6", f"recv 1 0 {size} 6"
     first = ["0 init", *([f"0 {ping}", f"0 {pong}"] * EXPLAIN_REPETITIONS)]
     first += ["# mark anatomy", f"0 {ping}", f"0 {pong}", "# mark end", f"0 {ping}", f"0 {pong}", "0 finalize", ""]
-    second = ["1 init", *([f"1 recv 0 0 {size} 6", f"1 send 0 0 {size} 6"] * (EXPLAIN_REPETITIONS + 2)), "1 finalize", ""]
+    receive, answer = f"1 recv 0 0 {size} 6", f"1 send 0 0 {size} 6"
+    second = ["1 init", *([receive, answer] * EXPLAIN_REPETITIONS), receive, "# mark there", answer, receive, answer, "1 finalize", ""]
     return Trace.parse([("\n".join(lines).encode(), f"pingpong of {size} B, rank {r}", r) for r, lines in enumerate((first, second))])
 
 
@@ -484,6 +501,21 @@ def explain(
         "total_ps": sum(int(s["ps"]) for s in stages),
         "stages": stages,
     }
+
+
+LEGS = ((0, "anatomy", 1, "there"), (1, "there", 0, "end"))
+"""There and back."""
+
+
+def journey(model: str, platform: str, mode: Mode, size: int, sets: Sets = (), *, seed: int = 1) -> Journey:
+    """The journey of the message that `explain` explains, and of its answer: the legs sum to the round trip exactly.
+
+    Raises SimulationEnded when the message does not arrive.
+    """
+    result = run(model, platform, _explained_trace(size), mode=mode, sets=sets, seed=seed, anatomy=True, legs=LEGS)
+    require_completed(result, f"PingPong of {model} on {platform}, {mode}, {size} B")
+    told: Journey = result.journey
+    return told
 
 
 def start(cls: type[RuntimeModel], values: Any, platform: Platform, placement: Sequence[int], seed: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core.hpp"
+#include "journey.hpp"
 
 namespace retrompi {
 
@@ -47,6 +48,7 @@ inline const char* wait_name(WaitFor w) {
 struct Cause {
   enum Kind : uint8_t { None, Thread, Record } kind = None;
   int32_t id = -1;
+  int32_t thing = -1;  // what it moves, in the journey
 };
 
 class Timeline;
@@ -57,6 +59,7 @@ class Anatomy {
   bool log = false;  // the stretches of threads are wanted: for the anatomy or for a timeline
   Timeline* timeline = nullptr;
   Cause current;  // who is executing now
+  Journey journey;
 
   int add_thread(const std::string& name) {
     threads_.push_back({name, {}, {}});
@@ -75,7 +78,12 @@ class Anatomy {
     records_.push_back({where, s, before, asked, start, end, current});
     return static_cast<int32_t>(records_.size()) - 1;
   }
-  [[nodiscard]] Cause of(int32_t rec) const { return rec < 0 ? Cause{} : Cause{Cause::Record, rec}; }
+  /// The work is done for the same thing as what caused it.
+  [[nodiscard]] Cause of(int32_t rec) const { return rec < 0 ? Cause{} : Cause{Cause::Record, rec, records_[static_cast<size_t>(rec)].by.thing}; }
+  /// From here on, until somebody else executes, things are done for this.
+  void moving(const Thing& t) {
+    if (journey.on) current.thing = journey.thing(t);
+  }
 
   struct Row {
     std::string stage, process;
@@ -83,6 +91,33 @@ class Anatomy {
   };
   /// Splits [begin, end] as seen by `thread`, walking the causes backwards. The rows sum to end - begin exactly.
   [[nodiscard]] std::vector<Row> split(int thread, Ps begin, Ps end) const;
+
+  /// A stretch of the chain of causes; each ends where the next begins.
+  struct Link {
+    Ps begin, end;
+    Stage s;
+    Cause by;  // None: the clock
+  };
+  /// [begin, end] as seen by `thread`, in order of time.
+  [[nodiscard]] std::vector<Link> chain(int thread, Ps begin, Ps end) const;
+  [[nodiscard]] std::string name(const Cause& c) const {
+    if (c.kind == Cause::None) return "clock";
+    return c.kind == Cause::Thread ? threads_[static_cast<size_t>(c.id)].name : records_[static_cast<size_t>(c.id)].where;
+  }
+
+  struct Seg {
+    Ps begin, end;
+    Stage s;
+    WaitFor why;
+  };
+  struct Rec {
+    const char* where;
+    Stage s, before;
+    Ps asked, start, end;
+    Cause by;
+  };
+  [[nodiscard]] const std::vector<Seg>& stretches(int thread) const { return threads_[static_cast<size_t>(thread)].segs; }
+  [[nodiscard]] const std::vector<Rec>& records() const { return records_; }
   void clear() {
     for (auto& t : threads_) t.segs.clear(), t.signals.clear();
     records_.clear();
@@ -91,10 +126,9 @@ class Anatomy {
 
  private:
   void keep(int thread, Ps begin, Ps end, Stage s, WaitFor why);
-  struct Seg {
-    Ps begin, end;
-    Stage s;
-  };
+  /// The chain backwards.
+  template <class F>
+  void walk(int thread, Ps begin, Ps end, F add) const;
   struct Signal {
     Ps t;
     Cause by;
@@ -103,12 +137,6 @@ class Anatomy {
     std::string name;
     std::vector<Seg> segs;
     std::vector<Signal> signals;
-  };
-  struct Rec {
-    const char* where;
-    Stage s, before;
-    Ps asked, start, end;
-    Cause by;
   };
   std::vector<ThreadLog> threads_;
   std::vector<Rec> records_;

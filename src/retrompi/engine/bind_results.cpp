@@ -127,4 +127,72 @@ py::dict timeline_dict(const Timeline& t, const Trace& trace) {
   return o;
 }
 
+py::dict journey_dict(const JourneyResult& j) {
+  py::dict o;
+  py::list stages;
+  for (auto s = static_cast<int>(Stage::Library); s <= static_cast<int>(Stage::Wait); ++s) stages.append(stage_name(static_cast<Stage>(s)));
+  o["stages"] = stages;
+  py::list waits;
+  for (int w = 0; w < static_cast<int>(WaitFor::Count); ++w) waits.append(wait_name(static_cast<WaitFor>(w)));
+  o["waits"] = waits;
+  o["hosts"] = py::cast(j.hosts);
+  py::list legs;
+  for (const auto& leg : j.legs) {
+    py::dict d;
+    d["begin"] = leg.begin;
+    d["end"] = leg.end;
+    d["links_begin"] = column<int64_t>(leg.chain, [](const auto& k) { return k.begin; });
+    d["links_end"] = column<int64_t>(leg.chain, [](const auto& k) { return k.end; });
+    d["stage"] = column<int8_t>(leg.chain, [](const auto& k) { return k.stage; });
+    d["process"] = column<int32_t>(leg.chain, [](const auto& k) { return k.process; });
+    d["thing"] = column<int32_t>(leg.chain, [](const auto& k) { return k.thing; });
+    py::list who;
+    for (const auto& k : leg.chain) who.append(k.who);
+    d["who"] = who;
+    legs.append(d);
+  }
+  o["legs"] = legs;
+  py::list processes;
+  for (const auto& p : j.processes) {
+    py::dict d;
+    d["name"] = p.name;
+    d["host"] = p.host;
+    d["begin"] = column<int64_t>(p.stretches, [](const auto& s) { return s.begin; });
+    d["end"] = column<int64_t>(p.stretches, [](const auto& s) { return s.end; });
+    d["stage"] = column<int8_t>(p.stretches, [](const auto& s) { return s.s; });
+    d["why"] = column<int8_t>(p.stretches, [](const auto& s) { return s.why; });
+    processes.append(d);
+  }
+  o["processes"] = processes;
+  py::list channels;
+  for (const auto& c : j.channels) channels.append(py::make_tuple(c.number, c.from, c.to, c.medium, c.resource, c.total, c.unit));
+  o["channels"] = channels;
+  py::dict passages;
+  const auto& ps = j.passages;
+  passages["channel"] = column<int32_t>(ps, [](const auto& p) { return p.channel; });
+  passages["source"] = column<int32_t>(ps, [](const auto& p) { return p.from; });
+  passages["target"] = column<int32_t>(ps, [](const auto& p) { return p.to; });
+  passages["src"] = column<int32_t>(ps, [](const auto& p) { return p.src; });
+  passages["dst"] = column<int32_t>(ps, [](const auto& p) { return p.dst; });
+  passages["kind"] = column<int8_t>(ps, [](const auto& p) { return p.kind; });
+  passages["first"] = column<int8_t>(ps, [](const auto& p) { return p.first ? 1 : 0; });
+  passages["last"] = column<int8_t>(ps, [](const auto& p) { return p.last ? 1 : 0; });
+  passages["sent"] = column<int64_t>(ps, [](const auto& p) { return p.sent; });
+  passages["message"] = column<int64_t>(ps, [](const auto& p) { return p.message; });
+  passages["bytes"] = column<int64_t>(ps, [](const auto& p) { return p.bytes; });
+  passages["asked"] = column<int64_t>(ps, [](const auto& p) { return p.asked; });
+  passages["put"] = column<int64_t>(ps, [](const auto& p) { return p.in < 0 ? p.asked : p.in; });
+  passages["laid"] = column<int64_t>(ps, [](const auto& p) { return p.laid; });
+  passages["out"] = column<int64_t>(ps, [](const auto& p) { return p.out; });
+  passages["taken"] = column<int64_t>(ps, [](const auto& p) { return p.taken; });
+  o["passages"] = passages;
+  py::list things;
+  for (const auto& t : j.things) things.append(py::make_tuple(thing_name(t.kind), t.channel, t.from, t.to, t.bytes, t.passage));
+  o["things"] = things;
+  py::list work;
+  for (const auto& w : j.work) work.append(py::make_tuple(w.where, static_cast<int>(w.stage), static_cast<int>(w.before), w.asked, w.start, w.end, w.thing));
+  o["work"] = work;
+  return o;
+}
+
 }  // namespace retrompi

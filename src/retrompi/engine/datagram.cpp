@@ -21,6 +21,7 @@ class DatagramChan final : public Chan {
 
   Task push(Packet p) override {
     co_await from.until([this] { return static_cast<int32_t>(out_.size()) < spec.window; }, spec.space_wait, true);
+    in(p);
     out_.push_back({.p = p, .tries = 0, .acked = false, .timer = 0});
     ++common.count.packets;
     const uint32_t seq = base_ + static_cast<uint32_t>(out_.size()) - 1;
@@ -114,13 +115,17 @@ class DatagramChan final : public Chan {
     const bool late = spec.reorder > 0 && common.rng.uniform() < spec.reorder;
     const uint32_t whole = take(shipped_, free_shipped_);
     shipped_[whole] = {&sender, kind, seq, (left + payload - 1) / payload, lost};
+    const Cause before = world.anatomy.current;
     while (left > 0) {
       const int64_t n = std::min(left, payload);
       left -= n;
+      const Out* o = kind == kData ? find(seq) : nullptr;
+      moving(o ? Thing::Datagram : Thing::DatagramAck, n, &sender == &to, o ? o->p.passage : -1);
       const uint32_t slot = take(parts_, free_);
       parts_[slot] = {whole, n, late};
       h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(n)), Stage::Stack, &DatagramChan::on_out, this, slot);
     }
+    world.anatomy.current = before;
   }
   template <class T>
   static uint32_t take(std::vector<T>& all, std::vector<uint32_t>& free) {
@@ -170,6 +175,7 @@ class DatagramChan final : public Chan {
     if (!o || o->acked || o->timer != static_cast<uint32_t>(arg)) return;
     if (c.world.anatomy.on) {
       c.world.anatomy.current = o->by;
+      c.moving(Thing::Datagram, o->p.bytes, false, o->p.passage);
       c.world.anatomy.current = c.world.anatomy.of(c.world.anatomy.record("udp retry", Stage::Ack, o->armed, o->armed, c.world.loop.now));
     }
     c.from.arrive({&c, kTimer, seq}, true);
@@ -178,6 +184,7 @@ class DatagramChan final : public Chan {
   Task receive(uint32_t seq) {
     Host& h = to.host;
     Out* o = find(seq);
+    if (o) out(o->p);
     const int64_t bytes = o ? o->p.bytes : 0;
     const Ps copy = o ? static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, o->p, bytes, false))) : 0;
     co_await to.thread.run(call(to), Stage::Syscall);
@@ -196,6 +203,7 @@ class DatagramChan final : public Chan {
     while (true) {
       ++expected_;
       co_await to.thread.run(h.scaled(spec.recv_cpu), Stage::Library);
+      taken(p);
       if (!to.take(p)) co_await to.handle(p);
       const auto it = early_.find(expected_);
       if (it == early_.end()) break;

@@ -32,6 +32,7 @@ class DmaChan final : public Chan {
       if (!(boxes_ > 0)) co_await from.until([this] { return boxes_ > 0; }, spec.space_wait, spec.progress);
       --boxes_;
     }
+    in(p);
     const Ps lib = h.scaled(spec.send_cpu + (p.first ? spec.message_cpu : 0));
     const Ps copy = direct ? 0 : static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
     co_await from.thread.run(lib, Stage::Library);
@@ -48,6 +49,7 @@ class DmaChan final : public Chan {
     const uint32_t seq = base_ + static_cast<uint32_t>(flying_.size());
     flying_.push_back({p, false, false});
     if (pio) co_await from.thread.run(to_ps(static_cast<double>(bytes) / spec.pio_rate), Stage::Nic);
+    moving(Thing::Transfer, p.bytes, false, p.passage);
     const Ps left =
         world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece, &DmaChan::on_arrival, this, seq, &DmaChan::on_lost);
     if (spec.cpu_driven) {
@@ -62,6 +64,7 @@ class DmaChan final : public Chan {
   Task pull(Token) override {
     const Packet p = landed_.front();
     landed_.pop_front();
+    out(p);
     Host& h = to.host;
     const bool direct = p.kind == Packet::Data && p.m->rendezvous;
     co_await to.thread.run(h.scaled(spec.recv_cpu), Stage::Library);
@@ -73,6 +76,7 @@ class DmaChan final : public Chan {
         from.thread.signal();
       }
     }
+    taken(p);
     if (!to.take(p)) co_await to.handle(p);
   }
 

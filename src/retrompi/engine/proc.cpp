@@ -16,14 +16,26 @@ Task Proc::post(Chan& c, Packet p) {
   return write(c, p);
 }
 
+/// A packet sets out on a channel; with a journey it has a number there from now on.
+int32_t Proc::asks(const Chan& c, const Packet& p) {
+  Journey& j = world.anatomy.journey;
+  if (!j.on) return -1;
+  const Message& m = *p.m;
+  return j.ask({c.number, c.from.thread.log(), c.to.thread.log(), p.from, p.to, p.kind, p.first, p.last, m.at, m.bytes, p.bytes, world.loop.now});
+}
+
 Task Proc::write(Chan& c, Packet p) {
   c.busy = true;
+  p.passage = asks(c, p);
   co_await c.push(p);
+  if (!c.tells_sent()) world.anatomy.journey.laid(p.passage, world.loop.now);
   if (p.last && p.kind == Packet::Data && !c.tells_sent()) sent(*p.m);
   while (!c.deferred.empty()) {
-    const Packet q = c.deferred.front();
+    Packet q = c.deferred.front();
     c.deferred.pop_front();
+    q.passage = asks(c, q);
     co_await c.push(q);
+    if (!c.tells_sent()) world.anatomy.journey.laid(q.passage, world.loop.now);
     if (q.last && q.kind == Packet::Data && !c.tells_sent()) sent(*q.m);
   }
   c.busy = false;

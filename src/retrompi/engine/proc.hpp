@@ -46,6 +46,7 @@ struct Message {
   struct Held {
     Chan* chan;
     int32_t buffer;
+    int32_t passage;  // in the journey
     int64_t bytes;
   };
   std::vector<Held> held;  // packets left in the shared pool because no receive is posted
@@ -61,6 +62,7 @@ struct Packet {
   Kind kind = Data;
   bool first = false, last = false;
   bool held = false;  // left in the pool: its bytes have not arrived yet
+  int32_t passage = -1;  // through the channel that it is in, in the journey
 };
 
 enum class Medium : uint8_t { Pool, Ring, Stream, Datagram, Dma, Curve };
@@ -174,6 +176,7 @@ struct World {
   std::unique_ptr<Wire> wire;
   std::unique_ptr<Net> net;
   std::deque<std::unique_ptr<Proc>> procs;  // of all jobs
+  int32_t channels = 0;                     // made so far
 };
 
 /// What the processes of one job have in common, ranks and others.
@@ -211,6 +214,7 @@ class Proc {
   /// Sends a packet over a channel, after those that are already waiting for it.
   Task post(Chan& c, Packet p);
   Task write(Chan& c, Packet p);
+  [[nodiscard]] int32_t asks(const Chan& c, const Packet& p);
   /// Called with a packet that has reached this process, unless `take` has it.
   virtual Task handle(Packet p) = 0;
   /// A process that only puts the packet somewhere does so here and returns true.
@@ -246,7 +250,7 @@ class Proc {
 /// A one-way channel between two processes.
 class Chan {
  public:
-  Chan(World& w, const HopSpec& s, Proc& a, Proc& b) : world(w), common(a.common), spec(s), from(a), to(b) {}
+  Chan(World& w, const HopSpec& s, Proc& a, Proc& b) : world(w), common(a.common), spec(s), from(a), to(b), number(w.channels++) {}
   virtual ~Chan() = default;
   Chan(const Chan&) = delete;
   Chan& operator=(const Chan&) = delete;
@@ -272,10 +276,22 @@ class Chan {
   const HopSpec& spec;
   Proc& from;
   Proc& to;
-  bool busy = false;  // a packet is half written
+  const int32_t number;  // among all channels
+  bool busy = false;     // a packet is half written
   std::deque<Packet> deferred;
 
  protected:
+  // The journey of a packet. A channel says when it begins to take one in or to give it out, where that is not at once.
+  void in(const Packet& p) { world.anatomy.journey.in(p.passage, world.loop.now); }
+  void laid(const Packet& p) { world.anatomy.journey.laid(p.passage, world.loop.now); }
+  void out(const Packet& p) { world.anatomy.journey.out(p.passage, world.loop.now); }
+  void taken(const Packet& p) { world.anatomy.journey.taken(p.passage, world.loop.now); }
+  /// What is done from here on is done for this, which goes from one end's host to the other's; `back`: against the channel's direction.
+  void moving(Thing::Kind kind, int64_t bytes, bool back = false, int32_t passage = -1) {
+    const auto a = static_cast<int32_t>(from.host_index), b = static_cast<int32_t>(to.host_index);
+    world.anatomy.moving({kind, number, back ? b : a, back ? a : b, bytes, passage});
+  }
+
   /// Copying `bytes` of a packet between the user's buffer and the channel's, on `host`; `in`: towards the channel.
   [[nodiscard]] Ps copy_time(const Host& host, const Packet& p, int64_t bytes, bool in) const {
     const double channel = std::max(spec.ws_fixed, spec.ws_packet * static_cast<double>(p.bytes));

@@ -1,6 +1,7 @@
 // One simulation: what a compiled model, a platform and a trace say, put together and run.
 #pragma once
 #include "diagnosis.hpp"
+#include "journey_result.hpp"
 #include "traffic.hpp"
 
 namespace retrompi {
@@ -41,7 +42,8 @@ struct SimConfig : JobConfig {
   double limit_s = 0;  // simulated seconds after which a run is given up; 0: none
   bool anatomy = false;
   int32_t anatomy_rank = 0;
-  std::string anatomy_from, anatomy_to;           // labels of marks
+  std::string anatomy_from, anatomy_to;  // labels of marks
+  std::vector<LegSpec> legs;             // of a journey, one after the other; none: no journey is recorded
   std::vector<std::pair<std::string, Ps>> kills;  // process, and when somebody ends it
   TimelineSpec timeline;                          // of the first job
   bool profile = false;                           // the first job's calls summed up
@@ -79,6 +81,7 @@ struct SimResult : JobResult {
   std::vector<MarkTime> marks;
   std::vector<Anatomy::Row> anatomy;
   Ps anatomy_total = 0;
+  std::shared_ptr<const JourneyResult> journey;
   std::shared_ptr<const Timeline> timeline;
   std::shared_ptr<const CallProfile> profile;
   std::vector<JobResult> further;

@@ -47,6 +47,7 @@ class StreamChan final : public Chan {
       if (!(credits_ > 0)) co_await from.until([this] { return credits_ > 0; }, spec.space_wait, spec.progress);
       --credits_;
     }
+    in(p);
     co_await from.thread.run(h.scaled(spec.send_cpu + (p.first ? spec.message_cpu : 0)), Stage::Library);
     int64_t left = p.bytes + spec.header;
     const int64_t end = written_ + left;
@@ -96,6 +97,7 @@ class StreamChan final : public Chan {
     token_out_ = false;
     Host& h = to.host;
     const Frame& f = frames_.front();
+    out(f.p);
     const int64_t n = std::min(delivered_ - consumed_, f.end - consumed_);
     const Ps call = h.spec.syscall + h.scaled(spec.call);
     const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, f.p, n, false)));
@@ -121,11 +123,13 @@ class StreamChan final : public Chan {
       co_await to.thread.run(call, Stage::Syscall);
       const int32_t n_back = owed_;
       owed_ = 0;
+      moving(Thing::Credit, 0, true);
       if (local_)
         h.kernel(h.spec.loopback_segment, Stage::Stack, &StreamChan::on_credits, this, static_cast<uint64_t>(n_back));
       else
         send_frame(to, 0, &StreamChan::on_credits_frame, &StreamChan::on_credits_lost, static_cast<uint64_t>(n_back));
     }
+    taken(done->p);
     if (!to.take(done->p)) co_await to.handle(done->p);
   }
 
@@ -218,6 +222,7 @@ class StreamChan final : public Chan {
   // ---- a library that does not wait in its calls
   Task submit(Packet p) {
     Host& h = from.host;
+    in(p);
     co_await from.thread.run(h.scaled(spec.send_cpu + (p.first ? spec.message_cpu : 0)), Stage::Library);
     queued_ += p.bytes + spec.header;
     frames_.push_back({p, queued_, 0});
@@ -253,6 +258,7 @@ class StreamChan final : public Chan {
     while (!unsent_.empty() && unsent_.front().end <= upto) {
       const Packet p = unsent_.front().p;
       unsent_.pop_front();
+      laid(p);
       if (p.last && p.kind == Packet::Data) from.sent(*p.m);
     }
   }
@@ -264,6 +270,7 @@ class StreamChan final : public Chan {
     const Ps call = h.spec.syscall + h.scaled(spec.call);
     int64_t n = done_read_;
     bool begins = read_begins_;
+    if (!frames_.empty()) out(frames_.front().p);
     co_await to.thread.run(call, Stage::Syscall);
     if (spec.io == SocketIo::Nonblocking) {
       token_out_ = false;
@@ -289,6 +296,7 @@ class StreamChan final : public Chan {
     }
     for (const Packet& p : whole) {
       co_await to.thread.run(h.scaled(spec.recv_cpu + (p.first ? spec.message_cpu : 0)), Stage::Library);
+      taken(p);
       if (!to.take(p)) co_await to.handle(p);
     }
   }
@@ -297,6 +305,7 @@ class StreamChan final : public Chan {
     const int64_t n = std::min(delivered_ - consumed_, told_read_ || moving_ ? 0 : next_read());
     if (n <= 0) return;
     moving_ = true;
+    moving(Thing::Read, n);
     to.host.kernel(copy_time(to.host, frames_.front().p, n, false), Stage::Copy, &StreamChan::on_moved, this, static_cast<uint64_t>(n));
   }
   static void on_moved(void* p, uint64_t bytes) {
@@ -338,6 +347,7 @@ class StreamChan final : public Chan {
   }
   void send_segment(int64_t seq, int64_t m) {
     Host& h = from.host;
+    moving(Thing::Segment, m);
     const uint64_t frame = frame_of(segments_.put({seq, m, reverse ? reverse->acked_by_data() : Ack{-1, 0}}), m);
     if (local_)
       h.kernel(h.spec.loopback_segment, Stage::Stack, &StreamChan::on_segment, this, frame);
@@ -433,6 +443,7 @@ class StreamChan final : public Chan {
     if (s.tries_ >= s.from.host.spec.tcp_retries) s.give_up(s.from, s.to, s.tries_);
     if (s.world.anatomy.on) {
       s.world.anatomy.current = s.lost_by_;
+      s.moving(Thing::Segment, 0);
       s.world.anatomy.current =
           s.world.anatomy.of(s.world.anatomy.record("tcp retransmission", Stage::Ack, s.timer_from_, s.timer_from_, s.world.loop.now));
     }
@@ -548,6 +559,7 @@ class StreamChan final : public Chan {
     if (s.world.anatomy.on) {
       // The segment that is acknowledged late armed the timer: the chain of causes goes on with it.
       s.world.anatomy.current = s.ack_by_;
+      s.moving(Thing::Ack, 0, true);
       s.world.anatomy.current = s.world.anatomy.of(s.world.anatomy.record("tcp", Stage::Ack, s.ack_armed_, s.ack_armed_, s.world.loop.now));
     }
     s.acknowledge();
@@ -565,6 +577,7 @@ class StreamChan final : public Chan {
     ack_held_ = false;
     advertised_ = consumed_ + rcvbuf_;
     const uint32_t id = acks_.put({delivered_, advertised_});
+    moving(Thing::Ack, 0, true);
     Host& h = to.host;
     if (local_)
       world.loop.at(world.loop.now, &StreamChan::on_ack, this, id);

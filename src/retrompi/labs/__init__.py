@@ -8,24 +8,3 @@
     report.py    the page of a submission
     collect.py   a class's submissions: grade table, and which are alike
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from retrompi.labs.bench import Bench
-    from retrompi.labs.grade import Grading, grade
-    from retrompi.labs.lab import Lab, lab, lab_names
-
-__all__ = ["Bench", "Grading", "Lab", "grade", "lab", "lab_names"]
-
-_WHERE = {"Bench": "bench", "Grading": "grade", "Lab": "lab", "grade": "grade", "lab": "lab", "lab_names": "lab"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"retrompi.labs.{_WHERE[name]}"), name)

@@ -114,7 +114,8 @@ def _number(task: Task, raw: Any) -> float:
         raise Problem("not a number that can be computed with") from None
 
 
-_WHAT = {"s": "a time", "B": "a size", "B/s": "a rate (size over time)", "Hz": "a frequency", "flop/s": "a rate of computing", "s/B": "a time for each byte"}
+_WHAT = {"s": "a time", "B": "a size", "B/s": "a rate (size over time)", "Hz": "a frequency", "flop/s": "a rate of computing",
+         "s/B": "a time for each byte"}  # fmt: skip
 
 
 def _parses(text: str, unit: str) -> bool:
@@ -156,7 +157,8 @@ def sheet(lab: Lab, p: Parameters, student: str, answers: Mapping[str, Any] | No
             out += ["", f"# {task.id}: in the file {task.file}"]
             continue
         question = " ".join(_text.fill(task.question, known).split())
-        out += ["", *_wrapped(f"{task.id}: {question}"), *_wrapped(f"({task.asked})"), f"{task.id} = {(answers or {}).get(task.id, blank(task))}"]
+        out += ["", *_wrapped(f"{task.id}: {question}"), *_wrapped(f"({task.asked})")]
+        out.append(f"{task.id} = {(answers or {}).get(task.id, blank(task))}")
     return "\n".join(out) + "\n"
 
 

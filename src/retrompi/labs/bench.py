@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from retrompi import experiment
 
 if TYPE_CHECKING:
+    from retrompi._engine import Trace
     from retrompi.store import Store
 
-__all__ = ["Bench", "Curve", "Line", "hockney"]
+__all__ = ["Bench", "Curve", "Line", "hockney", "most"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Line:
     sizes: Sequence[int] = ()
     sets: Mapping[str, str] = field(default_factory=dict)
     platform: str = "nt-pair"
+    reps: int | None = None
 
 
 class Curve(Mapping[int, float]):
@@ -37,7 +39,7 @@ class Curve(Mapping[int, float]):
     def __getitem__(self, size: int) -> float:
         return self._times[int(size)]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[int]:
         return iter(sorted(self._times))
 
     def __len__(self) -> int:
@@ -56,6 +58,14 @@ class Curve(Mapping[int, float]):
         return max((s for s in self if s), key=self.rate)
 
 
+def most(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """The largest whole number in ``low .. high`` for which ``holds`` is true, by bisection; ``low`` holds and ``high`` does not."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
 def hockney(n1: float, t1: float, n2: float, t2: float) -> tuple[float, float, float]:
     """Hockney's line T(n) = t0 + n / r through two points: (t0 in s, r in B/s, N½ = t0 r in B)."""
     rate = (n2 - n1) / (t2 - t1)
@@ -64,10 +74,14 @@ def hockney(n1: float, t1: float, n2: float, t2: float) -> tuple[float, float, f
 
 
 class Bench:
-    """Simulations for one student's lab. ``folder`` is the student's, or None when there is none."""
+    """Simulations for one student's lab. ``folder`` is the student's, or None when there is none.
 
-    def __init__(self, store: Store, folder: Path | None = None) -> None:
-        self.store, self.folder = store, folder
+    ``may_run`` says whether programs in that folder may be compiled and run: they may in the student's own check, and a teacher who
+    collects says so (``--run-programs``), since they are somebody else's code.
+    """
+
+    def __init__(self, store: Store, folder: Path | None = None, may_run: bool = False) -> None:
+        self.store, self.folder, self.may_run = store, folder, may_run
         self._known: dict[Any, Any] = {}
 
     def once(self, key: Any, work: Callable[[], Any]) -> Any:
@@ -101,6 +115,25 @@ class Bench:
             lambda: experiment.explain(self.store, model, platform, mode, size, sets=given).rows,
         )
         return rows
+
+    def replay(
+        self, trace: Trace, label: str, model: str, mode: str = "shared", *, platform: str = "nt-pair",
+        sets: Mapping[str, str] | None = None, seed: int = 1, failures: Sequence[str] = (),
+    ) -> dict[str, Any]:  # fmt: skip
+        """The stored run of a trace, as ``retrompi replay`` makes it: outcome, time_s, detail, facts ... whether it completed or not."""
+        given = dict(sets or {})
+        key = ("replay", trace.sha256, model, platform, mode, tuple(given.items()), seed, tuple(failures))
+        row: dict[str, Any] = self.once(
+            key, lambda: self.store.run(experiment.replay(self.store, trace, label, model, platform, mode, sets=given, seed=seed,
+                                                          failures=failures).run_id),
+        )  # fmt: skip
+        return row
+
+    def generated(self, generator: str, args: Mapping[str, Any], model: str, mode: str = "shared", **options: Any) -> dict[str, Any]:
+        """`replay` of what a trace generator makes."""
+        from retrompi.traces import generate
+
+        return self.replay(generate.made(generator, args), generator, model, mode, **options)
 
     def scenario(self, file: Path) -> experiment.Found:
         """The scenario in ``file``, as ``retrompi scenarios run`` runs it."""

@@ -72,8 +72,9 @@ class Grading:
     def row(self) -> dict[str, Any]:
         """For JSON."""
         return {
-            "lab": self.lab, "student": self.student, "points": self.points, "of": self.of, "passed": self.passed, "checks": self.checks,
-            "hints": self.hints, "flags": list(self.flags), "parameters": dict(self.parameters), "tasks": [asdict(r) for r in self.results],
+            "lab": self.lab, "student": self.student, "points": self.points, "of": self.of, "passed": self.passed,
+            "checks": self.checks, "hints": self.hints, "flags": list(self.flags), "parameters": dict(self.parameters),
+            "tasks": [asdict(r) for r in self.results],
         }  # fmt: skip
 
 
@@ -87,7 +88,7 @@ def lab_of(state: State, folder: Path) -> Lab:
         raise InputError(f"made for a lab '{state.lab[:60]}', which this retrompi does not have", folder / ".lab.toml") from None
     if found.version != state.version:
         raise InputError(
-            f"made for version {state.version} of lab {found.key}; this retrompi has version {found.version}, with other numbers: start it again",
+            f"made for version {state.version} of lab {found.key}; this retrompi has version {found.version}: start it again",
             folder / ".lab.toml",
         )
     return found
@@ -242,7 +243,9 @@ def _graded(
     earned = max(task.points - lab.hint_cost * state.hints.get(task.id, 0), 0.0)
     if task.kind == "text":
         problem = _too_thin(task, given.text, known)
-        return replace(result, status="missing", says=problem) if problem else replace(result, status="right", points=earned, says="read by your teacher")
+        if problem:
+            return replace(result, status="missing", says=problem)
+        return replace(result, status="right", points=earned, says="read by your teacher")
     try:
         value = _answers.value(task, given)
     except Problem as error:
@@ -283,7 +286,8 @@ def _prediction(
 ) -> Result:  # fmt: skip
     """The outcome of a prediction: made or not, before or after; compared once the task that it is about is solved."""
     given, sealed = sheet[task.id], state.sealed.get(task.id)
-    result = Result(task.id, task.kind, "sealed", task.points, task.points, given=sealed.text if sealed else given.text.strip(), line=given.line)
+    shown = sealed.text if sealed else given.text.strip()
+    result = Result(task.id, task.kind, "sealed", task.points, task.points, given=shown, line=given.line)
     if sealed is None:
         if given.empty:
             return replace(result, status="missing", points=0.0, says="no prediction yet; a guess is as good as a reckoning")

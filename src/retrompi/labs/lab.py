@@ -44,7 +44,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -52,18 +52,25 @@ from typing import Any
 from retrompi import paths, toml_text, units
 from retrompi.errors import InputError, RetrompiError, UsageError, nearest
 
-__all__ = ["CURRICULUM", "KINDS", "Goal", "Lab", "Mistake", "Parameter", "Task", "lab", "lab_names", "labs", "load"]
+__all__ = ["CURRICULUM", "KINDS", "Goal", "Lab", "Mistake", "Parameter", "Task", "curriculum", "lab", "lab_names", "labs", "load"]
 
 KINDS = ("prediction", "number", "choice", "order", "text", "file")
-BLOOM = {"K": "know the term", "C": "comprehend so as to paraphrase or illustrate", "A": "apply it in some way", "C/A": "comprehend or apply"}
-"""The curriculum's three levels of Bloom's taxonomy."""
-CURRICULUM = "NSF/IEEE-TCPP Curriculum Initiative on Parallel and Distributed Computing, Core Topics for Undergraduates, version 1 (December 2012)"
+CURRICULUM = (
+    "NSF/IEEE-TCPP Curriculum Initiative on Parallel and Distributed Computing, Core Topics for Undergraduates, version 1 (December 2012)"
+)
 HINT_COST = 0.25
 """Points that a hint costs unless the lab says otherwise."""
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _FOLDER = re.compile(r"(\d\d)-[a-z0-9-]+")
 _OWN = ("lab.toml", "text.md", "reference.py")
 _LOADING = threading.Lock()
+
+
+@cache
+def curriculum() -> dict[str, dict[str, str]]:
+    """Area -> topic -> Bloom level, of the curriculum's topics that labs/tcpp.toml has looked up."""
+    _, data = toml_text.read(paths.labs_dir() / "tcpp.toml", "list of topics")
+    return {area: {topic: row["bloom"] for topic, row in topics.items()} for area, topics in data.items() if isinstance(topics, dict)}
 
 
 @dataclass(frozen=True)
@@ -306,17 +313,23 @@ class _Reader:
             raise InputError(f"cannot read this lab's text: {error}", folder / "text.md") from None
         found = _FOLDER.fullmatch(folder.resolve().name)
         return Lab(
-            found[1] if found else folder.resolve().name, folder.resolve().name, folder, row["version"], str(row["title"]), str(row["summary"]),
-            row["minutes"], tuple(self.goal(g) for g in row["goal"]), parameters, tasks, self.texts(row, "needs", "this lab"),
-            float(row.get("hint_cost", HINT_COST)), text,
+            found[1] if found else folder.resolve().name, folder.resolve().name, folder, row["version"], str(row["title"]),
+            str(row["summary"]), row["minutes"], tuple(self.goal(g) for g in row["goal"]), parameters, tasks,
+            self.texts(row, "needs", "this lab"), float(row.get("hint_cost", HINT_COST)), text,
         )  # fmt: skip
 
     def goal(self, given: Any) -> Goal:
         """A ``[[goal]]``."""
         row = self.keys(given, "a goal", ("text", "topic", "area", "bloom"), ("text", "topic", "area", "bloom"), "[[goal]]")
-        if row["bloom"] not in BLOOM:
-            raise self.fail(f"a goal: no level '{row['bloom']}'{nearest(str(row['bloom']), BLOOM)}", "bloom")
-        return Goal(str(row["text"]), str(row["topic"]), str(row["area"]), row["bloom"])
+        area, topic, level = str(row["area"]), str(row["topic"]), str(row["bloom"])
+        topics = curriculum()
+        if area not in topics:
+            raise self.fail(f"a goal: the curriculum has no area '{area}'{nearest(area, topics)}", area)
+        if topic not in topics[area]:
+            raise self.fail(f"a goal: no topic '{topic}' of {area} in labs/tcpp.toml{nearest(topic, topics[area], 30)}", topic)
+        if level != topics[area][topic]:
+            raise self.fail(f"a goal: the curriculum's level of '{topic}' ({area}) is {topics[area][topic]}, not {level}", topic)
+        return Goal(str(row["text"]), topic, area, level)
 
     def parameter(self, given: Any) -> Parameter:
         """A ``[[parameter]]``."""
@@ -379,8 +392,9 @@ class _Reader:
         )
         _once([m.name for m in mistakes], f"{what}: mistake", self)
         return Task(
-            name, kind, str(row["question"]).strip(), points, unit, float(row.get("tolerance", 0.03)), absolute, self.texts(row, "after", what),
-            self.texts(row, "hints", what), mistakes, choices, int(row.get("words", 15)), str(row.get("of", "")), str(row.get("file", "")),
+            name, kind, str(row["question"]).strip(), points, unit, float(row.get("tolerance", 0.03)), absolute,
+            self.texts(row, "after", what), self.texts(row, "hints", what), mistakes, choices, int(row.get("words", 15)),
+            str(row.get("of", "")), str(row.get("file", "")),
         )  # fmt: skip
 
 

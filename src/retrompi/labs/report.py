@@ -40,7 +40,8 @@ def page(lab: Lab, state: State, grading: Grading, p: Parameters, bench: Bench) 
     body = [
         f"<style>{CSS}</style>",
         f"<h1>Lab {escape(lab.key)}: {escape(lab.title)}</h1>",
-        f'<p class="soft">{escape(grading.student)}; {grading.points:g} of {grading.of:g} points; {grading.checks} checks, {grading.hints} hints taken</p>',
+        f'<p class="soft">{escape(grading.student)}; {grading.points:g} of {grading.of:g} points; {grading.checks} checks, '
+        f"{grading.hints} hints taken</p>",
         _flags(grading),
         _predictions(grading),
         _curves(lab, p, bench),
@@ -59,7 +60,8 @@ def _predictions(grading: Grading) -> str:
     rows = []
     for r in grading.results:
         if r.kind == "prediction":
-            cells = (html.cell("prediction", escape(r.task)), html.cell("sealed", escape(r.given) if r.status in ("sealed", "changed") else "—"),
+            cells = (html.cell("prediction", escape(r.task)),
+                     html.cell("sealed", escape(r.given) if r.status in ("sealed", "changed") else "—"),
                      html.cell("what became of it", escape(r.compared or r.says or "its task is not solved yet")))  # fmt: skip
             rows.append("<tr>" + "".join(cells) + "</tr>")
     return "<h2>Predictions</h2>" + html.table(("prediction", "sealed", "what became of it"), rows) if rows else ""
@@ -68,7 +70,8 @@ def _predictions(grading: Grading) -> str:
 def _numbers(lab: Lab, grading: Grading) -> str:
     """The student's parameters."""
     rows = [
-        f"<tr>{html.cell('name', escape(q.name), 'id')}{html.cell('value', escape(grading.parameters[q.name]), 'n')}{html.cell('what it is', escape(q.about))}</tr>"
+        f"<tr>{html.cell('name', escape(q.name), 'id')}{html.cell('value', escape(grading.parameters[q.name]), 'n')}"
+        f"{html.cell('what it is', escape(q.about))}</tr>"
         for q in lab.parameters
     ]
     return "<h2>Your numbers</h2>" + html.table(("name", "value", "what it is"), rows)
@@ -118,9 +121,11 @@ def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
     if not lines:
         return ""
     out = []
-    curves = [(line, bench.curve(line.model, line.mode, sorted(set(line.sizes)), platform=line.platform, sets=line.sets)) for line in lines]
+    curves = [
+        (x, bench.curve(x.model, x.mode, sorted(set(x.sizes)), platform=x.platform, sets=x.sets, reps=x.reps)) for x in lines
+    ]
     for series, title in (("time", "One-way time"), ("bandwidth", "Bandwidth")):
-        column, label, unit = figures.AXES[series]
+        column = figures.AXES[series][0]
         figure = go.Figure()
         for i, (line, curve) in enumerate(curves):
             rows = [r for r in curve.rows if series == "time" or r["size_B"]]
@@ -132,6 +137,8 @@ def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
                 hovertemplate="%{text}<extra>%{fullData.name}</extra>",
             )  # fmt: skip
         figures.layout(figure, title)
-        figure.update_layout(xaxis=figures.size_axis(s for _, c in curves for s in c), yaxis=figures.value_axis(series), showlegend=True)
-        out.append(f'<figure><div class="figure">{figure.to_html(full_html=False, include_plotlyjs=False, config=html.CONFIG)}</div></figure>')
+        sizes = [s for _, c in curves for s in c]
+        figure.update_layout(xaxis=figures.size_axis(sizes), yaxis=figures.value_axis(series), showlegend=True)
+        drawn = figure.to_html(full_html=False, include_plotlyjs=False, config=html.CONFIG)
+        out.append(f'<figure><div class="figure">{drawn}</div></figure>')
     return f'<h2>The curves of your machine</h2><div class="figures">{"".join(out)}</div>'

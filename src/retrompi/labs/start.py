@@ -38,6 +38,9 @@ def start(lab: Lab, student: str, folder: Path | None = None) -> Path:
         place.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             (place / name).write_text(content, encoding="utf-8")
+        prepare = getattr(lab.reference, "prepare", None)
+        if prepare is not None:
+            prepare(place, p)
     except OSError as error:
         raise InputError(f"cannot make the lab's folder: {error.strerror}", place) from None
     write_state(place, state)
@@ -50,7 +53,7 @@ def told(task: Task, value: Any) -> str:
         return toml_text.value(list(value))
     if task.number:
         base = units.canonical(task.unit)
-        shown = {"s": _time, "B": lambda v: f"{v:.5g} B" if v < 1e5 else f"{v / 1024:.5g} KiB", "B/s": lambda v: f"{v / 1e6:.5g} MB/s"}
+        shown = {"s": _time, "B": _size, "B/s": _rate}
         if base == "B" and float(value).is_integer():
             return toml_text.quoted(f"{value:.0f} B")
         if base in shown:
@@ -61,6 +64,14 @@ def told(task: Task, value: Any) -> str:
 
 def _time(seconds: float) -> str:
     return f"{seconds * 1e6:.5g} us" if abs(seconds) < 1e-3 else f"{seconds * 1e3:.5g} ms" if abs(seconds) < 1 else f"{seconds:.5g} s"
+
+
+def _size(size: float) -> str:
+    return f"{size:.5g} B" if size < 1e5 else f"{size / 1024:.5g} KiB"
+
+
+def _rate(rate: float) -> str:
+    return f"{rate / 1e6:.5g} MB/s"
 
 
 def solve(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> None:

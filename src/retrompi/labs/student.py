@@ -130,7 +130,7 @@ def begun(lab: Lab, student: str) -> State:
 
 
 def read_text(file: Path, what: str) -> str:
-    """The text of a file in a student's folder: a plain file of bounded size in UTF-8, no link that leads elsewhere. InputError otherwise."""
+    """The text of a file in a student's folder: a plain file of bounded size in UTF-8, no link. InputError otherwise."""
     try:
         if file.is_symlink() or not file.is_file():
             raise InputError(f"{what} is missing" if not os.path.lexists(file) else f"{what} is no plain file", file)
@@ -156,7 +156,8 @@ def read_toml(file: Path, what: str) -> tuple[str, dict[str, Any]]:
         said = str(error)
         found = re.search(r"\(at line (\d+)[^)]*\)", said)
         line = int(found[1]) if found else text.count("\n") + 1
-        raise InputError(f"not valid TOML: {said.replace(found[0], '').strip() if found else said}{_advice(text, line)}", file, line) from None
+        plain = said.replace(found[0], "").strip() if found else said
+        raise InputError(f"not valid TOML: {plain}{_advice(text, line)}", file, line) from None
     except (RecursionError, ValueError, OverflowError):
         raise InputError("not valid TOML: nested too deep, or a number too long", file) from None
 
@@ -185,7 +186,8 @@ def read_state(folder: Path) -> State:
             hints={_text(k): _whole(v) for k, v in data.get("hints", {}).items()}, seal=_text(data["seal"]),
         )  # fmt: skip
     except (KeyError, TypeError, AttributeError, ValueError):
-        raise InputError("not the file that 'retrompi lab start' wrote: a key is missing or of another kind; start the lab again", file) from None
+        said = "not the file that 'retrompi lab start' wrote: a key is missing or of another kind; start the lab again"
+        raise InputError(said, file) from None
     normal_id(state.student)
     return state
 

@@ -66,7 +66,8 @@ def rendered(lab: Lab, p: Parameters, student: str) -> str:
     placed = _TASK.findall(lab.text)
     for task in lab.tasks:
         if placed.count(task.id) != 1:
-            raise InputError(f"task '{task.id}' stands {placed.count(task.id)} times in the text; a line [task {task.id}] puts it there", where)
+            said = f"task '{task.id}' stands {placed.count(task.id)} times in the text; a line [task {task.id}] puts it there"
+            raise InputError(said, where)
     other = next((t for t in placed if t not in {task.id for task in lab.tasks}), None)
     if other is not None:
         raise InputError(f"lab.toml has no task '{other}'{nearest(other, [t.id for t in lab.tasks], 20)}", where)

@@ -15,7 +15,7 @@ from retrompi.validate.claims import Claim, checks, load
 from retrompi.validate.evidence import evidence
 from retrompi.validate.sources import Citation, cited, rows
 
-__all__ = ["model_dossier", "platform_dossier"]
+__all__ = ["how_of", "model_dossier", "platform_dossier", "references"]
 
 Row = dict[str, Any]
 _HOW = ("kind", "mode", "metric", "sizes", "feature", "shape", "better", "worse", "relation", "paths", "by", "op",
@@ -30,7 +30,7 @@ def _said(claim: Claim) -> str:
     return f"{claim.observable}{where}: {claim.value}{unit}{spread}"
 
 
-def _how(entries: Sequence[Mapping[str, Any]]) -> str:
+def how_of(entries: Sequence[Mapping[str, Any]]) -> str:
     """A claim's checks in a few words."""
 
     def text(value: Any) -> str:
@@ -106,7 +106,7 @@ def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mappi
     for claim, entries in _judging(cls):
         v = latest.get(claim.id, {})
         reading = " ".join(str(c["reading"]) for c in entries if "reading" in c)
-        judged.append({"id": claim.id, "use": claim.use, "says": _said(claim), "where": claim.source.strip(), "how": _how(entries),
+        judged.append({"id": claim.id, "use": claim.use, "says": _said(claim), "where": claim.source.strip(), "how": how_of(entries),
                        "reading": reading, "verdict": v.get("verdict", "not judged yet"),
                        "observed": v.get("observed"), "unit": v.get("unit", claim.unit), "finding": v.get("note", "")})  # fmt: skip
     module = sys.modules[cls.__module__]

@@ -435,6 +435,14 @@ class Store(Studies):
         with self._connect() as connection:
             return [dict(r) for r in connection.execute(query).mappings()]
 
+    def verdict_batches(self) -> dict[int, dict[str, Any]]:
+        """Id of a judging -> its paper, when it was made (created), by which version of the code, and from how many runs."""
+        query = sa.select(VerdictBatch.id, VerdictBatch.paper, VerdictBatch.created, VerdictBatch.code_version, VerdictBatch.run_ids)
+        with self._connect() as connection:
+            found = [dict(r) for r in connection.execute(query.order_by(VerdictBatch.id)).mappings()]
+        return {r["id"]: {"paper": r["paper"], "created": time_text(r["created"]), "code_version": r["code_version"],
+                          "runs": len(r["run_ids"] or ())} for r in found}  # fmt: skip
+
 
 # Built once: making a statement takes longer than running it.
 _NEWEST = sa.select(Run.id).where(Run.identity == sa.bindparam("identity")).order_by(Run.id.desc()).limit(1)

@@ -7,12 +7,12 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update, set_props
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update, set_props
 
 from retrompi.errors import RetrompiError
 from retrompi.studio import guard, parts
 from retrompi.studio.page import Page, modules, pages
-from retrompi.studio.state import Query
+from retrompi.studio.state import Control, Query
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -106,10 +106,9 @@ def page_content(pathname: str, search: str, room: Room) -> tuple[Component, str
     return html.Div([head, html.P(page.help, className="soft"), content, *keep], id=f"page-{page.name}"), page.title
 
 
-def _told_control(control: Any) -> dict[str, Any]:
+def _told_control(control: Control) -> dict[str, Any]:
     """What assets/studio.js has to know of a control."""
-    default = list(control.default) if isinstance(control.default, (list, tuple)) else control.default
-    return {"key": control.key, "default": default, "patterned": control.patterned}
+    return {"key": control.key, "default": list(control.default) if control.listed else control.default, "named": control.named}
 
 
 def _keep_address(app: Dash, page: Page) -> None:
@@ -117,12 +116,8 @@ def _keep_address(app: Dash, page: Page) -> None:
     if page.controls:
         app.clientside_callback(
             ClientsideFunction("retrompi", "keep"), Output(f"{page.name}-kept", "data"),
-            [Input(_pattern(c.id), c.property) for c in page.controls], State(f"{page.name}-controls", "data"),
+            [Input(c.id, c.property) for c in page.controls], State(f"{page.name}-controls", "data"),
         )  # fmt: skip
-
-
-def _pattern(control_id: Any) -> Any:
-    return control_id if isinstance(control_id, str) else {k: ALL if v == "ALL" else v for k, v in control_id.items()}
 
 
 def _told(error: Exception) -> Any:

@@ -315,5 +315,7 @@ class Jobs:
 def _last_words(code: int | None) -> str:
     if code is None:
         return str(EngineError("the job's process says nothing any more"))
+    if code == -signal.SIGXCPU:
+        return "took more processor time than reading an upload may"
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     return f"the job's process died ({how}): too little memory, or a defect of ours"

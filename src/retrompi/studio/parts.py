@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 from flask import g
 
-from retrompi.studio.jobs import JobState, Report
+from retrompi.studio.jobs import JobState
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
     from retrompi.studio.room import Room
 
-__all__ = ["GRAPH", "controls", "copyable", "field", "job_bar", "job_line", "notices", "register_job", "session", "table"]
+__all__ = ["GRAPH", "controls", "copyable", "csv_text", "field", "group", "job_bar", "job_line", "notices", "register_job", "session", "table"]
 
 GRAPH: dict[str, Any] = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
 """The ``config`` of every dcc.Graph."""
@@ -40,6 +40,25 @@ def field(label: str, control: Component, help: str = "", *, wide: bool = False)
     target = control_id if isinstance(control_id, str) else None
     below = [html.Small(help, className="soft")] if help else []
     return html.Div([html.Label(label, htmlFor=target), control, *below], className="field wide" if wide else "field")
+
+
+def group(label: str, control: Component, help: str = "") -> Component:
+    """Several choices under one name: radio buttons, boxes to tick."""
+    below = [html.Small(help, className="soft")] if help else []
+    return html.Div(html.Fieldset([html.Legend(label), control, *below]), className="field")
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Rows as CSV. A text that a spreadsheet would take for a formula is kept from being one."""
+    import csv
+    import io
+
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow(["'" + v if isinstance(v := row.get(c), str) and v[:1] in "=+-@\t\r" else v for c in columns])
+    return out.getvalue()
 
 
 def controls(*fields: Component) -> Component:
@@ -112,18 +131,19 @@ def register_job(
     inputs: Sequence[Any],
     begin: Callable[..., tuple[str, Callable[..., Any], tuple[Any, ...]] | None],
     outputs: Sequence[Any],
-    show: Callable[[Any], Any],
+    show: Callable[..., Any],
     *,
     states: Sequence[Any] = (),
+    views: Sequence[Any] = (),
     prevent_initial_call: bool = False,
     failed: Callable[[JobState], Any] | None = None,
 ) -> None:
     """Runs a page's question in the background, shows how far it is, and its answer.
 
     When one of ``inputs`` changes, ``begin(*inputs, *states)`` says what is to be done: (title, function, arguments), as of `Jobs.submit`,
-    or None for nothing. What the page's job before was doing is cancelled. ``show(result)`` makes the values of ``outputs`` of what
-    the job answered; ``failed(state)`` makes them when it failed or was cancelled (by default they stay, and the job's line says why).
-    The page has a `job_bar`.
+    or None for nothing. What the page's job before was doing is cancelled. ``show(result, *views)`` makes the values of ``outputs`` of what
+    the job answered, again when one of the inputs ``views`` changes, without asking anew; ``failed(state)`` makes them when the job failed or
+    was cancelled (by default they stay, and the job's line says why). The page has a `job_bar`.
     """
 
     @app.callback(
@@ -141,9 +161,10 @@ def register_job(
     @app.callback(
         *outputs, Output(f"{page}-job-line", "children"), Output(f"{page}-progress", "value"), Output(f"{page}-progress", "hidden"),
         Output(f"{page}-cancel", "hidden"), Output(f"{page}-tick", "disabled"),
-        Input(f"{page}-job", "data"), Input(f"{page}-tick", "n_intervals"), Input(f"{page}-cancel", "n_clicks"), prevent_initial_call=True,
+        Input(f"{page}-job", "data"), Input(f"{page}-tick", "n_intervals"), Input(f"{page}-cancel", "n_clicks"),
+        *views, prevent_initial_call=True,
     )  # fmt: skip
-    def look(job: str | None, _ticks: Any, _clicks: Any) -> Any:
+    def look(job: str | None, _ticks: Any, _clicks: Any, *seen: Any) -> Any:
         same = [no_update] * len(outputs)
         if not job:
             return *same, "", "0", True, True, True
@@ -154,7 +175,7 @@ def register_job(
             part = f"{state.done / state.total:.3f}" if state.total else "0"
             return *same, job_line(state), part, False, False, False
         if state.status == "done":
-            same = _values(show(state.result), len(outputs))
+            same = _values(show(state.result, *seen), len(outputs))
         elif failed is not None:
             same = _values(failed(state), len(outputs))
         return *same, job_line(state), "0", True, True, True
@@ -163,5 +184,3 @@ def register_job(
 def _values(made: Any, many: int) -> list[Any]:
     return list(made) if many > 1 else [made]
 
-
-_ = Report

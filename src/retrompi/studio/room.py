@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -56,6 +59,18 @@ class Room:
     """`retrompi.studio.uploads` sets it."""
     extra: dict[str, Any] = field(default_factory=dict)
     """What a page keeps between its callbacks, by the page's name."""
+    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="retrompi-studio-")))
+    """The studio's own folder, gone with it."""
+
+    @property
+    def places(self) -> tuple[str | None, str]:
+        """(the user's store, the studio's own, which ends with it), for the functions of `retrompi.studio.runs`."""
+        return self.store, str(self.folder / "runs.db")
+
+    def close(self) -> None:
+        """Ends the jobs and takes the studio's own folder away."""
+        self.jobs.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def open_store(self, *, write: bool = False) -> Store:
         """The store, opened for one use. Raises StoreError."""

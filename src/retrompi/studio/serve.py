@@ -119,7 +119,7 @@ class Studio:
         """Ends the jobs and the server."""
         room = getattr(self, "room", None)
         if room is not None:
-            room.jobs.close()
+            room.close()
         if self._server is not None:
             with suppress(OSError):
                 self._server.close()

@@ -49,21 +49,26 @@ class Query(Mapping[str, str]):
 class Control:
     """A control that the address keeps.
 
-    ``id`` and ``property`` are Dash's (an id of a pattern ends with ALL: its values are written ``key=NAME=VALUE``, NAME being the part of
-    the id called ``name``, and empty ones are left out); ``key`` is the name in the query; ``parse`` makes its value of a text and raises
-    a `RetrompiError` for one that is none. A control whose default is a list keeps a list.
+    ``id`` and ``property`` are Dash's; ``key`` is the name in the query; ``parse`` makes its value of a text and raises a `RetrompiError`
+    for one that is none. A control whose default is a list keeps a list (the key is repeated); one whose default is a dict keeps texts by
+    name (a dcc.Store's data), written ``key=NAME=VALUE``, and ``parse`` sees ``NAME=VALUE``.
     """
 
-    id: Any
+    id: str
     property: str
     key: str
     default: Any
     parse: Parse = str
 
     @property
-    def patterned(self) -> bool:
-        """Whether the id stands for many controls."""
-        return isinstance(self.id, dict)
+    def named(self) -> bool:
+        """Whether it keeps texts by name."""
+        return isinstance(self.default, dict)
+
+    @property
+    def listed(self) -> bool:
+        """Whether it keeps a list."""
+        return isinstance(self.default, (list, tuple))
 
 
 def text(most: int = 200) -> Parse:
@@ -115,9 +120,9 @@ def flag(value: str) -> bool:
 
 def _texts(control: Control, value: Any) -> list[str]:
     """What of a value is written, as texts."""
-    if control.patterned:
+    if control.named:
         return [f"{name}={v}" for name, v in (value or {}).items() if v not in (None, "")]
-    if isinstance(control.default, (list, tuple)):
+    if control.listed:
         return [_one(v) for v in value or ()] or [""]
     return [_one(value)]
 
@@ -131,15 +136,12 @@ def _one(value: Any) -> str:
 
 
 def encode(controls: Iterable[Control], values: Mapping[str, Any]) -> str:
-    """The query (with its ``?``; empty without need) of ``values``, which are named by the controls' keys; unnamed ones are at their default.
-
-    A patterned control's value is a mapping of names to texts.
-    """
+    """The query (with its ``?``; empty without need) of ``values``, named by the controls' keys; the others are at their default."""
     parts = []
     for control in controls:
         value = values.get(control.key, control.default)
-        same = list(value or ()) == list(control.default) if isinstance(control.default, (list, tuple)) else value == control.default
-        if control.patterned or not same:
+        same = list(value or ()) == list(control.default) if control.listed else value == control.default
+        if not same:
             parts += [f"{quote(control.key, safe='')}={quote(t, safe='')}" for t in _texts(control, value)]
     return f"?{'&'.join(parts)}" if parts else ""
 
@@ -155,9 +157,9 @@ def read(controls: Sequence[Control], query: Query) -> tuple[dict[str, Any], lis
     notices = ["this link is longer than a link of the studio can be: shown without it"] if query.too_long else []
     for control in controls:
         given = query.all(control.key)
-        if control.patterned:
-            values[control.key] = _named(control, given, notices)
-        elif isinstance(control.default, (list, tuple)):
+        if control.named:
+            values[control.key] = _named(control, given, notices) if given else dict(control.default)
+        elif control.listed:
             values[control.key] = list(control.default) if not given else _list(control, given, notices)
         else:
             values[control.key] = control.default

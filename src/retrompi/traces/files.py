@@ -12,6 +12,7 @@ import io
 import re
 import tarfile
 import tempfile
+import zipfile
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +26,7 @@ from retrompi.paths import stamp
 
 from .errors import TraceError
 
-__all__ = ["folders", "parse", "read", "read_folders", "read_once", "write"]
+__all__ = ["folders", "parse", "read", "read_alone", "read_folders", "read_once", "write"]
 
 UndefinedSource = Literal["refuse", "any", "null"]
 
@@ -42,14 +43,16 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 class _File:
     """A file's content, unpacked piece by piece whenever it is iterated, and the name by which messages call it."""
 
-    def __init__(self, opened: Callable[[], BinaryIO], name: str) -> None:
+    def __init__(self, opened: Callable[[], BinaryIO], name: str, most: int | None = None) -> None:
         self.opened = opened
         self.name = name
+        self.most = most
+        """Bytes that it may hold, unpacked or plain; None: `MAX_UNPACKED` unpacked."""
 
     def __iter__(self) -> Iterator[bytes]:
         try:
             with self.opened() as raw:
-                yield from _unpacked(raw, self.name)
+                yield from _unpacked(raw, self.name) if self.most is None else _at_most(raw, self.name, self.most)
         except (OSError, ValueError) as e:
             raise TraceError(f"cannot be read: {getattr(e, 'strerror', None) or e}", self.name) from e
 
@@ -111,6 +114,19 @@ def read(
         else:
             sources = _from_file(file, _Disk(found.parent), np)
     return Trace.parse(sources, ranks=np or 0, undefined_source=undefined_source, partial=partial)
+
+
+def read_alone(path: Path, name: str, *, most: int) -> Trace:
+    """The trace in a file that a stranger gave, which messages call ``name``: no other file is opened, whatever it says.
+
+    A trace of all ranks or an archive (tar or zip) of files of ranks, plain, gzip or zstd; at most ``most`` bytes unpacked. Raises
+    TraceError.
+    """
+    file = _File(lambda: path.open("rb"), name, most)
+    if file.head(4).startswith(b"PK\x03\x04"):
+        return Trace.parse(_from_folder(_Zipped(path, name, most), None), ranks=0, undefined_source="refuse", partial=False)
+    sources = _from_archive(_Archive(file), None, None) if _is_tar(file) else _from_file(file, _Nowhere(), None)
+    return Trace.parse(sources, ranks=0, undefined_source="refuse", partial=False)
 
 
 _KEPT = 2
@@ -198,6 +214,56 @@ def write(trace: Trace, path: str | Path, *, shared: bool = False, smpi: bool = 
 # --- where files come from -------------------------------------------------------------------------------------------------
 
 
+class _Nowhere:
+    """No files: a trace from a stranger names none of ours."""
+
+    def load(self, name: str) -> _File | None:
+        return None
+
+    def names(self) -> list[str]:
+        return []
+
+    def label(self) -> str:
+        return ""
+
+
+class _Zipped:
+    """The files of a zip archive, which stay in it."""
+
+    def __init__(self, path: Path, name: str, most: int) -> None:
+        self.name = name
+        self.most = most
+        try:
+            self.zip = zipfile.ZipFile(path)
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as e:
+            raise TraceError(f"corrupt or truncated zip archive: {e}", name) from None
+        self.files = {str(PurePosixPath(m.filename)): m for m in self.zip.infolist() if not m.is_dir()}
+        if sum(m.file_size for m in self.files.values()) > most:
+            raise TraceError(f"holds more than {most >> 20} MiB unpacked", name)
+        inside = _trace_folders(self.files)
+        if len(inside) != 1:
+            what = f"{len(inside)} traces; one is read" if inside else "no index.txt and no rank-0.txt"
+            raise TraceError(f"the archive holds {what}", name)
+        self.folder = inside[0]
+
+    def _opened(self, path: str) -> BinaryIO:
+        try:
+            return io.BytesIO(self.zip.read(self.files[path]))  # as long as its entry says, or it is refused
+        except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, OSError) as e:
+            raise TraceError(f"corrupt zip archive: {e}", f"{self.name}:{path}") from None
+
+    def load(self, name: str) -> _File | None:
+        path = _join(self.folder, name)
+        return _File(lambda: self._opened(path), f"{self.name}:{path}", self.most) if path in self.files else None
+
+    def names(self) -> list[str]:
+        prefix = "" if self.folder == "." else self.folder + "/"
+        return sorted(n[len(prefix) :] for n in self.files if n.startswith(prefix) and "/" not in n[len(prefix) :])
+
+    def label(self) -> str:
+        return self.name
+
+
 class _Disk:
     """Files beside an index, or (SMPI's own rule) below the current directory."""
 
@@ -239,7 +305,7 @@ class _Members:
         return self.archive.name if self.folder == "." else f"{self.archive.name}:{self.folder}"
 
 
-Place = _Disk | _Members
+Place = _Disk | _Members | _Nowhere | _Zipped
 Source = tuple[bytes | Iterable[bytes], str, int]
 
 
@@ -354,6 +420,15 @@ def _load(path: Path) -> _File:
     return _File(lambda: path.open("rb"), name)
 
 
+def _at_most(raw: BinaryIO, name: str, most: int) -> Iterator[bytes]:
+    total = 0
+    for piece in _unpacked(raw, name):
+        total += len(piece)
+        if total > most:
+            raise TraceError(f"holds more than {most >> 20} MiB unpacked", name)
+        yield piece
+
+
 def _is_skippable(data: bytes) -> bool:
     """A zstd stream may begin with a frame of user data (RFC 8878, 3.1.2)."""
     return len(data) >= 4 and data[1:4] == b"\x2a\x4d\x18" and data[0] & 0xF0 == 0x50
@@ -437,6 +512,7 @@ class _Archive:
 
     def __init__(self, file: _File) -> None:
         self.name = file.name
+        self.most = file.most
         self.names: dict[str, tarfile.TarInfo] = {}
         room = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  it stays open as long as the archive is used
         try:
@@ -459,7 +535,7 @@ class _Archive:
 
     def file(self, path: str) -> _File:
         """A member by its path."""
-        return _File(lambda: self._opened(path), f"{self.name}:{path}")
+        return _File(lambda: self._opened(path), f"{self.name}:{path}", self.most)
 
     def _opened(self, path: str) -> BinaryIO:
         try:

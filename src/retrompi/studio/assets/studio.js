@@ -15,9 +15,9 @@ window.dash_clientside = window.dash_clientside || {};
     if (Array.isArray(a) || Array.isArray(b)) return JSON.stringify(a || []) === JSON.stringify(b || []);
     return one(a) === one(b);
   }
-  function written(control, value, ids) {
-    if (control.patterned) {
-      return ids.map((id, i) => [id.name, value[i]]).filter(([, v]) => v !== null && v !== undefined && v !== "").map(([n, v]) => `${n}=${one(v)}`);
+  function written(control, value) {
+    if (control.named) {
+      return Object.entries(value || {}).filter(([, v]) => v !== null && v !== undefined && v !== "").map(([n, v]) => `${n}=${one(v)}`);
     }
     if (same(value, control.default)) return [];
     if (Array.isArray(control.default)) return value && value.length ? value.map(one) : [""];
@@ -27,11 +27,9 @@ window.dash_clientside = window.dash_clientside || {};
   window.dash_clientside.retrompi = {
     keep: function (...values) {
       const controls = values.pop();
-      const inputs = window.dash_clientside.callback_context.inputs_list;
       const parts = [];
       controls.forEach((control, i) => {
-        const ids = Array.isArray(inputs[i]) ? inputs[i].map((input) => input.id) : [];
-        for (const text of written(control, values[i], ids)) parts.push(`${encodeURIComponent(control.key)}=${encodeURIComponent(text)}`);
+        for (const text of written(control, values[i])) parts.push(`${encodeURIComponent(control.key)}=${encodeURIComponent(text)}`);
       });
       const search = parts.length ? `?${parts.join("&")}` : "";
       if (search !== location.search) history.replaceState(history.state, "", location.pathname + search + location.hash);

@@ -1,77 +1,196 @@
-"""The curve explorer: PingPong curves of several runtimes, with what was published and what is stored."""
+"""The curve explorer: PingPong curves of several runtimes, with what papers state about them and runs of the store over them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dash import Dash, Input, Output, dcc, html
+from dash import Dash, Input, Output, State, dcc, html
 
 from retrompi import registry
-from retrompi.studio import parts
+from retrompi.errors import UsageError
+from retrompi.studio import parts, runs
 from retrompi.studio.page import Page
-from retrompi.studio.state import Control, Query, choice, read
+from retrompi.studio.parameters import modes
+from retrompi.studio.state import Control, Query, choice, flag, read, text
+from retrompi.units import format_bytes, parse_sizes
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
 
     from retrompi.studio.room import Room
 
+OWN = "own"
+MOST_CURVES = 12
+MOST_SIZES = 64
+LARGEST_B = 64 << 20
+SIGNS = {"pass": "✓ pass", "fail": "✗ fail", "unjudged": "· unjudged"}
+
+
+def _sizes(value: str) -> str:
+    """A list of sizes that is not too long."""
+    if value:
+        wanted = parse_sizes(text(300)(value))
+        if len(wanted) > MOST_SIZES or max(wanted) > LARGEST_B:
+            raise UsageError(f"at most {MOST_SIZES} sizes up to {format_bytes(LARGEST_B)}")
+    return value
+
+
+def _platforms() -> list[str]:
+    return [OWN, *registry.platform_names()]
+
+
 PAGE = Page(
     path="/curves",
     title="Curves",
     order=10,
-    help="One-way time and bandwidth against message size, with what the papers state.",
+    help="One-way time and bandwidth against message size: several runtimes, what the papers state about them, and stored runs over them.",
     controls=(
-        Control("curves-models", "value", "model", ["wmpi"], choice(registry.model_names, "model")),
-        Control("curves-platform", "value", "platform", "nt-pair", choice(registry.platform_names, "platform")),
-        Control("curves-mode", "value", "mode", "shared", choice(["shared", "distributed"], "mode")),
+        Control("curves-models", "value", "model", ["wmpi", "winmpich", "hpvm"], choice(registry.model_names, "model")),
+        Control("curves-platform", "value", "platform", "nt-pair", choice(_platforms, "platform")),
+        Control("curves-modes", "value", "mode", ["shared"], text(60)),
         Control("curves-series", "value", "series", "bandwidth", choice(["time", "bandwidth"], "series")),
+        Control("curves-y", "value", "y", "log", choice(["log", "linear"], "scale")),
+        Control("curves-published", "value", "published", ["1"], choice(["1"], "value")),
+        Control("curves-overlays", "value", "run", [], text(120)),
+        Control("curves-sizes", "value", "sizes", "", _sizes),
     ),
 )
 
 
+def _mode_options(platform: str, chosen: list[str]) -> list[str]:
+    known = ["shared", "distributed"] if platform == OWN else modes(platform)
+    return [*known, *(m for m in chosen if m not in known)]
+
+
 def layout(query: Query, room: Room) -> Component:
-    """The controls as the query says, the figure below."""
+    """The controls as the query says; the figure, the statements and the numbers below."""
     values, wrong = read(PAGE.controls, query)
+    models = [{"value": name, "label": f"{cls.title} ({name})"} for name, cls in registry.models().items()]
+    platforms = [{"value": OWN, "label": "each runtime's own (where it was calibrated)"}]
+    platforms += [{"value": name, "label": f"{room_.title} ({name})"} for name, room_ in registry.platforms().items()]
+    stored = runs.overlay_choices(room.store)
+    known = {o["value"] for o in stored}
+    stored += [{"value": name, "label": name} for name in values["run"] if name not in known]
     return html.Div(
         [
             parts.notices(wrong),
             parts.controls(
-                parts.field("Runtimes", dcc.Dropdown(registry.model_names(), values["model"], multi=True, id="curves-models")),
-                parts.field("Platform", dcc.Dropdown(registry.platform_names(), values["platform"], clearable=False, id="curves-platform")),
-                parts.field("Mode", dcc.Dropdown(["shared", "distributed"], values["mode"], clearable=False, id="curves-mode")),
-                parts.field("Series", dcc.RadioItems(["time", "bandwidth"], values["series"], id="curves-series", inline=True)),
+                parts.field("Runtimes", dcc.Dropdown(models, values["model"], multi=True, id="curves-models")),
+                parts.field("Platform", dcc.Dropdown(platforms, values["platform"], clearable=False, id="curves-platform")),
+                parts.field("Modes", dcc.Dropdown(_mode_options(values["platform"], values["mode"]), values["mode"], multi=True,
+                                                  id="curves-modes"), "where the two ranks run"),
+                parts.field("Stored runs and measured curves over them", dcc.Dropdown(stored, values["run"], multi=True, id="curves-overlays",
+                            placeholder="none" if stored else "none in the store")),
+                parts.group("Series", dcc.RadioItems(["time", "bandwidth"], values["series"], id="curves-series", inline=True)),
+                parts.group("Vertical axis", dcc.RadioItems(["log", "linear"], values["y"], id="curves-y", inline=True)),
+                parts.group("Published statements", dcc.Checklist([{"value": "1", "label": "show"}], values["published"],
+                                                                  id="curves-published", inline=True)),
+                parts.field("Message sizes", dcc.Input(id="curves-sizes", type="text", value=values["sizes"], debounce=True,
+                            placeholder="0 B to 4 MiB, doubling"), "e.g. 0,1KiB..1MiB:x2"),
             ),
             parts.job_bar("curves"),
+            html.Div(id="curves-problems"),
             dcc.Graph(id="curves-figure", config=parts.GRAPH, className="plot"),
+            html.Div(id="curves-statements"),
+            html.Div([html.H2("Numbers"), html.Button("Download CSV", id="curves-csv", className="quiet", type="button")], className="page-head"),
+            html.Div(id="curves-numbers"),
+            dcc.Download(id="curves-download"),
         ]
-    )
+    )  # fmt: skip
 
 
-def simulate(report: Any, models: list[str], platform: str, mode: str) -> list[dict[str, Any]]:
-    """The points of every model."""
-    from retrompi.simulate import pingpong
-
-    out = []
-    for i, model in enumerate(models):
-        report(i, len(models), model)
-        out += [{**row, "model": model, "mode": mode} for row in pingpong(model, platform, mode)]
-    return out
+def _where(model: str, platform: str) -> str:
+    if platform != OWN:
+        return platform
+    known = registry.model(model).calibrated
+    return known.platforms[0] if known is not None and known.platforms else "nt-pair"
 
 
 def register(app: Dash, room: Room) -> None:
-    """The figure follows the controls."""
+    """The figure follows the controls; curves are simulated in the background."""
+    from retrompi.studio import drawing
 
-    def begin(models: list[str], platform: str, mode: str, series: str) -> Any:
-        return f"PingPong of {', '.join(models)}", simulate, (models, platform, mode)
+    @app.callback(
+        Output("curves-modes", "options"), Input("curves-platform", "value"), State("curves-modes", "value"), prevent_initial_call=True
+    )
+    def offered(platform: str, chosen: list[str] | None) -> list[str]:
+        return _mode_options(platform, list(chosen or ()))
 
-    def show(rows: Any) -> Any:
-        import plotly.graph_objects as go
+    def begin(models: list[str] | None, platform: str, chosen: list[str] | None, overlays: list[str] | None, sizes: str | None) -> Any:
+        wanted = [(m, _where(m, platform), mode) for m in models or () for mode in chosen or ()]
+        if len(wanted) + len(overlays or ()) > MOST_CURVES:
+            raise UsageError(f"{len(wanted) + len(overlays or ())} curves are too many for one figure; take {MOST_CURVES} at most")
+        given = parse_sizes(_sizes(sizes)) if sizes else None
+        title = f"{len(wanted)} curve{'s' if len(wanted) != 1 else ''}"
+        return title, runs.curves, (room.places, wanted, given, list(overlays or ()))
 
-        return go.Figure(go.Scatter(x=[r["size_B"] for r in rows], y=[r["time_us"] for r in rows]))
+    def show(answer: dict[str, Any], series: str, y: str, published: list[str]) -> Any:
+        lines = list(answer["problems"])
+        for c in answer["curves"]:
+            if c["outcome"] != "completed":
+                lines.append(c["detail"])
+            if c["outside"]:
+                lines.append(f"{c['model']} is outside of its calibrated range: {'; '.join(c['outside'])}")
+        figure = drawing.curves_figure(answer, series, y, bool(published))
+        return figure, parts.notices(lines), _statements(answer) if published else None, _numbers(answer, series)
 
     parts.register_job(
         app, room, "curves",
-        [Input("curves-models", "value"), Input("curves-platform", "value"), Input("curves-mode", "value"), Input("curves-series", "value")],
-        begin, [Output("curves-figure", "figure")], show,
+        [Input(f"curves-{name}", "value") for name in ("models", "platform", "modes", "overlays", "sizes")],
+        begin,
+        [Output("curves-figure", "figure"), Output("curves-problems", "children"), Output("curves-statements", "children"),
+         Output("curves-numbers", "children")],
+        show,
+        views=[Input("curves-series", "value"), Input("curves-y", "value"), Input("curves-published", "value")],
     )  # fmt: skip
+
+    @app.callback(Output("curves-download", "data"), Input("curves-csv", "n_clicks"), State("curves-job", "data"), prevent_initial_call=True)
+    def download(_clicks: int, job: str | None) -> Any:
+        answer = room.jobs.state(job or "", parts.session()).result
+        if answer is None:
+            raise UsageError("there are no numbers yet")
+        rows = [
+            {"curve": name, "size_B": r["size_B"], "time_us": r["time_us"], "bandwidth_MBps": r["bandwidth_MBps"],
+             "repetitions": r.get("repetitions")}
+            for name, points in _named(answer) for r in points
+        ]  # fmt: skip
+        return dcc.send_string(parts.csv_text(rows, ("curve", "size_B", "time_us", "bandwidth_MBps", "repetitions")), "curves.csv")
+
+
+def _named(answer: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Every curve by a name that nothing else in the figure has."""
+    found = [(f"{c['model']}, {c['mode']}, {c['platform']}", c["rows"]) for c in answer["curves"]]
+    return [*found, *((f"run {o['run']}: {o['name']}", o["rows"]) for o in answer["overlays"])]
+
+
+def _statements(answer: dict[str, Any]) -> Component | None:
+    """What papers state about these curves, and whether these very curves meet it."""
+    if not answer["verdicts"]:
+        return None
+    rows = [
+        {
+            "id": v["id"], "what": v["observable"], "published": v["published"], "use": v["use"],
+            "observed": v["observed"] if isinstance(v["observed"], str) or v["observed"] is None else f"{v['observed']:.4g} {v['unit']}",
+            "verdict": html.Span(SIGNS.get(v["verdict"], v["verdict"]), className=v["verdict"]), "note": v["note"],
+        }
+        for v in answer["verdicts"]
+    ]  # fmt: skip
+    columns = (("id", "statement"), ("what", "about"), ("published", "published"), ("observed", "these curves"), ("verdict", "verdict"),
+               ("use", "use"), ("note", "note"))  # fmt: skip
+    counts = {word: sum(v["verdict"] == word for v in answer["verdicts"]) for word in SIGNS}
+    told = ", ".join(f"{n} {word}" for word, n in counts.items() if n)
+    return html.Details([html.Summary(f"Published statements about these curves: {told}"), parts.table(rows, columns)], open=False)
+
+
+def _numbers(answer: dict[str, Any], series: str) -> Component:
+    """Some numbers of each curve, then the series at every size."""
+    from retrompi.studio.drawing import metric_rows, number_rows
+
+    named = _named(answer)
+    wholes = [*answer["curves"], *({"rows": o["rows"], "outcome": "completed"} for o in answer["overlays"])]
+    head = [("what", "")] + [(name, name) for name, _ in named]
+    unit = "µs" if series == "time" else "MB/s"
+    rows = number_rows(named, series)
+    columns = [("size_B", "size", format_bytes), *((name, f"{name}, {unit}", lambda v: f"{v:.4g}") for name, _ in named)]
+    summary = metric_rows([(name, whole) for (name, _), whole in zip(named, wholes, strict=True)])
+    return html.Div([parts.table(summary, head, id="curves-summary"), parts.table(rows, columns, id="curves-table")])

@@ -1,0 +1,161 @@
+"""Lab 02: the answers by simulation, and where the usual mistakes lead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from retrompi import traces
+from retrompi.errors import InputError
+from retrompi.labs.bench import Bench, Line, most
+from retrompi.labs.student import Parameters, read_text
+
+KIB = 1024
+ROOM = {"wmpi.pool": "15 MiB"}
+TWO = {"platform.host.cores": "2"}
+STEPS = ["the sender asks", "the receiver finds the matching receive", "the receiver answers", "the data travel", "MPI_Send returns"]
+
+TEXTS = {
+    "why": (
+        "The sender asks and then spins: it waits for the answer without giving the processor away. The receiver could answer only if it "
+        "had the processor, but on one processor it gets it when the sender's quantum is over. So every message costs about one quantum. "
+        "With two processors the receiver runs at the same time and answers at once."
+    ),
+    "portable": (
+        "I look for processes that all send before they receive, so that the program works as long as messages are short enough to be "
+        "buffered and hangs when they ask first. MPI_Send may always wait until the receive is posted; a correct program must not rely on "
+        "the library having room for its messages."
+    ),
+}
+
+
+def derive(p: Parameters) -> dict[str, str]:
+    """Bytes for the traces, and the size above the class."""
+    return {
+        "below_bytes": str(p["below"]), "above_bytes": str(p["above"]), "class_more": f"{p['class'] // KIB + 4} KiB",
+    }  # fmt: skip
+
+
+def _asks(p: Parameters, bench: Bench, more: dict[str, str]) -> tuple[float, float]:
+    """(time with asking, time without) of the large message."""
+    size = p["above"]
+    return (
+        bench.curve("wmpi", "shared", [size], sets=ROOM | more)[size],
+        bench.curve("wmpi", "shared", [size], sets=ROOM | {"wmpi.largest_class": "1 MiB"} | more)[size],
+    )
+
+
+def _jump(bench: Bench, at: int, more: dict[str, str]) -> float:
+    curve = bench.curve("wmpi", "shared", [at, at + 4 * KIB], sets=ROOM | {"wmpi.largest_class": f"{at // KIB} KiB"} | more)
+    return curve[at + 4 * KIB] / curve[at]
+
+
+def _exchange(size: int, bench: Bench) -> str:
+    lines = [f"{me} {call} {1 - me} 0 {size} 6" for me in (0, 1) for call in ("send", "recv")]
+    text = "\n".join(["0 init", *lines[:2], "0 finalize", "1 init", *lines[2:], "1 finalize", ""])
+    return _ends(text, bench)
+
+
+def _ends(text: str, bench: Bench) -> str:
+    return str(bench.replay(traces.parse(text), "exchange", "wmpi", sets=ROOM)["outcome"])
+
+
+def _late(size: int, count: int, pool: str, bench: Bench) -> str:
+    args = {"ranks": 2, "size": size, "count": count}
+    return str(bench.generated("late_receive", args, "wmpi", sets={"wmpi.pool": pool})["outcome"])
+
+
+def _cause(p: Parameters, bench: Bench) -> str:
+    """Whichever of the two moves the first size of 64 KiB .. 512 KiB by 32 KiB that takes longer than 50 ms."""
+    sizes = [k * KIB for k in range(64, 513, 32)]
+
+    def jumps_at(**sets: str) -> int:
+        curve = bench.curve("wmpi", "shared", sizes, sets=ROOM | sets)
+        return next(s for s in curve if curve[s] > 0.05)
+
+    plain = jumps_at()
+    moved = {
+        "the largest packet": jumps_at(**{"wmpi.packet": p.text("packet")}) != plain,
+        "the largest buffer class": jumps_at(**{"wmpi.largest_class": p.text("class")}) != plain,
+    }
+    return next(name for name, does in moved.items() if does)
+
+
+def expected(p: Parameters, bench: Bench) -> dict[str, Any]:
+    """The right answers."""
+    one, two = _asks(p, bench, {}), _asks(p, bench, TWO)
+    high = p["pool"] // p["late"] + 2
+    return {
+        "cause": _cause(p, bench),
+        "jump": _jump(bench, p["class"], {}),
+        "price-one": one[0] - one[1],
+        "price-two": two[0] - two[1],
+        "steps": STEPS,
+        "exchange-below": _exchange(p["below"], bench),
+        "exchange-above": _exchange(p["above"], bench),
+        "fits": most(1, high, lambda n: _late(p["late"], n, p.text("pool"), bench) == "completed"),
+        "late-above": _late(p["above"], 3, p.text("pool"), bench),
+    }
+
+
+def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
+    """Where the usual mistakes lead."""
+    one, two = _asks(p, bench, {}), _asks(p, bench, TWO)
+    buffer = next(c for c in (64 * 4**k for k in range(8)) if c >= p["late"])
+    return {
+        "jump": {"default": _jump(bench, 256 * KIB, {}), "two": _jump(bench, p["class"], TWO)},
+        "price-one": {"not-subtracted": one[0], "round-trip": 2 * (one[0] - one[1])},
+        "price-two": {"mixed": one[1] - two[1], "not-subtracted": two[0]},
+        "steps": {
+            "returns-early": [STEPS[0], STEPS[4], *STEPS[1:4]],
+            "answers-early": [STEPS[0], STEPS[2], STEPS[1], *STEPS[3:]],
+        },
+        "fits": {"no-classes": p["pool"] // p["late"], "no-header": p["pool"] // buffer},
+    }
+
+
+def inspect(task: str, folder: Path, p: Parameters, bench: Bench) -> str:
+    """What is wrong with the repaired program; empty when it is right."""
+    file = folder / "repaired.txt"
+    text = read_text(file, "the repaired program")
+    if len(text) > 20_000:
+        raise InputError("longer than an exchange of two messages", file)
+    size = str(p["above"])
+    trace = traces.parse(text, name=str(file))
+    if trace.ranks != 2:
+        return f"the program has {trace.ranks} processes; the exchange has two"
+    bench_run = bench.replay(trace, "repaired.txt", "wmpi", sets=ROOM)
+    if bench_run["outcome"] != "completed":
+        return f"the program ends with {bench_run['outcome']}; 'retrompi replay repaired.txt' says who waits for whom"
+    ranks = bench.store.ranks(bench_run["id"])
+    if any(r["bytes_sent"] != p["above"] or r["bytes_received"] != p["above"] for r in ranks):
+        return f"both processes must send {size} B to the other, and receive as much"
+    small = bench.replay(trace, "repaired.txt", "wmpi", sets={"wmpi.pool": "1 MiB", "wmpi.largest_class": "256 B"})
+    if small["outcome"] != "completed":
+        return "it still relies on a buffer: it does not end when nothing is buffered"
+    return ""
+
+
+def solve(folder: Path, p: Parameters, bench: Bench) -> None:
+    """Process 1 receives first."""
+    n = p["above"]
+    lines = ["0 init", f"0 send 1 0 {n} 6", f"0 recv 1 0 {n} 6", "0 finalize", "1 init", f"1 recv 0 0 {n} 6", f"1 send 0 0 {n} 6", "1 finalize"]
+    (folder / "repaired.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def wrong(folder: Path, p: Parameters, bench: Bench) -> None:
+    """Both receive first: it hangs as well."""
+    n = p["above"]
+    lines = ["0 init", f"0 recv 1 0 {n} 6", f"0 send 1 0 {n} 6", "0 finalize", "1 init", f"1 recv 0 0 {n} 6", f"1 send 0 0 {n} 6", "1 finalize"]
+    (folder / "repaired.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def curves(p: Parameters, bench: Bench | None = None) -> list[Line]:
+    """What the report draws."""
+    sizes = [k * KIB for k in (4, 16, 64, 128, 192, 256, 260, 320, 384, 448, 512, 1024)]
+    return [
+        Line("WMPI as it was", "wmpi", "shared", sizes, ROOM),
+        Line(f"packets of {p.text('packet')}", "wmpi", "shared", sizes, ROOM | {"wmpi.packet": p.text("packet")}),
+        Line(f"classes to {p.text('class')}", "wmpi", "shared", sizes, ROOM | {"wmpi.largest_class": p.text("class")}),
+        Line("two processors", "wmpi", "shared", sizes, ROOM | TWO),
+    ]

@@ -1,0 +1,129 @@
+"""Lab 07: what its answers are, all by simulation, and where the usual mistakes lead."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from retrompi import experiment, scenario
+from retrompi.labs.bench import Bench
+from retrompi.labs.text import fill
+from retrompi.units import format_bytes, format_time
+
+HERE = Path(__file__).parent
+LOOKS = (1, 4, 16, 64, 256, 1024, 4096)
+TEXTS = {
+    "explain": (
+        "Nothing promises that the messages move during that second. With select or poll the library reads and writes only inside MPI calls, so "
+        "a few kilobytes are on their way and the rest waits; a long message even waits for an answer that nobody looks at. I would cut the "
+        "computation into pieces and call MPI_Testall between them, some tens of times and not thousands, and measure which number is best."
+    ),
+}
+
+
+def pieces(p: Mapping[str, Any]) -> dict[int, float]:
+    """Looks -> nanoseconds of computation after each."""
+    return {n: round(p["work"] * 1e9) / n for n in LOOKS}
+
+
+def derive(p: Mapping[str, Any]) -> dict[str, str]:
+    """The names that the text and the scenarios have besides the parameters."""
+    told = pieces(p)
+    return {
+        "pieces": ", ".join(repr(t) for t in told.values()),
+        "whole": repr(told[1]),
+        "sixteenth": repr(told[16]),
+        "finest": repr(told[4096]),
+        "double_ns": repr(2 * told[1]),
+        "double": format_time(2 * p["work"]),
+    }
+
+
+def seconds(name: str, p: Mapping[str, Any], bench: Bench, trace: Mapping[str, Any] | None = None, **sets: str) -> float:
+    """The time of the student's scenario ``name``, s, with another trace or other settings."""
+    known = {**derive(p), "size": format_bytes(p["size"]), "messages": str(int(p["messages"])), "work": format_time(p["work"])}
+    data = tomllib.loads(fill((HERE / name).read_text(encoding="utf-8"), known))
+    data["trace"] |= trace or {}
+    data["set"] = data.get("set", {}) | {f"nemesis.{k}": v for k, v in sets.items()}
+    found = experiment.run_scenario(bench.store, scenario.from_data(data, HERE / name))
+    return float(found.rows[0]["time_us"]) * 1e-6
+
+
+def table(p: Mapping[str, Any], bench: Bench) -> dict[tuple[str, int], float]:
+    """(progress, looks) -> seconds: what the study looks.toml shows."""
+    cut = pieces(p)
+    return {
+        (way, n): seconds("alone.toml", p, bench, {"tests": n, "compute_ns": cut[n]}, progress=way)
+        for way in ("select", "iocp") for n in LOOKS
+    }  # fmt: skip
+
+
+def share(messages: float, work: float, both: float) -> float:
+    """The share of the shorter of messages and computation that is hidden."""
+    return (messages + work - both) / min(messages, work)
+
+
+def simulated(p: Mapping[str, Any], bench: Bench) -> dict[str, Any]:
+    """Every time of the lab, s."""
+    cut = pieces(p)
+    return {
+        "alone": seconds("alone.toml", p, bench),
+        "alone-iocp": seconds("alone.toml", p, bench, progress="iocp"),
+        "table": table(p, bench),
+        "skip": seconds("skip.toml", p, bench),
+        "skipped": seconds("skip.toml", p, bench, tcp_skip="128"),
+        "big-alone": seconds("big.toml", p, bench),
+        "big": seconds("big.toml", p, bench, {"compute_ns": 2 * cut[1]}),
+        "few": seconds("descriptors.toml", p, bench),
+        "many": seconds("descriptors.toml", p, bench, {"ranks": 14}),
+    }
+
+
+def best(t: Mapping[tuple[str, int], float], way: str) -> int:
+    """The number of looks with the shortest time."""
+    return min(LOOKS, key=lambda n: t[way, n])
+
+
+def expected(p: Mapping[str, Any], bench: Bench) -> dict[str, Any]:
+    """Task -> answer."""
+    s = simulated(p, bench)
+    t, work = s["table"], float(p["work"])
+    four = {"select-16": t["select", 16], "select-4096": t["select", 4096], "iocp-16": t["iocp", 16], "iocp-4096": t["iocp", 4096]}
+    return {
+        "alone": s["alone"],
+        "alone-iocp": s["alone-iocp"],
+        "hidden-once": share(s["alone"], work, t["select", 1]),
+        "best-select": best(t, "select"),
+        "hidden-best": share(s["alone"], work, t["select", best(t, "select")]),
+        "inside": t["select", 4096] - work,
+        "look": (t["select", 4096] - t["select", 1024]) / 3072,
+        "inside-iocp": t["iocp", 4096] - work,
+        "order": sorted(four, key=four.__getitem__),
+        "skip": s["skip"],
+        "why-flat": "skip",
+        "hidden-big": share(s["big-alone"], 2 * work, s["big"]),
+        "why-big": "handshake",
+        "connections": (s["many"] - work) / (s["few"] - work),
+    }
+
+
+def mistakes(p: Mapping[str, Any], bench: Bench) -> dict[str, dict[str, Any]]:
+    """Task -> mistake -> the value that it leads to."""
+    s, right = simulated(p, bench), expected(p, bench)
+    t, work = s["table"], float(p["work"])
+    hidden = s["alone"] + work - t["select", 1]
+    return {
+        "alone": {"other": s["alone-iocp"]},
+        "alone-iocp": {"other": s["alone"]},
+        "hidden-once": {"whole": hidden / t["select", 1], "left": 1 - right["hidden-once"]},
+        "best-select": {"iocp": best(t, "iocp")},
+        "hidden-best": {"left": 1 - right["hidden-best"]},
+        "inside": {"iocp": right["inside-iocp"], "whole": t["select", 4096]},
+        "look": {"divided": (t["select", 4096] - t["select", 1024]) / 4096},
+        "inside-iocp": {"select": right["inside"]},
+        "skip": {"skipped": s["skipped"]},
+        "hidden-big": {"left": 1 - right["hidden-big"], "small": right["hidden-once"]},
+        "connections": {"whole": s["many"] / s["few"]},
+    }

@@ -1,0 +1,16 @@
+/* Says at once that a file is too large to be uploaded: the browser's part of the upload refuses it without a word. */
+"use strict";
+(function () {
+  function check(event, files) {
+    const row = event.target.closest && event.target.closest(".upload-row");
+    if (!row || !files || !files.length) return;
+    const most = Number(row.dataset.most), file = files[0];
+    const text = file.size > most
+      ? `${file.name.slice(0, 60)} has ${(file.size / 1048576).toFixed(1)} MiB; the most that can be uploaded is ${(most / 1048576).toFixed(0)} MiB: pack it with zstd or gzip`
+      : "";
+    const where = row.nextElementSibling;
+    if (window.dash_clientside && window.dash_clientside.set_props && where) window.dash_clientside.set_props(where.id, { children: text });
+  }
+  document.addEventListener("change", (event) => check(event, event.target.files), true);
+  document.addEventListener("drop", (event) => check(event, event.dataTransfer && event.dataTransfer.files), true);
+})();

@@ -1,0 +1,269 @@
+"""The parts of a model's card and of a machine room's: numbers by source, variants, the start of a job, what judges it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from dash import html
+
+from retrompi.report.figures import name_of
+from retrompi.studio.numbers import AREAS, KINDS, Difference, Group, Number, Side
+from retrompi.studio.pieces import Part, cell, cited, facts, named, number_rows, source, table, verdict, worded
+from retrompi.units import format_time
+
+__all__ = ["collectives", "fit", "hosts", "judged", "kinds", "parameters", "side_tables", "start", "variants", "wire"]
+
+_HEAD = ("parameter", "value", "range", "source")
+
+
+def kinds(found: Counter[str], chosen: str = "") -> html.Div:
+    """How many numbers come from each kind of source, as a bar of shares with its words below."""
+    total = sum(found.values()) or 1
+    bar = [html.Span(className=f"share kind-{k}", style={"flexGrow": n}, title=f"{n} {k}") for k in KINDS if (n := found[k])]
+    words = [
+        html.Li(
+            [
+                html.Span(k, className=f"kind kind-{k}"),
+                html.B(f" {found[k]} "),
+                html.Span(f"({found[k] / total:.0%}) {KINDS[k]}", className="soft"),
+            ],
+            className="chosen" if k == chosen else None,
+        )
+        for k in KINDS
+        if found[k]
+    ]
+    return html.Div([html.Div(bar, className="shares", **{"aria-hidden": "true"}), html.Ul(words, className="kinds")])
+
+
+def parameters(some: Sequence[Number], what: str = "parameter") -> Part:
+    """The table of numbers; a line where no number fits the filter."""
+    if not some:
+        return html.P(f"No {what} fits this filter.", className="soft")
+    head = (what, *_HEAD[1:])
+    return table(head, number_rows(some, head))
+
+
+def variants(some: Sequence[Difference], base: str) -> list[Part]:
+    """What each variant changes of the model of its folder."""
+    out: list[Part] = []
+    for d in some:
+        rows = [
+            html.Tr(
+                [
+                    cell("parameter", html.Code(name)),
+                    cell(f"in {base}", before or "—", css="v"),
+                    cell("here", here or "—", css="v"),
+                    cell("source here", where),
+                ]
+            )
+            for name, before, here, where in d.changed
+        ]
+        told: list[Part] = [html.P(d.note)]
+        if d.code:
+            told.append(html.P(f"Beside its numbers, another mechanism: {', '.join(d.code)}."))
+        if rows:
+            told.append(table(("parameter", f"in {base}", "here", "source here"), rows))
+        elif not d.code:
+            told.append(html.P("Only its name differs.", className="soft"))
+        asked = urlencode({"model": d.name}, safe=":")
+        told.append(html.P(html.A("its card", href=f"/models?{asked}")))
+        out.append(html.Details([html.Summary([html.Code(d.name), f" {d.title}"]), *told], className="variant"))
+    return out
+
+
+def start(told: Mapping[str, Any], where: str) -> list[Part]:
+    """The steps of a job's start, what they leave, and how often it fails."""
+    steps = told.get("steps", ())
+    refused = [html.P([html.B("No job there: "), told["refused"]], className="notice")] if told.get("refused") else []
+    if not steps:
+        return [*refused, html.P("Nothing has to be done." if not refused else "", className="soft")]
+    rows = [
+        html.Tr(
+            [
+                cell("step", str(s["step"])),
+                cell("by hand", "by hand" if s["manual"] else ""),
+                cell("windows", worded(s["windows"] or None), css="v"),
+                cell("daemons", worded(s["daemons"] or None), css="v"),
+                cell("takes", format_time(s["seconds"]) if s["seconds"] else "", css="v"),
+                cell("note", str(s["note"])),
+            ]
+        )
+        for s in steps
+    ]
+    line = (
+        f"{told['ranks']} ranks on the {told['hosts']} machines of {where}: {told['manual_steps_per_job']} steps by hand, "
+        f"{told['windows']} windows, "
+        f"{told['daemons']} daemons; {told['failures']} of {told['attempts']} drawn starts fail."
+    )
+    return [*refused, html.P(line), table(("step", "by hand", "windows", "daemons", "takes", "note"), rows)]
+
+
+def collectives(rows: Sequence[Mapping[str, Any]]) -> html.Div:
+    """Which algorithm each collective operation uses, when, and where that is from."""
+    head = ("collective", "algorithm", "when", "source")
+    return table(
+        head, [html.Tr([cell(h, str(r[k])) for h, k in zip(head, ("operation", "algorithm", "when", "source"), strict=True)]) for r in rows]
+    )
+
+
+def fit(told: Mapping[str, Any] | None) -> list[Part]:
+    """The fit in force: its values with their identifiability, and the residuals against the statements it saw."""
+    if told is None:
+        return [html.P("None: every number above is as its source says.", className="soft")]
+    seed = f", seed {told['seed']}" if "seed" in told else ""
+    out: list[Part] = [
+        html.P(f"Fit of {told['of']}: {told.get('date', '?')}, code {told.get('version', '?')}{seed}. {told.get('note', '')}")
+    ]
+    if told["values"]:
+        rows = [
+            html.Tr(
+                [
+                    cell("parameter", html.Code(v["name"])),
+                    cell("value", str(v["value"]), css="v"),
+                    cell("range", " – ".join(map(str, v["range"])) if v["range"] else "", css="v"),
+                    cell("identifiability", str(v["identifiability"])),
+                ]
+            )
+            for v in told["values"]
+        ]
+        out.append(table(("parameter", "value", "range", "identifiability"), rows))
+    if told["residuals"]:
+        rows = [
+            html.Tr(
+                [
+                    cell(
+                        "statement", html.A(r["claim"], href=f"/scorecard?{urlencode({'q': r['claim']})}"), html.Br(), html.Small(r["says"])
+                    ),
+                    cell("simulated", f"{worded(r['observed'])} {r['unit']}", css="v"),
+                    cell("read as", f"{worded(r['low'])} – {worded(r['high'])}", css="v"),
+                    cell("from the middle", f"{r['half_ranges']:+.2f} half ranges", css="v"),
+                ]
+            )
+            for r in told["residuals"]
+        ]
+        out.append(table(("statement", "simulated", "read as", "from the middle"), rows))
+    return out
+
+
+def judged(rows: Sequence[Mapping[str, Any]]) -> list[Part]:
+    """The statements whose checks look at this model, fitted and held out counted apart, with their newest verdicts."""
+    if not rows:
+        return [html.P("No published statement names it.", className="soft")]
+    known = [r for r in rows if r["verdict"] in ("pass", "fail")]
+    told = []
+    for use, words in (("calibrate", "fitted"), ("validate", "held out")):
+        mine = [r for r in known if r["use"] == use]
+        every = sum(r["use"] == use for r in rows)
+        passed = sum(r["verdict"] == "pass" for r in mine)
+        told.append(f"{words}: {passed} of {len(mine)} pass" if mine else f"{words}: {every} not judged in this store yet" if every else "")
+    items = [
+        html.Tr(
+            [
+                cell("statement", html.A(r["id"], href=f"/scorecard?{urlencode({'q': r['id']})}")),
+                cell("verdict", verdict(r["verdict"] if r["verdict"] in ("pass", "fail") else "unjudged")),
+                cell("group", {"calibrate": "fitted", "validate": "held out"}.get(r["use"], str(r["use"]))),
+                cell("what it says", str(r["says"])),
+            ]
+        )
+        for r in rows
+    ]
+    line = "; ".join(t for t in told if t)
+    return [
+        html.P(f"{line}." if line else ""),
+        html.Details([html.Summary(f"{len(rows)} statements"), table(("statement", "verdict", "group", "what it says"), items)]),
+    ]
+
+
+def hosts(groups: Sequence[Group], placements: Sequence[Mapping[str, Any]]) -> list[Part]:
+    """The machines, those that are alike once, and the placements that have a name."""
+    rows = [
+        html.Tr(
+            [
+                cell(
+                    "machine",
+                    g.title,
+                    html.Br() if len(g.names) > 1 else "",
+                    html.Small(", ".join(g.names), className="soft") if len(g.names) > 1 else "",
+                ),
+                cell("operating system", g.os),
+                cell("byte order", f"{g.byte_order} endian"),
+            ]
+        )
+        for g in groups
+    ]
+    out: list[Part] = [table(("machine", "operating system", "byte order"), rows)]
+    if placements:
+        out.append(facts([(f"placement {p['name']}", ", ".join(p["ranks"])) for p in placements]))
+    return out
+
+
+def side_tables(sides: Sequence[Side], groups: Sequence[Group], keep: Sequence[Number]) -> list[Part]:
+    """The machines' numbers by area, groups of machines side by side, only those of ``keep``."""
+    names = {n.name for n in keep}
+    out: list[Part] = []
+    for area in (*AREAS, "other"):
+        mine = [s for s in sides if s.area == area and any(c.name in names for c in s.cells)]
+        if not mine:
+            continue
+        out.append(html.H3(area.capitalize()))
+        single = len(groups) == 1
+        head = ("quantity", *((g.title for g in groups) if not single else ("value",)), "range", "source")
+        rows = []
+        for s in mine:
+            values = [cell(h, c.value, css="v") for h, c in zip(head[1:], s.cells, strict=False)]
+            spans = [html.Div(span) for span in dict.fromkeys(c.span for c in s.cells if c.span)]
+            rows.append(
+                html.Tr(
+                    [cell("quantity", *named(s.key, s.help)), *values, cell("range", *spans, css="v"), cell("source", *_said(s, groups))]
+                )
+            )
+        out.append(table(head, rows))
+    return out
+
+
+def _said(s: Side, groups: Sequence[Group]) -> list[Part]:
+    """The sources of a quantity, each once; with the machines it is of where they differ."""
+    by: dict[tuple[str, str], list[str]] = {}
+    for c, g in zip(s.cells, groups, strict=True):
+        by.setdefault((c.kind, c.source), []).append(g.names[0])
+    out = []
+    for told, names in by.items():
+        first = next(c for c in s.cells if (c.kind, c.source) == told)
+        whose = [html.Small(f"{', '.join(names)}: ", className="soft")] if len(by) > 1 else []
+        out.append(html.Div([*whose, *source(first)]))
+    return out
+
+
+def wire(some: Sequence[Number], link: str, loops: Sequence[Number]) -> list[Part]:
+    """The numbers of the wire, and what the measured loops cost on the machines, where they are described."""
+    out: list[Part] = []
+    if some:
+        out += [html.H3(f"Wire: {link}"), parameters(some, "quantity")]
+    if loops:
+        out += [
+            html.H3("Rinf1 loops"),
+            html.P("What the arithmetic loops of the paper's Rinf1 benchmark cost.", className="soft"),
+            html.Details([html.Summary(f"{len(loops)} numbers"), parameters(loops, "quantity")]),
+        ]
+    return out
+
+
+def stands_for(card: Mapping[str, Any]) -> list[Part]:
+    """What the model stands for, with the rows its text cites, and where it was calibrated."""
+    out: list[Part] = []
+    if card["stands_for"]:
+        out += [html.P(card["stands_for"]), *cited(card["stands_for_rows"])]
+    told = card["calibrated"]
+    if told is None:
+        out.append(html.P("It states no calibrated range; every use of it is a use outside of one.", className="soft"))
+    else:
+        out.append(html.P(f"Calibrated for {told['text']} ({told['source']}); a use outside of it prints a warning."))
+    return out
+
+
+def titled(name: str) -> str:
+    """A model's name as a reader knows it."""
+    return name_of(name)

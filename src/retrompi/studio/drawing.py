@@ -1,0 +1,124 @@
+"""Figures of the pages, and the numbers of them as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from retrompi.report.figures import AXES, DASHES, PALETTE, curve_figure, name_of, place
+from retrompi.report.measured import Measured
+from retrompi.report.measured import add as add_measured
+from retrompi.report.overlay import Mark
+from retrompi.studies import metrics
+from retrompi.units import format_bytes
+from retrompi.validate.exhibits import CurveFigure
+
+__all__ = ["curves_figure", "legend_of", "metric_rows", "number_rows", "settled", "what_if_figure"]
+
+_TITLES = {"time": "One-way time", "bandwidth": "Bandwidth"}
+_METRICS = ("latency", "peak", "n_half")
+
+
+def settled(figure: go.Figure, revision: str = "") -> go.Figure:
+    """What figures on a page share: a finger that scrolls does not zoom, and what a reader has hidden stays so while ``revision`` is the same."""
+    figure.update_layout(
+        dragmode=False, uirevision=revision or "same", hovermode="closest", paper_bgcolor="rgba(0,0,0,0)", title_text="",
+        margin={"t": max(16, (figure.layout.margin.t or 16) - 28), "b": 96, "r": 8},
+        legend={"yref": "container", "y": 0.0, "yanchor": "bottom"},
+    )  # fmt: skip
+    return figure
+
+
+def legend_of(curve: Mapping[str, Any], several_modes: bool, several_platforms: bool) -> str:
+    """A curve's name beside others."""
+    parts = [name_of(curve["model"])]
+    parts += [curve["mode"]] if several_modes else []
+    parts += [curve["platform"]] if several_platforms else []
+    return ", ".join(parts)
+
+
+def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", published: bool = True) -> go.Figure:
+    """The curves of `retrompi.studio.runs.curves` with published marks and stored runs over them."""
+    made = [c for c in answer["curves"] if c["rows"]]
+    modes, platforms = {c["mode"] for c in made}, {c["platform"] for c in made}
+    # The figure tells curves apart by model and mode; two platforms of one model and mode cannot come together here.
+    points = [{**r, "model": c["model"], "mode": c["mode"]} for c in made for r in c["rows"]]
+    plan = CurveFigure(series, _TITLES[series], series,
+                       tuple((c["model"], c["mode"], legend_of(c, len(modes) > 1, len(platforms) > 1)) for c in made), y=y)  # fmt: skip
+    marks = [Mark(**{**m, "models": tuple(m["models"])}) for m in answer["marks"]] if published else []
+    figure = curve_figure(points, plan, marks)
+    simulated = [o for o in answer["overlays"] if o["kind"] == "simulated"]
+    measured = [
+        Measured(o["run"], o["kind"], o["name"], tuple(o["rows"]), "", o["about"], {int(k): tuple(v) for k, v in o["bands"].items()})
+        for o in answer["overlays"] if o["kind"] != "simulated"
+    ]  # fmt: skip
+    column, _, unit = AXES[series]
+    for i, one in enumerate(simulated):
+        colour = PALETTE[(5, 3, 4, 2, 1, 0)[i % 6]]
+        figure.add_trace(_line(one["rows"], column, unit, f"run {one['run']}: {one['name']}", colour, DASHES[1 + i % 5], "circle-open"))
+    add_measured(figure, measured, series)
+    _shorter_legends(figure)
+    return settled(figure, f"{sorted(modes)} {sorted(platforms)}")
+
+
+def _shorter_legends(figure: go.Figure, most: int = 60) -> None:
+    for trace in figure.data:
+        if trace.name and len(trace.name) > most:
+            trace.name = trace.name[: most - 1] + "…"
+
+
+def _line(rows: Sequence[Mapping[str, Any]], column: str, unit: str, name: str, colour: str, dash: str, symbol: str,
+          width: float = 2.0) -> go.Scatter:  # fmt: skip
+    shown = sorted((r for r in rows if column != "bandwidth_MBps" or r["size_B"] > 0), key=lambda r: r["size_B"])
+    return go.Scatter(
+        x=[place(r["size_B"]) for r in shown], y=[r[column] for r in shown], name=name, mode="lines+markers",
+        line={"color": colour, "width": width, "dash": dash}, marker={"symbol": symbol, "size": 7, "color": colour},
+        customdata=[format_bytes(r["size_B"]) for r in shown], hovertemplate=f"%{{customdata}}: %{{y:.4g}} {unit}<extra></extra>",
+    )  # fmt: skip
+
+
+def what_if_figure(answer: Mapping[str, Any], series: str, y: str = "log") -> go.Figure:
+    """The curve as it was, pale and dashed, and the changed one over it."""
+    base, changed = answer["base"], answer["changed"]
+    key = (base["model"], base["mode"])
+    points = [{**r, "model": key[0], "mode": key[1]} for r in base["rows"]]
+    plan = CurveFigure(series, _TITLES[series], series, ((*key, f"{name_of(key[0])} as it was"),), y=y, published=False)
+    figure = curve_figure(points, plan)
+    column, _, unit = AXES[series]
+    if changed is not None:
+        for trace in figure.data:
+            trace.line.dash, trace.line.width = "dot", 2
+            trace.marker.symbol = "circle-open"
+        ended = "" if changed["outcome"] == "completed" else f" (until its end: {changed['outcome']})"
+        figure.add_trace(_line(changed["rows"], column, unit, f"changed{ended}", PALETTE[1], "solid", "square", 3.5))
+        if ended and changed["rows"]:
+            last = max((r for r in changed["rows"]), key=lambda r: r["size_B"])
+            figure.add_trace(go.Scatter(
+                x=[place(last["size_B"])], y=[last[column]], mode="markers", name=changed["outcome"], showlegend=False,
+                marker={"symbol": "x", "size": 16, "color": PALETTE[1]}, hovertext=[changed["outcome"]], hoverinfo="text",
+            ))  # fmt: skip
+    return settled(figure, f"{key} {base['platform']}")
+
+
+def number_rows(named: Sequence[tuple[str, Sequence[Mapping[str, Any]]]], series: str) -> list[dict[str, Any]]:
+    """A row a size: size_B, and the series (µs or MB/s) of every named curve that has the size."""
+    column = AXES[series][0]
+    by_size: dict[int, dict[str, Any]] = {}
+    for name, rows in named:
+        for r in rows:
+            by_size.setdefault(int(r["size_B"]), {})[name] = float(r[column])
+    return [{"size_B": size, **by_size[size]} for size in sorted(by_size)]
+
+
+def metric_rows(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """Start-up latency, largest bandwidth and where it is, N½ and the largest message: a row each with a column a curve, as texts."""
+    rows = [{"what": metric.label, **{name: metric.show(metric.of(c, c["rows"])) for name, c in named}}
+            for metric in map(metrics.parse, _METRICS)]  # fmt: skip
+    best = {name: max(c["rows"], key=lambda r: float(r["bandwidth_MBps"]), default=None) for name, c in named}
+    rows.insert(2, {"what": "at the size", **{name: format_bytes(r["size_B"]) if r else "" for name, r in best.items()}})
+    last = {name: max(c["rows"], key=lambda r: int(r["size_B"]), default=None) for name, c in named}
+    rows.append({"what": "bandwidth of the largest message", **{
+        name: f"{r['bandwidth_MBps']:.4g} MB/s ({format_bytes(r['size_B'])})" if r else "" for name, r in last.items()}})  # fmt: skip
+    return rows

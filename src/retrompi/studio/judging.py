@@ -1,0 +1,28 @@
+"""Judging the published statements anew as a job of the studio."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+__all__ = ["run"]
+
+
+def run(report: Callable[[int, int, str], None], store: str | None, papers: Sequence[str], fresh: bool = False) -> dict[str, Any]:
+    """Replays studies (all where none is named) and stores their verdicts; what is stored is used, the rest simulated, all if ``fresh``.
+
+    Gives how many statements pass, fail and are not judged by use, how many runs were simulated, and how many there are.
+    """
+    from retrompi.store import open_store
+    from retrompi.validate import run_papers, setup, setups
+    from retrompi.validate.verdicts import summary
+
+    keys = [setup(p).paper for p in papers] or list(setups())
+    done = run_papers(keys, open_store(store), fresh, report)
+    told = summary([v for s in done for v in s.verdicts])
+    return {
+        "papers": keys,
+        "simulated": sum(s.simulated for s in done),
+        "runs": sum(len(s.runs) for s in done),
+        "counts": [{"use": s.use, "passed": s.passed, "failed": s.failed, "unjudged": s.unjudged} for s in told],
+    }

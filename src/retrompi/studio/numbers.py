@@ -1,0 +1,284 @@
+"""The numbers of model cards and machine rooms as the studio shows them: each with its value, range, and where it comes from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from retrompi import registry
+from retrompi.errors import RetrompiError, UsageError, nearest
+from retrompi.platform import HOST_KEYS, SOURCE_KINDS, Platform
+from retrompi.runtime import RuntimeModel, model_values
+from retrompi.units import format_quantity
+
+__all__ = [
+    "AREAS",
+    "KINDS",
+    "Difference",
+    "Group",
+    "Number",
+    "Side",
+    "area_of",
+    "by_kind",
+    "differences",
+    "fitting",
+    "groups",
+    "model_numbers",
+    "range_text",
+    "room_numbers",
+    "sides",
+    "starts",
+]
+
+KINDS = {
+    "paper": "printed in a paper of the reference",
+    "doc": "from documentation of the time",
+    "code": "read in the source code",
+    "fit": "fitted to statements marked for fitting",
+    "assumed": "assumed, with a range where one is known",
+}
+"""Kind of a source (`SOURCE_KINDS`) -> what it means."""
+
+AREAS = {
+    "processor": ("cores", "speed", "flops", "clock", "package_cores"),
+    "scheduler": ("quantum", "tick", "dispatch", "syscall", "boost", "quantum_carry", "wait_charge", "quantum_at_tick"),
+    "memory": (
+        "l1",
+        "l2",
+        "l2_ways",
+        "l2_shared_by",
+        "copy_l1",
+        "copy_l2",
+        "copy_mem",
+        "line_shared",
+        "line_bus",
+        "lines_in_flight",
+        "fsb_rate",
+    ),
+    "protocol stack": (
+        "tcp_segment",
+        "tcp_byte",
+        "interrupt",
+        "loopback_segment",
+        "loopback_mss",
+        "window",
+        "mss",
+        "sndbuf",
+        "delayed_ack",
+        "rto_first",
+        "rto_min",
+        "rto_max",
+        "tcp_retries",
+        "dup_acks",
+    ),
+    "network card": ("nic_rate", "nic_latency", "bus_rate"),
+}
+"""Area of a machine -> its keys (`HOST_KEYS`), in the order in which a reader meets them."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A parameter or quantity: texts ready for a reader, its source as ``kind`` and the rest, the rows of the reference it cites."""
+
+    name: str
+    value: str
+    unit: str
+    span: str
+    kind: str
+    source: str
+    help: str
+    rows: tuple[Mapping[str, str], ...] = ()
+    area: str = ""
+
+
+def range_text(row: Mapping[str, Any]) -> str:
+    """``low – high`` of a card's row in its unit, or its choices; "" without either."""
+    if row.get("choices"):
+        return " | ".join(row["choices"])
+    if row.get("low") is None and row.get("high") is None:
+        return ""
+    ends = ["…" if row[k] is None else format_quantity(row[k], row["unit"]) for k in ("low", "high")]
+    return ends[0] if ends[0] == ends[1] else " – ".join(ends)
+
+
+def _kind(source: str) -> tuple[str, str]:
+    kind, _, rest = source.partition(":")
+    return (kind, rest.strip()) if f"{kind}:" in SOURCE_KINDS else ("assumed", source)
+
+
+def _number(row: Mapping[str, Any], name: str, area: str = "") -> Number:
+    kind, rest = _kind(str(row["source"]))
+    value = str(row["text"]) if isinstance(row["value"], str) else format_quantity(row["value"], row["unit"])
+    return Number(
+        name,
+        value,
+        "" if row["unit"] in ("choice", "str") else str(row["unit"]),
+        range_text(row),
+        kind,
+        rest,
+        str(row["help"]),
+        tuple(row.get("rows", ())),
+        area,
+    )
+
+
+def model_numbers(dossier: Mapping[str, Any]) -> list[Number]:
+    """The parameters of a model's card (`retrompi.report.dossier.model_dossier`)."""
+    return [_number(r, str(r["name"])) for r in dossier["parameters"]]
+
+
+def area_of(path: str) -> str:
+    """The area of a platform's quantity: one of `AREAS`, or ``wire``."""
+    owner, _, key = path.rpartition(".")
+    if owner == "link":
+        return "wire"
+    return next((area for area, keys in AREAS.items() if key in keys), "other")
+
+
+def room_numbers(dossier: Mapping[str, Any]) -> list[Number]:
+    """The quantities of a platform's card (`retrompi.report.dossier.platform_dossier`), with the costs of its loops behind them."""
+    found = [_number(r, str(r["path"]), area_of(str(r["path"]))) for r in dossier["quantities"]]
+    return found + [_number(r, str(r["path"]), "loops") for r in dossier["kernels"]]
+
+
+def by_kind(some: Iterable[Number]) -> Counter[str]:
+    """How many numbers come from each kind of source."""
+    return Counter(n.kind for n in some)
+
+
+def fitting(some: Sequence[Number], kind: str = "", text: str = "", area: str = "") -> list[Number]:
+    """The numbers of one kind of source and one area whose name, meaning or source has every word of ``text``.
+
+    Raises UsageError for a kind that does not exist.
+    """
+    if kind and kind not in KINDS:
+        raise UsageError(f"source '{kind}'{nearest(kind, KINDS)}")
+    words = text.casefold().split()
+    return [
+        n
+        for n in some
+        if kind in ("", n.kind) and area in ("", n.area) and all(w in f"{n.name} {n.help} {n.source} {n.value}".casefold() for w in words)
+    ]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Machines that are alike in everything but their name."""
+
+    names: tuple[str, ...]
+    os: str
+    byte_order: str
+
+    @property
+    def title(self) -> str:
+        """``workstation`` or ``workstation and 4 more``."""
+        more = len(self.names) - 1
+        return self.names[0] if not more else f"{self.names[0]} and {more} more like it"
+
+
+def groups(room: Platform, some: Sequence[Number]) -> list[Group]:
+    """The hosts of a room, those together that are alike; ``some`` are the room's numbers."""
+    found = {n.name: n for n in some}
+    alike: dict[tuple[object, ...], list[str]] = {}
+    for h in room.hosts:
+        own = (found.get(f"{h.name}.{key}") for key in HOST_KEYS)
+        key = (h.os, h.byte_order, *((n.value, n.kind, n.source) if n else None for n in own))
+        alike.setdefault(key, []).append(h.name)
+    return [Group(tuple(names), str(key[0]), str(key[1])) for key, names in alike.items()]
+
+
+@dataclass(frozen=True)
+class Side:
+    """A quantity of every group of hosts side by side: ``cells`` in the order of `groups`."""
+
+    key: str
+    help: str
+    area: str
+    cells: tuple[Number, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether all have the same value from the same source."""
+        return len({(c.value, c.kind, c.source) for c in self.cells}) == 1
+
+
+def sides(room: Platform, some: Sequence[Number]) -> list[Side]:
+    """The quantities of the hosts, each key once with its value on every group of hosts; ``some`` are the room's numbers."""
+    found = {n.name: n for n in some}
+    firsts = [g.names[0] for g in groups(room, some)]
+    out = []
+    for key, (_, help) in HOST_KEYS.items():
+        cells = tuple(found[f"{name}.{key}"] for name in firsts if f"{name}.{key}" in found)
+        if len(cells) == len(firsts):
+            out.append(Side(key, help, area_of(f"host.{key}"), cells))
+    order = [*AREAS, "other"]
+    return sorted(out, key=lambda s: order.index(s.area))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a variant changes of its base: (parameter, there, here, source here). ``code`` says that its mechanism is another as well."""
+
+    name: str
+    title: str
+    note: str
+    changed: tuple[tuple[str, str, str, str], ...]
+    code: tuple[str, ...]
+
+
+_ELSEWHERE = {
+    "startup": "the start of a job",
+    "joins": "which machines it joins",
+    "cautions": "its cautions",
+    "collectives": "its collectives",
+    "communicators": "how communicators are made",
+}
+_PATH = "the path of a message"
+
+
+def _code(variant: type[RuntimeModel], base: type[RuntimeModel]) -> tuple[str, ...]:
+    """What a variant does otherwise than its base beside its parameters, in words."""
+    own = dict.fromkeys(n for k in variant.__mro__ if k not in base.__mro__ for n, v in vars(k).items() if callable(v) or n in _ELSEWHERE)
+    changed = [n for n in own if not n.startswith("__") and getattr(variant, n) is not getattr(base, n, None)]
+    return tuple(dict.fromkeys(_ELSEWHERE.get(n, _PATH) for n in changed))
+
+
+def differences(cls: type[RuntimeModel]) -> list[Difference]:
+    """The variants of a model's folder against the model of that folder, by name; of a variant, itself."""
+    base = registry.model(cls.name.partition(":")[0]) if registry.origin(cls.folder()) in ("retrompi", "user") else cls
+    family = {n: c for n, c in registry.models().items() if c.variant_of == base.name and (cls is base or c is cls)}
+    before = model_values(base)
+    out = []
+    for name, variant in sorted(family.items()):
+        values = model_values(variant)
+        changed = []
+        for key, setting in values.settings.items():
+            old = before.settings.get(key)
+            there = "" if old is None else old.text
+            if old is None or (old.value, old.source) != (setting.value, setting.source):
+                changed.append((key, there, setting.text, setting.source))
+        gone = [(k, s.text, "", "") for k, s in before.settings.items() if k not in values.settings]
+        out.append(Difference(name, variant.title, variant.variant_note, (*changed, *gone), _code(variant, base)))
+    return out
+
+
+STARTS = 200
+"""So often a start is tried for the share that fails: the draws take no simulation."""
+
+
+def starts(model: str, platform: str, mode: str = "distributed") -> Mapping[str, Any]:
+    """How a job of one rank a host is started (`retrompi.simulate.startup`), with ``refused``: why the runtime cannot join these hosts.
+
+    ``refused`` alone where a start cannot even be described there.
+    """
+    from retrompi import simulate
+
+    cls, room = registry.model(model), registry.platform(platform)
+    try:
+        where = room.placement(mode)
+        told = simulate.startup(model, platform, len(room.hosts), range(1, STARTS + 1), (), where)
+        return {**told, "refused": cls().joins(room, simulate.place(room, where, len(room.hosts)))}
+    except RetrompiError as error:
+        return {"steps": [], "refused": str(error)}

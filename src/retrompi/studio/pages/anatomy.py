@@ -1,0 +1,341 @@
+"""The anatomy of a message: the path it takes, hop by hop and moving, where its time goes, and two messages beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dash import ClientsideFunction, Dash, Input, Output, dcc, html
+
+from retrompi import registry
+from retrompi.errors import RetrompiError, UsageError
+from retrompi.studio import parts
+from retrompi.studio.page import Page
+from retrompi.studio.state import Control, Query, choice, read, text
+from retrompi.units import format_bytes, parse_sizes
+
+if TYPE_CHECKING:
+    from dash.development.base_component import Component
+
+    from retrompi.studio.room import Room
+
+LARGEST = 16 << 20
+"""Bytes of the longest message that is drawn."""
+_MODES = ("shared", "distributed")
+_MARKS = {0: "0", 1: "1", 5: "16", 9: "256", 13: "4K", 17: "64K", 21: "1M", 25: "16M"}
+_KEYS = ("model", "platform", "mode", "size", "set")
+
+
+def size_of(written: str) -> int:
+    """Bytes of one size with its unit. Raises UsageError for another number of sizes or a longer one than `LARGEST`."""
+    found = parse_sizes(written)
+    if len(found) != 1:
+        raise UsageError(f"'{written[:60]}': give one size")
+    if found[0] > LARGEST:
+        raise UsageError(f"{format_bytes(found[0])} is longer than the longest message drawn here, {format_bytes(LARGEST)}")
+    return found[0]
+
+
+def _size(written: str) -> str:
+    size_of(written)
+    return written.strip()
+
+
+def _controls(prefix: str, key: str, defaults: Mapping[str, str]) -> tuple[Control, ...]:
+    checks = {
+        "model": choice(registry.model_names, "model"),
+        "platform": choice(registry.platform_names, "platform"),
+        "mode": choice(_MODES, "mode"),
+        "size": _size,
+        "set": text(500),
+    }
+    return tuple(Control(f"{prefix}-{k}", "value", f"{key}{k}", defaults[k], checks[k]) for k in _KEYS)
+
+
+_FIRST = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "size": "128 KiB", "set": ""}
+_SECOND = {**_FIRST, "size": "512 KiB"}
+
+PAGE = Page(
+    path="/anatomy",
+    title="Anatomy",
+    order=20,
+    help="One message on its way through processes and channels, and where its time goes.",
+    controls=(
+        *_controls("anatomy", "", _FIRST),
+        Control("anatomy-view", "value", "view", "one", choice(("one", "two"), "view")),
+        Control("anatomy-way", "value", "way", "there", choice(("there", "back"), "way")),
+        *_controls("anatomy-b", "b-", _SECOND),
+    ),
+)
+
+
+def _message(prefix: str, legend: str, values: Mapping[str, Any], key: str) -> Component:
+    """The controls of one message."""
+    written = str(values[f"{key}size"])
+    size = size_of(written)
+    dropdown = {"clearable": False}
+    return html.Fieldset(
+        [
+            html.Legend(legend),
+            parts.controls(
+                parts.field("Runtime", dcc.Dropdown(registry.model_names(), values[f"{key}model"], id=f"{prefix}-model", **dropdown)),
+                parts.field("Platform", dcc.Dropdown(registry.platform_names(), values[f"{key}platform"], id=f"{prefix}-platform", **dropdown)),
+                parts.field(
+                    "The two ranks",
+                    dcc.Dropdown(
+                        [{"label": "shared: on one host", "value": "shared"}, {"label": "distributed: on two hosts", "value": "distributed"}],
+                        values[f"{key}mode"], id=f"{prefix}-mode", **dropdown,
+                    ),
+                ),
+                parts.field(
+                    "Size", html.Div(
+                        [
+                            dcc.Input(id=f"{prefix}-size", type="text", value=written, debounce=True, size="10"),
+                            dcc.Slider(0, 25, 1, value=0 if size < 1 else min(25, round(size).bit_length()), marks=_MARKS, included=False,
+                                       id=f"{prefix}-slider", updatemode="mouseup", allow_direct_input=False),
+                        ]
+                    ),
+                    "a size with its unit, or the slider: powers of two",
+                ),
+                parts.field(
+                    "What if", dcc.Input(id=f"{prefix}-set", type="text", value=values[f"{key}set"], debounce=True, maxLength=500,
+                                         placeholder="packet=16KiB, platform.host.quantum=20ms", style={"width": "100%"}),
+                    "parameters other than they are, KEY=VALUE, separated by commas; the names stand in the table below",
+                ),
+            ),
+        ],
+        className="message-controls",
+    )  # fmt: skip
+
+
+def layout(query: Query, room: Room) -> Component:
+    """The controls of one or two messages, the player, the bars, the tables."""
+    values, wrong = read(PAGE.controls, query)
+    two = values["view"] == "two"
+    return html.Div(
+        [
+            parts.notices(wrong),
+            parts.controls(
+                parts.field(
+                    "Show", dcc.RadioItems([{"label": "one message", "value": "one"}, {"label": "two beside each other", "value": "two"}],
+                                           values["view"], id="anatomy-view", inline=True),
+                ),
+                parts.field(
+                    "Way", dcc.RadioItems([{"label": "there (rank 0 to rank 1)", "value": "there"}, {"label": "back", "value": "back"}],
+                                          values["way"], id="anatomy-way", inline=True),
+                ),
+            ),
+            html.Div(
+                [
+                    html.Div(_message("anatomy", "Message A", values, "")),
+                    html.Div(_message("anatomy-b", "Message B", values, "b-"), id="anatomy-second", style={} if two else {"display": "none"}),
+                ],
+                className="pair",
+            ),
+            parts.job_bar("anatomy"),
+            html.Div(id="anatomy-said", role="status"),
+            html.Div(id="anatomy-player", className="player"),
+            dcc.Store(id="anatomy-scenes"),
+            dcc.Store(id="anatomy-drawn"),
+            html.H2("Where the time goes"),
+            dcc.Graph(id="anatomy-stages", config=parts.GRAPH, style={"height": "19rem"}),
+            html.Div(id="anatomy-tables"),
+        ]
+    )  # fmt: skip
+
+
+# -- the job -----------------------------------------------------------------------------------------------------------
+
+
+def sets_of(written: str) -> list[str]:
+    """``a=1, b=2`` as a list of overrides."""
+    return [part.strip() for part in written.replace(";", ",").split(",") if part.strip()]
+
+
+def travel(report: Any, wanted: list[dict[str, str]], way: str) -> list[dict[str, Any]]:
+    """What is shown of each message: its scene, hops, sums and parameters; or how its PingPong ended, if badly."""
+    out = []
+    for i, one in enumerate(wanted):
+        report(i, len(wanted), one["model"])
+        out.append(_travel(one, 0 if way == "there" else 1))
+    return out
+
+
+def _travel(one: Mapping[str, str], leg: int) -> dict[str, Any]:
+    from retrompi import simulate
+    from retrompi.report.figures import name_of
+    from retrompi.studio import scene, words
+
+    sets, size = sets_of(one["set"]), size_of(one["size"])
+    title = f"{name_of(one['model'])} on {one['platform']}, {one['mode']}, {format_bytes(size)}{', what if' if sets else ''}"
+    shown: dict[str, Any] = {"title": title, "parameters": _parameters(one, sets)}
+    try:
+        told = simulate.journey(one["model"], one["platform"], one["mode"], size, sets)
+    except simulate.SimulationEnded as ended:
+        return {**shown, "ended": str(ended)}
+    chain = told.legs[leg].chain
+    link = registry.platform(one["platform"]).link
+    return {
+        **shown,
+        "way": leg,
+        "legs": [way.took for way in told.legs],
+        "scene": scene.scene(told, leg, title=title, wire=f"the wire ({link.kind})"),
+        "bars": scene.bars(chain),
+        "hops": [
+            {"begin": h.begin, "took": h.took, "where": h.where, "stage": h.stage, "what": h.what, "times": h.times}
+            for h in words.hops(told, leg)
+        ],
+    }
+
+
+_OTHER_MODE = {"distributed": ("same", "same_bulk", "protocol_same", "one_sided_same"), "shared": ("remote", "protocol_remote", "one_sided_remote")}
+
+
+def _parameters(one: Mapping[str, str], sets: list[str]) -> list[dict[str, Any]]:
+    """The parameters that this path depends on, with their sources, those that were set first: with another value its rows are others."""
+    from retrompi.runtime import resolve
+    from retrompi.simulate import place
+
+    cls = registry.model(one["model"])
+    base = registry.platform(one["platform"])
+    values, room = resolve(cls, base, sets)
+    placement = place(room, one["mode"], 2)
+    mode = "shared" if len(set(placement)) == 1 else "distributed"
+
+    def rows_of(changed: list[str]) -> dict[str, Any] | None:
+        try:
+            compiled = cls().compile(resolve(cls, base, [*sets, *changed])[0], room, placement)
+        except RetrompiError:
+            return None
+        return {k: v for k, v in compiled.items() if k not in _OTHER_MODE[mode]}
+
+    plain = rows_of([])
+    out = []
+    for r in values.describe():
+        others = [c for c in r["choices"] or () if c != r["value"]] or [_other(r["value"], r["unit"])]
+        if r["overridden"] or any(rows_of([f"{r['name']}={o}"]) != plain for o in others):
+            name = f"{cls.name.partition(':')[0]}.{r['name']}"
+            out.append({"name": name, "text": str(r["text"]), "help": r["help"], "source": r["source"], "set": r["overridden"]})
+    return sorted(out, key=lambda r: not r["set"])
+
+
+def _other(value: Any, unit: str) -> str:
+    """Another value of a quantity, as a text with its unit."""
+    if not isinstance(value, (int, float)):
+        return str(value)
+    if unit == "probability":
+        return "0.5" if value != 0.5 else "0.25"
+    plain = "" if unit in ("1", "count") else " " + unit
+    return f"{2 * value + 1:.0f}{plain}" if unit in ("1", "count", "B") else f"{2 * value or 1:.12g}{plain}"
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+
+
+def figure(shown: list[dict[str, Any]]) -> Any:
+    """Stacked bars, one a message: microseconds by stage, in the colours of the moving picture."""
+    import plotly.graph_objects as go
+
+    from retrompi.report.figures import layout as common
+    from retrompi.studio.scene import STAGES
+    from retrompi.studio.words import STAGE_WORDS, time_of
+
+    arrived = [m for m in shown if "bars" in m]
+    names = [f"{'AB'[i]} · {time_of(sum(ps for _, ps in m['bars']))}" for i, m in enumerate(shown) if "bars" in m]
+    out = go.Figure()
+    most = max((sum(ps for _, ps in m["bars"]) for m in arrived), default=1)
+    unit, scale = next(((u, s) for u, s in (("s", 1e12), ("ms", 1e9), ("µs", 1e6)) if most >= s), ("ns", 1e3))
+    for stage, (colour, hatched) in STAGES.items():
+        values = [dict(m["bars"]).get(stage, 0) for m in arrived]
+        if any(values):
+            totals = [sum(ps for _, ps in m["bars"]) for m in arrived]
+            told = [[time_of(v), f"{100 * v / t:.1f}", STAGE_WORDS[stage]] for v, t in zip(values, totals, strict=True)]
+            out.add_trace(
+                go.Bar(
+                    y=names, x=[v / scale for v in values], name=stage, orientation="h", customdata=told,
+                    marker={"color": colour, "line": {"color": "white", "width": 1},
+                            "pattern": {"shape": "/" if hatched else "", "fgcolor": "white", "fillmode": "overlay", "size": 7, "solidity": 0.35}},
+                    hovertemplate=f"<b>{stage}</b>: %{{customdata[0]}} (%{{customdata[1]}} %)<br>%{{customdata[2]}}<extra></extra>",
+                )
+            )  # fmt: skip
+    common(out, "")
+    out.update_layout(barmode="stack", margin={"l": 10, "r": 16, "t": 10, "b": 50}, legend={"y": -0.35, "traceorder": "normal"})
+    out.update_xaxes(title={"text": f"time since the send call, {unit}"}, gridcolor="#e3e3e3", zeroline=False, rangemode="tozero")
+    out.update_yaxes(autorange="reversed", automargin=True)
+    return out
+
+
+def _said(shown: list[dict[str, Any]]) -> Component:
+    """A sentence for each message."""
+    from retrompi.studio.words import time_of
+
+    lines = []
+    for i, m in enumerate(shown):
+        name = f"{'AB'[i]}: {m['title']}"
+        if "ended" in m:
+            lines.append(html.P([html.B(name), " ", html.Span(m["ended"], className="fail")]))
+            continue
+        there, back = m["legs"]
+        half = f"A PingPong reports half a round trip, {time_of((there + back) // 2)}"
+        same = "there and back take the same" if there == back else f"there {time_of(there)}, back {time_of(back)}"
+        lines.append(html.P([html.B(name), f": {time_of(m['scene']['total'])} {'there' if m['way'] == 0 else 'back'}. {half} ({same})."]))
+    return html.Div(lines)
+
+
+def _tables(shown: list[dict[str, Any]]) -> Component:
+    from retrompi.studio.words import time_of
+
+    columns: list[Any] = [
+        ("begin", "at", time_of), ("where", "where"), ("what", "what happens"), ("stage", "stage"), ("times", "times", lambda n: f"{n}×" if n > 1 else ""),
+        ("took", "how long", time_of),
+    ]  # fmt: skip
+    blocks = []
+    for i, m in enumerate(shown):
+        block: list[Component] = [html.H2(f"{'AB'[i]}: {m['title']}" if len(shown) > 1 else "Hop by hop")]
+        if "hops" in m:
+            total = sum(h["took"] for h in m["hops"])
+            end = {"where": "", "what": "the receive call returns: all of the above", "stage": "", "times": None, "took": total, "begin": total}
+            caption = f"What the message waits for or does at each moment; the times sum to {time_of(total)} exactly ({total:,} ps)".replace(",", " ")
+            block.append(html.Div(parts.table([*m["hops"], end], columns, id=f"anatomy-hops-{'ab'[i]}", caption=caption), className="hops"))
+        block.append(
+            html.Details(
+                [
+                    html.Summary("The mechanism's parameters and where their values come from"),
+                    parts.table(
+                        m["parameters"], [("name", "parameter"), ("text", "value"), ("help", "what it is"), ("source", "source")],
+                        id=f"anatomy-parameters-{'ab'[i]}",
+                    ),
+                ],
+                open=len(shown) == 1,
+            )
+        )  # fmt: skip
+        blocks.append(html.Div(block))
+    return html.Div(blocks, className="pair")
+
+
+def register(app: Dash, room: Room) -> None:
+    """Everything follows the controls."""
+    ids = [f"{prefix}-{k}" for prefix in ("anatomy", "anatomy-b") for k in _KEYS]
+
+    def begin(view: str, way: str, *given: str) -> Any:
+        messages = [dict(zip(_KEYS, (g or "" for g in given[i : i + 5]), strict=True)) for i in (0, 5)][: 2 if view == "two" else 1]
+        for one in messages:
+            size_of(one["size"])
+        return f"One message of {' and '.join(m['model'] for m in messages)}", travel, (messages, way)
+
+    def show(shown: Any) -> Any:
+        return [m["scene"] for m in shown if "scene" in m], figure(shown), _said(shown), _tables(shown)
+
+    parts.register_job(
+        app, room, "anatomy", [Input("anatomy-view", "value"), Input("anatomy-way", "value"), *(Input(i, "value") for i in ids)], begin,
+        [Output("anatomy-scenes", "data"), Output("anatomy-stages", "figure"), Output("anatomy-said", "children"), Output("anatomy-tables", "children")],
+        show,
+    )  # fmt: skip
+    app.clientside_callback(ClientsideFunction("retrompi_anatomy", "draw"), Output("anatomy-drawn", "data"), Input("anatomy-scenes", "data"))
+    app.clientside_callback(ClientsideFunction("retrompi_anatomy", "second"), Output("anatomy-second", "style"), Input("anatomy-view", "value"))
+    for prefix in ("anatomy", "anatomy-b"):
+        app.clientside_callback(
+            ClientsideFunction("retrompi_anatomy", "size"), Output(f"{prefix}-slider", "value"), Output(f"{prefix}-size", "value"),
+            Input(f"{prefix}-slider", "value"), Input(f"{prefix}-size", "value"), prevent_initial_call=True,
+        )  # fmt: skip
+

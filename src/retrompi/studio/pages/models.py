@@ -1,0 +1,168 @@
+"""Model cards: what a runtime's model assumes, and where each of its numbers comes from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from dash import Dash, Input, Output, dcc, html, no_update
+
+from retrompi import registry
+from retrompi.errors import RetrompiError
+from retrompi.report.figures import name_of
+from retrompi.studio import card_parts, numbers, parts
+from retrompi.studio.page import Page
+from retrompi.studio.pieces import Part, facts
+from retrompi.studio.state import Control, Query, choice, read, text
+
+if TYPE_CHECKING:
+    from dash.development.base_component import Component
+
+    from retrompi.studio.room import Room
+
+PAGE = Page(
+    path="/models",
+    title="Models",
+    order=50,
+    help="What each runtime's model assumes: every number with its unit, its range and the kind of source it comes from.",
+    controls=(
+        Control("models-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
+        Control("models-source", "value", "source", "", choice(list(numbers.KINDS), "source")),
+        Control("models-text", "value", "q", "", text(80)),
+        Control("models-platform", "value", "platform", "", choice(registry.platform_names, "platform")),
+    ),
+)
+
+
+def _verdicts(room: Room) -> list[dict[str, Any]]:
+    try:
+        return room.open_store().verdicts()
+    except RetrompiError:
+        return []
+
+
+def _dossier(model: str, room: Room) -> dict[str, Any]:
+    from retrompi.report.dossier import model_dossier
+
+    return model_dossier(model, (), _verdicts(room))
+
+
+def _head(card: dict[str, Any]) -> list[Part]:
+    asked = urlencode({"model": card["name"]}, safe=":")
+    base = card["variant_of"]
+    origin = {"retrompi": "shipped with retrompi", "user": "your own"}.get(card["origin"], "your own")
+    return [
+        html.H2([f"{card['title']} ", html.Code(card["name"])]),
+        html.P(card["summary"], className="lead"),
+        facts(
+            [
+                ("version", f"{card['version']} ({card['years']})"),
+                (
+                    "variant of",
+                    [html.A(base, href=f"/models?{urlencode({'model': base}, safe=':')}"), f": {card['variant_note']}"] if base else "",
+                ),
+                ("this model", f"{origin}, {card['hash'][:12]}"),
+                (
+                    "look",
+                    html.Span(
+                        [html.A("its curves", href=f"/curves?{asked}"), " ", html.A("a message's anatomy", href=f"/anatomy?{asked}")],
+                        className="links",
+                    ),
+                ),
+            ]
+        ),
+        *card_parts.stands_for(card),
+    ]
+
+
+def _own_platform(card: dict[str, Any]) -> str:
+    """The machine room that a model was calibrated in, else the first of all."""
+    known = [p for p in (card["calibrated"] or {}).get("platforms", ()) if p in registry.platform_names()]
+    return known[0] if known else "nt-pair"
+
+
+def _table(card: dict[str, Any], source: str, words: str) -> list[Part]:
+    every = numbers.model_numbers(card)
+    some = numbers.fitting(every, source, words)
+    left = f"{len(some)} of {len(every)} parameters" if len(some) < len(every) else f"{len(every)} parameters"
+    return [card_parts.kinds(numbers.by_kind(every), source), html.P(left, className="soft"), card_parts.parameters(some)]
+
+
+def _rest(card: dict[str, Any], platform: str) -> list[Part]:
+    cls = registry.model(card["name"])
+    room = platform or _own_platform(card)
+    differ = numbers.differences(cls)
+    return [
+        html.H2("Variants and rival hypotheses", id="variants"),
+        *(card_parts.variants(differ, cls.name.partition(":")[0]) if differ else [html.P("There are none.", className="soft")]),
+        html.H2("How a job is started", id="start"),
+        *card_parts.start(numbers.starts(card["name"], room), room),
+        html.H2("Collectives", id="collectives"),
+        html.P("The first row that fits counts.", className="soft"),
+        html.Details([html.Summary(f"{len(card['collectives'])} rows"), card_parts.collectives(card["collectives"])]),
+        html.H2("Fit", id="fit"),
+        *card_parts.fit(card["fit"]),
+        html.H2("What judges it", id="judged"),
+        *card_parts.judged(card["judged"]),
+    ]
+
+
+def layout(query: Query, room: Room) -> Component:
+    """The card of one model, with filters on its numbers."""
+    values, lines = read(PAGE.controls, query)
+    lines += [f"'{name}' is left out: {type(error).__name__}" for name, error in registry.broken().items()]
+    card = _dossier(values["model"], room)
+    kinds = [{"label": "all sources", "value": ""}, *({"label": f"{k}: {words}", "value": k} for k, words in numbers.KINDS.items())]
+    rooms = [{"label": "its own", "value": ""}, *({"label": n, "value": n} for n in registry.platform_names())]
+    models = [{"label": n if name_of(n) == c.title else f"{n}: {c.title}", "value": n} for n, c in registry.models().items()]
+    return html.Div(
+        [
+            html.Div(parts.notices(lines)),
+            parts.controls(
+                parts.field("Model", dcc.Dropdown(models, values["model"], id="models-model", clearable=False), wide=True),
+                parts.field("Machine room of the start", dcc.Dropdown(rooms, values["platform"], id="models-platform", clearable=False)),
+            ),
+            html.Div(_head(card), id="models-head"),
+            html.H2("Numbers", id="numbers"),
+            parts.controls(
+                parts.field("Source", dcc.Dropdown(kinds, values["source"], id="models-source", clearable=False), wide=True),
+                parts.field(
+                    "Words",
+                    dcc.Input(
+                        values["q"], id="models-text", type="search", debounce=0.4, maxLength=80, placeholder="e.g. packet or BF-SM-05"
+                    ),
+                ),
+            ),
+            html.Div(_table(card, values["source"], values["q"]), id="models-numbers"),
+            html.Div(_rest(card, values["platform"]), id="models-rest"),
+        ]
+    )
+
+
+def register(app: Dash, room: Room) -> None:
+    """Another model, another filter."""
+
+    @app.callback(
+        Output("models-head", "children"),
+        Output("models-rest", "children"),
+        Input("models-model", "value"),
+        Input("models-platform", "value"),
+        prevent_initial_call=True,
+    )
+    def other(model: str, platform: str | None) -> Any:
+        if model not in registry.model_names() or (platform and platform not in registry.platform_names()):
+            return no_update, no_update
+        card = _dossier(model, room)
+        return _head(card), _rest(card, platform or "")
+
+    @app.callback(
+        Output("models-numbers", "children"),
+        Input("models-model", "value"),
+        Input("models-source", "value"),
+        Input("models-text", "value"),
+        prevent_initial_call=True,
+    )
+    def filtered(model: str, source: str | None, words: str | None) -> Any:
+        if model not in registry.model_names():
+            return no_update
+        return _table(_dossier(model, room), str(source or ""), str(words or "")[:80])

@@ -1,0 +1,142 @@
+"""Machine rooms: machines, operating systems, memory levels and wires, every number with its source."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import plotly.graph_objects as go
+from dash import Dash, Input, Output, dcc, html, no_update
+
+from retrompi import registry
+from retrompi.studio import card_parts, memory_levels, numbers, parts
+from retrompi.studio.page import Page
+from retrompi.studio.pieces import Part, cited, facts
+from retrompi.studio.state import Control, Query, choice, read, text
+
+if TYPE_CHECKING:
+    from dash.development.base_component import Component
+
+    from retrompi.studio.room import Room
+
+PAGE = Page(
+    path="/platforms",
+    title="Platforms",
+    order=60,
+    help="The machine rooms: their machines, operating systems, memories and wires, every number with where it comes from.",
+    controls=(
+        Control("platforms-platform", "value", "platform", "nt-pair", choice(registry.platform_names, "platform")),
+        Control("platforms-source", "value", "source", "", choice(list(numbers.KINDS), "source")),
+        Control("platforms-text", "value", "q", "", text(80)),
+    ),
+)
+
+
+def _head(card: dict[str, Any], groups: list[numbers.Group]) -> list[Part]:
+    fit = card["fit"]
+    fitted: list[Part] = []
+    if fit:
+        meta = fit.get("meta", {})
+        found = ", ".join(f"{k} = {v}" for k, v in fit.get("values", {}).items())
+        fitted = [
+            f"{found}; with {meta.get('by')}, {meta.get('date')}, code {meta.get('version')}, seed {meta.get('seed')}",
+            *cited(fit["rows"]),
+        ]
+    return [
+        html.H2([f"{card['title']} ", html.Code(card["name"])]),
+        html.P(card["summary"], className="lead"),
+        facts([("years", card["years"]), ("wire", card["link"]), ("fit", fitted)]),
+        html.H2("Machines", id="machines"),
+        *card_parts.hosts(groups, card["placements"]),
+    ]
+
+
+def _levels(platform: str) -> list[Part]:
+    figure: go.Figure = memory_levels.figure(registry.platform(platform))
+    return [
+        html.H2("Memory", id="memory"),
+        html.P("What a copy of so many bytes gets of each level: the rates below, by the working set.", className="soft"),
+        dcc.Graph(figure=figure, id="platforms-memory", config=parts.GRAPH, className="plot"),
+    ]
+
+
+def _numbers(card: dict[str, Any], source: str, words: str) -> list[Part]:
+    room = registry.platform(card["name"])
+    every = numbers.room_numbers(card)
+    groups = numbers.groups(room, every)
+    # A room of eight equal machines has each number once.
+    told = {g.names[0] for g in groups} | {"link"}
+    distinct = [n for n in every if n.name.rpartition(".")[0] in told]
+    some = numbers.fitting(distinct, source, words)
+    left = f"{len(some)} of {len(distinct)} numbers" if len(some) < len(distinct) else f"{len(distinct)} numbers"
+    if not some:
+        return [card_parts.kinds(numbers.by_kind(distinct), source), html.P("No number fits this filter.", className="soft")]
+    return [
+        card_parts.kinds(numbers.by_kind(distinct), source),
+        html.P(left, className="soft"),
+        *card_parts.side_tables(numbers.sides(room, every), groups, some),
+        *card_parts.wire([n for n in some if n.area == "wire"], card["link"], [n for n in some if n.area == "loops"]),
+    ]
+
+
+def _card(platform: str) -> tuple[dict[str, Any], list[numbers.Group]]:
+    from retrompi.report.dossier import platform_dossier
+
+    room = registry.platform(platform)
+    card = platform_dossier(room)
+    return card, numbers.groups(room, numbers.room_numbers(card))
+
+
+def layout(query: Query, room: Room) -> Component:
+    """The card of one machine room, with filters on its numbers."""
+    values, lines = read(PAGE.controls, query)
+    card, groups = _card(values["platform"])
+    kinds = [{"label": "all sources", "value": ""}, *({"label": f"{k}: {words}", "value": k} for k, words in numbers.KINDS.items())]
+    rooms = [{"label": f"{n}: {p.title}", "value": n} for n, p in registry.platforms().items()]
+    return html.Div(
+        [
+            html.Div(parts.notices(lines)),
+            parts.controls(
+                parts.field("Platform", dcc.Dropdown(rooms, values["platform"], id="platforms-platform", clearable=False), wide=True)
+            ),
+            html.Div(_head(card, groups), id="platforms-head"),
+            html.Div(_levels(card["name"]), id="platforms-levels"),
+            html.H2("Numbers", id="numbers"),
+            parts.controls(
+                parts.field("Source", dcc.Dropdown(kinds, values["source"], id="platforms-source", clearable=False), wide=True),
+                parts.field(
+                    "Words",
+                    dcc.Input(
+                        values["q"], id="platforms-text", type="search", debounce=0.4, maxLength=80, placeholder="e.g. quantum or E-NT-01"
+                    ),
+                ),
+            ),
+            html.Div(_numbers(card, values["source"], values["q"]), id="platforms-numbers"),
+        ]
+    )
+
+
+def register(app: Dash, room: Room) -> None:
+    """Another machine room, another filter."""
+
+    @app.callback(
+        Output("platforms-head", "children"),
+        Output("platforms-levels", "children"),
+        Input("platforms-platform", "value"),
+        prevent_initial_call=True,
+    )
+    def other(platform: str) -> Any:
+        if platform not in registry.platform_names():
+            return no_update, no_update
+        return _head(*_card(platform)), _levels(platform)
+
+    @app.callback(
+        Output("platforms-numbers", "children"),
+        Input("platforms-platform", "value"),
+        Input("platforms-source", "value"),
+        Input("platforms-text", "value"),
+        prevent_initial_call=True,
+    )
+    def filtered(platform: str, source: str | None, words: str | None) -> Any:
+        if platform not in registry.platform_names():
+            return no_update
+        return _numbers(_card(platform)[0], str(source or ""), str(words or "")[:80])

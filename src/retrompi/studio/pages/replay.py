@@ -1,0 +1,298 @@
+"""The replay of a trace: what every process did when, who sent to whom, how the time of each rank divides, and how the job ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dash import Dash, Input, Output, State, dcc, html, no_update
+
+from retrompi import registry
+from retrompi.errors import UsageError
+from retrompi.studio import parts
+from retrompi.studio.page import Page
+from retrompi.studio.programs import MADE, chosen, load, shipped
+from retrompi.studio.state import Control, Query, choice, number, read, text
+from retrompi.studio.uploads import Uploads
+from retrompi.units import format_bytes, format_time, parse_sizes
+
+if TYPE_CHECKING:
+    from dash.development.base_component import Component
+
+    from retrompi.studio.room import Room
+
+_MODES = ("shared", "distributed")
+DRAWN = 3_000
+"""States and calls that are drawn, each: less than on a page of its own, for a phone has to move them."""
+ARROWS = 800
+MOST_RANKS = 64
+_LARGEST = 16 << 20
+
+
+def _size(written: str) -> str:
+    _bytes(written)
+    return written.strip()
+
+
+def _bytes(written: str) -> int:
+    found = parse_sizes(written)
+    if len(found) != 1 or found[0] > _LARGEST:
+        raise UsageError(f"'{written[:60]}': give one size, at most {format_bytes(_LARGEST)}")
+    return found[0]
+
+
+PAGE = Page(
+    path="/replay",
+    title="Replay",
+    order=30,
+    help="A whole program on a runtime: timeline, communication matrix, the ranks' times, and how it ended.",
+    controls=(
+        Control("replay-trace", "value", "trace", "made:broadcast", chosen),
+        Control("replay-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
+        Control("replay-platform", "value", "platform", "nt-cluster", choice(registry.platform_names, "platform")),
+        Control("replay-mode", "value", "mode", "distributed", choice(_MODES, "mode")),
+        Control("replay-ranks", "value", "ranks", 8, number(2, MOST_RANKS, whole=True)),
+        Control("replay-size", "value", "size", "64 KiB", _size),
+        Control("replay-set", "value", "set", "", text(500)),
+    ),
+)
+
+
+def options(room: Room, session: str) -> list[dict[str, str]]:
+    """What can be replayed, for the dropdown: the session's uploads first."""
+    own = [{"value": f"upload:{u.id}", "label": f"your upload: {u.label}"} for u in room.uploads.of(session)]
+    made = [{"value": name, "label": f"made: {m.label}"} for name, m in MADE.items()]
+    return [*own, *made, *({"value": name, "label": f"recorded: {name}"} for name in shipped())]
+
+
+def layout(query: Query, room: Room) -> Component:
+    """The controls, the upload, and what became of the replay."""
+    values, wrong = read(PAGE.controls, query)
+    known = options(room, parts.session())
+    if values["trace"] not in {o["value"] for o in known}:
+        wrong.append("the trace of this link was uploaded in another browser, or has been removed; upload it again")
+        values["trace"] = "made:broadcast"
+    fixed = {"clearable": False}
+    made = {} if values["trace"] in MADE else {"display": "none"}
+    return html.Div(
+        [
+            parts.notices(wrong),
+            parts.controls(
+                parts.field("Trace", dcc.Dropdown(known, values["trace"], id="replay-trace", **fixed)),
+                parts.field("Runtime", dcc.Dropdown(registry.model_names(), values["model"], id="replay-model", **fixed)),
+                parts.field("Platform", dcc.Dropdown(registry.platform_names(), values["platform"], id="replay-platform", **fixed)),
+                parts.field("The ranks", dcc.Dropdown([{"label": "shared: all on one host", "value": "shared"},
+                                                       {"label": "distributed: one a host, in turn", "value": "distributed"}],
+                                                      values["mode"], id="replay-mode", **fixed)),
+                html.Div(
+                    [
+                        parts.field("Ranks", dcc.Input(id="replay-ranks", type="number", min=2, max=MOST_RANKS, step=1, value=values["ranks"],
+                                                       debounce=True), f"2 to {MOST_RANKS}"),
+                        parts.field("Size", dcc.Input(id="replay-size", type="text", value=values["size"], debounce=True, size="10"),
+                                    "of each message, with its unit"),
+                    ],
+                    id="replay-made", style=made, className="controls",
+                ),
+                parts.field("What if", dcc.Input(id="replay-set", type="text", value=values["set"], debounce=True, maxLength=500,
+                                                 placeholder="packet=16KiB, platform.host.quantum=20ms", style={"width": "100%"}),
+                            "parameters other than they are, KEY=VALUE, separated by commas"),
+            ),
+            html.Div(
+                [
+                    dcc.Upload(
+                        html.Button("Upload a trace", type="button", className="quiet"), id="replay-upload", multiple=False,
+                        max_size=room.limits.upload_B,
+                    ),
+                    html.Span(
+                        f"a file of all ranks or an archive (tar, zip) of a file a rank, plain, gzip or zstd; at most "
+                        f"{format_bytes(room.limits.upload_B)}. It stays on the machine of this studio and is removed with your session.",
+                        className="soft",
+                    ),
+                ],
+                className="upload-row", **{"data-most": str(room.limits.upload_B)},
+            ),
+            html.Div(id="replay-upload-said", role="status", **{"aria-live": "polite"}),
+            parts.job_bar("replay"),
+            html.Div(id="replay-said"),
+            html.Div(
+                [
+                    html.H2("What every process did"),
+                    html.P("Drag to move, turn the wheel or pinch to zoom, double-click to see all. Point at a bar for the call and its line in "
+                           "the trace, at either end of a line for the message.", className="soft"),
+                    dcc.Graph(id="replay-gantt", config={**parts.GRAPH, "scrollZoom": True}),
+                    html.H2("Who sends to whom"),
+                    html.Div([dcc.Graph(id="replay-bytes", config=parts.GRAPH, className="square"),
+                              dcc.Graph(id="replay-messages", config=parts.GRAPH, className="square")], className="beside"),
+                ],
+                id="replay-figures", style={"display": "none"},
+            ),
+            html.Div(id="replay-tables"),
+        ]
+    )  # fmt: skip
+
+
+# -- the job -----------------------------------------------------------------------------------------------------------
+
+
+def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dict[str, Any]:
+    """Reads, simulates, draws. A job that hangs or aborts is a result."""
+    import json
+
+    from retrompi import simulate
+    from retrompi.diagnosis import lines
+    from retrompi.report import timeline as drawn
+    from retrompi.studio.pages.anatomy import sets_of
+    from retrompi.timeline import Request
+
+    report(0, 3, "reading the trace")
+    trace, name = load(asked["trace"], asked["ranks"], asked["size"], path, label)
+    report(1, 3, f"simulating {trace.ranks} ranks, {trace.actions} calls")
+    result = simulate.run(
+        asked["model"], asked["platform"], trace, mode=asked["mode"], sets=sets_of(asked["set"]), timeline=Request(limit=20_000)
+    )
+    report(2, 3, "drawing")
+    out: dict[str, Any] = {
+        "name": name, "outcome": result.outcome, "time_s": result.time_s, "ranks": result.ranks, "actions": result.actions,
+        "messages": result.messages, "bytes": result.bytes, "packets": result.packets, "frames": result.frames,
+        "retransmissions": result.retransmissions, "lost": result.lost, "wall_s": result.wall_s, "cautions": result.cautions,
+        "per_rank": result.per_rank, "waits": result.waits,
+        "collectives": [c for c in result.collectives if c["calls"]],
+        "told": [] if result.outcome == "completed" else lines(result.outcome, result.detail, [], result.diagnosis),
+        "cycle": [{k: row.get(k) for k in ("process", "file", "line", "action", "waits_for")} for row in result.diagnosis.get("cycle", ())],
+        "closed": bool(result.diagnosis.get("closed")),
+    }  # fmt: skip
+    if result.timeline is not None:
+        t = result.timeline.thinned(DRAWN, DRAWN, ARROWS)
+        out["notes"] = t.notes()
+        figures = {"gantt": drawn.gantt(t)}
+        if t.traffic:
+            figures |= {what: drawn.matrix_figure(t, what) for what in ("bytes", "messages")}
+        out["figures"] = {k: json.loads(f.to_json()) for k, f in figures.items()}
+        out["sums"] = sums(result.timeline)
+    return out
+
+
+def sums(t: Any) -> list[dict[str, Any]]:
+    """Of each process: its share of the run in each kind of state."""
+    from retrompi.report.timeline import KINDS, order
+
+    rows = []
+    for i in order(t):
+        p = t.processes[i]
+        whole = sum(p.totals.values()) or 1
+        shares = {name: sum(p.totals.get(s, 0) for s in states) / whole for name, _, _, states in KINDS}
+        rows.append({"process": p.name, "host": p.host, **{k: v for k, v in shares.items() if v >= 0.0005}})
+    return rows
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+
+
+def _facts(r: Mapping[str, Any]) -> Component:
+    good = r["outcome"] == "completed"
+    head = html.P(
+        [
+            html.B(r["name"]), ": ", html.Span(r["outcome"], className="pass" if good else "fail", id="replay-outcome"),
+            f" after {format_time(r['time_s'])} of simulated time. {r['ranks']} ranks, {r['actions']:,} calls, {r['messages']:,} messages of "
+            f"{format_bytes(r['bytes'])} in all, {r['packets']:,} packets, {r['frames']:,} frames on the wire"
+            + (f", {r['retransmissions']} sent again" if r["retransmissions"] else "") + (f", {r['lost']} lost" if r["lost"] else "")
+            + f"; simulated in {r['wall_s']:.2g} s.",
+        ]
+    )  # fmt: skip
+    told: list[Component] = [head, parts.notices(r["cautions"])]
+    if r["told"]:
+        told.append(html.Pre("\n".join(r["told"]), id="replay-told", className="told"))
+    if r["cycle"]:
+        caption = "Each waits for the next one, the last for the first" if r["closed"] else "Each waits for the next one"
+        told.append(parts.table(r["cycle"], [("process", "process"), ("action", "in"), ("file", "file"), ("line", "line"),
+                                             ("waits_for", "waits for")], caption=caption, id="replay-cycle"))  # fmt: skip
+    if r["waits"]:
+        told.append(parts.table(r["waits"], [("rank", "rank"), ("file", "file"), ("line", "line"), ("action", "waits in"), ("on", "for")],
+                                caption="Where every rank stood", id="replay-waits"))  # fmt: skip
+    return html.Div(told)
+
+
+def _rank_tables(r: Mapping[str, Any]) -> Component:
+    def share(v: float) -> str:
+        return f"{100 * v:.1f} %"
+
+    out: list[Component] = [
+        html.H2("Rank by rank"),
+        parts.table(
+            r["per_rank"],
+            [("rank", "rank"), ("host", "host"), ("time_s", "finished", format_time), ("compute_s", "computing", format_time),
+             ("mpi_s", "in MPI", format_time), ("cpu_s", "on the processor", format_time), ("sent", "sent"), ("bytes_sent", "bytes sent", format_bytes),
+             ("received", "received"), ("bytes_received", "bytes received", format_bytes)],
+            id="replay-ranks-table",
+        ),
+    ]  # fmt: skip
+    if r.get("sums"):
+        kinds = [k for k in dict.fromkeys(k for row in r["sums"] for k in row) if k not in ("process", "host")]
+        out.append(
+            html.Details(
+                [html.Summary("Share of the run in each state"),
+                 parts.table(r["sums"], [("process", "process"), ("host", "host"), *((k, k, share) for k in kinds)], id="replay-sums")],
+                open=len(r["sums"]) <= 24,
+            )
+        )  # fmt: skip
+    if r["collectives"]:
+        out.append(parts.table(r["collectives"], [("operation", "collective"), ("algorithm", "algorithm"), ("calls", "calls of all members")],
+                               caption="How the collectives were made", id="replay-collectives"))  # fmt: skip
+    if r.get("notes"):
+        out.append(html.P("Drawn from samples. " + " ".join(r["notes"]), className="soft", id="replay-sampled"))
+    return html.Div(out)
+
+
+def register(app: Dash, room: Room) -> None:
+    """Everything follows the controls; an upload is chosen as soon as it is there."""
+    if room.uploads is None:
+        room.uploads = Uploads(room.folder, room.limits.upload_B)
+
+    @app.callback(
+        Output("replay-trace", "options"), Output("replay-trace", "value"), Output("replay-upload-said", "children"), Output("replay-upload", "contents"),
+        Input("replay-upload", "contents"), State("replay-upload", "filename"), prevent_initial_call=True,
+    )  # fmt: skip
+    def uploaded(contents: Any, filename: Any) -> Any:
+        if contents is None:
+            return no_update, no_update, no_update, no_update
+        try:
+            upload = room.uploads.add(parts.session(), filename, contents)
+        except UsageError as error:
+            return no_update, no_update, parts.notices([str(error)]), None
+        said = html.P(f"{upload.label}, {format_bytes(upload.bytes)}, is uploaded.", className="soft")
+        return options(room, parts.session()), f"upload:{upload.id}", said, None
+
+    @app.callback(Output("replay-made", "style"), Input("replay-trace", "value"))
+    def made(name: str | None) -> dict[str, str]:
+        return {} if name in MADE else {"display": "none"}
+
+    def begin(trace: str, model: str, platform: str, mode: str, ranks: int | None, size: str | None, sets: str | None) -> Any:
+        path = label = ""
+        if chosen(trace or "").startswith("upload:"):
+            found, upload = room.uploads.find(parts.session(), trace.removeprefix("upload:"))
+            path, label = str(found), upload.label
+        if not isinstance(ranks, (int, float)) or not 2 <= ranks <= MOST_RANKS:
+            raise UsageError(f"ranks must be a whole number from 2 to {MOST_RANKS}")
+        asked = {"trace": trace, "model": model, "platform": platform, "mode": mode, "ranks": int(ranks), "size": _bytes(size or ""), "set": sets or ""}
+        return f"Replay of {label or trace} on {model}", perform, (asked, path, label)
+
+    def show(r: Any) -> Any:
+        figures = r.get("figures", {})
+        empty: dict[str, Any] = {"data": [], "layout": {}}
+        bare = {k: {**f, "layout": {**f["layout"], "title": None}} if k == "gantt" else f for k, f in figures.items()}
+        height = figures.get("gantt", {}).get("layout", {}).get("height", 300)
+        return (
+            _facts(r), {} if figures else {"display": "none"}, bare.get("gantt", empty), {"height": f"{height}px"}, bare.get("bytes", empty),
+            bare.get("messages", empty), _rank_tables(r),
+        )  # fmt: skip
+
+    def failed(state: Any) -> Any:
+        line = parts.notices([state.error]) if state.error else ""
+        return line, {"display": "none"}, no_update, no_update, no_update, no_update, ""
+
+    parts.register_job(
+        app, room, "replay", [Input(c.id, c.property) for c in PAGE.controls], begin,
+        [Output("replay-said", "children"), Output("replay-figures", "style"), Output("replay-gantt", "figure"), Output("replay-gantt", "style"),
+         Output("replay-bytes", "figure"), Output("replay-messages", "figure"), Output("replay-tables", "children")],
+        show, failed=failed,
+    )  # fmt: skip

@@ -1,0 +1,196 @@
+"""The scorecard: every published statement with its verdict, fitted and held out counted apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dash import Dash, Input, Output, State, ctx, dcc, html
+
+from retrompi.errors import RetrompiError
+from retrompi.studio import judging, parts, statement_cards
+from retrompi.studio.page import Page
+from retrompi.studio.pieces import Part, counted
+from retrompi.studio.state import Control, Query, choice, number, read, text
+from retrompi.studio.statements import GROUPS, VERDICTS, Choice, Statement, chosen, counts, matrix, statements
+from retrompi.studio.statements import read as stored
+from retrompi.validate.claims import papers
+from retrompi.validate.study import setups
+from retrompi.validate.systems import SYSTEMS
+
+if TYPE_CHECKING:
+    from dash.development.base_component import Component
+
+    from retrompi.studio.room import Room
+
+A_PAGE = 40
+"""Statements on one page of the list."""
+
+FILTERS = (
+    Control("scorecard-paper", "value", "paper", "", choice(papers, "paper")),
+    Control("scorecard-system", "value", "system", "", choice(SYSTEMS, "system")),
+    Control("scorecard-group", "value", "group", "", choice(list(GROUPS), "group")),
+    Control("scorecard-verdict", "value", "verdict", "", choice(list(VERDICTS), "verdict")),
+    Control("scorecard-text", "value", "q", "", text(80)),
+)
+PAGE = Page(
+    path="/scorecard",
+    title="Scorecard",
+    order=40,
+    help="Every published statement, judged against what is simulated; what a fit has seen and what was held out are counted apart.",
+    controls=(*FILTERS, Control("scorecard-at", "data", "page", 1, number(1, 999, whole=True))),
+)
+
+
+def _known(room: Room) -> tuple[list[Statement], str]:
+    """(every statement, what is wrong with the store)."""
+    try:
+        return stored(room.open_store()), ""
+    except RetrompiError:
+        return statements([]), "The store cannot be read yet; judging makes one."
+
+
+def _choice(values: Sequence[Any]) -> Choice:
+    paper, system, group, verdict, words = (str(v or "") for v in values)
+    return Choice(paper, system, verdict, group, words[:80])
+
+
+def _list(found: Sequence[Statement], at: int) -> list[Part]:
+    """One page of the statements, and how many there are."""
+    pages = max(-(-len(found) // A_PAGE), 1)
+    at = min(max(at, 1), pages)
+    mine = found[(at - 1) * A_PAGE : at * A_PAGE]
+    if not mine:
+        return [html.P("No statement fits these filters.", className="soft")]
+    first = (at - 1) * A_PAGE + 1
+    line = (
+        f"Statements {first} to {first + len(mine) - 1} of {len(found)}" if pages > 1 else f"{len(found)} statement{'s' * (len(found) > 1)}"
+    )
+    return [html.P(line, className="soft"), *(statement_cards.card(s, is_open=len(mine) == 1) for s in mine)]
+
+
+def _at(found: Sequence[Statement], at: int) -> tuple[int, bool, bool]:
+    """(the page that there is, whether it is the first, whether it is the last)."""
+    pages = max(-(-len(found) // A_PAGE), 1)
+    at = min(max(at, 1), pages)
+    return at, at == 1, at == pages
+
+
+def _tallies(some: Sequence[Statement]) -> Component:
+    return counted(statement_cards.tallies(counts(some)))
+
+
+def _overview(everything: Sequence[Statement]) -> list[Part]:
+    batches = sorted({(s.when, s.code) for s in everything if s.when})
+    if not batches:
+        told = "Nothing has been judged in this store yet: press “Judge”, or run retrompi validate."
+    else:
+        told = f"Judged {batches[0][0]}" + (f" to {batches[-1][0]}" if batches[-1] != batches[0] else "") + f" UTC, code {batches[-1][1]}."
+    return [html.P(told, className="soft"), statement_cards.matrix(matrix(everything))]
+
+
+def layout(query: Query, room: Room) -> Component:
+    """Counts, the verdict matrix, filters, and the statements that fit them."""
+    values, lines = read(PAGE.controls, query)
+    everything, trouble = _known(room)
+    want = _choice([values[c.key] for c in FILTERS])
+    found = chosen(everything, want)
+    at, first, last = _at(found, int(values["page"]))
+
+    def options(every: str, some: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+        return [{"label": every, "value": ""}, *({"label": words, "value": value} for value, words in some)]
+
+    titles = [(k, setups()[k].title if k in setups() else k) for k in papers()]
+    fields = [
+        parts.field(
+            "Paper",
+            dcc.Dropdown(options("all papers", [(k, f"{k}: {t}") for k, t in titles]), want.paper, id="scorecard-paper", clearable=False),
+            wide=True,
+        ),
+        parts.field(
+            "Runtime or system",
+            dcc.Dropdown(options("all systems", [(s, s) for s in SYSTEMS]), want.system, id="scorecard-system", clearable=False),
+        ),
+        parts.field("Group", dcc.Dropdown(options("all groups", list(GROUPS.items())), want.group, id="scorecard-group", clearable=False)),
+        parts.field(
+            "Verdict", dcc.Dropdown(options("all verdicts", list(VERDICTS.items())), want.verdict, id="scorecard-verdict", clearable=False)
+        ),
+        parts.field(
+            "Words",
+            dcc.Input(want.text, id="scorecard-text", type="search", debounce=0.4, maxLength=80, placeholder="e.g. BF-SM-04 or startup"),
+        ),
+    ]
+    judge = html.Div(
+        [
+            html.Button("Judge", id="scorecard-judge", type="button", title="replay the chosen paper, or all of them, and judge anew"),
+            html.Small("Judges the chosen paper (or all) from the store; what is missing is simulated.", className="soft"),
+        ],
+        className="action",
+    )
+    return html.Div(
+        [
+            html.Div(parts.notices([*lines, trouble])),
+            html.Div(_tallies(found), id="scorecard-counts"),
+            html.Details([html.Summary("By system"), html.Div(_overview(everything), id="scorecard-matrix")], open=want == Choice()),
+            parts.controls(*fields),
+            judge,
+            parts.job_bar("scorecard"),
+            dcc.Store(id="scorecard-judged"),
+            dcc.Store(id="scorecard-at", data=at),
+            html.Div(_list(found, at), id="scorecard-list"),
+            html.Div(
+                [
+                    html.Button("Previous", id="scorecard-previous", type="button", disabled=first),
+                    html.Button("Next", id="scorecard-next", type="button", disabled=last),
+                ],
+                id="scorecard-pager",
+                className="pager",
+                hidden=first and last,
+            ),
+        ]
+    )
+
+
+def register(app: Dash, room: Room) -> None:
+    """Filters, the pages of the list, and judging in the background."""
+
+    @app.callback(
+        Output("scorecard-list", "children"),
+        Output("scorecard-counts", "children"),
+        Output("scorecard-matrix", "children"),
+        Output("scorecard-at", "data"),
+        Output("scorecard-previous", "disabled"),
+        Output("scorecard-next", "disabled"),
+        Output("scorecard-pager", "hidden"),
+        [Input(c.id, c.property) for c in FILTERS],
+        Input("scorecard-previous", "n_clicks"),
+        Input("scorecard-next", "n_clicks"),
+        Input("scorecard-judged", "data"),
+        State("scorecard-at", "data"),
+        prevent_initial_call=True,
+    )
+    def shown(filters: list[Any], _previous: Any, _next: Any, _judged: Any, at: Any) -> Any:
+        everything, _ = _known(room)
+        found = chosen(everything, _choice(filters))
+        step = {"scorecard-previous": -1, "scorecard-next": 1}.get(str(ctx.triggered_id))
+        wanted = (at if isinstance(at, int) else 1) + step if step else at if ctx.triggered_id == "scorecard-judged" else 1
+        number, first, last = _at(found, wanted if isinstance(wanted, int) else 1)
+        return _list(found, number), _tallies(found), _overview(everything), number, first, last, first and last
+
+    def begin(clicks: int | None, paper: str | None) -> Any:
+        if not clicks:
+            return None
+        keys = [p for p in papers() if p == paper]
+        return f"judging {keys[0] if keys else 'all papers'}", judging.run, (room.store, keys)
+
+    parts.register_job(
+        app,
+        room,
+        "scorecard",
+        [Input("scorecard-judge", "n_clicks")],
+        begin,
+        [Output("scorecard-judged", "data")],
+        lambda result: result,
+        states=[State("scorecard-paper", "value")],
+        prevent_initial_call=True,
+    )

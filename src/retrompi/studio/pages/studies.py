@@ -1,0 +1,251 @@
+"""Studies: ready and stored ones, their tables and figures, and running a small one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+
+from retrompi import registry
+from retrompi.errors import RetrompiError, UsageError
+from retrompi.studio import parts, study_parts, studying
+from retrompi.studio.page import Page
+from retrompi.studio.pieces import Part
+from retrompi.studio.state import Control, Query, choice, read, text
+
+if TYPE_CHECKING:
+    from dash.development.base_component import Component
+
+    from retrompi.studio.room import Room
+
+_FORM = ("scenario", "key", "values", "key2", "values2")
+CHOSEN = Control("studies-study", "value", "study", "", text(120))
+SHOWN = (
+    Control("studies-metric", "value", "metric", "", text(60)),
+    Control("studies-x", "value", "x", "", text(120)),
+    Control("studies-by", "value", "by", (), text(120)),
+    Control("studies-panel", "value", "panel", (), text(120)),
+)
+FORM = (
+    Control("studies-scenario", "value", "scenario", "bf-wmpi-shared", choice(registry.scenario_names, "scenario")),
+    Control("studies-key", "value", "key", "", text(120)),
+    Control("studies-values", "value", "values", "", text(200)),
+    Control("studies-key2", "value", "key2", "", text(120)),
+    Control("studies-values2", "value", "values2", "", text(200)),
+)
+PAGE = Page(
+    path="/studies",
+    title="Studies",
+    order=70,
+    help="One scenario, many points: what changes when one thing does. Ready studies, those of the store, and small ones of your own.",
+    controls=(CHOSEN, *SHOWN, *FORM),
+)
+
+
+def _listed(room: Room) -> list[studying.Listed]:
+    try:
+        return studying.listed(room.open_store())
+    except RetrompiError:
+        return []
+
+
+def _options(some: Sequence[studying.Listed]) -> list[dict[str, str]]:
+    return [
+        {"label": "choose a study", "value": ""},
+        *({"label": f"{s.name}{f' ({s.id})' if s.id is not None else ''}: {s.title or s.state}", "value": s.key} for s in some),
+    ]
+
+
+def _view(room: Room, which: str, metric: str, x: str, by: Sequence[str], panel: Sequence[str]) -> tuple[list[Part], tuple[str, ...]]:
+    """(what is shown of a study, its axes)."""
+    if not which:
+        return [], ()
+    store = room.open_store()
+    known = next((s for s in studying.listed(store) if which in (s.key, s.name)), None)
+    if known is not None and not known.done:
+        return study_parts.unrun(known), ()
+    try:
+        found = studying.shown(store, which, metric, x, by, panel)
+    except RetrompiError as error:
+        return [parts.notices([str(error)])], () if known is None else known.axes
+    return study_parts.shown(found), found.axes
+
+
+def _axes(axes: Sequence[str], any_size: bool = True) -> list[dict[str, str]]:
+    return [*({"label": a, "value": a} for a in axes), *([{"label": "size (message)", "value": "size"}] if any_size else [])]
+
+
+def _form_line(values: Sequence[Any]) -> list[Part]:
+    """What the form asks for: how many points, or what is wrong with it."""
+    scenario, key, told, key2, told2 = (str(v or "") for v in values)
+    if not key.strip() and not told.strip():
+        return [
+            html.Span(
+                "Give a key and its values: a list (a,b,c), a range by a factor (64KiB..1MiB:x2) or by steps (1..9:+2).", className="soft"
+            )
+        ]
+    try:
+        study = studying.asked(scenario, [(key, told), (key2, told2)])
+    except RetrompiError as error:
+        return [html.Span(" ".join(str(error).split()), className="notice")]
+    from retrompi.studies.design import count
+
+    return [html.Span(f"{count(study)} points")]
+
+
+def layout(query: Query, room: Room) -> Component:
+    """The list, the chosen study, and the form of a new one."""
+    values, lines = read(PAGE.controls, query)
+    some = _listed(room)
+    which = values["study"]
+    if which and not any(which in (s.key, s.name) for s in some):
+        lines.append(f"no study '{which[:60]}' in this store")
+        which = ""
+    try:
+        content, axes = _view(room, which, values["metric"], values["x"], values["by"], values["panel"])
+    except RetrompiError as error:
+        content, axes = [parts.notices([str(error)])], ()
+    lines += [f"this study does not vary '{v[:60]}'" for k in ("by", "panel") for v in values[k] if v not in axes]
+    # A study is named by its number once it has one: a link to a ready study keeps working when it has been run.
+    which = next((s.key for s in some if which in (s.key, s.name)), "")
+    pick = [parts.field("Study", dcc.Dropdown(_options(some), which, id="studies-study", clearable=False), wide=True)]
+    views = [
+        parts.field(
+            "Metric",
+            dcc.Input(values["metric"], id="studies-metric", debounce=True, maxLength=60, placeholder="its own, or e.g. time@1MiB"),
+        ),
+        parts.field("Along", dcc.Dropdown(_axes(axes), values["x"] or None, id="studies-x", placeholder="as its axes call for")),
+        parts.field("Lines by", dcc.Dropdown(_axes(axes, False), [v for v in values["by"] if v in axes], id="studies-by", multi=True)),
+        parts.field(
+            "A figure for each", dcc.Dropdown(_axes(axes, False), [v for v in values["panel"] if v in axes], id="studies-panel", multi=True)
+        ),
+    ]
+    form = [values[k] for k in _FORM]
+    return html.Div(
+        [
+            html.Div(parts.notices(lines)),
+            parts.controls(*pick),
+            html.Div(
+                [
+                    html.Button("Run this study", id="studies-run", type="button"),
+                    html.Small(f"What is stored is found, the rest simulated; here up to {studying.MOST_POINTS} points.", className="soft"),
+                ],
+                className="action",
+            ),
+            parts.job_bar("studies"),
+            dcc.Store(id="studies-ran"),
+            html.Details([html.Summary("How it is shown"), parts.controls(*views)], open=any(values[c.key] for c in SHOWN)),
+            html.Div(content, id="studies-shown"),
+            html.H2("Vary something", id="vary"),
+            parts.controls(
+                parts.field(
+                    "Scenario", dcc.Dropdown(registry.scenario_names(), values["scenario"], id="studies-scenario", clearable=False)
+                ),
+                parts.field(
+                    "Key", dcc.Input(values["key"], id="studies-key", debounce=True, maxLength=120, placeholder="e.g. wmpi.packet")
+                ),
+                parts.field(
+                    "Values",
+                    dcc.Input(values["values"], id="studies-values", debounce=True, maxLength=200, placeholder="e.g. 64KiB..1MiB:x2"),
+                ),
+                parts.field(
+                    "Second key (may be empty)",
+                    dcc.Input(values["key2"], id="studies-key2", debounce=True, maxLength=120, placeholder="e.g. platform.host.quantum"),
+                ),
+                parts.field(
+                    "Its values",
+                    dcc.Input(values["values2"], id="studies-values2", debounce=True, maxLength=200, placeholder="e.g. 20ms,120ms"),
+                ),
+            ),
+            html.Div(
+                [html.Button("Run it", id="studies-vary", type="button"), html.Span(_form_line(form), id="studies-form", role="status")],
+                className="action",
+            ),
+            html.H2("All studies", id="all"),
+            html.Div(study_parts.listing(some), id="studies-list"),
+        ]
+    )
+
+
+def register(app: Dash, room: Room) -> None:
+    """Choosing, showing and running studies."""
+
+    @app.callback(
+        Output("studies-study", "options"),
+        Output("studies-study", "value"),
+        Output("studies-list", "children"),
+        Input("studies-ran", "data"),
+        Input({"type": "studies-pick", "name": ALL}, "n_clicks"),
+        State("studies-study", "value"),
+        prevent_initial_call=True,
+    )
+    def chosen(ran: Any, clicks: list[int | None], now: str | None) -> Any:
+        some = _listed(room)
+        if ctx.triggered_id == "studies-ran":
+            number = str(ran.get("study", "")) if isinstance(ran, dict) else ""
+            # What was a ready study has a number now.
+            kept = next((s.key for s in some if number and str(s.id) == number), None) or next(
+                (s.key for s in some if now in (s.key, s.name)), ""
+            )
+            return _options(some), kept, study_parts.listing(some)
+        if not any(clicks) or not isinstance(ctx.triggered_id, dict):
+            return no_update, no_update, no_update
+        return no_update, str(ctx.triggered_id["name"]), no_update
+
+    @app.callback(
+        Output("studies-shown", "children"),
+        Output("studies-x", "options"),
+        Output("studies-by", "options"),
+        Output("studies-panel", "options"),
+        Output("studies-metric", "value"),
+        Output("studies-x", "value"),
+        Output("studies-by", "value"),
+        Output("studies-panel", "value"),
+        Input("studies-study", "value"),
+        Input("studies-ran", "data"),
+        [Input(c.id, c.property) for c in SHOWN],
+        prevent_initial_call=True,
+    )
+    def view(which: str | None, _ran: Any, how: list[Any]) -> Any:
+        metric, x, by, panel = how
+        if ctx.triggered_id == "studies-study":
+            metric, x, by, panel = "", "", [], []
+        content, axes = _view(room, str(which or ""), str(metric or "")[:60], str(x or ""), _texts(by), _texts(panel))
+        return content, _axes(axes), _axes(axes, False), _axes(axes, False), metric, x or None, by, panel
+
+    @app.callback(Output("studies-form", "children"), [Input(c.id, c.property) for c in FORM], prevent_initial_call=True)
+    def form(values: list[Any]) -> Any:
+        return _form_line(values)
+
+    def begin(run: int | None, vary: int | None, which: str | None, *form: Any) -> Any:
+        from retrompi.studies import design
+
+        if ctx.triggered_id == "studies-vary" and vary:
+            scenario, key, told, key2, told2 = (str(v or "") for v in form)
+            study = studying.asked(scenario, [(key, told), (key2, told2)])
+        elif ctx.triggered_id == "studies-run" and run:
+            if not which:
+                raise UsageError("choose a study first")
+            study = studying.found(room.open_store(), which)
+            design.check(study, studying.MOST_POINTS)
+        else:
+            return None
+        return f"study {study.name}", studying.run, (room.store, study.definition())
+
+    parts.register_job(
+        app,
+        room,
+        "studies",
+        [Input("studies-run", "n_clicks"), Input("studies-vary", "n_clicks")],
+        begin,
+        [Output("studies-ran", "data")],
+        lambda result: result,
+        states=[State("studies-study", "value"), *(State(c.id, c.property) for c in FORM)],
+        prevent_initial_call=True,
+        failed=lambda state: {"failed": state.id},
+    )
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(v)[:120] for v in value if v][:8] if isinstance(value, list | tuple) else []

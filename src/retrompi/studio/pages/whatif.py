@@ -1,0 +1,295 @@
+"""What if: every parameter of a runtime and its machines on a slider; the curve as it was and the changed one drawn together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update
+
+from retrompi import registry, units
+from retrompi.errors import RetrompiError, UsageError, nearest
+from retrompi.runtime import resolve
+from retrompi.studio import parts, runs
+from retrompi.studio.page import Page
+from retrompi.studio.parameters import Slot, command_line, modes, overrides, slots
+from retrompi.studio.state import Control, Query, choice, read, text
+from retrompi.units import format_bytes
+
+if TYPE_CHECKING:
+    from dash.development.base_component import Component
+
+    from retrompi.studio.room import Room
+
+MOST_SETS = 40
+_WAIT_TO_KEEP = 8.0
+
+
+def _set(value: str) -> str:
+    return str(text(160)(value))
+
+
+PAGE = Page(
+    path="/whatif",
+    title="What if",
+    order=20,
+    help="Change a number of the runtime or of its machines, and see the curve as it was and as it becomes.",
+    controls=(
+        Control("whatif-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
+        Control("whatif-platform", "value", "platform", "nt-pair", choice(registry.platform_names, "platform")),
+        Control("whatif-mode", "value", "mode", "shared", text(60)),
+        Control("whatif-series", "value", "series", "bandwidth", choice(["time", "bandwidth"], "series")),
+        Control("whatif-y", "value", "y", "log", choice(["log", "linear"], "scale")),
+        Control("whatif-sets", "data", "set", {}, _set),
+    ),
+)
+
+
+def layout(query: Query, room: Room) -> Component:
+    """The sliders as the query says beside the figure; on a phone the figure stays above them."""
+    values, wrong = read(PAGE.controls, query)
+    model, platform, mode = values["model"], values["platform"], values["mode"]
+    try:
+        known = slots(model, platform, mode)
+    except RetrompiError as error:
+        wrong.append(f"mode={mode} in this link: {error}")
+        mode = "shared"
+        known = slots(model, platform, mode)
+    sets, refused = _meant(model, platform, known, values["set"])
+    models = [{"value": name, "label": f"{cls.title} ({name})"} for name, cls in registry.models().items()]
+    platforms = [{"value": name, "label": f"{p.title} ({name})"} for name, p in registry.platforms().items()]
+    figure = html.Div(
+        [
+            parts.job_bar("whatif"),
+            dcc.Graph(id="whatif-figure", config=parts.GRAPH, className="plot"),
+            html.Div(id="whatif-outcome", role="status", **{"aria-live": "polite"}),
+        ],
+        className="whatif-figure",
+    )  # fmt: skip
+    return html.Div(
+        [
+            html.Div(parts.notices([*wrong, *refused]), id="whatif-wrong"),
+            parts.controls(
+                parts.field("Runtime", dcc.Dropdown(models, model, clearable=False, id="whatif-model")),
+                parts.field("Platform", dcc.Dropdown(platforms, platform, clearable=False, id="whatif-platform")),
+                parts.field("Mode", dcc.Dropdown(_modes(platform, mode), mode, clearable=False, id="whatif-mode")),
+                parts.group("Series", dcc.RadioItems(["time", "bandwidth"], values["series"], id="whatif-series", inline=True)),
+                parts.group("Vertical axis", dcc.RadioItems(["log", "linear"], values["y"], id="whatif-y", inline=True)),
+            ),
+            html.Div(
+                [
+                    html.Div(
+                        [
+                            html.Div([html.H2("Parameters"), html.Button("As it was", id="whatif-reset", className="quiet", type="button",
+                                      title="every parameter back to the model's own value")], className="page-head"),
+                            parts.field("Find", dcc.Input(id="whatif-find", type="search", placeholder="name or words", value="")),
+                            html.Div(_groups(known, sets), id="whatif-parameters"),
+                        ],
+                        className="whatif-parameters",
+                    ),
+                    html.Div(
+                        [
+                            figure,
+                            html.H2("The same on the command line"),
+                            parts.copyable(_command(model, platform, mode, known, sets), id="whatif-command"),
+                            html.Div([html.Button("Keep in store", id="whatif-keep", className="quiet", type="button"),
+                                      html.Span("", id="whatif-keep-line", role="status")], className="job"),
+                            html.H2("Numbers"),
+                            html.Div(id="whatif-numbers"),
+                        ]
+                    ),
+                ],
+                className="whatif",
+            ),
+            dcc.Store(id="whatif-slots", data=_told(model, platform, mode, known)),
+            dcc.Store(id="whatif-sets", data=sets),
+            dcc.Store(id="whatif-question"),
+        ]
+    )  # fmt: skip
+
+
+def _modes(platform: str, mode: str) -> list[str]:
+    known = modes(platform)
+    return known if mode in known else [*known, mode]
+
+
+def _meant(model: str, platform: str, known: tuple[Slot, ...], given: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """(what of a link's overrides there is here, by slot; a line for each of the others)."""
+    names, out, wrong = [s.name for s in known], {}, []
+    for name, value in given.items():
+        full = name if name in names else f"{model}.{name}" if f"{model}.{name}" in names else ""
+        if not full:
+            wrong.append(f"set={name}={value} in this link: no parameter '{name}' in this configuration{nearest(name, names, 4)}")
+            continue
+        try:
+            resolve(model, platform, [f"{full}={value}"])
+            out[full] = value
+        except RetrompiError as error:
+            wrong.append(f"set={name}={value} in this link: {error}")
+    return out, wrong
+
+
+def _told(model: str, platform: str, mode: str, known: tuple[Slot, ...]) -> dict[str, Any]:
+    """What assets/whatif.js has to know: where every slider can stand, and what units there are."""
+    return {
+        "model": model, "platform": platform, "mode": mode, "units": {u: dict(units.UNITS[u]) for u in {units.canonical(s.unit) for s in
+        known if not s.choices}},
+        "slots": {s.name: {"base": s.base, "texts": s.texts, "numbers": s.numbers(), "unit": units.canonical(s.unit)} for s in known if not
+        s.choices},
+        "choices": {s.name: s.base for s in known if s.choices},
+    }  # fmt: skip
+
+
+def _groups(known: tuple[Slot, ...], sets: Mapping[str, str]) -> list[Component]:
+    """The parameters by what they are of; groups with a changed one and the runtime's own are open."""
+    out = []
+    for i, group in enumerate(dict.fromkeys(s.group for s in known)):
+        mine = [s for s in known if s.group == group]
+        opened = i == 0 or any(s.name in sets for s in mine)
+        out.append(html.Details([html.Summary(f"{group} ({len(mine)})"), *(_slot(s, sets.get(s.name, s.base)) for s in mine)], open=opened))
+    return out
+
+
+def _slot(slot: Slot, value: str) -> Component:
+    """One parameter: a slider with a text entry beside it, or a menu; below what it is and what the number rests on."""
+    entry: list[Component] = []
+    if slot.choices:
+        entry.append(html.Label([
+            html.Span(slot.label, className="name"),
+            dcc.RadioItems(list(slot.choices), value, id={"type": "whatif-choice", "name": slot.name}, inline=True),
+        ]))  # fmt: skip
+    else:
+        typed = dcc.Input(id={"type": "whatif-text", "name": slot.name}, type="text", value=value, debounce=True, autoComplete="off")
+        if slot.texts:
+            slider = dcc.Input(
+                id={"type": "whatif-slide", "name": slot.name}, type="range", min=0, max=len(slot.texts) - 1, step=1,
+                value=slot.texts.index(value) if value in slot.texts else slot.nearest(value), className="slide",
+            )  # fmt: skip
+            entry.append(html.Label([html.Span(slot.label, className="name"), slider], className="sliding"))
+            entry.append(html.Label([html.Span(f"{slot.label}, as a text", className="unseen"), typed], className="typed"))
+        else:
+            entry.append(html.Label([html.Span(slot.label, className="name"), typed], className="typed"))
+    scale = " (log scale)" if slot.texts and slot.scale == "log" else ""
+    about = [html.Span(f"{slot.help}. "), html.Span(f"{slot.base}; {slot.source}. ", className="source"), html.Span(slot.range + scale)]
+    return html.Div([html.Div(entry, className="entry"), html.Small(about, className="soft")], className="slot",
+                    **{"data-name": slot.name, "data-words": f"{slot.name} {slot.help} {slot.source}".lower()})  # fmt: skip
+
+
+def _command(model: str, platform: str, mode: str, known: tuple[Slot, ...], sets: Mapping[str, str]) -> str:
+    return command_line(model, platform, mode, overrides(known, sets))
+
+
+def register(app: Dash, room: Room) -> None:
+    """Sliders and entries move each other in the browser; what they say is simulated in the background."""
+    from retrompi.studio import drawing
+
+    app.clientside_callback(
+        ClientsideFunction("retrompi_whatif", "together"),
+        Output({"type": "whatif-slide", "name": MATCH}, "value"), Output({"type": "whatif-text", "name": MATCH}, "value"),
+        Input({"type": "whatif-slide", "name": MATCH}, "value"), Input({"type": "whatif-text", "name": MATCH}, "value"),
+        State("whatif-slots", "data"), prevent_initial_call=True,
+    )  # fmt: skip
+    app.clientside_callback(
+        ClientsideFunction("retrompi_whatif", "gather"), Output("whatif-sets", "data"), Output("whatif-question", "data"),
+        Input({"type": "whatif-text", "name": ALL}, "value"), Input({"type": "whatif-choice", "name": ALL}, "value"),
+        State("whatif-slots", "data"),
+    )  # fmt: skip
+    app.clientside_callback(ClientsideFunction("retrompi_whatif", "find"), Output("whatif-find", "placeholder"),
+                            Input("whatif-find", "value"), Input("whatif-parameters", "children"))  # fmt: skip
+
+    @app.callback(
+        Output("whatif-parameters", "children"), Output("whatif-slots", "data"), Output("whatif-mode", "options"),
+        Output("whatif-mode", "value"), Output("whatif-wrong", "children"),
+        Input("whatif-model", "value"), Input("whatif-platform", "value"), Input("whatif-mode", "value"), Input("whatif-reset", "n_clicks"),
+        State("whatif-sets", "data"), prevent_initial_call=True,
+    )  # fmt: skip
+    def other(model: str, platform: str, mode: str, _clicks: int | None, sets: dict[str, str] | None) -> Any:
+        offered = modes(platform)
+        wrong = []
+        try:
+            known = slots(model, platform, mode)
+        except UsageError as error:
+            wrong.append(f"{error}: shown in shared mode")
+            mode = "shared"
+            known = slots(model, platform, mode)
+        names = {s.name for s in known}
+        kept = {} if ctx.triggered_id == "whatif-reset" else {k: v for k, v in (sets or {}).items() if k in names}
+        told = parts.notices(wrong) if wrong else None
+        return _groups(known, kept), _told(model, platform, mode, known), offered, mode if mode in offered else no_update, told
+
+    def begin(question: dict[str, Any] | None) -> Any:
+        if not question:
+            return None
+        model, platform, mode, sets = _asked(question)
+        return f"PingPong of {model} on {platform}, {mode}", runs.what_if, (room.places, model, platform, mode, sets)
+
+    def show(answer: dict[str, Any], series: str, y: str) -> Any:
+        base = answer["base"]
+        command = command_line(base["model"], base["platform"], base["mode"], (answer["changed"] or base)["sets"])
+        return drawing.what_if_figure(answer, series, y), _outcome(answer), _numbers(answer, series), command
+
+    parts.register_job(
+        app, room, "whatif", [Input("whatif-question", "data")], begin,
+        [Output("whatif-figure", "figure"), Output("whatif-outcome", "children"), Output("whatif-numbers", "children"),
+         Output("whatif-command", "children")],
+        show, views=[Input("whatif-series", "value"), Input("whatif-y", "value")],
+    )  # fmt: skip
+
+    @app.callback(
+        Output("whatif-keep-line", "children"), Input("whatif-keep", "n_clicks"), Input("whatif-question", "data"), prevent_initial_call=True
+    )
+    def keep(_clicks: int | None, question: dict[str, Any] | None) -> str:
+        if ctx.triggered_id != "whatif-keep" or not question:
+            return ""
+        job = room.jobs.submit(parts.session(), "keeping a run", runs.keep, room.places, *_asked(question))
+        state = room.jobs.wait(job, parts.session(), _WAIT_TO_KEEP)
+        if state.status != "done":
+            return state.error or "it is being simulated for the store; 'retrompi runs list' will have it"
+        return f"run {state.result['run']} of the store" + (" (it was there already)" if state.result["there"] else "")
+
+
+def _asked(question: dict[str, Any]) -> tuple[str, str, str, list[str]]:
+    """(model, platform, mode, overrides) of what the browser sends, which may be anything."""
+    model, platform, mode, sets = (question.get(key) for key in ("model", "platform", "mode", "sets"))
+    if not (isinstance(model, str) and isinstance(platform, str) and isinstance(mode, str) and isinstance(sets, dict)):
+        raise UsageError("a what-if has a model, a platform, a mode and overrides")
+    if len(sets) > MOST_SETS or not all(isinstance(k, str) and isinstance(v, str) and len(k) + len(v) < 200 for k, v in sets.items()):
+        raise UsageError(f"at most {MOST_SETS} parameters can be changed together")
+    if model not in registry.model_names() or platform not in registry.platform_names():
+        raise UsageError("a what-if is of a model and a platform with a name")  # never a path: that would run what lies there
+    known = slots(model, platform, mode)
+    wanted = overrides(known, sets)
+    resolve(model, platform, wanted)
+    return model, platform, mode, wanted
+
+
+def _outcome(answer: Mapping[str, Any]) -> list[Component]:
+    """What became of the runs, in words: an end that is no completion is a result."""
+    base, changed = answer["base"], answer["changed"]
+    out: list[Component] = []
+    for name, run in (("as it was", base), ("changed", changed)):
+        if run is not None and run["outcome"] != "completed":
+            out.append(html.P([html.Strong(f"{name}: {run['outcome']}. "), run["detail"]], className="notice ended"))
+    if changed is None:
+        out.append(html.P("Nothing is changed yet.", className="soft"))
+    elif changed["rows"] == base["rows"] and changed["outcome"] == base["outcome"]:
+        out.append(html.P("The two curves are the same: what was changed plays no part in this configuration.", className="notice"))
+    if changed is not None and answer["outside"]:
+        out.append(html.P(f"Outside of the model's calibrated range: {'; '.join(answer['outside'])}.", className="soft"))
+    stored = [f"{name}: run {run['run']} of the store" for name, run in (("as it was", base), ("changed", changed)) if run and run["run"]]
+    return [*out, html.P("; ".join(stored), className="soft")] if stored else out
+
+
+def _numbers(answer: Mapping[str, Any], series: str) -> Component:
+    from retrompi.studio.drawing import metric_rows, number_rows
+
+    named = [("as it was", answer["base"]), *([("changed", answer["changed"])] if answer["changed"] else [])]
+    unit = "µs" if series == "time" else "MB/s"
+    rows = number_rows([(name, c["rows"]) for name, c in named], series)
+    columns: list[Any] = [("size_B", "size", format_bytes), *((name, f"{name}, {unit}", lambda v: f"{v:.4g}") for name, _ in named)]
+    if answer["changed"]:
+        for r in rows:
+            r["ratio"] = r["changed"] / r["as it was"] if r.get("as it was") and "changed" in r else None
+        columns.append(("ratio", "changed / as it was", lambda v: f"{v:.3g}"))
+    summary = parts.table(metric_rows(named), [("what", ""), *((name, name) for name, _ in named)], id="whatif-summary")
+    return html.Div([summary, html.Details([html.Summary("Every size"), parts.table(rows, columns, id="whatif-table")])])

@@ -1,0 +1,193 @@
+"""The parameters that a what-if may change: where a slider can stand, between which sourced ends, and what the number rests on."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from retrompi import registry, units
+from retrompi.runtime import resolve
+from retrompi.simulate import place
+
+if TYPE_CHECKING:
+    from retrompi.platform import Placement, Platform
+
+__all__ = ["Slot", "command_line", "modes", "overrides", "slots"]
+
+_WIDE = 8.0
+"""From this ratio of its ends on a slider is logarithmic."""
+_STEPS = 24
+_SHARES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Probabilities that a slider has: what is lost on a wire is rarely more than a hundredth."""
+_FLAGS = ("boost", "quantum_carry", "quantum_at_tick")
+_WITHOUT = 8
+"""A number without a sourced range can be slid to its eighth and its eightfold."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One parameter: ``name`` as --set takes it. ``texts`` are where the slider can stand, in order, () for none; ``choices`` of a word.
+
+    ``range`` says which ends the slider has and what they rest on; ``scale`` is log or linear.
+    """
+
+    name: str
+    label: str
+    group: str
+    help: str
+    source: str
+    unit: str
+    base: str
+    texts: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    range: str = ""
+    scale: str = "linear"
+
+    @property
+    def position(self) -> int:
+        """Where the slider stands at the base value."""
+        return self.texts.index(self.base) if self.base in self.texts else 0
+
+    def nearest(self, text: str) -> int:
+        """Where the slider stands nearest to ``text``, which may lie between or beyond."""
+        try:
+            value = units.parse(text, self.unit)
+        except Exception:
+            return self.position
+        return min(range(len(self.texts)), key=lambda i: abs(units.parse(self.texts[i], self.unit) - value))
+
+    def numbers(self) -> list[float]:
+        """The values of ``texts`` in base units."""
+        return [units.parse(t, self.unit) for t in self.texts]
+
+
+def modes(platform: str) -> list[str]:
+    """What a PingPong's two ranks can be placed by: shared, distributed, a placement's name, two of the hosts (where they are few)."""
+    room = registry.platform(platform)
+    names = [h.name for h in room.hosts]
+    pairs = [f"{a},{b}" for a in names for b in names] if len(names) <= 3 else []
+    return ["shared", *(["distributed"] if len(names) > 1 else []), *room.placements, *(pairs if len(names) > 1 else [])]
+
+
+def _spelled(value: float, unit: str, like: str) -> str:
+    """A value as a text that says exactly what it is; rates stay bits per second where the base is."""
+    spelling = re.sub(r"[\d\s._+-]", "", like)
+    if units.canonical(unit) == "B":
+        return units.format_bytes(round(value))
+    if spelling.endswith("bps"):
+        bits = value * 8
+        factor, name = next((f, n) for f, n in ((1e9, "Gbps"), (1e6, "Mbps"), (1e3, "kbps"), (1, "bps")) if bits >= f or f == 1)
+        return f"{bits / factor:.4g} {name}"
+    return units.format_quantity(value, unit)
+
+
+def _round(value: float, digits: int) -> float:
+    return float(f"{value:.{digits - 1}e}")
+
+
+def _positions(low: float, high: float, unit: str, base: str, whole: bool) -> tuple[tuple[str, ...], str]:
+    """(texts in order, log or linear): readable numbers from ``low`` to ``high``, the ends and the base among them."""
+    wide = low > 0 and high / low >= _WIDE
+    kind = units.canonical(unit)
+    if kind == "probability" and low == 0:
+        values, wide = [v for v in _SHARES if v <= high], True
+    elif kind == "B":
+        values = _sizes(low, high, wide)
+    else:
+        values = [_round(v, 2) for v in _evenly(low, high, wide)]
+    if whole:
+        values = [float(round(v)) for v in values]
+    texts = {units.parse(t, unit): t for t in (_spelled(v, unit, base) for v in [low, *(v for v in values if low < v < high), high])}
+    texts[units.parse(base, unit)] = base
+    return tuple(texts[v] for v in sorted(texts)), "log" if wide else "linear"
+
+
+def _sizes(low: float, high: float, wide: bool) -> list[float]:
+    """Powers of two and their one-and-a-half-folds, or where the ends are close multiples of a power of two."""
+    if wide and low >= 16:
+        return [v for k in range(1, 64) for v in (2.0**k, 3.0 * 2.0 ** (k - 1)) if low <= v <= high]
+    step = 2.0 ** max(0, math.floor(math.log2(max(high - low, 1) / 16)))
+    return [step * i for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def _evenly(low: float, high: float, wide: bool) -> list[float]:
+    if wide:
+        return [low * math.exp(math.log(high / low) * i / _STEPS) for i in range(_STEPS + 1)]
+    return [low + (high - low) * i / _STEPS for i in range(_STEPS + 1)]
+
+
+def _slot(name: str, label: str, group: str, row: Mapping[str, Any], whole: bool) -> Slot:
+    unit, base, value = row["unit"], row["text"], row["value"]
+    common = {"name": name, "label": label, "group": group, "help": row["help"], "source": row["source"], "unit": unit, "base": base}
+    if row.get("choices"):
+        return Slot(**common, choices=tuple(row["choices"]))
+    if label in _FLAGS:
+        return Slot(**common, choices=("0", "1"))
+    low, high = row["low"], row["high"]
+    if low is None or high is None or low == high:
+        if not value:
+            return Slot(**common, range="no sourced range, and none can be made of 0: type a value")
+        ends = (value / _WITHOUT, value * _WITHOUT)
+        if units.canonical(unit) == "probability":
+            ends = (0.0, 1.0)
+        elif whole:
+            ends = (1.0, max(_WITHOUT, value * _WITHOUT))
+        what = "the source gives one value" if low is not None else "no sourced range"
+        told = f"{what}; the slider goes from an eighth to eight times" if ends[0] == value / _WITHOUT else what
+    else:
+        ends = (low, high)
+        told = f"sourced range {units.format_quantity(low, unit)} to {units.format_quantity(high, unit)}"
+    texts, scale = _positions(*ends, unit, base, whole)
+    return Slot(**common, texts=texts, range=told, scale=scale)
+
+
+@lru_cache(maxsize=64)
+def slots(model: str, platform: str, mode: str) -> tuple[Slot, ...]:
+    """The parameters that a PingPong in this configuration reads: the runtime's, of the hosts that run a rank, of the link between them.
+
+    Raises UsageError for a wrong name or mode.
+    """
+    cls = registry.model(model)
+    values, room = resolve(cls, registry.platform(platform))
+    placement: Placement = place(room, room.placement(mode), 2)
+    cls().compile(values, room, placement)
+    unread = set(values.unread())
+    out = []
+    for row in values.describe():
+        if row["name"] not in unread:
+            whole = row["unit"] == "count"
+            out.append(_slot(f"{cls.name}.{row['name']}", row["name"], f"Runtime: {cls.title}", row, whole))
+    hosts = list(dict.fromkeys(room.hosts[i].name for i in placement))
+    out += [s for host in hosts for s in _of_room(room, host, f"Machine: {host}")]
+    if len(hosts) > 1:
+        out += _of_room(room, "link", "Network")
+    return tuple(out)
+
+
+def _of_room(room: Platform, part: str, group: str) -> list[Slot]:
+    from retrompi.platform import WHOLE_FROM_ONE
+
+    rows = [r for r in room.describe() if r["path"].startswith(f"{part}.")]
+    return [
+        _slot(f"platform.{r['path']}", key, group, r, key in WHOLE_FROM_ONE) for r in rows for key in [r["path"].partition(".")[2]]
+    ]
+
+
+def overrides(known: Iterable[Slot], changed: Mapping[str, str]) -> list[str]:
+    """``NAME=VALUE`` of what differs from the base, in the order of the slots; names that are none of them come last, to be refused."""
+    base = {s.name: s.base for s in known}
+    order = [n for n in base if n in changed] + [n for n in changed if n not in base]
+    return [f"{name}={changed[name].replace(' ', '')}" for name in order if changed[name].strip() and changed[name] != base.get(name)]
+
+
+def command_line(model: str, platform: str, mode: str, sets: Iterable[str], sizes: str = "") -> str:
+    """The command that simulates the same."""
+    from shlex import join
+
+    words = ["retrompi", "pingpong", "--model", model, "--platform", platform, "--mode", mode]
+    words += ["--sizes", sizes] if sizes else []
+    return join([*words, *(w for item in sets for w in ("--set", item))])

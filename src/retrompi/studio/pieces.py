@@ -1,0 +1,107 @@
+"""Components that several pages of cards and tables share. Texts are only ever text nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from dash import html
+
+from retrompi.studio.numbers import KINDS, Number
+
+__all__ = ["Part", "cell", "cited", "counted", "facts", "named", "number_rows", "source", "span_css", "table", "verdict", "worded"]
+
+Part = Any
+"""A Dash component, a text, a number, or a list of them."""
+
+SIGN = {"pass": "✓ pass", "fail": "✗ fail", "unjudged": "· not judged"}
+
+
+def worded(value: float | str | None) -> str:
+    """A number as a reader wants it, words as they are, nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
+
+
+def verdict(word: str) -> html.Span:
+    """A verdict by sign, word and colour."""
+    return html.Span(SIGN[word], className=f"verdict {word}")
+
+
+def cell(label: str, *parts: Part, css: str = "") -> html.Td:
+    """A cell that carries its column's label for narrow screens."""
+    given = {"data-label": label}
+    empty = all(p in (None, "") for p in parts)
+    return html.Td([] if empty else html.Div(list(parts)), className=css or None, **given)
+
+
+def table(head: Sequence[str], rows: Iterable[Part], css: str = "stack", caption: str = "") -> html.Div:
+    """A table of ready rows; on a phone a "stack" shows each row as a card."""
+    words = [html.Caption(caption)] if caption else []
+    return html.Div(
+        html.Table([*words, html.Thead(html.Tr([html.Th(h, scope="col") for h in head])), html.Tbody(list(rows))], className=css),
+        className="scroll",
+    )
+
+
+def facts(pairs: Iterable[tuple[str, Part]]) -> html.Dl:
+    """Terms and what they are, those that are empty left out."""
+    return html.Dl([p for term, told in pairs if told not in (None, "", []) for p in (html.Dt(term), html.Dd(told))], className="facts")
+
+
+def counted(boxes: Iterable[tuple[str, str, str]]) -> html.Div:
+    """Boxes of (what, count, a few words)."""
+    return html.Div(
+        [html.Div([html.Span(a), html.B(b), html.Small(c, className="soft")], className="count") for a, b, c in boxes], className="counts"
+    )
+
+
+def cited(rows: Sequence[Mapping[str, str]]) -> list[Part]:
+    """What the rows of the reference that a number cites say, folded."""
+    if not rows:
+        return []
+    told = [
+        html.Li(
+            [
+                html.B(r["id"]),
+                f" {r['text']} ",
+                html.Span(f"({r['where']}{', ' + r['use'] if r['use'] else ''})", className="soft"),
+                *([html.Span(r["note"], className="contradiction")] if r["note"] else []),
+            ]
+        )
+        for r in rows
+    ]
+    return [html.Details([html.Summary(", ".join(r["id"] for r in rows)), html.Ul(told)], className="cited")]
+
+
+def source(n: Number) -> list[Part]:
+    """A number's source: its kind as a chip, the rest as text, and what the rows it cites say."""
+    return [html.Span(n.kind, className=f"kind kind-{n.kind}", title=KINDS[n.kind]), " ", n.source, *cited(n.rows)]
+
+
+def named(name: str, help: str) -> list[Part]:
+    """A parameter's name with what it is below it."""
+    return [html.Code(name), html.Small(help, className="help")]
+
+
+def span_css(span: str) -> str:
+    """A range stands in one line; choices may be many."""
+    return "" if "|" in span else "v"
+
+
+def number_rows(some: Iterable[Number], head: Sequence[str]) -> list[html.Tr]:
+    """Rows of name and meaning, value, range, source under the four words of ``head``."""
+    return [
+        html.Tr(
+            [
+                cell(head[0], *named(n.name, n.help)),
+                cell(head[1], n.value, css="v"),
+                cell(head[2], n.span, css=span_css(n.span)),
+                cell(head[3], *source(n)),
+            ]
+        )
+        for n in some
+    ]

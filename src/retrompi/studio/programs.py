@@ -1,0 +1,98 @@
+"""The traces that the studio offers for a replay: those that come with retrompi, some that are made, and a session's uploads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from retrompi.errors import RetrompiError, UsageError, nearest
+from retrompi.paths import reference_dir, source_root
+
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
+
+__all__ = ["MADE", "Made", "chosen", "load", "shipped"]
+
+_UPLOAD = re.compile(r"upload:[A-Za-z0-9_-]{12,24}")
+_REFERENCE = re.compile(r"(npb3\.3\.1-[a-z]+-[A-Z]-\d+|imb-mpi1-pingpong-2|osu5\.3-latency-2|netpipe3\.7\.2-2)")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A program of any number of ranks that send messages of one size."""
+
+    label: str
+    trace: Callable[[int, int], Trace]
+
+
+def _generated(name: str) -> Callable[[int, int], Trace]:
+    def make(ranks: int, size: int) -> Trace:
+        from retrompi.traces import generate
+
+        return generate.made(name, {"ranks": ranks, "size": size, **({"reps": 3} if name in ("halo", "ring") else {})})
+
+    return make
+
+
+def _send_first(ranks: int, size: int) -> Trace:
+    """Every rank sends to the next one and only then receives: right only as long as somebody keeps what nobody waits for."""
+    from retrompi.traces import files
+
+    texts = []
+    for r in range(ranks):
+        after, before = (r + 1) % ranks, (r - 1) % ranks
+        texts.append(f"{r} init\n{r} send {after} 0 {size} 6\n{r} recv {before} 0 {size} 6\n{r} finalize\n")
+    return files.parse(texts, name="everybody-sends-first")
+
+
+MADE = {
+    "made:broadcast": Made("broadcast (MPI_Bcast)", _generated("broadcast")),
+    "made:allreduce": Made("reduction to all (MPI_Allreduce)", _generated("allreduce")),
+    "made:alltoall": Made("everybody to everybody (MPI_Alltoall)", _generated("alltoall")),
+    "made:halo": Made("halo exchange, 3 steps", _generated("halo")),
+    "made:ring": Made("a token round a ring, 3 times", _generated("ring")),
+    "made:half_to_half": Made("half to half: lower half sends to upper half", _generated("half_to_half")),
+    "made:all_at_once": Made("everybody sends to everybody before anybody receives", _generated("all_at_once")),
+    "made:send_first": Made("everybody sends to the next one first, then receives", _send_first),
+}
+
+
+@cache
+def shipped() -> dict[str, Path]:
+    """Name -> file of the traces that come with this installation: of the examples, and of the benchmarks that claims are judged with."""
+    found: dict[str, Path] = {}
+    root = source_root()
+    if root is not None:
+        found |= {f.name.removesuffix(".tar.zst"): f for f in sorted((root / "examples" / "traces").glob("*.tar.zst"))}
+    try:
+        reference = reference_dir() / "traces"
+    except RetrompiError:
+        return found
+    for file in sorted(reference.glob("*.tar.zst")):
+        name = file.name.removesuffix(".tar.zst")
+        if _REFERENCE.fullmatch(name):
+            found[name] = file
+    return found
+
+
+def chosen(value: str) -> str:
+    """``value`` if it names a trace that there is, or looks like an upload's. Raises UsageError."""
+    if value in MADE or value in shipped() or _UPLOAD.fullmatch(value):
+        return value
+    raise UsageError(f"no trace '{value[:60]}'{nearest(value[:60], [*MADE, *shipped()])}")
+
+
+def load(name: str, ranks: int, size: int, path: str = "", label: str = "") -> tuple[Trace, str]:
+    """(trace, what to call it). In a job's process. ``path`` and ``label`` are those of an upload. Raises RetrompiError."""
+    from retrompi.studio import uploads
+    from retrompi.traces import files
+
+    if name in MADE:
+        return MADE[name].trace(ranks, size), f"{name.removeprefix('made:')}, {ranks} ranks"
+    if path:
+        return uploads.trace(path, label), label
+    return files.read(shipped()[chosen(name)]), name

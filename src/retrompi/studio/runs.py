@@ -1,0 +1,205 @@
+"""PingPongs for the pages: found in the user's store or in the studio's own, else simulated now. The functions here run in jobs.
+
+What is only looked at is kept in a store of the studio's own, which ends with it; ``keep`` puts it into the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from retrompi.errors import RetrompiError, StoreError
+
+if TYPE_CHECKING:
+    from retrompi.store.database import Store
+    from retrompi.studio.jobs import Report
+
+__all__ = ["DRAWN", "Places", "curve", "curves", "keep", "overlay_choices", "what_if"]
+
+Places = tuple[str | None, str]
+"""(the user's store as of `retrompi.store.open_store`, the studio's own)."""
+
+DRAWN = {"pingpong": "simulated", "benchmark": "simulated", "native": "measured here", "measured": "measured", "smpi": "on SMPI",
+         "program": "replayed"}  # fmt: skip
+"""Kinds of stored runs that have a curve, and what they are called."""
+NEWEST = 300
+
+
+def users(location: str | None) -> Store | None:
+    """The user's store for reading; None where there is none, or none that can be read."""
+    import os
+    from pathlib import Path
+
+    from retrompi.store import default_path, open_store
+
+    chosen = location or os.environ.get("RETROMPI_STORE") or str(default_path())
+    if "://" not in chosen and not Path(chosen).expanduser().exists():
+        return None  # looking makes no store
+    with suppress(StoreError):
+        return open_store(chosen, write=False)
+    return None
+
+
+def curve(places: Places, model: str, platform: str, mode: str, sizes: Sequence[int] | None = None, sets: Sequence[str] = ()) -> dict[str, Any]:
+    """One PingPong: rows (size_B, time_us, bandwidth_MBps, repetitions), run (its number, None if it is not in the user's store), found,
+    outcome, detail. A run that did not complete is a result, with the rows that it came to; a wrong name or value raises UsageError.
+    """
+    from retrompi import experiment, registry
+    from retrompi.simulate import SimulationEnded
+    from retrompi.store import open_store
+    from retrompi.traces.generate import DEFAULT_SIZES
+
+    wanted = list(DEFAULT_SIZES if sizes is None else sizes)
+    where = registry.platform(platform).placement(mode)
+    spec = experiment.pingpong_spec(model, platform, where, wanted, sets=sets)
+    theirs = users(places[0])
+    known = theirs.find_run(spec) if theirs is not None else None
+    store = theirs if theirs is not None and known is not None else open_store(places[1])
+    found = known is not None or store.find_run(spec) is not None
+    detail = ""
+    try:
+        got = experiment.pingpong(store, model, platform, mode, wanted, sets=sets)
+        run_id, rows = got.run_id, got.rows
+    except SimulationEnded as ended:
+        detail = str(ended)
+        run_id = store.find_run(spec) or 0
+        rows = store.points(run_id)
+    outcome = store.run(run_id)["outcome"]
+    return {
+        "model": model, "platform": platform, "mode": mode, "sets": list(sets), "rows": rows, "run": known, "found": found,
+        "outcome": outcome, "detail": detail,
+    }  # fmt: skip
+
+
+def curves(
+    report: Report, places: Places, wanted: Sequence[tuple[str, str, str]], sizes: Sequence[int] | None, overlays: Sequence[str]
+) -> dict[str, Any]:
+    """The curves of (model, platform, mode), what was published about them, and stored runs by number.
+
+    curves: as of `curve`, with outside (what of the question lies outside the calibrated range); marks and verdicts: what papers state and
+    how the curves meet it; overlays: run, name, about, rows; problems: lines.
+    """
+    from retrompi.calibrated import outside
+
+    made, problems, total = [], [], len(wanted) + len(overlays)
+    for i, (model, platform, mode) in enumerate(wanted):
+        report(i, total, f"{model} on {platform}, {mode}")
+        try:
+            one = curve(places, model, platform, mode, sizes)
+        except RetrompiError as error:
+            problems.append(f"{model} on {platform}, {mode}: {error}")
+            continue
+        one["outside"] = outside(model, platform, sizes=[r["size_B"] for r in one["rows"]], ranks=2)
+        made.append(one)
+    marks, verdicts = _published(made)
+    laid = []
+    for i, name in enumerate(overlays, len(wanted)):
+        report(i, total, f"run {name}")
+        try:
+            laid.append(_overlay(places, name))
+        except RetrompiError as error:
+            problems.append(str(error))
+    return {"curves": made, "marks": marks, "verdicts": verdicts, "overlays": laid, "problems": problems}
+
+
+def _published(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The marks of published statements, and the verdicts that these very curves get."""
+    from dataclasses import asdict
+
+    from retrompi.report.overlay import marks
+    from retrompi.validate.claims import by_paper, checks
+    from retrompi.validate.study import setups
+    from retrompi.validate.verdicts import judge
+
+    told: list[dict[str, Any]] = []
+    rows: dict[str, dict[str, Any]] = {}
+    for plan in setups().values():
+        mine = [c for c in made if c["platform"] == plan.platform and c["model"] in plan.models and c["outcome"] == "completed"]
+        if not mine:
+            continue
+        points = [{**r, "model": c["model"], "mode": c["mode"]} for c in mine for r in c["rows"]]
+        drawn = {(c["model"], c["mode"]) for c in mine}
+        claims = by_paper(plan.paper)
+        about = {
+            c.id for c in claims for check in checks().get(c.id, ())
+            if check.get("mode") and any((m, check["mode"]) in drawn for m in check.get("models", ()))
+        }  # fmt: skip
+        judged = [v for v in judge([c for c in claims if c.id in about], points, {}) if v.use != "context"]
+        rows |= {v.id: v.row() | {"published": v.published, "observable": v.observable, "reading": v.reading} for v in judged}
+        last = max(int(p["size_B"]) for p in points)
+        told += [asdict(m) for m in marks(claims, judged, last=last) if any((model, m.mode) in drawn for model in m.models)]
+    return told, list(rows.values())
+
+
+def _overlay(places: Places, name: str) -> dict[str, Any]:
+    """A run of the user's store by number, or a measured curve by its label."""
+    from retrompi.errors import UsageError
+    from retrompi.report.measured import from_store
+
+    store = users(places[0])
+    if store is None:
+        raise UsageError(f"no run {name}: there is no store that can be read")
+    if name.isdecimal():
+        run = store.run(int(name))
+        if run["kind"] in ("pingpong", "benchmark"):
+            rows = store.points(run["id"])
+            if not rows:
+                raise UsageError(f"run {name} has no points: {run['outcome']}")
+            return {"run": run["id"], "name": run_name(run), "about": "", "rows": rows, "kind": "simulated", "bands": {}}
+    found = from_store(store, name)
+    return {"run": found.run_id, "name": found.name, "about": found.about, "rows": [dict(p) for p in found.points], "kind": found.kind,
+            "bands": {str(size): list(band) for size, band in found.bands.items()}}  # fmt: skip
+
+
+def run_name(run: Mapping[str, Any]) -> str:
+    """What a stored run is called where it is chosen: model, mode, platform, what was overridden."""
+    if run["kind"] == "measured":
+        return str(run["facts"].get("label") or run["trace"])
+    changed = ", ".join(f"{key}={value}" for key, value in (run["overrides"] or {}).items())
+    program = "" if run["kind"] == "pingpong" else f"{str(run['trace']).rpartition('/')[2]}, "
+    return f"{program}{run['model']}, {run['mode']}, {run['platform']}" + (f", {changed}" if changed else "")
+
+
+def overlay_choices(location: str | None) -> list[dict[str, str]]:
+    """Options of a menu of stored runs with a curve, the newest first."""
+    store = users(location)
+    if store is None:
+        return []
+    runs = [r for kind in DRAWN for r in store.runs(kind=kind, outcome="completed", limit=NEWEST)]
+    newest = sorted(runs, key=lambda r: -int(r["id"]))[:NEWEST]
+    return [{"value": str(r["id"]), "label": f"run {r['id']}: {run_name(r)} ({DRAWN[r['kind']]})"} for r in newest]
+
+
+def what_if(
+    report: Report, places: Places, model: str, platform: str, mode: str, sets: Sequence[str], sizes: Sequence[int] | None = None
+) -> dict[str, Any]:
+    """base: the curve as the model is; changed: with overrides (None without any); outside: what of it lies outside the calibrated range."""
+    from retrompi.calibrated import outside
+
+    report(0, 1 + bool(sets), "as it was")
+    base = curve(places, model, platform, mode, sizes)
+    changed = None
+    if sets:
+        report(1, 2, "as changed")
+        changed = curve(places, model, platform, mode, sizes, sets)
+    used = [r["size_B"] for r in base["rows"]]
+    return {"base": base, "changed": changed, "outside": outside(model, platform, sizes=used, ranks=2, sets=sets)}
+
+
+def keep(
+    report: Report, places: Places, model: str, platform: str, mode: str, sets: Sequence[str], sizes: Sequence[int] | None = None
+) -> dict[str, Any]:
+    """Has the run in the user's store: its number, and whether it was there already."""
+    from retrompi import experiment, registry
+    from retrompi.simulate import SimulationEnded
+    from retrompi.store import open_store
+    from retrompi.traces.generate import DEFAULT_SIZES
+
+    wanted = list(DEFAULT_SIZES if sizes is None else sizes)
+    store = open_store(places[0])
+    spec = experiment.pingpong_spec(model, platform, registry.platform(platform).placement(mode), wanted, sets=sets)
+    there = store.find_run(spec) is not None
+    with suppress(SimulationEnded):  # how it ended is kept as well
+        experiment.pingpong(store, model, platform, mode, wanted, sets=sets)
+    return {"run": store.find_run(spec), "there": there}

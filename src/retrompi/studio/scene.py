@@ -1,0 +1,324 @@
+"""A message's journey as a moving picture: what is where at each moment, from the engine's record alone.
+
+`scene` makes plain JSON for ``assets/anatomy.js``, which draws boxes and lines and moves tokens along them. A token's steps follow each
+other in time; in each it is at a box or crosses a line that the diagram has. Times are picoseconds since the leg began.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import accumulate, pairwise
+from typing import Any
+
+from retrompi.journey import Journey, Leg, Link, Passage, Stretch, Thing, Work
+from retrompi.studio.diagram import Diagram, card_of, diagram, kernel_of, memory_of
+from retrompi.studio.words import STAGE_WORDS, Speaker
+from retrompi.units import format_bytes
+
+Piece = tuple[Any, ...]
+"""(begin, end, stage, further signs …): a stretch of a lane or of the chain's strip."""
+
+__all__ = ["STAGES", "Step", "Token", "bars", "scene", "tokens"]
+
+MOST_TOKENS = 500
+"""Tokens of a picture; of more, every k-th of each kind is shown, and the picture says so."""
+MOST_PIECES = 400
+"""Stretches of a process's lane, and of the chain's strip."""
+
+STAGES: dict[str, tuple[str, bool]] = {
+    "library": ("#0072B2", False),
+    "copy": ("#E69F00", False),
+    "syscall": ("#56B4E9", False),
+    "event": ("#56B4E9", True),
+    "switch": ("#CC79A7", False),
+    "tick": ("#CC79A7", True),
+    "quantum": ("#D55E00", False),
+    "queueing": ("#D55E00", True),
+    "poll": ("#F0E442", False),
+    "ack": ("#F0E442", True),
+    "stack": ("#009E73", False),
+    "interrupt": ("#009E73", True),
+    "nic": ("#8a8a8a", True),
+    "wire": ("#6b6b6b", False),
+    "compute": ("#0072B2", True),
+    "lock": ("#E69F00", True),
+    "line": ("#b0a05a", False),
+    "wait": ("none", False),
+}
+"""Stage -> (colour, hatched): two signs, so that no reader depends on colour alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From ``begin`` to ``end`` a token is at the box ``at``, or crosses the line ``at`` from the box ``start`` to the box ``stop``."""
+
+    begin: int
+    end: int
+    at: str
+    start: str = ""
+    stop: str = ""
+
+
+@dataclass(slots=True)
+class Token:
+    """A packet, a frame, an acknowledgement or a timer on its way; ``back``: it goes against the message."""
+
+    kind: str
+    label: str
+    bytes: int
+    back: bool
+    steps: list[Step] = field(default_factory=list)
+
+
+_LABELS = {
+    "data": "packet of the message",
+    "request": "request to send",
+    "ready": "answer: ready to receive",
+    "matched": "answer: matched",
+    "done": "answer: copied",
+    "segment": "TCP segment",
+    "ack": "TCP acknowledgement",
+    "credit": "credits given back",
+    "datagram": "UDP datagram",
+    "datagram ack": "acknowledgement of a datagram",
+    "transfer": "transfer by the card",
+    "read": "copy by the system",
+    "timer": "timer",
+}
+_BACK = {"ack", "credit", "datagram ack"}
+
+
+def tokens(journey: Journey, leg: int, picture: Diagram) -> list[Token]:
+    """All that moves in a leg: the packets of its message through their channels, then what kernels, cards and the wire carry."""
+    it = journey.legs[leg]
+    passages = journey.of(leg)
+    waits = _until_passed_on(passages)
+    found = [t for i, p in enumerate(passages) for t in _of_passage(journey, it, picture, p, waits.get(i))]
+    work: dict[int, list[Work]] = defaultdict(list)
+    for w in journey.work:
+        if w.thing >= 0 and w.end > it.begin and w.asked < it.end:
+            work[w.thing].append(w)
+    onward = {p.channel for p in passages if p.kind in ("data", "request")}
+    for thing, rows in work.items():
+        if token := _of_thing(journey, it, picture, journey.things[thing], sorted(rows, key=lambda w: (w.asked, w.end)), onward):
+            found.append(token)
+    return [t for t in found if t.steps]
+
+
+def _until_passed_on(passages: Sequence[Passage]) -> dict[int, int]:
+    """Place of a passage into a forwarder -> when the forwarder begins to put its last byte into the next channel."""
+    out: dict[int, int] = {}
+    for kind in dict.fromkeys(p.kind for p in passages):
+        into: dict[int, list[int]] = defaultdict(list)
+        on: dict[int, list[Passage]] = defaultdict(list)
+        for i, p in enumerate(passages):
+            if p.kind == kind:
+                into[p.target].append(i)
+                on[p.source].append(p)
+        for process, arrived in into.items():
+            ends = list(accumulate(p.bytes for p in on.get(process, [])))
+            for i, total in zip(arrived, accumulate(passages[i].bytes for i in arrived), strict=True):
+                k = bisect_left(ends, total)
+                if k < len(ends):
+                    out[i] = on[process][k].put
+    return out
+
+
+def _clip(it: Leg, steps: Iterable[Step]) -> list[Step]:
+    """Steps within the leg, from its begin on, without those of no length."""
+    return [
+        Step(max(s.begin, it.begin) - it.begin, min(s.end, it.end) - it.begin, s.at, s.start, s.stop)
+        for s in steps
+        if min(s.end, it.end) > max(s.begin, it.begin)
+    ]
+
+
+def _of_passage(journey: Journey, it: Leg, picture: Diagram, p: Passage, passed_on: int | None) -> list[Token]:
+    """A packet through one channel: one token, or one at each end where the system or a card has it in between."""
+    a, b = f"process {p.source}", f"process {p.target}"
+    laid, out, taken = (t if t >= 0 else it.end for t in (p.laid, p.out, p.taken))
+    label = f"{_LABELS[p.kind]}, {format_bytes(p.bytes)}"
+    back = p.kind in ("ready", "matched", "done")
+    stay = [Step(taken, passed_on, b)] if passed_on is not None and passed_on > taken else []
+
+    def token(*steps: Step) -> Token:
+        return Token(p.kind, label, p.bytes, back, _clip(it, steps))
+
+    def cross(begin: int, end: int, start: str, stop: str) -> Step:
+        return Step(begin, end, picture.line(start, stop), start, stop)
+
+    if p.channel < 0:
+        return [token(cross(p.put, taken, a, b))]
+    channel = journey.channels[p.channel]
+    hosts = [journey.processes[i].host for i in (p.source, p.target)]
+    if channel.medium in ("pool", "ring"):
+        memory = memory_of(channel)
+        return [token(Step(p.asked, p.put, a), cross(p.put, laid, a, memory), Step(laid, out, memory), cross(out, taken, memory, b), *stay)]
+    if channel.medium == "dma":
+        start = min((w.asked for w in journey.work if w.thing >= 0 and _carries(journey, w, p)), default=laid)
+        return [token(Step(p.asked, start, a)), token(Step(out, taken, b), *stay)]
+    ends = [kernel_of(h) for h in hosts]
+    return [token(Step(p.asked, p.put, a), cross(p.put, laid, a, ends[0])), token(cross(out, taken, ends[1], b), *stay)]
+
+
+def _carries(journey: Journey, w: Work, p: Passage) -> bool:
+    t = journey.things[w.thing]
+    return t.kind == "transfer" and t.channel == p.channel and p.put <= w.asked <= (p.laid if p.laid >= 0 else w.asked) and w.stage == "nic"
+
+
+def _of_thing(journey: Journey, it: Leg, picture: Diagram, thing: Thing, rows: Sequence[Work], onward: set[int]) -> Token | None:
+    """A frame or a transfer: through the sender's system, over its bus, the wire, the receiver's bus and system, as far as it goes there."""
+    channel = journey.channels.get(thing.channel)
+    if channel is None:
+        return None
+    a, b = journey.hosts[thing.source], journey.hosts[thing.target]
+    against = (thing.kind in _BACK) == (thing.channel in onward)
+    direct = channel.medium == "dma"
+    ends = [channel.source, channel.target] if journey.processes[channel.source].host == a else [channel.target, channel.source]
+    homes = [f"process {p}" for p in ends] if direct else [kernel_of(a), kernel_of(b)]
+    steps: list[Step] = []
+    kind = thing.kind
+    for w in rows:
+        if w.stage == "ack":
+            kind = "timer"
+            steps.append(Step(w.asked, w.end, kernel_of(a)))
+        elif thing.kind == "read":
+            steps.append(Step(w.start, w.end, picture.line(kernel_of(b), f"process {channel.target}"), kernel_of(b), f"process {channel.target}"))
+        elif w.stage == "wire":
+            steps.append(Step(w.asked, w.end, picture.line(card_of(a), card_of(b)), card_of(a), card_of(b)))
+        elif w.stage == "nic":
+            start, stop = (homes[0], card_of(a)) if w.where == a else (card_of(b), homes[1])
+            steps.append(Step(w.asked, w.start, start))
+            steps.append(Step(w.start, w.end, picture.line(start, stop), start, stop))
+        else:
+            steps.append(Step(w.asked, w.end, kernel_of(w.where)))
+    known = all(_known(picture, s) for s in steps)
+    if not known:
+        return None
+    size = f", {format_bytes(thing.bytes)}" if thing.bytes else ""
+    return Token(kind, _LABELS.get(kind, kind) + size, thing.bytes, against, _clip(it, steps))
+
+
+def _known(picture: Diagram, step: Step) -> bool:
+    return step.at in (picture.lines if step.start else picture.boxes)
+
+
+def _sampled(found: Sequence[Token], most: int) -> tuple[list[Token], str]:
+    """At most about ``most`` tokens, every k-th of each kind, in the order given; and a sentence if some were left out."""
+    if len(found) <= most:
+        return list(found), ""
+    k = -(-len(found) // most)
+    seen: dict[tuple[str, str], int] = defaultdict(int)
+    kept = []
+    for t in found:
+        key = (t.kind, t.steps[0].at)
+        if seen[key] % k == 0:
+            kept.append(t)
+        seen[key] += 1
+    return kept, f"{len(found)} packets, frames and acknowledgements are on their way; of each kind every {k}. is drawn."
+
+
+def _thinned(pieces: Sequence[Piece], most: int) -> list[Piece]:
+    """Neighbours that look the same as one; if there are still more than ``most``, what lasts longest in each of ``most`` parts stands for it."""
+    joined: list[Piece] = []
+    for p in pieces:
+        if joined and joined[-1][1] == p[0] and joined[-1][2:] == p[2:]:
+            joined[-1] = (joined[-1][0], p[1], *p[2:])
+        else:
+            joined.append(p)
+    if len(joined) <= most:
+        return joined
+    begin, end = joined[0][0], joined[-1][1]
+    width = -(-(end - begin) // most)
+    out: list[Piece] = []
+    i = 0
+    for at in range(begin, end, width):
+        until = min(at + width, end)
+        shares: dict[Piece, int] = defaultdict(int)
+        while i < len(joined) and joined[i][0] < until:
+            p = joined[i]
+            shares[p[2:]] += min(p[1], until) - max(p[0], at)
+            if p[1] > until:
+                break
+            i += 1
+        if shares:
+            out.append((at, until, *max(shares, key=lambda k: shares[k])))
+    return _thinned(out, most) if len(out) > most else out
+
+
+def _lane(it: Leg, stretches: Iterable[Stretch]) -> list[Piece]:
+    inside = [
+        (max(s.begin, it.begin) - it.begin, min(s.end, it.end) - it.begin, s.stage, s.why) for s in stretches if s.end > it.begin and s.begin < it.end
+    ]
+    return _thinned(inside, MOST_PIECES) if inside else []
+
+
+def where(journey: Journey, picture: Diagram, link: Link) -> str:
+    """The box or line of the diagram where a link of the chain happens; empty for the clock."""
+    if link.process >= 0:
+        name = f"process {link.process}"
+        return name if name in picture.boxes else ""
+    if link.who == "wire":
+        return next((line.name for line in picture.lines.values() if line.kind == "wire"), "")
+    if link.thing < 0:
+        return ""
+    thing = journey.things[link.thing]
+    host = journey.hosts[thing.source] if link.stage == "ack" else link.who
+    name = card_of(host) if link.stage == "nic" else kernel_of(host)
+    return name if name in picture.boxes else ""
+
+
+def bars(links: Iterable[Link]) -> list[tuple[str, int]]:
+    """(stage, picoseconds) of the links summed up, in the order of `STAGES`; they sum to the leg exactly."""
+    sums: dict[str, int] = defaultdict(int)
+    for k in links:
+        sums[k.stage] += k.took
+    order = list(STAGES)
+    return sorted(sums.items(), key=lambda s: order.index(s[0]))
+
+
+def scene(journey: Journey, leg: int = 0, *, title: str = "", wire: str = "wire") -> dict[str, Any]:
+    """The moving picture of a leg as plain JSON values: boxes, lines, hosts, tokens, lanes of the processes and the strip of the chain."""
+    it = journey.legs[leg]
+    picture = diagram(journey, journey.of(leg), wire)
+    moving, note = _sampled(tokens(journey, leg, picture), MOST_TOKENS)
+    speaker = Speaker(journey)
+    strip = _thinned([(k.begin - it.begin, k.end - it.begin, k.stage, where(journey, picture, k), speaker.of(k)) for k in it.chain], MOST_PIECES)
+    texts = list(dict.fromkeys(p[4] for p in strip))
+    processes = [int(name.partition(" ")[2]) for name, box in picture.boxes.items() if box.kind == "process"]
+    return {
+        "title": title,
+        "total": it.took,
+        "width": picture.width,
+        "height": picture.height,
+        "hosts": [list(h) for h in picture.hosts],
+        "boxes": [asdict(b) for b in picture.boxes.values()],
+        "lines": [asdict(line) for line in picture.lines.values()],
+        "tokens": [
+            {
+                "kind": t.kind,
+                "label": t.label,
+                "back": t.back,
+                "steps": [[s.begin, s.end, s.at, s.start, s.stop] for s in t.steps],
+            }
+            for t in sorted(moving, key=lambda t: t.steps[0].begin)
+        ],
+        "lanes": [
+            {"name": journey.processes[p].name, "box": f"process {p}", "pieces": [list(x) for x in _lane(it, journey.processes[p].stretches)]}
+            for p in processes
+        ],
+        "strip": [[*p[:4], texts.index(p[4])] for p in strip],
+        "texts": texts,
+        "words": STAGE_WORDS,
+        "alt": " and ".join(f"{h[0]}: {', '.join(b.label for b in picture.boxes.values() if b.host == h[0])}" for h in picture.hosts),
+        "stages": {name: list(look) for name, look in STAGES.items()},
+        "note": note,
+    }
+
+
+def gaps(found: Iterable[Token]) -> list[tuple[Step, Step]]:
+    """Neighbouring steps of a token of which the second begins before the first ends: none, where time runs forward."""
+    return [(a, b) for t in found for a, b in pairwise(t.steps) if b.begin < a.end]

@@ -1,0 +1,138 @@
+"""A published statement as the scorecard draws it: the verdict in a line, and unfolded everything that led to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlencode
+
+from dash import html
+
+from retrompi.report.dossier import how_of
+from retrompi.report.figures import name_of
+from retrompi.studio.pieces import Part, facts, verdict, worded
+from retrompi.studio.statements import GROUPS, KINDS, Place, Statement
+from retrompi.units import format_bytes
+from retrompi.validate.verdicts import Summary, Verdict
+
+__all__ = ["card", "links", "matrix", "read_as", "tallies"]
+
+_MEANING = {
+    "calibrate": "what calibration was allowed to see",
+    "validate": "judged only, never seen by a fit",
+    "exclude": "contradicted inside the paper; shown, never judged",
+    "context": "configuration and definitions",
+}
+
+
+def read_as(s: Statement) -> str:
+    """How the published statement is read: ``low – high unit``; a place on a curve is a message size."""
+    v = s.verdict
+    if v.low is None and v.high is None:
+        return ""
+    knee = any(c.get("kind") == "knee" for c in s.how)
+
+    def told(value: float) -> str:
+        return _amount(value, "B" if knee else v.unit)
+
+    if v.high is None or v.low is None:
+        return f"at least {told(v.low)}" if v.low is not None else f"at most {told(v.high or 0)}"
+    return told(v.low) if v.low == v.high else f"{told(v.low)} – {told(v.high)}"
+
+
+def _amount(value: float | str, unit: str) -> str:
+    if unit == "B" and isinstance(value, float | int):
+        return format_bytes(value)
+    return worded(value) + (f" {unit}" if unit and not isinstance(value, str) else "")
+
+
+def _observed(v: Verdict) -> str:
+    return "" if v.observed is None else _amount(v.observed, v.unit)
+
+
+def _distance(v: Verdict) -> str:
+    if v.residual is None:
+        return ""
+    unit = f" {v.unit}" if v.unit else ""
+    return "inside what is read" if v.residual == 0 else f"{v.residual:+.3g}{unit} outside what is read"
+
+
+def curve_query(place: Place) -> str:
+    """The address of the curve page at a place."""
+    pairs = [("model", m) for m in place.models]
+    return "/curves?" + urlencode([*pairs, ("platform", place.platform), ("mode", place.mode)], safe=",:")
+
+
+def links(s: Statement) -> list[Part]:
+    """Where the statement can be looked at: its curves, the anatomy of its messages, the cards of its runtimes."""
+    out: list[Part] = []
+    if s.place is not None:
+        where = f"{', '.join(name_of(m) for m in s.place.models)}, {s.place.mode}"
+        out.append(html.A(f"curves: {where}", href=curve_query(s.place)))
+    for model, mode, size in s.messages:
+        asked = urlencode({"model": model, "mode": mode, "size": format_bytes(size).replace(" ", "")}, safe=":")
+        out.append(html.A(f"anatomy: {name_of(model)}, {mode}, {format_bytes(size)}", href=f"/anatomy?{asked}"))
+    for model in s.verdict.models:
+        out.append(html.A(f"card: {name_of(model)}", href=f"/models?{urlencode({'model': model}, safe=':')}"))
+    return out
+
+
+def card(s: Statement, is_open: bool = False) -> html.Details:
+    """One statement; its id is the claim's."""
+    c, v = s.claim, s.verdict
+    line = [
+        verdict(v.verdict),
+        html.Span(c.id, className="id"),
+        html.Span(GROUPS[c.use], className=f"group {c.use}"),
+        html.Span([html.Span(f"{c.system}, {c.observable}: ", className="soft"), html.B(v.published)], className="said"),
+        html.Span(_observed(v) if isinstance(v.observed, float | int) else "", className="seen"),
+    ]
+    mechanisms = [html.P([html.B(title), f" — {text}"]) for title, text in s.mechanisms]
+    made = f"{s.when} UTC, code {s.code}" if s.when else ""
+    pairs: list[tuple[str, Part]] = [
+        (
+            "in the paper",
+            [html.Span(f"{c.observable}: "), html.B(v.published), html.Span(f" ({c.configuration}; {c.platform})", className="soft")],
+        ),
+        ("printed in", c.source + (f", also in {c.also_in}" if c.also_in else "")),
+        ("kind", f"{KINDS[c.kind]}, {GROUPS[c.use]}: {_MEANING[c.use]}"),
+        ("read as", read_as(s)),
+        ("simulated", _observed(v)),
+        ("distance", _distance(v)),
+        ("how judged", how_of(s.how)),
+        ("reading", v.reading),
+        ("what was found", v.note),
+        ("the paper's own", html.Span(v.contradiction, className="contradiction") if v.contradiction else ""),
+        ("why", mechanisms),
+        ("judged", made),
+        ("look", html.Span([p for a in links(s) for p in (a, " ")], className="links") if links(s) else ""),
+    ]
+    return html.Details([html.Summary(line), facts(pairs)], id=f"claim-{c.id}", className=f"statement {v.verdict}", open=is_open)
+
+
+def tallies(found: Sequence[Summary]) -> list[tuple[str, str, str]]:
+    """(group, how many pass, a few words) of fitted, held-out and other statements, each apart."""
+    out = []
+    for t in found:
+        rest = f"; {t.unjudged} not judged" if t.unjudged and t.judged else ""
+        share = f"{t.passed} of {t.judged} pass" if t.judged else f"{t.unjudged} not judged"
+        out.append((GROUPS[t.use], share, _MEANING[t.use] + rest))
+    return out
+
+
+def matrix(cells: Mapping[str, Mapping[str, Mapping[str, int]]]) -> html.Div:
+    """The verdict matrix: a row a system, fitted and held out apart, each count a link to its statements."""
+
+    def linked(system: str, use: str, word: str, n: int) -> Part:
+        sign = {"pass": "✓", "fail": "✗", "unjudged": "·"}[word]
+        asked = urlencode({"system": system, "group": use, "verdict": word})
+        label = f"{n} {GROUPS[use]} {word} of {system}"
+        return html.A(f"{sign} {n}", href=f"/scorecard?{asked}", className=f"chip {word}", **{"aria-label": label})
+
+    rows = []
+    for system, uses in cells.items():
+        row: list[Part] = [html.Th(system, scope="row")]
+        for use in ("calibrate", "validate"):
+            row.append(html.Td([linked(system, use, w, n) for w, n in uses[use].items() if n]))
+        rows.append(html.Tr(row))
+    head = html.Tr([html.Th(t, scope="col") for t in ("system", GROUPS["calibrate"], GROUPS["validate"])])
+    return html.Div(html.Table([html.Thead(head), html.Tbody(rows)], className="matrix"), className="scroll")

@@ -1,0 +1,229 @@
+"""The published statements as the scorecard shows them: each with its newest stored verdict, what was measured, and where to look."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from retrompi.errors import UsageError
+from retrompi.validate.claims import Claim, checks, load, paper_key, papers
+from retrompi.validate.findings import residual
+from retrompi.validate.study import Setup, setups
+from retrompi.validate.systems import SYSTEMS, system_of
+from retrompi.validate.verdicts import Summary, Verdict, judge, summary
+
+__all__ = ["GROUPS", "KINDS", "VERDICTS", "Choice", "Place", "Statement", "chosen", "counts", "matrix", "read", "statements"]
+
+VERDICTS = {"pass": "pass", "fail": "fail", "unjudged": "not judged"}
+GROUPS = {"calibrate": "fitted", "validate": "held out", "exclude": "excluded", "context": "context"}
+"""Use of a claim -> the word on the page; fitted and held-out statements are never counted together."""
+KINDS = {"quant": "number", "knee": "place of a bend", "trend": "trend", "order": "order", "qual": "in words"}
+NOT_YET = "not judged in this store yet"
+_REFERENCE = "reference: "
+_SMALL, _LARGE = (0, 1 << 10), (1 << 20, 1 << 22)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a statement can be looked at: curves of ``models`` in ``mode`` on ``platform``; ``low``..``high`` B where it is about sizes."""
+
+    models: tuple[str, ...]
+    mode: str
+    platform: str
+    low: int | None = None
+    high: int | None = None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A row of the scorecard. ``when`` and ``code`` say of a stored verdict when and by which version it was judged."""
+
+    claim: Claim
+    verdict: Verdict
+    system: str
+    paper: str
+    how: tuple[Mapping[str, Any], ...]
+    when: str = ""
+    code: str = ""
+
+    @property
+    def place(self) -> Place | None:
+        """Where its curves can be seen; None for a statement that is about no curve."""
+        return _place(self.claim, self.how, setups().get(self.paper))
+
+    @property
+    def messages(self) -> tuple[tuple[str, str, int], ...]:
+        """(model, mode, bytes) of the messages whose anatomy explains it."""
+        plan = setups().get(self.paper)
+        told = plan.why if plan else ()
+        return tuple((w.model, w.mode, w.size) for w in told if self.claim.id in w.claims and w.size is not None)
+
+    @property
+    def mechanisms(self) -> tuple[tuple[str, str], ...]:
+        """(title, text) of the anomalies that it belongs to."""
+        plan = setups().get(self.paper)
+        return tuple((w.title, f"{w.mechanism}: {w.text}") for w in (plan.why if plan else ()) if self.claim.id in w.claims)
+
+    def row(self) -> dict[str, Any]:
+        """The flat row of an export."""
+        v, c = self.verdict, self.claim
+        return {
+            "id": c.id,
+            "paper": self.paper,
+            "system": self.system,
+            "use": c.use,
+            "kind": c.kind,
+            "verdict": v.verdict,
+            "observable": c.observable,
+            "published": v.published,
+            "low": v.low,
+            "high": v.high,
+            "observed": v.observed,
+            "unit": v.unit,
+            "residual": v.residual,
+            "note": v.note,
+            "contradiction": v.contradiction,
+            "reading": v.reading,
+            "source": c.source,
+            "judged": self.when,
+            "code": self.code,
+        }
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of the statements is wanted; an empty text is everything. ``text`` is an identifier, or words to look for."""
+
+    paper: str = ""
+    system: str = ""
+    verdict: str = ""
+    group: str = ""
+    text: str = ""
+
+
+def _place(claim: Claim, how: Sequence[Mapping[str, Any]], plan: Setup | None) -> Place | None:
+    curved = [c for c in how if c.get("mode") and (c.get("models") or c.get("better"))]
+    curved += [c for c in how if "better" in c and "mode" not in c]
+    if not curved or plan is None or not plan.modes:
+        return None
+    first = curved[0]
+    sides = [first[k] for k in ("better", "worse") if k in first]
+    models = tuple(first.get("models") or dict.fromkeys(m for m, _ in sides))
+    mode = str(first.get("mode") or sides[0][1])
+    if mode not in plan.modes:
+        return None
+    low, high = _sizes(claim, first)
+    return Place(models, mode, plan.platform, low, high)
+
+
+def _sizes(claim: Claim, check: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    where = check.get("sizes")
+    if check.get("metric") == "startup":
+        return 0, 0
+    if check.get("kind") == "knee" and claim.low is not None and claim.high is not None:
+        return int(claim.low), int(claim.high)
+    if where in ("small", "large"):
+        return _SMALL if where == "small" else _LARGE
+    found = claim.sizes(str(where)) if where else None
+    return (None, None) if found is None else (found.low, found.high)
+
+
+@cache
+def _blank() -> Mapping[str, Verdict]:
+    """Claim -> its verdict while nothing has been simulated: the words of the reference, and why what is no claim is not judged."""
+    return {v.id: v for v in judge(load(), [], {})}
+
+
+def _judged(claim: Claim, row: Mapping[str, Any]) -> Verdict:
+    note = str(row["note"] or "")
+    if claim.note:  # a stored note ends with the reference's own, which has a place of its own here
+        note = note.removesuffix(f"{_REFERENCE}{claim.note}").removesuffix("; ")
+    observed, low, high = row["observed"], row["low"], row["high"]
+    number = observed if isinstance(observed, int | float) and not isinstance(observed, bool) else None
+    far = None if number is None or low is None or high is None else residual(float(number), low, high)
+    return replace(
+        _blank()[claim.id], verdict=row["verdict"], observed=observed, low=low, high=high, unit=row["unit"] or "", note=note, residual=far
+    )
+
+
+def _day(created: Any) -> str:
+    """``2026-11-21 18:21`` of a stored time."""
+    return str(created).replace("T", " ")[:16]
+
+
+def statements(rows: Iterable[Mapping[str, Any]], batches: Mapping[int, Mapping[str, Any]] | None = None) -> list[Statement]:
+    """Every row of the reference in its order, with its verdict out of ``rows`` (the store's newest).
+
+    ``batches``: id -> created, code_version of the judgings that the rows name. A claim without a row is not judged and says so.
+    """
+    newest = {str(r["id"]): r for r in rows}
+    made = batches or {}
+    out = []
+    for claim in load():
+        row = newest.get(claim.id)
+        how = tuple(checks().get(claim.id, ()))
+        if row is None:
+            blank = _blank()[claim.id]
+            verdict = replace(blank, verdict="unjudged", observed=None, note=NOT_YET if how and claim.use != "exclude" else blank.note)
+        else:
+            verdict = _judged(claim, row)
+        batch = made.get(int(row["batch_id"])) if row is not None and row.get("batch_id") is not None else None
+        when, code = (_day(batch["created"]), str(batch["code_version"])) if batch else ("", "")
+        out.append(Statement(claim, verdict, system_of(claim), paper_key(claim.paper), how, when, code))
+    return out
+
+
+def read(store: Any) -> list[Statement]:
+    """The statements with the verdicts of a store (`retrompi.store.Store`)."""
+    return statements(store.verdicts(), store.verdict_batches())
+
+
+def chosen(all_of_them: Sequence[Statement], want: Choice) -> list[Statement]:
+    """Those that fit every filter. Raises UsageError for a filter with a value that does not exist."""
+    from retrompi.errors import nearest
+
+    valid = {"paper": papers(), "system": list(SYSTEMS), "verdict": list(VERDICTS), "group": list(GROUPS)}
+    for name, values in valid.items():
+        value = getattr(want, name)
+        if value and value not in values:
+            raise UsageError(f"{name} '{value}'{nearest(value, values)}")
+    words = want.text.casefold().split()
+    named = [s for s in all_of_them if s.claim.id.casefold() == want.text.strip().casefold()]
+    out = []
+    for s in named or all_of_them:
+        told = (
+            want.paper in ("", s.paper)
+            and want.system in ("", s.system)
+            and want.verdict in ("", s.verdict.verdict)
+            and want.group in ("", s.claim.use)
+        )
+        if told and (not words or _has(s, words)):
+            out.append(s)
+    return out
+
+
+def _has(s: Statement, words: Sequence[str]) -> bool:
+    c, v = s.claim, s.verdict
+    text = " ".join((c.id, c.system, c.observable, c.value, c.configuration, c.note, v.note, v.reading, *v.models)).casefold()
+    return all(w in text for w in words)
+
+
+def counts(some: Sequence[Statement]) -> list[Summary]:
+    """How many pass, fail and are not judged, by use: fitted, held out, excluded, context."""
+    return summary([s.verdict for s in some])
+
+
+def matrix(some: Sequence[Statement]) -> dict[str, dict[str, Counter[str]]]:
+    """System -> use (fitted and held out) -> how many pass, fail and are not judged; systems without any are left out."""
+    out: dict[str, dict[str, Counter[str]]] = {name: {"calibrate": Counter(), "validate": Counter()} for name in SYSTEMS}
+    for s in some:
+        if s.claim.use in ("calibrate", "validate"):
+            out[s.system][s.claim.use][s.verdict.verdict] += 1
+    return {
+        name: {use: Counter({w: n[w] for w in VERDICTS if n[w]}) for use, n in cells.items()}
+        for name, cells in out.items()
+        if any(cells.values())
+    }

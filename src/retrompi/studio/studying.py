@@ -1,0 +1,228 @@
+"""Studies in the studio: which there are, what one of a form would be, running one as a job, and the tables and figures of a stored one.
+
+Whoever fills in a form is somebody else than who started the server: names are looked up, never opened as paths, and keys that name
+files are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from retrompi.errors import RetrompiError, UsageError, nearest
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from retrompi.store import Store
+    from retrompi.studies.about import About
+    from retrompi.studies.design import Study
+    from retrompi.studies.table import Table
+    from retrompi.studies.view import Failure
+
+__all__ = ["MOST_POINTS", "Listed", "Shown", "asked", "found", "listed", "run", "shown"]
+
+MOST_POINTS = 240
+"""A study of the studio has at most so many points; larger ones are for the command line, which shows them here when they are done."""
+MOST_FIGURES = 12
+_NO_PATHS = ("model", "platform")
+Report = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A study of the list: ``id`` is None for a ready one that nothing of has been run; ``points`` None where that cannot be told."""
+
+    name: str
+    id: int | None
+    title: str
+    question: str
+    points: int | None
+    done: int
+    errors: int
+    axes: tuple[str, ...]
+    created: str = ""
+    ready: bool = False
+
+    @property
+    def key(self) -> str:
+        """How the address bar names it."""
+        return self.name if self.id is None else str(self.id)
+
+    @property
+    def state(self) -> str:
+        """A few words: how much of it is there."""
+        if not self.done:
+            return "not run yet"
+        every = "" if self.points is None else f" of {self.points}"
+        bad = f", {self.errors} no runs" if self.errors else ""
+        return f"{self.done}{every} points{bad}"
+
+
+def listed(store: Store) -> list[Listed]:
+    """The stored studies, newest first, then the ready ones that have not been run."""
+    from retrompi import registry
+    from retrompi.studies.design import count, from_definition
+
+    ready = registry.studies()
+    hashes = {s.hash for s in ready.values()}
+    out: list[Listed] = []
+    seen = set()
+    for row in reversed(store.studies()):
+        definition = row["definition"]
+        points, axes = None, tuple(definition.get("vary", {}))
+        try:
+            made = from_definition(definition)
+            points, axes = count(made), tuple(a.key for a in made.axes)
+        except RetrompiError:  # of a version that named its keys otherwise: what it has is still there
+            pass
+        seen.add(row["hash"])
+        out.append(
+            Listed(
+                str(row["name"]),
+                int(row["id"]),
+                str(definition.get("title", "")),
+                str(definition.get("question", "")),
+                points,
+                int(row["done"]),
+                int(row["errors"]),
+                axes,
+                str(row["created"]),
+                row["hash"] in hashes,
+            )
+        )
+    out += [
+        Listed(name, None, s.title, s.question, count(s), 0, 0, tuple(a.key for a in s.axes), ready=True)
+        for name, s in ready.items()
+        if s.hash not in seen
+    ]
+    return out
+
+
+def found(store: Store, which: str) -> Study:
+    """A ready study by its name or one of the store by its number, made again of its definition; UsageError when there is none."""
+    from retrompi import registry
+    from retrompi.studies.design import from_definition
+
+    if which in registry.study_names():
+        return registry.study(which)
+    return from_definition(store.study(which)["definition"])
+
+
+def asked(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> Study:
+    """The study of a form: a ready scenario and (key, values) of what varies, checked before anything runs.
+
+    Raises UsageError in one line for what is no study, has more than `MOST_POINTS` points or would open a file.
+    """
+    from retrompi import registry
+    from retrompi.studies import case, design
+
+    if scenario not in registry.scenario_names():
+        raise UsageError(f"no scenario '{scenario}'{nearest(scenario, registry.scenario_names())}")
+    given = [(key.strip(), values.strip()) for key, values in vary if key.strip() or values.strip()]
+    if not given:
+        raise UsageError("nothing varies: give a key and its values, e.g. wmpi.packet and 64KiB..1MiB:x2")
+    for key, values in given:
+        if not key or not values:
+            raise UsageError(f"'{key or values}' has no {'values' if key else 'key'}: give both, e.g. wmpi.packet and 64KiB..1MiB:x2")
+        if case.proper(key) == "trace.file":
+            raise UsageError("trace.file is a file of the server: vary it with 'retrompi sweep'")
+    study = design.from_command(scenario, dict(given), metric=metric.strip())
+    for axis in study.axes:
+        if axis.key in _NO_PATHS:
+            valid = registry.model_names() if axis.key == "model" else registry.platform_names()
+            for value in axis.values:
+                if value not in valid:
+                    raise UsageError(f"no {axis.key} '{value}'{nearest(value, valid)}")
+    design.check(study, MOST_POINTS)
+    return study
+
+
+def run(report: Report, store: str | None, definition: Mapping[str, Any], fresh: bool = False) -> dict[str, Any]:
+    """The job: runs a study, or what is left of it, into the store at ``store``.
+
+    Gives study, points, simulated, found, errors, outcomes, reasons, outside, seconds.
+    """
+    from retrompi.store import open_store
+    from retrompi.studies.design import from_definition
+    from retrompi.studies.run import run_study
+
+    told = run_study(open_store(store), from_definition(definition), fresh=fresh, limit=MOST_POINTS, report=report)
+    return {
+        "study": told.study_id,
+        "points": told.points,
+        "simulated": told.simulated,
+        "found": told.kept + told.found,
+        "errors": told.errors,
+        "outcomes": dict(told.outcomes),
+        "reasons": list(told.reasons),
+        "outside": told.outside,
+        "seconds": told.seconds,
+    }
+
+
+def pace(done: int, total: int, seconds: float) -> str:
+    """``8 of 27 points, 3.1 a second, about 6 s left``."""
+    told = f"{done} of {total} points"
+    if not done or seconds <= 0:
+        return told
+    speed = done / seconds
+    rate = f"{speed:.1f} a second" if speed >= 1 else f"{60 * speed:.0f} a minute"
+    left = (total - done) / speed
+    return f"{told}, {rate}, about {f'{left:.0f} s' if left < 100 else f'{left / 60:.0f} min'} left" if done < total else f"{told}, {rate}"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A stored study as the page draws it: what `retrompi study show` prints and its page draws."""
+
+    study: Mapping[str, Any]
+    metric: str
+    label: str
+    axes: tuple[str, ...]
+    tables: tuple[Table, ...]
+    figures: Mapping[str, go.Figure]
+    more_figures: int
+    failures: tuple[Failure, ...]
+    idle: tuple[str, ...]
+    about: About
+    points: int
+    completed: int
+    span: str = ""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """Figure -> its kind of `retrompi.report.sweep_figures.KINDS`."""
+
+
+def shown(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[str] = (), panel: Sequence[str] = ()) -> Shown:
+    """A study of the store by number or name, by the same code as ``retrompi study show``; UsageError in one line when it cannot be."""
+    from retrompi.report.study import figures
+    from retrompi.report.sweep_figures import choose
+    from retrompi.studies import stored
+    from retrompi.studies.about import about
+    from retrompi.studies.table import tables
+    from retrompi.studies.view import failures, without_effect
+
+    kept = stored.read(store, which)
+    v = kept.view(metric or None)
+    for k in (*by, *panel, *([x] if x not in ("", "size") else [])):
+        v.axis(k)
+    drawn = figures(v, choose(v, x or None, by, panel))
+    every = [(kind, name, f) for kind, some in drawn.items() for name, f in some.items()]
+    values = [r["value"] for r in v.rows if r["value"] is not None]
+    return Shown(
+        study=kept.study,
+        metric=v.metric.name,
+        label=v.metric.label,
+        axes=tuple(a.key for a in v.axes),
+        tables=tuple(tables(v, panel, x if x not in ("", "size") else None)),
+        figures={name: f for _, name, f in every[:MOST_FIGURES]},
+        more_figures=max(len(every) - MOST_FIGURES, 0),
+        failures=tuple(failures(v)),
+        idle=tuple(without_effect(v)),
+        about=about(kept.definition, kept.runs, kept.curves),
+        points=len(v.rows),
+        completed=sum(r["outcome"] == "completed" for r in v.rows),
+        span=f"{v.metric.show(min(values))} – {v.metric.show(max(values))}" if values else "",
+        kinds={name: kind for kind, name, _ in every},
+    )

@@ -1,0 +1,219 @@
+"""What users of the studio upload: traces and measured curves.
+
+An upload is bytes from a stranger. It is refused before it is decoded when it is too large, kept under a name of ours in a folder that
+belongs to one session, and read only by a job's process with limits on memory, processor and files (`confined`). It is never executed,
+imported or unpickled; what it is called is a label and never a path; it can name no other file. It is gone when its session is.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import resource
+import secrets
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrompi.errors import InputError, RetrompiError, UsageError
+from retrompi.units import format_bytes
+
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
+    from retrompi.measured import Measured
+
+__all__ = ["MOST_UNPACKED", "Upload", "Uploads", "confined", "curves", "label_of", "trace"]
+
+MOST_UNPACKED = 128 << 20
+"""Bytes of an uploaded trace, unpacked: what a computer reads in a few seconds."""
+MOST_ACTIONS = 20_000_000
+A_SESSION = 8
+"""Uploads of a session that are kept; a newer one takes the oldest one's place."""
+SESSIONS = 64
+"""Sessions with uploads; those that asked least lately lose theirs first."""
+IDLE_S = 4 * 3600.0
+"""After so long without a question a session's uploads are removed."""
+CPU_S = 60
+MEMORY_B = 1 << 30
+
+
+@dataclass(frozen=True)
+class Upload:
+    """``id`` is ours, ``label`` is what its owner called it, as far as it can be shown."""
+
+    id: str
+    label: str
+    bytes: int
+
+
+def label_of(name: Any) -> str:
+    """What a file is called, for messages: the last part of its name, printable, at most 60 characters."""
+    text = name if isinstance(name, str) else ""
+    last = text.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    shown = "".join(c if c.isprintable() else "?" for c in last).strip()
+    return (shown[:57] + "…" if len(shown) > 58 else shown) or "upload"
+
+
+class Uploads:
+    """The uploads of all sessions of one studio, in a new folder below ``folder``. Any thread may use it; `close` removes everything."""
+
+    def __init__(self, folder: Path, most_B: int) -> None:
+        self.most_B = most_B
+        self.folder = Path(tempfile.mkdtemp(prefix="uploads-", dir=folder))  # only its owner may look into it
+        self._lock = threading.Lock()
+        self._of: OrderedDict[str, OrderedDict[str, Upload]] = OrderedDict()
+        self._folders: dict[str, Path] = {}
+        self._asked: dict[str, float] = {}
+
+    def add(self, session: str, name: Any, contents: Any) -> Upload:
+        """Keeps an upload as ``dcc.Upload`` gives it (``data:TYPE;base64,DATA``). Raises UsageError, in one line, for what it is not."""
+        label = label_of(name)
+        if not isinstance(contents, str):
+            raise UsageError(f"{label}: nothing was uploaded")
+        head, comma, data = contents.partition(",")
+        if not comma or not head.endswith(";base64") or len(head) > 200:
+            raise UsageError(f"{label}: the upload is not as a browser sends it")
+        if len(data) > (self.most_B + 2) // 3 * 4:
+            raise UsageError(f"{label} is longer than {format_bytes(self.most_B)}, the most that can be uploaded; pack it with zstd or gzip")
+        try:
+            raw = base64.b64decode(data, validate=True)
+        except (binascii.Error, ValueError):
+            raise UsageError(f"{label}: the upload is damaged: not base64") from None
+        if not raw:
+            raise UsageError(f"{label} is empty")
+        if len(raw) > self.most_B:
+            raise UsageError(f"{label} is longer than {format_bytes(self.most_B)}, the most that can be uploaded")
+        upload = Upload(secrets.token_urlsafe(12), label, len(raw))
+        with self._lock:
+            self._expire()
+            folder = self._folders.get(session)
+            if folder is None:
+                folder = self._folders[session] = Path(tempfile.mkdtemp(dir=self.folder))
+            mine = self._of.setdefault(session, OrderedDict())
+            handle = os.open(folder / upload.id, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+            with os.fdopen(handle, "wb") as out:
+                out.write(raw)
+            mine[upload.id] = upload
+            self._touch(session)
+            while len(mine) > A_SESSION:
+                (folder / mine.popitem(last=False)[0]).unlink(missing_ok=True)
+            while len(self._of) > SESSIONS:
+                self._remove(next(iter(self._of)))
+        return upload
+
+    def of(self, session: str) -> list[Upload]:
+        """A session's uploads, the newest first."""
+        with self._lock:
+            self._expire()
+            self._touch(session)
+            return list(reversed(self._of.get(session, OrderedDict()).values()))
+
+    def find(self, session: str, upload_id: str) -> tuple[Path, Upload]:
+        """Where an upload is. Raises UsageError for one that is not there, or is another session's."""
+        with self._lock:
+            self._expire()
+            upload = self._of.get(session, OrderedDict()).get(upload_id)
+            if upload is None:
+                raise UsageError("no such upload: it was removed, or is not yours; uploads belong to the browser that made them")
+            self._touch(session)
+            return self._folders[session] / upload.id, upload
+
+    def close(self) -> None:
+        """Removes everything."""
+        with self._lock:
+            self._of.clear()
+            self._folders.clear()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _touch(self, session: str) -> None:
+        if session in self._of:
+            self._asked[session] = time.monotonic()
+            self._of.move_to_end(session)
+
+    def _expire(self) -> None:
+        now = time.monotonic()
+        for session in [s for s, at in self._asked.items() if now - at > IDLE_S]:
+            self._remove(session)
+
+    def _remove(self, session: str) -> None:
+        self._of.pop(session, None)
+        self._asked.pop(session, None)
+        folder = self._folders.pop(session, None)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+# -- in a job's process ------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def confined(cpu_s: int = CPU_S, memory_B: int = MEMORY_B) -> Iterator[None]:
+    """Within it this process, a job's, reads what a stranger gave: so much processor time, memory and disk and no more.
+
+    Who takes too much processor time is ended by the system (SIGXCPU), the others get an error.
+    """
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    try:
+        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (OSError, ValueError):
+        now = 0
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    before = [
+        (resource.RLIMIT_AS, _lowered(resource.RLIMIT_AS, now + memory_B)),
+        (resource.RLIMIT_FSIZE, _lowered(resource.RLIMIT_FSIZE, 2 * MOST_UNPACKED)),
+        (resource.RLIMIT_CPU, _lowered(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + cpu_s)),
+    ]
+    try:
+        yield
+    finally:
+        for kind, limits in before:
+            resource.setrlimit(kind, limits)
+
+
+def _lowered(kind: int, most: int) -> tuple[int, int]:
+    """Lowers a soft limit of this process, never raises it; returns the limits as they were."""
+    soft, hard = resource.getrlimit(kind)
+    known = [v for v in (soft, hard) if v != resource.RLIM_INFINITY]
+    resource.setrlimit(kind, (min([most, *known]), hard))
+    return soft, hard
+
+
+def trace(path: str, label: str) -> Trace:
+    """The trace in an uploaded file. Raises InputError with the user's own name of the file and the line, UsageError for one too long."""
+    from retrompi.traces import files
+
+    try:
+        with confined():
+            found = files.read_alone(Path(path), label, most=MOST_UNPACKED)
+    except MemoryError:
+        raise InputError(f"{label}: needs more memory than an uploaded trace may ({format_bytes(MEMORY_B)})") from None
+    except RetrompiError:
+        raise
+    except (ValueError, OverflowError) as error:
+        raise InputError(f"{label}: cannot be read: {' '.join(str(error).split())[:200]}") from None
+    if found.actions > MOST_ACTIONS:
+        raise InputError(f"{label}: {found.actions} actions; the studio replays up to {MOST_ACTIONS}, 'retrompi replay' any number")
+    return found
+
+
+def curves(path: str, label: str) -> list[Measured]:
+    """The measured curves in an uploaded file of OSU, IMB, NetPIPE, mpptest or mpi4py, or a table. Raises InputError with file and line."""
+    from retrompi import measured
+
+    # Messages name the file; the reader of it never sees what it is called on our disk.
+    try:
+        with confined():
+            return measured.read_all(path)
+    except RetrompiError as error:
+        raise InputError(" ".join(str(error).split()).replace(str(path), label)) from None
+    except (MemoryError, ValueError, OverflowError) as error:
+        raise InputError(f"{label}: cannot be read: {' '.join(str(error).split())[:200]}") from None

@@ -1,0 +1,209 @@
+"""A message's journey in words: the chain of causes as a table of hops, with repetitions told once."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from retrompi.journey import Journey, Link, Passage
+from retrompi.units import PS, format_bytes, format_time
+
+__all__ = ["STAGE_WORDS", "Hop", "Speaker", "hops", "time_of"]
+
+STAGE_WORDS = {
+    "library": "the MPI library's own instructions",
+    "copy": "copying in memory",
+    "syscall": "calling the operating system",
+    "event": "signalling another process through a kernel object",
+    "switch": "switching the processor to another process",
+    "tick": "waiting for the next tick of the clock",
+    "quantum": "ready to run, but another process burns its quantum by spinning",
+    "queueing": "ready, but the processor or the device is busy with other work",
+    "poll": "noticing by a poll what has already come",
+    "stack": "TCP/IP in the kernel",
+    "interrupt": "interrupted by the kernel",
+    "nic": "moving a frame over the network card's bus",
+    "wire": "on the cable",
+    "ack": "waiting for an acknowledgement or its timer",
+    "compute": "the program's own computation",
+    "lock": "the library's lock",
+    "line": "a cache line on its way from another core",
+    "wait": "waiting",
+}
+_MEDIUM = {"pool": "the shared memory pool", "ring": "a packet slot", "stream": "the TCP socket", "datagram": "the UDP socket", "dma": "the memory of the card's packets"}
+_THING = {
+    "segment": "a TCP segment", "ack": "a TCP acknowledgement", "credit": "returned credits", "datagram": "a frame of a datagram",
+    "datagram ack": "a datagram's acknowledgement", "transfer": "the packet", "read": "data into the user's buffer",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A row of the table: ``times`` rounds of one or more links put together, ``begin`` ps after the leg began, ``took`` ps in all."""
+
+    begin: int
+    took: int
+    where: str
+    stage: str
+    what: str
+    times: int
+
+
+def time_of(ps: int) -> str:
+    """Picoseconds for a reader."""
+    return format_time(ps * PS)
+
+
+class Speaker:
+    """Finds for a moment of a process which packet it was putting in or taking out."""
+
+    def __init__(self, journey: Journey) -> None:
+        self.journey = journey
+        self.doing: dict[int, list[tuple[int, int, Passage, bool]]] = {}
+        for p in journey.passages:
+            if p.laid >= 0:
+                self.doing.setdefault(p.source, []).append((p.asked, p.laid, p, True))
+            if p.out >= 0 and p.taken >= 0:
+                self.doing.setdefault(p.target, []).append((p.out, p.taken, p, False))
+        for rows in self.doing.values():
+            rows.sort(key=lambda r: r[0])
+        self.begins = {k: [r[0] for r in rows] for k, rows in self.doing.items()}
+
+    def at(self, link: Link) -> tuple[Passage, bool] | None:
+        """The packet that the link's process has in hand, and whether it puts it in."""
+        rows = self.doing.get(link.process, [])
+        i = bisect_right(self.begins.get(link.process, []), link.begin)
+        for begin, end, p, into in reversed(rows[max(0, i - 6) : i]):
+            if begin <= link.begin and link.end <= end:
+                return p, into
+        return None
+
+    def of(self, link: Link) -> str:
+        """What happens in a link, in words."""
+        if link.process < 0:
+            return self._elsewhere(link)
+        name = self.journey.processes[link.process].name
+        found = self.at(link)
+        packet, channel = "", "a channel"
+        if found:
+            p = found[0]
+            packet = {"data": f"a packet of {format_bytes(p.bytes)}", "request": "the request to send", "ready": "the answer “ready”"}.get(
+                p.kind, "the last word"
+            )
+            channel = "the sender's memory" if p.channel < 0 else _MEDIUM[self.journey.channels[p.channel].medium]
+        into = found is not None and found[1]
+        match link.stage:
+            case "copy" if found:
+                if found[0].channel < 0:
+                    return f"{name} copies {packet} straight out of the sender's memory"
+                return f"{name} copies {packet} {'into' if into else 'out of'} {channel}"
+            case "library" if found:
+                return f"{name} runs the library's code to {'send' if into else 'take in'} {packet}"
+            case "library":
+                forwards = not name.startswith("rank")
+                return f"{name} {'decides where the packet goes' if forwards else 'runs the library: its part of the send or receive call'}"
+            case "syscall" if found:
+                return f"{name} calls the system {'to hand over' if into else 'to fetch'} {packet}"
+            case "nic":
+                return f"{name} itself moves {packet or 'the data'} to the network card"
+            case "event":
+                return f"{name} signals the other process through a kernel object"
+            case "switch":
+                return f"the processor switches to {name}"
+            case "quantum":
+                return f"{name} is ready, but another process spins until its quantum ends"
+            case "queueing":
+                return f"{name} is ready, but the processor is busy with others"
+            case "tick":
+                return f"{name} sleeps until a tick of the clock"
+            case "interrupt":
+                return f"{name} is interrupted by the kernel's work"
+            case "poll":
+                return f"{name} notices by a poll what has come"
+            case "line":
+                return f"{name} waits for a cache line of another core"
+            case "lock":
+                return f"{name} takes or releases the library's lock"
+        return f"{name}: {STAGE_WORDS[link.stage]}"
+
+    def _elsewhere(self, link: Link) -> str:
+        thing = self.journey.things[link.thing] if link.thing >= 0 else None
+        what = _THING.get(thing.kind, "a frame") if thing else "a frame"
+        match link.stage:
+            case "stack":
+                return f"TCP/IP on {link.who} works on {what}"
+            case "copy":
+                return f"the system of {link.who} copies {what}"
+            case "nic":
+                return f"{what} crosses the bus of {link.who}'s card"
+            case "wire":
+                return f"{what} is on the wire"
+            case "ack":
+                retry = "retry timer" if "retr" in link.who else "delayed acknowledgement's timer"
+                return f"nothing moves until the {retry} ends"
+            case "queueing":
+                busy = "the network card" if thing and thing.kind == "transfer" else "the kernel or the card"
+                return f"{what} waits on {link.who}: {busy} is busy with what came before"
+            case "tick":
+                return "nothing happens until the next tick of the clock"
+        return f"{link.who}: {STAGE_WORDS[link.stage]}"
+
+
+def hops(journey: Journey, leg: int = 0, most: int = 60) -> list[Hop]:
+    """The chain of a leg as rows that sum to it exactly; where it has more than ``most`` links, what repeats is told once.
+
+    A repetition is a run of rounds of the same stages at the same places (packet after packet): each of its rows stands for all rounds.
+    """
+    it, speaker = journey.legs[leg], Speaker(journey)
+    rows: list[Hop] = []
+    for link in it.chain:
+        where = link.who if link.process < 0 else journey.processes[link.process].name
+        what = speaker.of(link)
+        if rows and (rows[-1].where, rows[-1].stage, rows[-1].what) == (where, link.stage, what):
+            last = rows.pop()
+            rows.append(Hop(last.begin, last.took + link.took, where, link.stage, what, 1))
+        else:
+            rows.append(Hop(link.begin - it.begin, link.took, where, link.stage, what, 1))
+    return rows if len(rows) <= most else _told_once(rows, most)
+
+
+def _told_once(rows: Sequence[Hop], most: int) -> list[Hop]:
+    """Rounds of up to 24 rows that repeat are put together; if that is not enough, all rows of one place and stage between them."""
+    out: list[Hop] = []
+    keys = [(r.where, r.stage, r.what) for r in rows]
+    i = 0
+    while i < len(rows):
+        period, rounds = 0, 1
+        for length in range(1, 25):
+            n = 1
+            while keys[i : i + length] == keys[i + n * length : i + (n + 1) * length]:
+                n += 1
+            if n > 1 and n * length > period * rounds * (1 if rounds > 1 else 0):
+                period, rounds = length, n
+                if n > 2:
+                    break
+        if rounds == 1:
+            out.append(rows[i])
+            i += 1
+            continue
+        for k in range(period):
+            same = rows[i + k : i + period * rounds : period]
+            first = same[0]
+            out.append(Hop(first.begin, sum(r.took for r in same), first.where, first.stage, first.what, sum(r.times for r in same)))
+        i += period * rounds
+    if len(out) <= most:
+        return out
+    return _by_place(out, most)
+
+
+def _by_place(rows: Sequence[Hop], most: int) -> list[Hop]:
+    """The first and the last rows as they are; those between them summed up by place, stage and words."""
+    ends = max(4, most // 4)
+    head, middle, tail = rows[:ends], rows[ends:-ends], rows[-ends:]
+    sums: dict[tuple[str, str, str], Hop] = {}
+    for r in middle:
+        key = (r.where, r.stage, r.what)
+        known = sums.get(key)
+        sums[key] = Hop(known.begin, known.took + r.took, *key, known.times + r.times) if known else r
+    return [*head, *sums.values(), *tail]
