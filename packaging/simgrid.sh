@@ -38,12 +38,14 @@ tar -xzf "$sdist" -C "$folder/source" --strip-components=1
 # SimGrid's own flags (-O3, all debugging information) come first, ours are appended. Neither folder nor date gets into the library.
 flags="-O2 -g0 -fno-unroll-loops -ffile-prefix-map=$folder/source=simgrid -ffile-prefix-map=$folder/work=simgrid"
 log=$folder/build.log
+mkdir "$folder/work"
 {
-  CFLAGS=$flags CXXFLAGS="$flags -include $here/oldest-symbols.hpp" cmake -G Ninja -S "$folder/source" -B "$folder/work" \
-    -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_BUILD_TYPE=None \
-    -Denable_smpi=OFF -Denable_python=OFF -Denable_java=OFF -Denable_model-checking=OFF -Denable_sthread=OFF -Denable_documentation=OFF \
-    -Denable_fortran=OFF -Dminimal-bindings=ON -Denable_lto=OFF -DEIGEN3_HINT=OFF -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON \
-    -DPython3_EXECUTABLE="$(command -v "$python")" &&
+  cd "$folder/work" && # SimGrid's configuration leaves a file where it is called
+    CFLAGS=$flags CXXFLAGS="$flags -include $here/oldest-symbols.hpp" cmake -G Ninja -S "$folder/source" -B "$folder/work" \
+      -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_BUILD_TYPE=None \
+      -Denable_smpi=OFF -Denable_python=OFF -Denable_java=OFF -Denable_model-checking=OFF -Denable_sthread=OFF -Denable_documentation=OFF \
+      -Denable_fortran=OFF -Dminimal-bindings=ON -Denable_lto=OFF -DEIGEN3_HINT=OFF -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON \
+      -DPython3_EXECUTABLE="$(command -v "$python")" &&
     ninja -C "$folder/work" -j "$jobs" simgrid
 } >"$log" 2>&1 || {
   tail -n 20 "$log" >&2
