@@ -1,8 +1,8 @@
 """Man pages and shell completions, made from the commands: ``python packaging/manpages.py FOLDER`` fills FOLDER/man/man1 and the
 folders in which bash, zsh and fish look.
 
-click-man writes the pages. It knows neither commands that are loaded when they are used nor Click's verbatim paragraphs (``\\b``), and escapes
-nothing: that is done here.
+click-man writes the pages. It knows neither commands that are loaded when they are used nor Click's verbatim paragraphs (``\\b``), and
+escapes nothing: that is done here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Every runtime on every platform, to the picosecond: what two builds of the engine are compared by (``make wheel-check``).
 
-``PYTHON picoseconds.py > FILE`` runs with the retrompi of that Python and needs nothing else. A line is one run: runtime, platform, wire, what was
-run, outcome, time in ps, messages, packets, and the time of each mark in ps. The wire ``simgrid`` hands what crosses a network to SimGrid itself, so
-that its lines compare two versions of SimGrid; those of ``native`` compare the compilers and the builds.
+``PYTHON picoseconds.py > FILE`` runs with the retrompi of that Python and needs nothing else. A line is one run: runtime, platform, wire,
+trace, outcome, time in ps, messages, packets, and the time of each mark in ps. The wire ``simgrid`` hands what crosses a network to SimGrid
+itself, so that its lines compare two versions of SimGrid; those of ``native`` compare the compilers and the builds.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from retrompi.errors import RetrompiError
 from retrompi.traces import generate
 
 TRACES = {
-    "pingpong": (generate.pingpong([0, 1, 100, 5000, 70_000, 300_000], 3), 2),
-    "halo": (generate.halo2d(2, 2, 3000, 2, periodic=True), 4),
-    "all-at-once": (generate.all_at_once(2, 5000), 2),
+    "pingpong": generate.pingpong([0, 1, 100, 5000, 70_000, 300_000], 3),
+    "halo": generate.halo2d(2, 2, 3000, 2, periodic=True),
+    "all-at-once": generate.all_at_once(2, 5000),
 }
 
 
@@ -25,7 +25,7 @@ def main() -> None:
     print(f"SimGrid {_engine.simgrid_version()}, {_engine.__file__}", file=sys.stderr)
     for model in registry.model_names():
         for platform in registry.platform_names():
-            for name, (trace, _) in TRACES.items():
+            for name, trace in TRACES.items():
                 for wire in ("native", "simgrid"):
                     try:
                         r = simulate.run(model, platform, trace, idle_sets=True, wire=wire)
