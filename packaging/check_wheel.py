@@ -2,7 +2,7 @@
 
 Installs with ``install.sh`` outside of the checkout, without an index, goes to an empty folder as another user, and runs the demo, a trace,
 a study, a lab and the studio. As root a mount namespace first hides every SimGrid, compiler and MPI of the machine; where that is not
-allowed it says so, and what is left is the proof by the process's memory map that the carried library is the one in use. Needs a Python only.
+allowed it says so, and what is left is the proof by the process's memory map that the carried library is used. Needs a Python only.
 """
 
 from __future__ import annotations
@@ -324,7 +324,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         bed = Bed(given.wheelhouse.resolve(), where)
         steps: list[Callable[[], str]] = [
-            bed.installs, bed.version, bed.library, bed.files, bed.manual, bed.demo, bed.trace, bed.study, bed.lab, bed.studio, bed.backends,
+            bed.installs, bed.version, bed.library, bed.files, bed.manual, bed.demo, bed.trace, bed.study, bed.lab, bed.studio,
+            bed.backends,
         ]  # fmt: skip
         if given.picoseconds:
             steps.append(same_times(bed, given.picoseconds.resolve()))

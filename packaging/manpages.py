@@ -65,7 +65,7 @@ def pages(command: click.Command, name: str, parent: click.Context | None, date:
     page.description = paragraphs(command.help or "")
     records = [p.get_help_record(context) for p in command.get_params(context) if isinstance(p, click.Option)]
     page.options = [(option, roff(" ".join(said.split()))) for option, said in filter(None, records)]
-    out = {}
+    out: dict[str, str] = {}
     title = context.command_path.replace(" ", "-")
     if isinstance(command, click.Group):
         within = {n: c for n in command.list_commands(context) if (c := command.get_command(context, n)) is not None and not c.hidden}
