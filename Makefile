@@ -119,7 +119,7 @@ wheel: sdist simgrid
 	@rm -rf build/wheel dist/retrompi-*.whl
 	SIMGRID_ROOT=$(CURDIR)/build/simgrid/root $(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w build/wheel \
 	  -C cmake.define.RETROMPI_LICENCES=$(CURDIR)/build/simgrid/licences $(if $(CI),-C cmake.define.RETROMPI_WERROR=ON) dist/retrompi-*.tar.gz
-	@PATH=$(CURDIR)/$(BIN):$$PATH auditwheel -q repair --strip -w dist build/wheel/retrompi-*.whl
+	@PATH=$(CURDIR)/$(BIN):$$PATH auditwheel repair --strip -w dist build/wheel/retrompi-*.whl >build/wheel/repair.log 2>&1 || { cat build/wheel/repair.log >&2; exit 1; }
 	@ls -sh dist/retrompi-*.whl
 
 # A folder that installs without a network: the wheel, all it depends on, install.sh, and the sources of what is under the LGPL.
