@@ -41,7 +41,8 @@ from retrompi.labs import lab, start, student
 from retrompi.labs.bench import Bench
 from retrompi.store import open_store
 one, folder, who = lab.lab(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-with open_store(Path(sys.argv[4])).held() as store:
+store = open_store(Path(sys.argv[4]))
+with store.held():
     getattr(start, sys.argv[5])(one, folder, student.draw(one, who), Bench(store, folder), who)
 """
 
@@ -50,34 +51,34 @@ class Failed(Exception):
     """A step did not do what it should; the message has its words."""
 
 
-def hide() -> bool:
-    """Go into a mount namespace without SimGrid and compilers; False: the machine does not let us."""
+def hide() -> str:
+    """Go into a mount namespace without SimGrid, compilers and MPIs, if there are any; what was done, in words."""
     import ctypes
     import glob
 
+    files = {os.path.realpath(p) for pattern in HIDDEN_FILES for p in glob.glob(pattern) if os.path.isfile(p)}
+    folders = [f for f in HIDDEN_FOLDERS if os.path.isdir(f) and os.listdir(f)]
+    if not files:
+        return "this machine has no SimGrid, no compiler and no MPI: there is nothing to hide"
     clone_newns, bind, recursive, private = 0x20000, 4096, 16384, 1 << 18
     libc = ctypes.CDLL(None, use_errno=True)
+    refused = (
+        "this machine lets us hide nothing: a compiler, an MPI and another SimGrid can be seen; that ours is used is checked all the same"
+    )
     if os.geteuid() != 0 or libc.unshare(clone_newns) != 0 or libc.mount(b"none", b"/", None, recursive | private, None) != 0:
-        return False
+        return refused
     empty = tempfile.mkdtemp(prefix="retrompi-nothing-")
-    hidden = 0
-    for pattern in HIDDEN_FILES:
-        for path in {os.path.realpath(p) for p in glob.glob(pattern)}:
-            if os.path.isfile(path) and libc.mount(b"/dev/null", path.encode(), None, bind, None) != 0:
-                return False
-            hidden += 1
-    for folder in HIDDEN_FOLDERS:
-        if os.path.isdir(folder) and libc.mount(empty.encode(), folder.encode(), None, bind, None) != 0:
-            return False
-    print(f"hidden for this check: {hidden} files of SimGrid, compilers and MPIs, and the headers")
-    return True
+    for path, nothing in [*((f, os.devnull) for f in files), *((f, empty) for f in folders)]:
+        if libc.mount(nothing.encode(), path.encode(), None, bind, None) != 0:
+            return refused
+    return f"hidden for this check: {len(files)} files of SimGrid, compilers and MPIs, and {', '.join(folders)}"
 
 
 class Bed:
     """An installation in a temporary folder and an empty folder to stand in."""
 
-    def __init__(self, wheelhouse: Path, where: Path) -> None:
-        self.wheelhouse, self.where = wheelhouse, where
+    def __init__(self, wheelhouse: Path, where: Path, bare: bool) -> None:
+        self.wheelhouse, self.where, self.bare = wheelhouse, where, bare
         self.prefix, self.links, self.home, self.here = (where / n for n in ("prefix", "links", "home", "empty"))
         for folder in (self.home, self.here):
             folder.mkdir()
@@ -237,9 +238,11 @@ class Bed:
         return f"first page and {len(assets)} files of its own"
 
     def backends(self) -> str:
-        """What needs a compiler says what to install, in one line."""
+        """What needs a compiler says what to install, in one line; where one can be seen, it is kept from the commands by their PATH."""
         (self.here / "program.c").write_text(PROGRAM, encoding="utf-8")
-        wanted = {"smpi": "libsimgrid-dev", "native": "libmpich-dev", "model": "libmpich-dev"}
+        wanted = {"smpi": "libsimgrid-dev", "native": "libmpich-dev", "model": "libsimgrid-dev"}
+        if not self.bare:
+            self.env["PATH"] = f"{self.links}/bin"
         for backend, package in wanted.items():
             more = [] if backend == "native" else ["-m", "wmpi", "-p", "nt-cluster", "-n", "2"]
             said = self.run("retrompi", "run", "--backend", backend, *more, "program.c", code=2).stderr.splitlines()
@@ -298,7 +301,7 @@ def fetched(address: str) -> str:
 def same_times(bed: Bed, expected: Path) -> Callable[[], str]:
     """The step that runs picoseconds.py in the installation and compares."""
 
-    def step() -> str:
+    def times() -> str:
         script = bed.where / "picoseconds.py"
         shutil.copy(Path(__file__).with_name("picoseconds.py"), script)
         script.chmod(0o644)
@@ -309,7 +312,7 @@ def same_times(bed: Bed, expected: Path) -> Callable[[], str]:
         need(want == got, f"{len(other)} of {len(want)} runs differ from {expected}, first:\n" + "\n".join(other[:3]))
         return f"{len(want)} runs, not a picosecond apart"
 
-    return step
+    return times
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -318,11 +321,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("wheelhouse", type=Path)
     parser.add_argument("--picoseconds", type=Path, help="what picoseconds.py printed with another build: compare")
     given = parser.parse_args(arguments)
-    if not hide():
-        print("this machine lets us hide nothing: compilers and another SimGrid may be seen; that ours is used is checked all the same")
+    hidden = hide()
+    print(hidden, flush=True)
     where = Path(tempfile.mkdtemp(prefix="retrompi-wheel-")).resolve()
     try:
-        bed = Bed(given.wheelhouse.resolve(), where)
+        bed = Bed(given.wheelhouse.resolve(), where, bare="no SimGrid" in hidden or "hidden for" in hidden)
         steps: list[Callable[[], str]] = [
             bed.installs, bed.version, bed.library, bed.files, bed.manual, bed.demo, bed.trace, bed.study, bed.lab, bed.studio,
             bed.backends,
