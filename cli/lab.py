@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
+from retrompi.cli.options import csv_option, debug_option, jobs_option, json_option, open_for, store_option
 from retrompi.cli.output import Column, colored, emit, note, one_format, print_json
 from retrompi.errors import RetrompiError, UsageError
 
@@ -33,6 +33,7 @@ TASKS = (
     Column("of", "of", lambda v: f"{v:g}", right=True),
     Column("says", "says"),
 )
+GRADES = ("student", "lab", "points", "of", "percent", "passed", "checks", "hints", "source", "alike", "problem")
 SIGN = {"right": ("✓", "green"), "sealed": ("✓", "green"), "changed": ("!", "yellow"), "wrong": ("✗", "red"), "unreadable": ("✗", "red"),
         "missing": ("·", "yellow"), "waiting": ("·", "yellow")}  # fmt: skip
 
@@ -241,6 +242,65 @@ def hint_lab(words: tuple[str, ...], as_json: bool, as_csv: bool) -> None:
         click.echo(f"{row['number']} of {row['of']}: {row['hint']}")
     if not rows:
         click.echo(f"there is no hint for '{task}'")
+
+
+@command.command("collect")
+@click.argument("folders", nargs=-1, required=True, metavar="FOLDER|ZIP...")
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE", help="Also write a page with the texts.")
+@click.option("--run-programs", is_flag=True, help="Compile and run the students' programs (lab 09). They are other people's code.")
+@jobs_option
+@json_option
+@csv_option
+@store_option
+@debug_option
+@click.pass_context
+def collect_labs(
+    ctx: click.Context, folders: tuple[str, ...], out: Path | None, run_programs: bool, jobs: int | None, as_json: bool, as_csv: bool,
+    store: str | None,
+) -> int:  # fmt: skip
+    """Grade what a class handed in: every submission anew, and which of them are alike.
+
+    FOLDER is a student's folder, a folder of many, or a zip of either. Exit code 1: some could not be graded.
+    """
+    import tempfile
+
+    from retrompi.cli.options import progress
+    from retrompi.labs import collect, submissions
+    from retrompi.report.html import save
+    from retrompi.studies.pool import processors
+
+    one_format(as_json, as_csv)
+    open_for(ctx, store)  # a store that cannot be used is said once, not for every submission
+    where = store if store is not None else (ctx.find_root().obj or {}).get("store")
+    with tempfile.TemporaryDirectory(prefix="retrompi-labs-") as place, progress("grading") as report:
+        found = submissions.find(folders, Path(place))
+        graded, pairs = collect.collect(found, where, jobs=jobs or processors(), may_run=run_programs, report=report)
+    table, tasks = collect.rows(graded, pairs)
+    if out is not None:
+        from retrompi.labs.report import class_page
+
+        save(out, class_page(graded, pairs))
+    if as_json:
+        alike = [{"one": graded[p.one].source, "other": graded[p.other].source, "why": list(p.why)} for p in pairs]
+        print_json({"submissions": [{**r, "grading": g.row} for r, g in zip(table, graded, strict=True)], "alike": alike})
+    elif as_csv:
+        safe = [{k: collect.safe_cell(v) if isinstance(v, str) else v for k, v in r.items()} for r in table]
+        emit(safe, (), as_json=False, as_csv=True, keys=(*GRADES, *tasks))
+    else:
+        columns = [Column(k, k, _cut if k in ("student", "source") else None) for k in GRADES]
+        emit(table, columns, as_json=False, as_csv=False, empty="nothing was handed in")
+        for p in pairs:
+            click.echo(f"alike: {_who(graded[p.one])} and {_who(graded[p.other])}: {'; '.join(p.why)}")
+    return 1 if any(g.broken for g in graded) else 0
+
+
+def _cut(text: str) -> str:
+    """A long name, shortened for a table in a terminal."""
+    return text if len(text) <= 40 else f"{text[:18]} … {text[-18:]}"
+
+
+def _who(graded: Any) -> str:
+    return f"{graded.row['student']} ({graded.source})" if graded.row else str(graded.source)
 
 
 __all__: list[Any] = ["command"]

@@ -17,7 +17,7 @@ PORT = 8418
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="Port; 0: any that is free.")
 @click.option("--host", metavar="ADDRESS", help="Address to listen on (default: 127.0.0.1; with --public: every address of this machine).")
 @click.option("--public", is_flag=True, help="Let other machines in, with a token that is made unless one is given.")
-@click.option("--token", metavar="TEXT", envvar="RETROMPI_STUDIO_TOKEN", show_envvar=True, help="What whoever opens the studio has to know.")
+@click.option("--token", metavar="TEXT", envvar="RETROMPI_STUDIO_TOKEN", show_envvar=True, help="What whoever opens it has to know.")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A further name that browsers ask this machine by.")
 @click.option("--no-browser", is_flag=True, help="Open no browser.")
 @store_option

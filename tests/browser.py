@@ -16,15 +16,16 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import pytest
 
 BEGIN_S = 60.0
 """A start that takes longer has failed; how long it usually takes is measured in benchmarks/studio.py, not here."""
-WAIT_MS = 60_000
+WAIT_MS = 30_000
 """How long a test waits for what a page will show; a busy machine is no failure."""
 LOOK = Path(__file__).with_name("browser.js").read_text(encoding="utf-8")
 SIZES = {"phone": (390, 844), "tablet": (1024, 768), "projector": (1920, 1080)}
@@ -81,9 +82,10 @@ class Server:
     def _address(self) -> str:
         until = time.monotonic() + BEGIN_S
         while time.monotonic() < until:
-            found = re.search(r"http://[\w.:\[\]]+", self.words)
-            if found:
-                return found[0].rstrip("/.")
+            found = re.search(r"http://[\w.:\[\]]+(?=/\s)", self.words)
+            if found and _answers(urlsplit(found[0])):
+                self.answered = time.perf_counter()
+                return found[0]
             if self.process.poll() is not None:
                 raise AssertionError(f"the studio ended with {self.process.returncode}: {self.words}")
             time.sleep(0.02)
@@ -96,7 +98,7 @@ class Server:
 
     def close(self) -> None:
         """End it and everything it has started."""
-        self.process.send_signal(signal.SIGINT)
+        self.process.send_signal(signal.SIGTERM)  # whoever runs in the background hears no SIGINT
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(20)
         with contextlib.suppress(ProcessLookupError):
@@ -108,6 +110,14 @@ class Server:
 
     def __exit__(self, *what: object) -> None:
         self.close()
+
+
+def _answers(address: SplitResult) -> bool:
+    """Whether somebody listens there and says something."""
+    with contextlib.suppress(OSError), contextlib.closing(HTTPConnection(str(address.hostname), address.port, timeout=BEGIN_S)) as line:
+        line.request("GET", "/")
+        return line.getresponse().status == 200
+    return False
 
 
 @dataclass
@@ -150,6 +160,7 @@ def session(browser: Any, server: Server, size: str = "tablet", **options: Any) 
 def settled(page: Any) -> None:
     """Wait until the page has been drawn and no callback is under way."""
     page.wait_for_selector("main h1", state="visible")
+    page.wait_for_load_state("networkidle")
     until(page, "looked.settled()")
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from itertools import pairwise
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from browser import SIZES, Seen, Server, browser, session, settled, studio, walk
+from browser import SIZES, Seen, Server, browser, session, settled, studio, until, walk
 
 from retrompi.studio.page import pages
 
@@ -61,11 +62,11 @@ class TestEveryPage:
     def test_has_one_heading_a_title_and_landmarks(self, opened: Any) -> None:
         assert opened.locator("h1").count() == 1
         assert "retrompi" in opened.title()
-        assert opened.locator("h1").inner_text() in opened.title() or opened.url.count("/") == 3 and opened.url.endswith("/")
+        assert opened.locator("h1").inner_text() in opened.title() or urlsplit(opened.url).path == "/"
         for landmark in ("header", "nav", "main"):
             assert opened.locator(f"#studio {landmark}").count() == 1
         levels = opened.evaluate("[...document.querySelectorAll('main :is(h1,h2,h3,h4)')].map((h) => +h.tagName[1])")
-        assert all(b <= a + 1 for a, b in zip(levels, levels[1:], strict=False)), f"a level of headings is left out: {levels}"
+        assert all(b <= a + 1 for a, b in pairwise(levels)), f"a level of headings is left out: {levels}"
         unlabelled = opened.evaluate(
             "[...document.querySelectorAll('main :is(input, select, textarea, [role=combobox], [role=slider])')].filter((e) =>"
             " e.type !== 'hidden' && e.ariaHidden !== 'true' && e.checkVisibility() && !e.labels?.length && !e.ariaLabel"
@@ -75,3 +76,256 @@ class TestEveryPage:
         for label in opened.locator(".field > label[for]").all():
             words, target = label.inner_text(), label.get_attribute("for")
             assert opened.get_by_label(words, exact=False).count(), f"nothing is called '{words}' ({target})"
+
+
+def choose(page: Any, label: str, option: str) -> None:
+    """Choose from a dropdown by its label, as a hand does."""
+    page.get_by_label(label, exact=False).first.click()
+    page.locator(".dash-dropdown-content").get_by_text(option, exact=False).first.click()
+
+
+def drop(trace: dict[str, Any]) -> float:
+    """The message size (B) at which a curve's bandwidth falls most against the size before it."""
+    falls = [(b / a, x) for a, b, x in zip(trace["y"], trace["y"][1:], trace["x"][1:], strict=False)]
+    return float(min(falls)[1])
+
+
+def curve(page: Any, name: str) -> dict[str, Any]:
+    """The line of the what-if figure whose name begins so, once it is drawn and nothing is under way."""
+    until(page, f"(looked.traces('whatif-figure') || []).some((t) => t.name.startsWith('{name}')) && looked.settled()")
+    found: list[dict[str, Any]] = page.evaluate("looked.traces('whatif-figure')")
+    return next(t for t in found if t["name"].startswith(name))
+
+
+def slide(page: Any, parameter: str, wanted: str, key: str) -> None:
+    """Move a parameter's slider by the keyboard until its text is ``wanted``; what a step comes to is waited for."""
+    slot = page.locator(f"[data-name='{parameter}']")
+    slot.locator("input[type=range]").focus()
+    for _ in range(40):
+        before = slot.locator(".typed input").input_value()
+        if before == wanted:
+            return
+        page.keyboard.press(key)
+        until(page, f"document.querySelector(\"[data-name='{parameter}'] .typed input\").value !== '{before}'")
+    raise AssertionError(f"the slider of {parameter} never came to {wanted}")
+
+
+class TestWhatIf:
+    def test_the_collapse_moves_with_the_packet_slider(self, browser: Any, studio: Server) -> None:
+        """The handshake begins above the pool's buffer class of a largest packet: a quarter of it, a quarter of the size."""
+        with session(browser, studio) as (page, seen):
+            page.goto("/whatif?model=hpvm")
+            settled(page)
+            choose(page, "Runtime", "WMPI")
+            assert drop(curve(page, "WMPI as it was")) == 512 << 10
+            slide(page, "wmpi.packet", "32 KiB", "ArrowLeft")
+            until(page, "location.search.includes('wmpi.packet%3D32')")
+            moved = curve(page, "changed")
+            assert drop(moved) == 128 << 10
+            assert drop(curve(page, "WMPI as it was")) == 512 << 10, "the curve as it was stays beside it"
+            assert "wmpi.packet=32" in page.locator("#whatif-command").inner_text(), "the same on the command line"
+            assert seen.errors == []
+
+    def test_a_slider_is_moved_by_the_mouse(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio) as (page, seen):
+            page.goto("/whatif")
+            settled(page)
+            first = curve(page, "WMPI as it was")
+            slider = page.locator("[data-name='wmpi.library'] input[type=range]")
+            slider.scroll_into_view_if_needed()
+            bar = slider.bounding_box()
+            page.mouse.move(bar["x"] + bar["width"] * 0.9, bar["y"] + bar["height"] / 2)
+            page.mouse.down()
+            page.mouse.move(bar["x"] + bar["width"] * 0.2, bar["y"] + bar["height"] / 2, steps=4)
+            page.mouse.up()
+            changed = curve(page, "changed")
+            assert changed["y"][3] > first["y"][3], "less library work, more bandwidth of small messages"
+            assert seen.errors == []
+
+    def test_an_abort_is_a_result_and_told(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio) as (page, seen):
+            page.goto("/whatif?set=wmpi.packet%3D64KiB")
+            settled(page)
+            until(page, "document.getElementById('whatif-outcome').innerText.includes('aborted')")
+            assert "pool" in page.locator("#whatif-outcome").inner_text()
+            assert max(curve(page, "changed")["x"]) < 4 << 20, "the curve ends where the job did"
+            assert seen.errors == []
+
+
+class TestShared:
+    def test_a_link_gives_another_visitor_the_same_view(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio, permissions=["clipboard-read", "clipboard-write"]) as (page, _):
+            page.goto("/whatif")
+            settled(page)
+            slide(page, "wmpi.packet", "96 KiB", "ArrowLeft")
+            page.get_by_label("time", exact=True).check()
+            mine = curve(page, "changed")
+            until(page, "location.search.includes('series=time')")
+            page.locator("#whatif-copy-link").click()
+            link = page.evaluate("navigator.clipboard.readText()")
+            assert link == page.url
+            controls = [page.locator("#whatif-model").inner_text(), page.locator("[data-name='wmpi.packet'] .typed input").input_value()]
+        with session(browser, studio) as (page, seen):
+            page.goto(link)
+            settled(page)
+            theirs = curve(page, "changed")
+            assert (theirs["x"], theirs["y"]) == (mine["x"], mine["y"])
+            assert page.locator("#whatif-model").inner_text() == controls[0]
+            assert page.locator("[data-name='wmpi.packet'] .typed input").input_value() == controls[1]
+            assert page.get_by_label("time", exact=True).is_checked()
+            assert seen.errors == []
+
+    def test_a_link_that_is_wrong_says_so_and_shows_the_page(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio) as (page, seen):
+            page.goto("/models?model=wmpy&colour=red")
+            settled(page)
+            told = page.locator("main .notice").all_inner_texts()
+            assert any("wmpy" in line and "wmpi" in line for line in told), "the nearest name is offered"
+            assert any("colour" in line for line in told)
+            assert page.locator("#models-head h2").inner_text().startswith("WMPI")
+            assert seen.errors == []
+
+
+class TestSessions:
+    def test_a_long_job_blocks_nobody_else_and_only_its_owner_sees_and_cancels_it(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio) as (mine, seen), session(browser, studio) as (theirs, others):
+            polls: list[str] = []
+            mine.on(
+                "request", lambda r: polls.append(r.post_data) if r.method == "POST" and "scorecard-tick" in (r.post_data or "") else None
+            )
+            mine.goto("/scorecard?paper=lefevre-westrelin")
+            settled(mine)
+            mine.get_by_role("button", name="Judge").click()
+            until(mine, "document.getElementById('scorecard-job-line').innerText.includes('judging')")
+            theirs.goto("/whatif?model=hpvm&mode=distributed")
+            settled(theirs)
+            assert len(curve(theirs, "HPVM as it was")["x"]) > 20
+            assert mine.locator("#scorecard-cancel").is_visible(), "the long job is still under way"
+            until(mine, "document.getElementById('scorecard-progress').value > 0 || true")
+            body = polls[-1]
+            answer = theirs.request.post("/_dash-update-component", data=body, headers={"Content-Type": "application/json"})
+            assert "judging" not in answer.text(), "another session reads the job"
+            assert "not yours" in answer.text()
+            cancel = body.replace('"scorecard-tick.n_intervals"', '"scorecard-cancel.n_clicks"')
+            theirs.request.post("/_dash-update-component", data=cancel, headers={"Content-Type": "application/json"})
+            mine.wait_for_timeout(700)
+            assert mine.locator("#scorecard-cancel").is_visible(), "another session has cancelled the job"
+            mine.locator("#scorecard-cancel").click()
+            until(mine, "document.getElementById('scorecard-job-line').innerText.includes('cancelled')")
+            assert not mine.locator("#scorecard-cancel").is_visible()
+            assert seen.errors == []
+            assert others.errors == []
+
+
+class TestScorecard:
+    def test_judges_in_the_background_and_shows_every_statement(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio) as (page, seen):
+            page.goto("/scorecard?paper=hudson-wang")
+            settled(page)
+            page.get_by_role("button", name="Judge").click()
+            until(page, "/done/.test(document.getElementById('scorecard-job-line').innerText)")
+            until(page, "/of \\d+ pass/.test(document.getElementById('scorecard-counts').innerText)")
+            counts = page.locator("#scorecard-counts").inner_text()
+            assert re.search(r"fitted\s+8 of 8 pass", counts), "fitted and held out are counted apart"
+            assert re.search(r"held out\s+16 of 18 pass", counts)
+            choose(page, "Verdict", "fail")
+            until(page, "document.querySelectorAll('.statement').length === 2")
+            first = page.locator(".statement").first
+            first.locator("summary").click()
+            assert "printed in" in first.inner_text()
+            assert "verdict=fail" in page.url
+            assert seen.errors == []
+
+    def test_a_statement_leads_to_its_curve_and_its_message(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio) as (page, seen):
+            page.goto("/scorecard?q=BF-SM-04")
+            settled(page)
+            assert page.locator(".statement").count() == 1
+            assert "Contradicts BF-SM-08/09" in page.locator(".statement .contradiction").inner_text()
+            page.locator(".statement .links a").first.click()
+            settled(page)
+            assert page.url.startswith(f"{studio.url}/curves?model=wmpi")
+            assert page.locator("main .notice").count() == 0
+            assert page.evaluate("looked.traces('curves-figure')")[0]["name"].startswith("WMPI")
+            assert seen.errors == []
+
+
+class TestStudies:
+    def test_a_small_study_runs_and_is_shown_with_what_failed(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio) as (page, seen):
+            page.goto("/studies?scenario=bf-wmpi-shared&key=wmpi.packet&values=64KiB,96KiB,128KiB")
+            settled(page)
+            assert page.locator("#studies-form").inner_text() == "3 points"
+            page.locator("#studies-vary").click()
+            until(page, "/done/.test(document.getElementById('studies-job-line').innerText)")
+            until(page, "document.querySelectorAll('#studies-shown table.grid tbody tr').length === 3")
+            assert "aborted" in page.locator("#studies-shown").inner_text(), "64 KiB packets exhaust the pool: a row with its reason"
+            assert "pool" in page.locator("#studies-shown").inner_text()
+            until(page, "document.querySelectorAll('#studies-shown .js-plotly-plot').length > 0")
+            assert re.search(r"study=\d+", page.url)
+            assert seen.errors == []
+
+    def test_what_is_no_study_is_told_before_it_runs(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio) as (page, seen):
+            page.goto("/studies?scenario=bf-wmpi-shared")
+            settled(page)
+            page.locator("#studies-key").fill("wmpi.pakcet")
+            page.locator("#studies-values").fill("1KiB,2KiB")
+            page.keyboard.press("Tab")
+            until(page, "document.getElementById('studies-form').innerText.includes('wmpi.packet')")
+            page.locator("#studies-vary").click()
+            until(page, "document.getElementById('studio-notice').innerText.includes('wmpi.pakcet')")
+            assert seen.errors == []
+
+
+class TestCards:
+    def test_a_models_numbers_are_filtered_by_source_and_words(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio) as (page, seen):
+            page.goto("/models")
+            settled(page)
+            every = page.locator("#models-numbers tbody tr").count()
+            choose(page, "Source", "code:")
+            until(page, f"document.querySelectorAll('#models-numbers tbody tr').length < {every}")
+            assert {k.strip() for k in page.locator("#models-numbers td .kind").all_inner_texts()} == {"code"}
+            page.locator("#models-text").fill("E-P4-07")
+            until(page, "document.querySelectorAll('#models-numbers tbody tr').length === 2")
+            assert "source=code" in page.url
+            assert "q=E-P4-07" in page.url
+            assert seen.errors == []
+
+    def test_another_machine_room_is_drawn(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio) as (page, seen):
+            page.goto("/platforms")
+            settled(page)
+            choose(page, "Platform", "cray-t3e")
+            until(page, "document.getElementById('platforms-head').innerText.includes('pe0 and 7 more')")
+            assert page.url.endswith("/platforms?platform=cray-t3e")
+            assert len(page.evaluate("looked.traces('platforms-memory')")) == 1
+            assert seen.errors == []
+
+
+class TestByKeyboard:
+    def test_from_the_front_page_to_a_changed_curve(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio) as (page, seen):
+            page.goto("/")
+            settled(page)
+            page.keyboard.press("Tab")
+            assert page.evaluate("looked.focused().name") == "Skip to the page"
+            for _ in range(20):
+                page.keyboard.press("Tab")
+                if page.evaluate("looked.focused().name") == "What if":
+                    break
+            page.keyboard.press("Enter")
+            until(page, "document.querySelector('main h1')?.innerText === 'What if'")
+            settled(page)
+            for _ in range(60):
+                page.keyboard.press("Tab")
+                if page.evaluate("document.activeElement.closest('[data-name=\"wmpi.library\"]') !== null"):
+                    break
+            page.keyboard.press("ArrowLeft")
+            assert len(curve(page, "changed")["x"]) > 20
+            page.keyboard.press("?")
+            assert page.locator("#studio-keys").is_visible()
+            page.keyboard.press("Escape")
+            assert not page.locator("#studio-keys").is_visible()
+            assert seen.errors == []

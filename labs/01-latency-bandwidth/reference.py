@@ -82,20 +82,17 @@ def expected(p: Parameters, bench: Bench) -> dict[str, Any]:
 def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
     """Where the usual mistakes lead."""
     curve = _machine(p, bench)
-    t0, rate, half = _line(curve, p)
+    t0, _, half = _line(curve, p)
     beyond = bench.curve("wmpi", "shared", [256 * KIB, 512 * KIB, 1024 * KIB], sets=own(p))
     network = _network(p, bench, **{"wmpi.daemon": p.text("daemon")})
-    probe, bytes_all = p["probe"], p["many"] * p["each"]
+    probe = p["probe"]
     return {
         "startup": {"plain-machine": bench.curve("wmpi", "shared", [0])[0], "two-machines": network[0]},
         "loop": {"one-way": p["reps"] * curve[probe], "one-trip": 2 * curve[probe], "four": 4 * p["reps"] * curve[probe]},
         "rate": {"round-trip": curve.rate(probe) / 2},
         "line-rate": {"one-point": curve.rate(p["large"]), "small-point": curve.rate(p["small"])},
         "half": {"half-of-large": p["large"] / 2, "from-point": t0 * curve.rate(p["large"]), "double": 2 * half},
-        "aggregate": {
-            "start-ups": float(p["many"]),
-            "kib": (p["many"] * t0 + bytes_all / rate) / (t0 + p["each"] / rate),
-        },
+        "aggregate": {"start-ups": float(p["many"])},
         "beyond": {
             "one-point": beyond[512 * KIB] / (512 * KIB / curve.rate(p["large"])),
             "run-over-run": beyond[512 * KIB] / beyond[256 * KIB],

@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from retrompi import traces
+from retrompi import registry, traces
 from retrompi.errors import InputError
-from retrompi.labs.bench import Bench, Line, most
+from retrompi.labs.bench import Bench, Curve, Line, most
 from retrompi.labs.student import Parameters, read_text
+from retrompi.runtime import resolve
 
 KIB = 1024
 ROOM = {"wmpi.pool": "15 MiB"}
 TWO = {"platform.host.cores": "2"}
+CLASSES = [64 * 4**k for k in range(8)]  # code:E-P4-03
 STEPS = ["the sender asks", "the receiver finds the matching receive", "the receiver answers", "the data travel", "MPI_Send returns"]
 
 TEXTS = {
@@ -30,24 +32,32 @@ TEXTS = {
 
 
 def derive(p: Parameters) -> dict[str, str]:
-    """Bytes for the traces, and the size above the class."""
-    return {
-        "below_bytes": str(p["below"]), "above_bytes": str(p["above"]), "class_more": f"{p['class'] // KIB + 4} KiB",
-    }  # fmt: skip
+    """Bytes for the traces."""
+    return {"below_bytes": str(p["below"]), "above_bytes": str(p["above"])}
 
 
 def _asks(p: Parameters, bench: Bench, more: dict[str, str]) -> tuple[float, float]:
-    """(time with asking, time without) of the large message."""
-    size = p["above"]
+    """(time with asking, time without) of the message below the machine's own boundary."""
+    size = p["below"]
     return (
+        bench.curve("wmpi", "shared", [size], sets=ROOM | {"wmpi.largest_class": "64 KiB"} | more)[size],
         bench.curve("wmpi", "shared", [size], sets=ROOM | more)[size],
-        bench.curve("wmpi", "shared", [size], sets=ROOM | {"wmpi.largest_class": "1 MiB"} | more)[size],
     )
 
 
-def _jump(bench: Bench, at: int, more: dict[str, str]) -> float:
-    curve = bench.curve("wmpi", "shared", [at, at + 4 * KIB], sets=ROOM | {"wmpi.largest_class": f"{at // KIB} KiB"} | more)
-    return curve[at + 4 * KIB] / curve[at]
+def _steps(bench: Bench, sets: dict[str, str]) -> Curve:
+    """Sizes from 8 KiB to 300 KiB by 2 KiB, few repetitions: the boundary stands out by a factor of ten and more."""
+    return bench.curve("wmpi", "shared", [k * KIB for k in range(8, 301, 2)], sets=ROOM | sets, reps=1)
+
+
+def _boundary(bench: Bench, sets: dict[str, str]) -> int:
+    curve = _steps(bench, sets)
+    return next(s for s in curve if curve[s + 2 * KIB] > 0.05)
+
+
+def _jump(bench: Bench, at: int, sets: dict[str, str]) -> float:
+    curve = bench.curve("wmpi", "shared", [at, at + 2 * KIB], sets=ROOM | sets)
+    return curve[at + 2 * KIB] / curve[at]
 
 
 def _exchange(size: int, bench: Bench) -> str:
@@ -66,28 +76,25 @@ def _late(size: int, count: int, pool: str, bench: Bench) -> str:
 
 
 def _cause(p: Parameters, bench: Bench) -> str:
-    """Whichever of the two moves the first size of 64 KiB .. 512 KiB by 32 KiB that takes longer than 50 ms."""
-    sizes = [k * KIB for k in range(64, 513, 32)]
-
-    def jumps_at(**sets: str) -> int:
-        curve = bench.curve("wmpi", "shared", sizes, sets=ROOM | sets)
-        return next(s for s in curve if curve[s] > 0.05)
-
-    plain = jumps_at()
-    moved = {
-        "the largest packet": jumps_at(**{"wmpi.packet": p.text("packet")}) != plain,
-        "the largest buffer class": jumps_at(**{"wmpi.largest_class": p.text("class")}) != plain,
-    }
-    return next(name for name, does in moved.items() if does)
+    """The explanation that puts the boundary where it is, with the student's packets and with 128 KiB."""
+    for packet in (p.text("packet"), "128 KiB"):
+        at = _boundary(bench, {"wmpi.packet": packet})
+        values, _ = resolve(registry.model("wmpi"), registry.platform("nt-pair"), {"wmpi.packet": packet})
+        buffer = next(c for c in CLASSES if c >= values.packet + values.header)
+        if at != buffer:
+            raise InputError(f"with packets of {packet} the boundary is at {at} B, not at the buffer of {buffer} B", Path(__file__))
+    return "it does not fit into the buffer that a largest packet takes"
 
 
 def expected(p: Parameters, bench: Bench) -> dict[str, Any]:
     """The right answers."""
     one, two = _asks(p, bench, {}), _asks(p, bench, TWO)
+    at = _boundary(bench, {"wmpi.packet": p.text("packet")})
     high = p["pool"] // p["late"] + 2
     return {
+        "boundary": at,
         "cause": _cause(p, bench),
-        "jump": _jump(bench, p["class"], {}),
+        "jump": _jump(bench, at, {"wmpi.packet": p.text("packet")}),
         "price-one": one[0] - one[1],
         "price-two": two[0] - two[1],
         "steps": STEPS,
@@ -101,9 +108,12 @@ def expected(p: Parameters, bench: Bench) -> dict[str, Any]:
 def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
     """Where the usual mistakes lead."""
     one, two = _asks(p, bench, {}), _asks(p, bench, TWO)
-    buffer = next(c for c in (64 * 4**k for k in range(8)) if c >= p["late"])
+    buffer = next(c for c in CLASSES if c >= p["late"])
+    own = {"wmpi.packet": p.text("packet")}
+    at, plain = _boundary(bench, own), _boundary(bench, {})
     return {
-        "jump": {"default": _jump(bench, 256 * KIB, {}), "two": _jump(bench, p["class"], TWO)},
+        "boundary": {"packet": p["packet"], "default": plain},
+        "jump": {"default": _jump(bench, plain, {}), "two": _jump(bench, at, own | TWO)},
         "price-one": {"not-subtracted": one[0], "round-trip": 2 * (one[0] - one[1])},
         "price-two": {"mixed": one[1] - two[1], "not-subtracted": two[0]},
         "steps": {
@@ -136,26 +146,28 @@ def inspect(task: str, folder: Path, p: Parameters, bench: Bench) -> str:
     return ""
 
 
+def _write(folder: Path, p: Parameters, first: str, then: str) -> None:
+    n = p["above"]
+    zero = ["0 init", f"0 {first} 1 0 {n} 6", f"0 {then} 1 0 {n} 6", "0 finalize"]
+    one = ["1 init", f"1 recv 0 0 {n} 6", f"1 send 0 0 {n} 6", "1 finalize"]
+    (folder / "repaired.txt").write_text("\n".join([*zero, *one]) + "\n", encoding="utf-8")
+
+
 def solve(folder: Path, p: Parameters, bench: Bench) -> None:
     """Process 1 receives first."""
-    n = p["above"]
-    lines = ["0 init", f"0 send 1 0 {n} 6", f"0 recv 1 0 {n} 6", "0 finalize", "1 init", f"1 recv 0 0 {n} 6", f"1 send 0 0 {n} 6", "1 finalize"]
-    (folder / "repaired.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    _write(folder, p, "send", "recv")
 
 
 def wrong(folder: Path, p: Parameters, bench: Bench) -> None:
     """Both receive first: it hangs as well."""
-    n = p["above"]
-    lines = ["0 init", f"0 recv 1 0 {n} 6", f"0 send 1 0 {n} 6", "0 finalize", "1 init", f"1 recv 0 0 {n} 6", f"1 send 0 0 {n} 6", "1 finalize"]
-    (folder / "repaired.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    _write(folder, p, "recv", "send")
 
 
 def curves(p: Parameters, bench: Bench | None = None) -> list[Line]:
     """What the report draws."""
-    sizes = [k * KIB for k in (4, 16, 64, 128, 192, 256, 260, 320, 384, 448, 512, 1024)]
+    sizes = [k * KIB for k in (4, 8, 16, 20, 32, 64, 68, 128, 192, 256, 260, 320, 384, 448, 512, 1024)]
     return [
         Line("WMPI as it was", "wmpi", "shared", sizes, ROOM),
         Line(f"packets of {p.text('packet')}", "wmpi", "shared", sizes, ROOM | {"wmpi.packet": p.text("packet")}),
-        Line(f"classes to {p.text('class')}", "wmpi", "shared", sizes, ROOM | {"wmpi.largest_class": p.text("class")}),
         Line("two processors", "wmpi", "shared", sizes, ROOM | TWO),
     ]

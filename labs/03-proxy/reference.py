@@ -15,18 +15,21 @@ PATH = [
     "the sending process", "shared memory of the sender's machine", "the proxy of the sender's machine", "TCP over the cable",
     "the proxy of the other machine", "shared memory of the other machine", "the receiving process",
 ]  # fmt: skip
-STAGES = {"copying": ("copy",), "switching between processes": ("switch",), "the wire and the cards": ("wire", "nic"), "waiting for the clock": ("tick",)}
+STAGES = {
+    "copying": ("copy",), "switching between processes": ("switch",), "the wire and the cards": ("wire", "nic"),
+    "waiting for the clock": ("tick",),
+}  # fmt: skip
 
 TEXTS = {
     "repair": (
         "I would change how the proxy waits: waking it by an event makes my message several times faster, while the wire gains nothing and "
-        "copies are a thousandth of the time. Larger packets come second, because each packet costs one tick. Only after that do the proxy's "
-        "own copies and finally a faster wire begin to matter."
+        "copies are a thousandth of the time. Larger packets come second, because each packet costs one tick. Only after that do the "
+        "proxy's own copies and finally a faster wire begin to matter."
     ),
     "rival": (
         "At 0 B the polling model gives about ten milliseconds as the paper does, but the model with delayed acknowledgements gives only "
-        "about two, so the start-up speaks for the clock. The rate of long messages alone fits both less clearly. In 1997 I would have changed the "
-        "clock's tick, or watched the packets on the cable with a sniffer."
+        "about two, so the start-up speaks for the clock. The rate of long messages alone fits both less clearly. In 1997 I would have "
+        "changed the clock's tick, or watched the packets on the cable with a sniffer."
     ),
 }
 

@@ -146,9 +146,6 @@ class AdditiveStall(Wmpi):
     def shared(self, p: Values) -> list[dict[str, Any]]:
         return [hop | {"by_event": 0} for hop in super().shared(p)]
 
-    def longest_unasked(self, p: Values) -> int:
-        return int(p.largest_class)
-
     def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
         compiled = super().compile(p, platform, placement)
         compiled["send_wait"] = rows.wait("poll", period=p.stall)

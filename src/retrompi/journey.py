@@ -18,7 +18,7 @@ from typing import Any
 __all__ = ["KINDS", "Channel", "Journey", "Leg", "Link", "Passage", "Process", "Stretch", "Thing", "Work"]
 
 KINDS = ("data", "request", "ready", "matched", "done")
-"""What a packet is: data of the message; a rendezvous's request to send and its answer; a synchronous send's match; the end of a direct copy."""
+"""What a packet is: data; a rendezvous's request to send and its answer; a synchronous send's match; the end of a direct copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +167,7 @@ class Journey:
             columns = [_column(k, leg[n]) for n, k in (("links_begin", "q"), ("links_end", "q"), ("stage", "b"))]
             ends = [_column("i", leg[n]) for n in ("process", "thing")]
             chain = [
-                Link(b, e, stages[s], who, process, thing)
-                for b, e, s, who, process, thing in zip(*columns, leg["who"], *ends, strict=True)
+                Link(b, e, stages[s], who, process, thing) for b, e, s, who, process, thing in zip(*columns, leg["who"], *ends, strict=True)
             ]
             legs.append(Leg(leg["begin"], leg["end"], chain))
         processes = []
@@ -183,7 +182,13 @@ class Journey:
             passages.append(Passage(**{**p, "kind": KINDS[p["kind"]], "first": bool(p["first"]), "last": bool(p["last"])}))
         work = [Work(w, stages[s], stages[b], asked, start, end, thing) for w, s, b, asked, start, end, thing in told["work"]]
         return Journey(
-            list(told["hosts"]), legs, processes, {c[0]: Channel(*c) for c in told["channels"]}, passages, [Thing(*t) for t in told["things"]], work
+            list(told["hosts"]),
+            legs,
+            processes,
+            {c[0]: Channel(*c) for c in told["channels"]},
+            passages,
+            [Thing(*t) for t in told["things"]],
+            work,
         )
 
     def of(self, leg: int) -> list[Passage]:

@@ -460,7 +460,7 @@ def pingpong(
 
 
 def _explained_trace(size: int) -> Trace:
-    """Some round trips of ``size`` bytes, then one between the marks ``anatomy`` and ``end``, whose first half ends at rank 1's ``there``."""
+    """Some round trips of ``size`` bytes, then one between the marks ``anatomy`` and ``end``; rank 1's ``there`` lies between."""
     from retrompi._engine import Trace
 
     ping, pong = f"send 1 0 {size} 6", f"recv 1 0 {size} 6"

@@ -190,7 +190,8 @@ py::dict journey_dict(const JourneyResult& j) {
   for (const auto& t : j.things) things.append(py::make_tuple(thing_name(t.kind), t.channel, t.from, t.to, t.bytes, t.passage));
   o["things"] = things;
   py::list work;
-  for (const auto& w : j.work) work.append(py::make_tuple(w.where, static_cast<int>(w.stage), static_cast<int>(w.before), w.asked, w.start, w.end, w.thing));
+  for (const auto& w : j.work)
+    work.append(py::make_tuple(w.where, static_cast<int>(w.stage), static_cast<int>(w.before), w.asked, w.start, w.end, w.thing));
   o["work"] = work;
   return o;
 }

@@ -1,6 +1,6 @@
-#include "journey_result.hpp"
-
 #include <map>
+
+#include "journey_result.hpp"
 
 namespace retrompi {
 
@@ -53,8 +53,8 @@ std::shared_ptr<const JourneyResult> journey_of(const World& world, const Job& j
   }
   for (const Chan* c : chans) {
     const auto r = c->resource();
-    out->channels.push_back({c->number, c->from.thread.log(), c->to.thread.log(), medium_name(c->spec.medium), r ? r->name : "", r ? r->total : 0,
-                             r ? r->unit : ""});
+    out->channels.push_back(
+        {c->number, c->from.thread.log(), c->to.thread.log(), medium_name(c->spec.medium), r ? r->name : "", r ? r->total : 0, r ? r->unit : ""});
   }
   std::map<int32_t, int32_t> passages;
   const auto& all = anatomy.journey.passages();

@@ -25,15 +25,15 @@ inline const char* thing_name(Thing::Kind k) {
 
 /// A packet goes through a channel. Times are -1 until they are known.
 struct Passage {
-  int32_t channel;    // -1: none, the receiver copies out of the sender's memory
-  int32_t from, to;   // logs of the processes' threads
-  int32_t src, dst;   // ranks
-  uint8_t kind;       // Packet::Kind
-  bool first, last;   // of its message
-  Ps sent;            // when the message's send was called
-  int64_t message;    // bytes of the message
-  int64_t bytes;      // payload of the packet
-  Ps asked;  // the process wants to put it in
+  int32_t channel;          // -1: none, the receiver copies out of the sender's memory
+  int32_t from, to;         // logs of the processes' threads
+  int32_t src, dst;         // ranks
+  uint8_t kind;             // Packet::Kind
+  bool first, last;         // of its message
+  Ps sent;                  // when the message's send was called
+  int64_t message;          // bytes of the message
+  int64_t bytes;            // payload of the packet
+  Ps asked;                 // the process wants to put it in
   Ps in = -1, laid = -1;    // it begins to, and has done so
   Ps out = -1, taken = -1;  // the other process begins to take it out, and has it
 };

@@ -61,7 +61,7 @@ struct Packet {
   int32_t from = 0, to = 0;  // ranks
   Kind kind = Data;
   bool first = false, last = false;
-  bool held = false;  // left in the pool: its bytes have not arrived yet
+  bool held = false;     // left in the pool: its bytes have not arrived yet
   int32_t passage = -1;  // through the channel that it is in, in the journey
 };
 

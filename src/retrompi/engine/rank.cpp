@@ -162,7 +162,8 @@ Task Rank::copy_directly(Message& m) {
   int32_t passage = -1;
   if (journey.on) {
     const Ps now = world.loop.now;
-    passage = journey.ask({-1, sender.thread.log(), thread.log(), m.src, m.dst, Packet::Data, true, true, m.at, m.bytes, m.bytes, now, now, now, now});
+    passage =
+        journey.ask({-1, sender.thread.log(), thread.log(), m.src, m.dst, Packet::Data, true, true, m.at, m.bytes, m.bytes, now, now, now, now});
   }
   co_await thread.run(host.spec.syscall + host.scaled(spec_.direct_call), Stage::Syscall);
   co_await copy(host.copy_cost(m.bytes, source, target, host.kinship(core, sender.core)), sender.core);

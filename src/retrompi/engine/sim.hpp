@@ -42,8 +42,8 @@ struct SimConfig : JobConfig {
   double limit_s = 0;  // simulated seconds after which a run is given up; 0: none
   bool anatomy = false;
   int32_t anatomy_rank = 0;
-  std::string anatomy_from, anatomy_to;  // labels of marks
-  std::vector<LegSpec> legs;             // of a journey, one after the other; none: no journey is recorded
+  std::string anatomy_from, anatomy_to;           // labels of marks
+  std::vector<LegSpec> legs;                      // of a journey, one after the other; none: no journey is recorded
   std::vector<std::pair<std::string, Ps>> kills;  // process, and when somebody ends it
   TimelineSpec timeline;                          // of the first job
   bool profile = false;                           // the first job's calls summed up

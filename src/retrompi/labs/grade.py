@@ -298,10 +298,10 @@ def _prediction(
         return replace(result, status="missing", points=0.0, says="not sealed yet; 'retrompi lab check' seals it")
     notes = []
     if sealed.late:
-        notes.append("sealed when its answer was there already")
+        notes.append("sealed when the answer was there already")
     if given.text.strip() != sealed.text:
-        notes.append("changed after it was sealed; the sealed one counts")
-        result = replace(result, status="changed", says="changed after it was sealed; the sealed one counts")
+        notes.append("changed after sealing (the sealed one counts)")
+        result = replace(result, status="changed", says="changed after sealing; the sealed one counts")
     compared = ""
     if task.of and found[task.of].status == "right":
         compared = _compared(task, lab.task(task.of), sealed.text, found[task.of].given)

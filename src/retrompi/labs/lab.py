@@ -141,7 +141,9 @@ class Task:
         if self.choices:
             return "one of " + ", ".join(self.choices)
         base = units.canonical(self.unit)
-        return {"1": "a plain number", "count": "a whole number", "probability": "a share, as 0.25 or 25 %"}.get(
+        if self.unit == "count":
+            return "a whole number"
+        return {"1": "a plain number", "probability": "a share, as 0.25 or 25 %"}.get(
             base, f"a number with its unit, e.g. {_EXAMPLES.get(base, base)}"
         )
 

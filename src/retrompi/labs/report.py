@@ -15,12 +15,14 @@ from retrompi.report import html
 from retrompi.units import format_bytes, format_time
 
 if TYPE_CHECKING:
+    from retrompi.labs.alike import Pair
     from retrompi.labs.bench import Bench, Line
+    from retrompi.labs.collect import Graded
     from retrompi.labs.grade import Grading, Result
     from retrompi.labs.lab import Lab
     from retrompi.labs.student import Parameters, State
 
-__all__ = ["page"]
+__all__ = ["class_page", "page"]
 
 CSS = """
 .task { border-left: .35rem solid var(--soft); background: var(--tint); padding: .4rem .9rem .6rem; margin: 1rem 0; max-width: 82ch; }
@@ -49,6 +51,36 @@ def page(lab: Lab, state: State, grading: Grading, p: Parameters, bench: Bench) 
         _numbers(lab, grading),
     ]
     return html.document(f"Lab {lab.key}: {grading.student}", "\n".join(body), _script(lab))
+
+
+def class_page(graded: Sequence[Graded], pairs: Sequence[Pair]) -> str:
+    """A class's page: the grade table, who is alike in what, and the free texts side by side, for reading them in one go."""
+    head = ("student", "lab", "points", "checks", "hints", "to look at")
+    body, texts = [], {}
+    for g in graded:
+        if g.row is None:
+            cells = [escape(g.source), "", "", "", "", escape(g.broken)]
+        else:
+            points = f"{g.row['points']:g} of {g.row['of']:g}"
+            cells = [f"{escape(g.row['student'])}<br><small>{escape(g.source)}</small>", escape(g.row["lab"]), points, str(g.row["checks"]),
+                     str(g.row["hints"]), "<br>".join(escape(f) for f in g.row["flags"])]  # fmt: skip
+            for t in g.row["tasks"]:
+                if t["kind"] == "text":
+                    texts.setdefault((g.row["lab"], t["task"]), []).append((g.row["student"], t["given"]))
+        body.append("<tr>" + "".join(html.cell(h, c) for h, c in zip(head, cells, strict=True)) + "</tr>")
+    out = [f"<style>{CSS}</style><h1>Labs handed in: {len(graded)}</h1>", html.table(head, body)]
+    if pairs:
+        named = [g.row["student"] if g.row else g.source for g in graded]
+        rows = [
+            f"<tr>{html.cell('one', escape(named[p.one]))}{html.cell('other', escape(named[p.other]))}"
+            f"{html.cell('alike', '<br>'.join(escape(w) for w in p.why))}</tr>"
+            for p in pairs
+        ]
+        out.append("<h2>Alike</h2><p>Facts to look at, no verdict.</p>" + html.table(("one", "other", "alike"), rows))
+    for (lab, task), given in sorted(texts.items()):
+        rows = [f"<tr>{html.cell('student', escape(who))}{html.cell('answer', escape(text) or '—', 'given')}</tr>" for who, text in given]
+        out.append(f"<h2>{escape(lab)}: {escape(task)}</h2>" + html.table(("student", "answer"), rows))
+    return html.document("Labs handed in", "\n".join(out))
 
 
 def _flags(grading: Grading) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi import toml_text, units
+from retrompi import toml_text
 from retrompi.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def draw(lab: Lab, student: str) -> Parameters:
         texts[parameter.name] = parameter.values[int.from_bytes(digest[:8], "big") % len(parameter.values)]
     values: dict[str, Any] = {p.name: p.base(texts[p.name]) for p in lab.parameters}
     for parameter in lab.parameters:
-        if parameter.unit and units.canonical(parameter.unit) in ("B", "count"):
+        if parameter.unit in ("B", "count"):
             values[parameter.name] = int(values[parameter.name])
     return Parameters(values, texts)
 

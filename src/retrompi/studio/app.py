@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update, set_props
+from flask import request
 
 from retrompi.errors import RetrompiError
 from retrompi.studio import guard, parts
 from retrompi.studio.page import Page, modules, pages
-from retrompi.studio.state import Control, Query
+from retrompi.studio.state import MOST_CHARACTERS, Control, Query
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -45,6 +48,8 @@ _INDEX = """<!DOCTYPE html>
 </html>
 """
 
+_PLOTLY = "/_dash-component-suites/plotly/package_data/plotly.min.js"
+
 _KEYS = (
     ("?", "show or hide these keys"),
     ("1 … 9", "go to a page, in the order of the navigation"),
@@ -55,16 +60,26 @@ _KEYS = (
 )
 
 
+class _Studio(Dash):
+    """Dash, whose first page tells nobody which Python runs here, and fetches what figures need while it is being built."""
+
+    def interpolate_index(self, **kwargs: Any) -> str:
+        kwargs["config"] = re.sub(r'"python_version":"[^"]*"', '"python_version":""', kwargs["config"])
+        kwargs["metas"] += f'<link rel="preload" as="script" href="{_PLOTLY}">' if request.path != "/" else ""
+        return str(super().interpolate_index(**kwargs))
+
+
 def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
     """The application, ready to be served: every page of `retrompi.studio.page` is registered.
 
     ``guarded`` says who may ask (None: only this machine, without a token). Its WSGI application is ``app.server``.
     """
-    app = Dash(
+    app = _Studio(
         "retrompi.studio", assets_folder=str(Path(__file__).parent / "assets"), use_pages=False, suppress_callback_exceptions=True,
         title="retrompi studio", update_title="", serve_locally=True, compress=False, eager_loading=False, index_string=_INDEX,
         include_assets_files=True, assets_external_path="", external_scripts=[], external_stylesheets=[], url_base_pathname="/",
-        add_log_handler=False, on_error=_told, enable_mcp=False, websocket_callbacks=False,
+        add_log_handler=False, on_error=_told,
+        **{name: False for name in ("enable_mcp", "websocket_callbacks") if name in signature(Dash.__init__).parameters},
     )  # fmt: skip
     app.layout = _frame
     known = modules()
@@ -72,8 +87,8 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
     @app.callback(
         Output("main", "children"), Output("studio-title", "data"), Input("studio-address", "pathname"), State("studio-address", "search"),
     )  # fmt: skip
-    def show(pathname: str | None, search: str | None) -> tuple[Component, str]:
-        return page_content(pathname or "/", search or "", room)
+    def show(pathname: Any, search: Any) -> tuple[Component, str]:
+        return page_content(parts.text(pathname) or "/", parts.text(search, MOST_CHARACTERS), room)
 
     app.clientside_callback(ClientsideFunction("retrompi", "arrive"), Output("studio-arrived", "data"), Input("studio-title", "data"),
                             State("studio-address", "pathname"))  # fmt: skip

@@ -111,9 +111,24 @@ def diagram(journey: Journey, passages: Sequence[Passage], wire: str = "wire") -
         mine = [p for p in processes if journey.processes[p].host == host]
         _processes(out, journey, mine, host, x, width, mirrored=i > 0)
         _memories(out, journey, channels, host, x, width, rows["memory"])
-        sockets = [c for c in channels if c.medium in _SOCKETS and host in (journey.processes[c.source].host, journey.processes[c.target].host)]
+        sockets = [
+            c for c in channels if c.medium in _SOCKETS and host in (journey.processes[c.source].host, journey.processes[c.target].host)
+        ]
         if sockets:
-            _add(out, Box(kernel_of(host), "kernel", "operating system", " and ".join(_media(sockets)), host, x + 8, rows["kernel"] - 22, width - 16, 44))
+            _add(
+                out,
+                Box(
+                    kernel_of(host),
+                    "kernel",
+                    "operating system",
+                    " and ".join(_media(sockets)),
+                    host,
+                    x + 8,
+                    rows["kernel"] - 22,
+                    width - 16,
+                    44,
+                ),
+            )
         if any(host in (journey.processes[c.source].host, journey.processes[c.target].host) for c in far):
             _add(out, Box(card_of(host), "card", "network card", "", host, x + width / 2 - 72, rows["card"] - 19, 144, 38))
     bottom = max(b.y + b.h for b in out.boxes.values()) + 14
@@ -171,7 +186,7 @@ def _memories(out: Diagram, journey: Journey, channels: Sequence[Channel], host:
         w = min(190, width / len(found) - 12)
         if len(found) > 1:
             middle = x + (i + 0.5) * width / len(found)
-        size = format_bytes(c.total) if c.unit == "B" else f"{c.total} {c.unit}"
+        size = format_bytes(c.total) if c.unit == "B" else f"{c.total} {c.unit if c.total != 1 else c.unit.removesuffix('s')}"
         _add(out, Box(name, "memory", _MEDIA[c.medium], size if c.total else "", host, middle - w / 2, y - 26, w, 52))
 
 

@@ -12,6 +12,7 @@ from retrompi.report.measured import Measured
 from retrompi.report.measured import add as add_measured
 from retrompi.report.overlay import Mark
 from retrompi.studies import metrics
+from retrompi.studio.parameters import readable
 from retrompi.units import format_bytes
 from retrompi.validate.exhibits import CurveFigure
 
@@ -22,12 +23,13 @@ _METRICS = ("latency", "peak", "n_half")
 
 
 def settled(figure: go.Figure, revision: str = "") -> go.Figure:
-    """What figures on a page share: a finger that scrolls does not zoom, and what a reader has hidden stays so while ``revision`` is the same."""
+    """What figures on a page share: a finger that scrolls does not zoom; what is hidden stays so while ``revision`` is the same."""
     figure.update_layout(
         dragmode=False, uirevision=revision or "same", hovermode="closest", paper_bgcolor="rgba(0,0,0,0)", title_text="",
         margin={"t": max(16, (figure.layout.margin.t or 16) - 28), "b": 96, "r": 8},
         legend={"yref": "container", "y": 0.0, "yanchor": "bottom"},
     )  # fmt: skip
+    figure.update_xaxes(automargin=True, title_standoff=10)
     return figure
 
 
@@ -114,7 +116,7 @@ def number_rows(named: Sequence[tuple[str, Sequence[Mapping[str, Any]]]], series
 
 def metric_rows(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """Start-up latency, largest bandwidth and where it is, N½ and the largest message: a row each with a column a curve, as texts."""
-    rows = [{"what": metric.label, **{name: metric.show(metric.of(c, c["rows"])) for name, c in named}}
+    rows = [{"what": metric.label, **{name: readable(metric.show(metric.of(c, c["rows"]))) for name, c in named}}
             for metric in map(metrics.parse, _METRICS)]  # fmt: skip
     best = {name: max(c["rows"], key=lambda r: float(r["bandwidth_MBps"]), default=None) for name, c in named}
     rows.insert(2, {"what": "at the size", **{name: format_bytes(r["size_B"]) if r else "" for name, r in best.items()}})

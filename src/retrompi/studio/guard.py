@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import hmac
 import json
@@ -37,6 +38,7 @@ _DASH = ("/_dash-layout", "/_dash-dependencies", "/_favicon.ico")
 _UPDATE = "/_dash-update-component"
 _LOGIN = "/login"
 _YEAR = 365 * 24 * 3600
+_HOUR = 3600
 
 
 @dataclass
@@ -88,7 +90,8 @@ def install(app: Dash, room: Room, guarded: Guard) -> None:
     server.config["MAX_CONTENT_LENGTH"] = room.limits.body_B
     server.config["PROPAGATE_EXCEPTIONS"] = False
     server.debug = False
-    known = {path: None for path in modules()}
+    known = dict.fromkeys(modules())
+    pressed = Pressed()
 
     @server.before_request
     def admit() -> Response | None:
@@ -98,6 +101,8 @@ def install(app: Dash, room: Room, guarded: Guard) -> None:
         found = request.cookies.get(_cookie("session"), "")
         g.new_session = _SESSION.fullmatch(found) is None
         g.session = secrets.token_urlsafe(24) if g.new_session else found
+        if g.new_session and request.path == _UPDATE:
+            return _said(403, "open a page of the studio first (this browser sends no cookie)")
         return None
 
     # Ours come before those that Dash installed with its app: it must not even look at what is refused.
@@ -108,13 +113,10 @@ def install(app: Dash, room: Room, guarded: Guard) -> None:
     def sealed(response: Response) -> Response:
         for name, value in _headers(app).items():
             response.headers[name] = value
-        if request.path.startswith(_ASSETS) and "m=" in request.query_string.decode("latin-1") and response.status_code == 200:
-            response.headers["Cache-Control"] = f"public, max-age={_YEAR}, immutable"
-        elif not request.path.startswith(_ASSETS):
-            response.headers["Cache-Control"] = "no-store"
+        response.headers["Cache-Control"] = _keeping(response)
         if g.get("new_session") and request.path in known:
             response.set_cookie(_cookie("session"), g.session, httponly=True, samesite="Strict", path="/")
-        return response
+        return pressed.press(response)
 
     server.add_url_rule(_LOGIN, "login", lambda: _login(guarded), methods=["GET", "POST"])
 
@@ -122,8 +124,44 @@ def install(app: Dash, room: Room, guarded: Guard) -> None:
     def one_line(error: Exception) -> Response:
         if isinstance(error, HTTPException):
             return _said(error.code or 500, error.name.lower())
+        if request.path.startswith(_ASSETS):  # what Dash says of a file that it does not serve
+            return _said(404, "there is no such file")
         log.error("a request of the studio failed", exc_info=error)
         return _said(500, "internal error; the terminal of 'retrompi studio' has more")
+
+
+def _keeping(response: Response) -> str:
+    """How long a browser may keep an answer: what carries its version in its name for good, other files for a while, pages never."""
+    if not request.path.startswith(_ASSETS) or response.status_code not in (200, 304):
+        return "no-store"
+    versioned = b"m=" in request.query_string or re.search(r"\.v\w+m\d+\.", request.path) is not None
+    return f"private, max-age={_YEAR}, immutable" if versioned else f"private, max-age={_HOUR}"
+
+
+class Pressed:
+    """Answers compressed for browsers on other machines; a file is compressed once. On this machine it would only take time."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, bytes] = {}
+
+    def press(self, response: Response) -> Response:
+        """The answer, compressed where that helps."""
+        near = request.remote_addr in ("127.0.0.1", "::1", None)
+        if near or response.status_code != 200 or "gzip" not in request.headers.get("Accept-Encoding", "") or request.method != "GET":
+            return response
+        if not (response.mimetype or "").endswith(("javascript", "css", "json", "html")):
+            return response
+        is_file = request.path.startswith(_ASSETS)
+        data = self._files.get(request.full_path) if is_file else None
+        response.direct_passthrough = False
+        if data is None:
+            data = gzip.compress(response.get_data(), 6)
+            if is_file and len(self._files) < 64:
+                self._files[request.full_path] = data
+        response.set_data(data)
+        response.headers["Content-Encoding"] = "gzip"
+        response.headers.add("Vary", "Accept-Encoding")
+        return response
 
 
 def _cookie(what: str) -> str:
@@ -227,15 +265,25 @@ def _bad_callback(app: Dash) -> Response | None:
     declared = app.callback_map[body["output"]]
     for key in ("inputs", "state"):
         given = body.get(key, [])
-        if not isinstance(given, list) or len(given) != len(declared[key]) or not all(_wanted(*pair) for pair in zip(given, declared[key])):
+        if not isinstance(given, list) or len(given) != len(declared[key]):
+            return _said(400, f"this callback has other {key}")
+        if not all(_wanted(*pair) for pair in zip(given, declared[key], strict=True)):
             return _said(400, f"this callback has other {key}")
     changed = body.get("changedPropIds", [])
     if not isinstance(changed, list) or not all(isinstance(c, str) for c in changed):
         return _said(400, "changedPropIds is a list of texts")
-    outputs = body.get("outputs", [])
-    if not isinstance(outputs, (list, dict)):
-        return _said(400, "outputs is a list")
+    if not _named_outputs(body["output"], body.get("outputs")):
+        return _said(400, "this callback has other outputs")
     return None
+
+
+def _named_outputs(output: str, given: Any) -> bool:
+    """Whether the outputs of a post are as many as the callback's name says, each with an id and a property."""
+    many = output.startswith("..")
+    found = given if many else [given]
+    if not isinstance(found, list) or len(found) != (output.count("...") + 1 if many else 1):
+        return False
+    return all(isinstance(o, dict) and isinstance(o.get("id"), (str, dict)) and isinstance(o.get("property"), str) for o in found)
 
 
 def _wanted(given: Any, declared: Mapping[str, Any]) -> bool:
@@ -265,5 +313,4 @@ def _headers(app: Dash) -> dict[str, str]:
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "same-origin",
         "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-        "Server": "retrompi",
     }

@@ -10,19 +10,21 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from retrompi import registry, units
+from retrompi.errors import UsageError, nearest
 from retrompi.runtime import resolve
 from retrompi.simulate import place
 
 if TYPE_CHECKING:
     from retrompi.platform import Placement, Platform
 
-__all__ = ["Slot", "command_line", "modes", "overrides", "slots"]
+__all__ = ["Slot", "check_names", "command_line", "modes", "overrides", "readable", "slots"]
 
 _WIDE = 8.0
 """From this ratio of its ends on a slider is logarithmic."""
 _STEPS = 24
 _SHARES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Probabilities that a slider has: what is lost on a wire is rarely more than a hundredth."""
+_MICRO = re.compile(r"(?<![A-Za-z])us(?![A-Za-z])")
 _FLAGS = ("boost", "quantum_carry", "quantum_at_tick")
 _WITHOUT = 8
 """A number without a sourced range can be slid to its eighth and its eightfold."""
@@ -56,7 +58,7 @@ class Slot:
         """Where the slider stands nearest to ``text``, which may lie between or beyond."""
         try:
             value = units.parse(text, self.unit)
-        except Exception:
+        except UsageError:
             return self.position
         return min(range(len(self.texts)), key=lambda i: abs(units.parse(self.texts[i], self.unit) - value))
 
@@ -65,12 +67,26 @@ class Slot:
         return [units.parse(t, self.unit) for t in self.texts]
 
 
+def check_names(model: str | None = None, platform: str | None = None) -> None:
+    """Refuses what is no name of a model or platform. A path would do elsewhere, but what a browser sends must not name code to run."""
+    if model is not None and model not in (known := registry.model_names()):
+        raise UsageError(f"no model '{model[:60]}'{nearest(model[:60], known)}")
+    if platform is not None and platform not in (known := registry.platform_names()):
+        raise UsageError(f"no platform '{platform[:60]}'{nearest(platform[:60], known)}")
+
+
 def modes(platform: str) -> list[str]:
     """What a PingPong's two ranks can be placed by: shared, distributed, a placement's name, two of the hosts (where they are few)."""
+    check_names(platform=platform)
     room = registry.platform(platform)
     names = [h.name for h in room.hosts]
     pairs = [f"{a},{b}" for a in names for b in names] if len(names) <= 3 else []
     return ["shared", *(["distributed"] if len(names) > 1 else []), *room.placements, *(pairs if len(names) > 1 else [])]
+
+
+def readable(text: str) -> str:
+    """A quantity as pages write it: µs for us."""
+    return _MICRO.sub("µs", text)
 
 
 def _spelled(value: float, unit: str, like: str) -> str:
@@ -82,7 +98,7 @@ def _spelled(value: float, unit: str, like: str) -> str:
         bits = value * 8
         factor, name = next((f, n) for f, n in ((1e9, "Gbps"), (1e6, "Mbps"), (1e3, "kbps"), (1, "bps")) if bits >= f or f == 1)
         return f"{bits / factor:.4g} {name}"
-    return units.format_quantity(value, unit)
+    return readable(units.format_quantity(value, unit))
 
 
 def _round(value: float, digits: int) -> float:
@@ -121,7 +137,7 @@ def _evenly(low: float, high: float, wide: bool) -> list[float]:
 
 
 def _slot(name: str, label: str, group: str, row: Mapping[str, Any], whole: bool) -> Slot:
-    unit, base, value = row["unit"], row["text"], row["value"]
+    unit, base, value = row["unit"], readable(row["text"]), row["value"]
     common = {"name": name, "label": label, "group": group, "help": row["help"], "source": row["source"], "unit": unit, "base": base}
     if row.get("choices"):
         return Slot(**common, choices=tuple(row["choices"]))
@@ -140,7 +156,7 @@ def _slot(name: str, label: str, group: str, row: Mapping[str, Any], whole: bool
         told = f"{what}; the slider goes from an eighth to eight times" if ends[0] == value / _WITHOUT else what
     else:
         ends = (low, high)
-        told = f"sourced range {units.format_quantity(low, unit)} to {units.format_quantity(high, unit)}"
+        told = f"sourced range {_spelled(low, unit, base)} to {_spelled(high, unit, base)}"
     texts, scale = _positions(*ends, unit, base, whole)
     return Slot(**common, texts=texts, range=told, scale=scale)
 
@@ -151,6 +167,7 @@ def slots(model: str, platform: str, mode: str) -> tuple[Slot, ...]:
 
     Raises UsageError for a wrong name or mode.
     """
+    check_names(model, platform)
     cls = registry.model(model)
     values, room = resolve(cls, registry.platform(platform))
     placement: Placement = place(room, room.placement(mode), 2)
@@ -181,7 +198,8 @@ def overrides(known: Iterable[Slot], changed: Mapping[str, str]) -> list[str]:
     """``NAME=VALUE`` of what differs from the base, in the order of the slots; names that are none of them come last, to be refused."""
     base = {s.name: s.base for s in known}
     order = [n for n in base if n in changed] + [n for n in changed if n not in base]
-    return [f"{name}={changed[name].replace(' ', '')}" for name in order if changed[name].strip() and changed[name] != base.get(name)]
+    told = {n: readable(changed[n].strip()) for n in order}
+    return [f"{n}={told[n].replace(' ', '').replace('µ', 'u')}" for n in order if told[n] and told[n] != base.get(n)]
 
 
 def command_line(model: str, platform: str, mode: str, sets: Iterable[str], sizes: str = "") -> str:

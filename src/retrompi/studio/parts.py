@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 from flask import g
 
+from retrompi.errors import UsageError
 from retrompi.studio.jobs import JobState
 
 if TYPE_CHECKING:
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
     from retrompi.studio.room import Room
 
-__all__ = ["GRAPH", "controls", "copyable", "csv_text", "field", "group", "job_bar", "job_line", "notices", "register_job", "session", "table"]
+__all__ = ["GRAPH", "controls", "copyable", "csv_text", "field", "group", "job_bar", "job_line", "notices", "register_job", "session",
+           "table", "text", "texts"]  # fmt: skip
 
 GRAPH: dict[str, Any] = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
 """The ``config`` of every dcc.Graph."""
@@ -27,6 +29,24 @@ PATIENCE_S = 0.5
 def session() -> str:
     """Whose request this is: what jobs and uploads belong to. Only within a callback or a request."""
     return str(g.session)
+
+
+def text(value: Any, most: int = 500) -> str:
+    """A control's value as a text, "" for None. Raises UsageError for anything else: whoever posts by hand may send what they like."""
+    if value is None:
+        return ""
+    if not isinstance(value, str) or len(value) > most:
+        raise UsageError(f"a text of at most {most} characters is wanted here")
+    return value
+
+
+def texts(value: Any, most: int = 100) -> list[str]:
+    """A control's values as a list of texts, [] for None. Raises UsageError for anything else."""
+    if value is None:
+        return []
+    if not isinstance(value, list) or len(value) > most:
+        raise UsageError(f"a list of at most {most} texts is wanted here")
+    return [text(v) for v in value]
 
 
 def notices(lines: Sequence[str]) -> Component:
@@ -67,9 +87,14 @@ def controls(*fields: Component) -> Component:
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[tuple[str, str] | tuple[str, str, Callable[[Any], str]]], *, id: str = "",
-          caption: str = "") -> Component:  # fmt: skip
-    """A table of rows: columns (key, head) or (key, head, how a value is written). Numbers stand to the right."""
-    head = html.Thead(html.Tr([html.Th(c[1], scope="col") for c in columns]))
+          caption: str = "", stack: bool = True) -> Component:  # fmt: skip
+    """A table of rows: columns (key, head) or (key, head, how a value is written). Numbers stand to the right.
+
+    On a phone a row becomes a card, or with ``stack`` False the table is scrolled sideways.
+    """
+    first = rows[0] if rows else {}
+    numbers = {c[0] for c in columns if isinstance(first.get(c[0]), (int, float))}
+    head = html.Thead(html.Tr([html.Th(c[1], scope="col", className="n" if c[0] in numbers else None) for c in columns]))
     body = []
     for row in rows:
         cells = []
@@ -81,8 +106,8 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[tuple[str, str] |
         body.append(html.Tr(cells))
     told = [html.Caption(caption)] if caption else []
     named = {"id": id} if id else {}
-    return html.Div(html.Table([*told, head, html.Tbody(body)], className="stack", **named), className="scroll", tabIndex=0,
-                    role="region", **{"aria-label": caption or "table"})  # fmt: skip
+    made = html.Table([*told, head, html.Tbody(body)], className="stack" if stack else "wide", **named)
+    return html.Div(made, className="scroll", tabIndex=0, role="region", **{"aria-label": caption or "table"})
 
 
 def _is_component(value: Any) -> bool:
@@ -141,44 +166,41 @@ def register_job(
     """Runs a page's question in the background, shows how far it is, and its answer.
 
     When one of ``inputs`` changes, ``begin(*inputs, *states)`` says what is to be done: (title, function, arguments), as of `Jobs.submit`,
-    or None for nothing. What the page's job before was doing is cancelled. ``show(result, *views)`` makes the values of ``outputs`` of what
-    the job answered, again when one of the inputs ``views`` changes, without asking anew; ``failed(state)`` makes them when the job failed or
-    was cancelled (by default they stay, and the job's line says why). The page has a `job_bar`.
+    or None for nothing. What the page's job before was doing is cancelled. ``show(result, *views)`` makes the values of ``outputs`` of
+    what the job answered, again when one of the inputs ``views`` changes, without asking anew; ``failed(state)`` makes them when the job
+    failed or was cancelled (by default they stay, and the job's line says why). The page has a `job_bar`.
     """
 
-    @app.callback(
-        Output(f"{page}-job", "data"), Output(f"{page}-job-line", "children", allow_duplicate=True), *inputs, State("studio-tab", "data"),
-        *states, prevent_initial_call=True if prevent_initial_call else "initial_duplicate",
-    )  # fmt: skip
-    def ask(*values: Any) -> Any:
-        given, tab = [*values[: len(inputs)], *values[len(inputs) + 1 :]], values[len(inputs)]
-        wanted = begin(*given)
-        if wanted is None:
-            return no_update, no_update
-        title, function, args = wanted
-        return room.jobs.submit(session(), title, function, *args, slot=f"{page} {tab}"), f"{title}: about to begin"
+    asked = len(inputs) + len(states)
 
     @app.callback(
-        *outputs, Output(f"{page}-job-line", "children"), Output(f"{page}-progress", "value"), Output(f"{page}-progress", "hidden"),
-        Output(f"{page}-cancel", "hidden"), Output(f"{page}-tick", "disabled"),
-        Input(f"{page}-job", "data"), Input(f"{page}-tick", "n_intervals"), Input(f"{page}-cancel", "n_clicks"),
-        *views, prevent_initial_call=True,
+        *outputs, Output(f"{page}-job", "data"), Output(f"{page}-job-line", "children"), Output(f"{page}-progress", "value"),
+        Output(f"{page}-progress", "hidden"), Output(f"{page}-cancel", "hidden"), Output(f"{page}-tick", "disabled"),
+        *inputs, *states, *views, Input(f"{page}-tick", "n_intervals"), Input(f"{page}-cancel", "n_clicks"),
+        State(f"{page}-job", "data"), State("studio-tab", "data"), prevent_initial_call=prevent_initial_call,
     )  # fmt: skip
-    def look(job: str | None, _ticks: Any, _clicks: Any, *seen: Any) -> Any:
+    def look(*values: Any) -> Any:
+        seen, job, tab = values[asked : asked + len(views)], values[-2], values[-1]
         same = [no_update] * len(outputs)
-        if not job:
-            return *same, "", "0", True, True, True
-        if ctx.triggered_id == f"{page}-cancel":
+        patience = 0.0
+        by = {str(prop_id) for prop_id in ctx.triggered_prop_ids}
+        if not by or by & {f"{i.component_id_str()}.{i.component_property}" for i in inputs} or job is None:
+            wanted = begin(*values[:asked])
+            if wanted is None:
+                return *same, None, "", "0", True, True, True
+            title, function, args = wanted
+            job, patience = room.jobs.submit(session(), title, function, *args, slot=f"{page} {tab}"), PATIENCE_S
+        elif ctx.triggered_id == f"{page}-cancel":
             room.jobs.cancel(job, session())
-        state = room.jobs.wait(job, session(), PATIENCE_S if ctx.triggered_id == f"{page}-job" else 0.0)
+        state = room.jobs.wait(job, session(), patience)
         if not state.ended:
             part = f"{state.done / state.total:.3f}" if state.total else "0"
-            return *same, job_line(state), part, False, False, False
+            return *same, job, job_line(state), part, False, False, False
         if state.status == "done":
             same = _values(show(state.result, *seen), len(outputs))
         elif failed is not None:
             same = _values(failed(state), len(outputs))
-        return *same, job_line(state), "0", True, True, True
+        return *same, job, job_line(state), "0", True, True, True
 
 
 def _values(made: Any, many: int) -> list[Any]:

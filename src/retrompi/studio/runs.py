@@ -5,20 +5,24 @@ What is only looked at is kept in a store of the studio's own, which ends with i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from retrompi.errors import RetrompiError, StoreError
+from retrompi.studio.parameters import check_names
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
     from retrompi.studio.jobs import Report
 
-__all__ = ["DRAWN", "Places", "curve", "curves", "keep", "overlay_choices", "what_if"]
+__all__ = ["DRAWN", "Places", "Stores", "curve", "curve_of", "curves", "keep", "opened", "overlay_choices", "run_name", "users", "what_if"]
 
 Places = tuple[str | None, str]
 """(the user's store as of `retrompi.store.open_store`, the studio's own)."""
+
+Stores = tuple["Store | None", "Store"]
+"""The same, open."""
 
 DRAWN = {"pingpong": "simulated", "benchmark": "simulated", "native": "measured here", "measured": "measured", "smpi": "on SMPI",
          "program": "replayed"}  # fmt: skip
@@ -41,21 +45,41 @@ def users(location: str | None) -> Store | None:
     return None
 
 
-def curve(places: Places, model: str, platform: str, mode: str, sizes: Sequence[int] | None = None, sets: Sequence[str] = ()) -> dict[str, Any]:
+@contextmanager
+def opened(places: Places) -> Iterator[Stores]:
+    """Both stores, opened once for all that a job does."""
+    from retrompi.store import open_store
+
+    theirs, ours = users(places[0]), open_store(places[1])
+    with ours.held(), theirs.held() if theirs is not None else nullcontext():
+        yield theirs, ours
+
+
+def curve(
+    places: Places, model: str, platform: str, mode: str, sizes: Sequence[int] | None = None, sets: Sequence[str] = ()
+) -> dict[str, Any]:
+    """`curve_of` with stores opened for this one curve."""
+    with opened(places) as stores:
+        return curve_of(stores, model, platform, mode, sizes, sets)
+
+
+def curve_of(
+    stores: Stores, model: str, platform: str, mode: str, sizes: Sequence[int] | None = None, sets: Sequence[str] = ()
+) -> dict[str, Any]:
     """One PingPong: rows (size_B, time_us, bandwidth_MBps, repetitions), run (its number, None if it is not in the user's store), found,
     outcome, detail. A run that did not complete is a result, with the rows that it came to; a wrong name or value raises UsageError.
     """
     from retrompi import experiment, registry
     from retrompi.simulate import SimulationEnded
-    from retrompi.store import open_store
     from retrompi.traces.generate import DEFAULT_SIZES
 
+    theirs, ours = stores
+    check_names(model, platform)
     wanted = list(DEFAULT_SIZES if sizes is None else sizes)
     where = registry.platform(platform).placement(mode)
     spec = experiment.pingpong_spec(model, platform, where, wanted, sets=sets)
-    theirs = users(places[0])
     known = theirs.find_run(spec) if theirs is not None else None
-    store = theirs if theirs is not None and known is not None else open_store(places[1])
+    store = theirs if theirs is not None and known is not None else ours
     found = known is not None or store.find_run(spec) is not None
     detail = ""
     try:
@@ -82,24 +106,24 @@ def curves(
     """
     from retrompi.calibrated import outside
 
-    made, problems, total = [], [], len(wanted) + len(overlays)
-    for i, (model, platform, mode) in enumerate(wanted):
-        report(i, total, f"{model} on {platform}, {mode}")
-        try:
-            one = curve(places, model, platform, mode, sizes)
-        except RetrompiError as error:
-            problems.append(f"{model} on {platform}, {mode}: {error}")
-            continue
-        one["outside"] = outside(model, platform, sizes=[r["size_B"] for r in one["rows"]], ranks=2)
-        made.append(one)
+    made, laid, problems, total = [], [], [], len(wanted) + len(overlays)
+    with opened(places) as stores:
+        for i, (model, platform, mode) in enumerate(wanted):
+            report(i, total, f"{model} on {platform}, {mode}")
+            try:
+                one = curve_of(stores, model, platform, mode, sizes)
+            except RetrompiError as error:
+                problems.append(f"{model} on {platform}, {mode}: {error}")
+                continue
+            one["outside"] = outside(model, platform, sizes=[r["size_B"] for r in one["rows"]], ranks=2)
+            made.append(one)
+        for i, name in enumerate(overlays, len(wanted)):
+            report(i, total, f"run {name}")
+            try:
+                laid.append(_overlay(stores[0], name))
+            except RetrompiError as error:
+                problems.append(str(error))
     marks, verdicts = _published(made)
-    laid = []
-    for i, name in enumerate(overlays, len(wanted)):
-        report(i, total, f"run {name}")
-        try:
-            laid.append(_overlay(places, name))
-        except RetrompiError as error:
-            problems.append(str(error))
     return {"curves": made, "marks": marks, "verdicts": verdicts, "overlays": laid, "problems": problems}
 
 
@@ -132,12 +156,11 @@ def _published(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]],
     return told, list(rows.values())
 
 
-def _overlay(places: Places, name: str) -> dict[str, Any]:
+def _overlay(store: Store | None, name: str) -> dict[str, Any]:
     """A run of the user's store by number, or a measured curve by its label."""
     from retrompi.errors import UsageError
     from retrompi.report.measured import from_store
 
-    store = users(places[0])
     if store is None:
         raise UsageError(f"no run {name}: there is no store that can be read")
     if name.isdecimal():
@@ -174,15 +197,16 @@ def overlay_choices(location: str | None) -> list[dict[str, str]]:
 def what_if(
     report: Report, places: Places, model: str, platform: str, mode: str, sets: Sequence[str], sizes: Sequence[int] | None = None
 ) -> dict[str, Any]:
-    """base: the curve as the model is; changed: with overrides (None without any); outside: what of it lies outside the calibrated range."""
+    """base: the curve as the model is; changed: with overrides (None without any); outside: what lies outside the calibrated range."""
     from retrompi.calibrated import outside
 
     report(0, 1 + bool(sets), "as it was")
-    base = curve(places, model, platform, mode, sizes)
     changed = None
-    if sets:
-        report(1, 2, "as changed")
-        changed = curve(places, model, platform, mode, sizes, sets)
+    with opened(places) as stores:
+        base = curve_of(stores, model, platform, mode, sizes)
+        if sets:
+            report(1, 2, "as changed")
+            changed = curve_of(stores, model, platform, mode, sizes, sets)
     used = [r["size_B"] for r in base["rows"]]
     return {"base": base, "changed": changed, "outside": outside(model, platform, sizes=used, ranks=2, sets=sets)}
 
@@ -196,6 +220,7 @@ def keep(
     from retrompi.store import open_store
     from retrompi.traces.generate import DEFAULT_SIZES
 
+    check_names(model, platform)
     wanted = list(DEFAULT_SIZES if sizes is None else sizes)
     store = open_store(places[0])
     spec = experiment.pingpong_spec(model, platform, registry.platform(platform).placement(mode), wanted, sets=sets)

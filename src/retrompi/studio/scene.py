@@ -25,8 +25,8 @@ __all__ = ["STAGES", "Step", "Token", "bars", "scene", "tokens"]
 
 MOST_TOKENS = 500
 """Tokens of a picture; of more, every k-th of each kind is shown, and the picture says so."""
-MOST_PIECES = 400
-"""Stretches of a process's lane, and of the chain's strip."""
+MOST_PIECES = 900
+"""Stretches of the chain's strip, and of a process's lane."""
 
 STAGES: dict[str, tuple[str, bool]] = {
     "library": ("#0072B2", False),
@@ -170,7 +170,7 @@ def _carries(journey: Journey, w: Work, p: Passage) -> bool:
 
 
 def _of_thing(journey: Journey, it: Leg, picture: Diagram, thing: Thing, rows: Sequence[Work], onward: set[int]) -> Token | None:
-    """A frame or a transfer: through the sender's system, over its bus, the wire, the receiver's bus and system, as far as it goes there."""
+    """A frame or a transfer through the sender's system, over its bus, the wire, the receiver's bus and system, as far as it goes there."""
     channel = journey.channels.get(thing.channel)
     if channel is None:
         return None
@@ -186,7 +186,9 @@ def _of_thing(journey: Journey, it: Leg, picture: Diagram, thing: Thing, rows: S
             kind = "timer"
             steps.append(Step(w.asked, w.end, kernel_of(a)))
         elif thing.kind == "read":
-            steps.append(Step(w.start, w.end, picture.line(kernel_of(b), f"process {channel.target}"), kernel_of(b), f"process {channel.target}"))
+            steps.append(
+                Step(w.start, w.end, picture.line(kernel_of(b), f"process {channel.target}"), kernel_of(b), f"process {channel.target}")
+            )
         elif w.stage == "wire":
             steps.append(Step(w.asked, w.end, picture.line(card_of(a), card_of(b)), card_of(a), card_of(b)))
         elif w.stage == "nic":
@@ -222,7 +224,8 @@ def _sampled(found: Sequence[Token], most: int) -> tuple[list[Token], str]:
 
 
 def _thinned(pieces: Sequence[Piece], most: int) -> list[Piece]:
-    """Neighbours that look the same as one; if there are still more than ``most``, what lasts longest in each of ``most`` parts stands for it."""
+    """Neighbours that look the same as one; if they are still more than ``most``, what lasts longest in each of ``most`` parts stands for
+    it."""
     joined: list[Piece] = []
     for p in pieces:
         if joined and joined[-1][1] == p[0] and joined[-1][2:] == p[2:]:
@@ -251,7 +254,9 @@ def _thinned(pieces: Sequence[Piece], most: int) -> list[Piece]:
 
 def _lane(it: Leg, stretches: Iterable[Stretch]) -> list[Piece]:
     inside = [
-        (max(s.begin, it.begin) - it.begin, min(s.end, it.end) - it.begin, s.stage, s.why) for s in stretches if s.end > it.begin and s.begin < it.end
+        (max(s.begin, it.begin) - it.begin, min(s.end, it.end) - it.begin, s.stage, s.why)
+        for s in stretches
+        if s.end > it.begin and s.begin < it.end
     ]
     return _thinned(inside, MOST_PIECES) if inside else []
 
@@ -286,7 +291,9 @@ def scene(journey: Journey, leg: int = 0, *, title: str = "", wire: str = "wire"
     picture = diagram(journey, journey.of(leg), wire)
     moving, note = _sampled(tokens(journey, leg, picture), MOST_TOKENS)
     speaker = Speaker(journey)
-    strip = _thinned([(k.begin - it.begin, k.end - it.begin, k.stage, where(journey, picture, k), speaker.of(k)) for k in it.chain], MOST_PIECES)
+    strip = _thinned(
+        [(k.begin - it.begin, k.end - it.begin, k.stage, where(journey, picture, k), speaker.of(k)) for k in it.chain], MOST_PIECES
+    )
     texts = list(dict.fromkeys(p[4] for p in strip))
     processes = [int(name.partition(" ")[2]) for name, box in picture.boxes.items() if box.kind == "process"]
     return {
@@ -296,7 +303,7 @@ def scene(journey: Journey, leg: int = 0, *, title: str = "", wire: str = "wire"
         "height": picture.height,
         "hosts": [list(h) for h in picture.hosts],
         "boxes": [asdict(b) for b in picture.boxes.values()],
-        "lines": [asdict(line) for line in picture.lines.values()],
+        "lines": [{**asdict(line), "points": [list(p) for p in line.points]} for line in picture.lines.values()],
         "tokens": [
             {
                 "kind": t.kind,
@@ -307,7 +314,11 @@ def scene(journey: Journey, leg: int = 0, *, title: str = "", wire: str = "wire"
             for t in sorted(moving, key=lambda t: t.steps[0].begin)
         ],
         "lanes": [
-            {"name": journey.processes[p].name, "box": f"process {p}", "pieces": [list(x) for x in _lane(it, journey.processes[p].stretches)]}
+            {
+                "name": journey.processes[p].name,
+                "box": f"process {p}",
+                "pieces": [list(x) for x in _lane(it, journey.processes[p].stretches)],
+            }
             for p in processes
         ],
         "strip": [[*p[:4], texts.index(p[4])] for p in strip],

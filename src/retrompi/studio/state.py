@@ -6,6 +6,7 @@ layout sets its controls by `read`. What is at its default is not written.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,12 +61,12 @@ class Control:
     default: Any
     parse: Parse = str
 
-    @property
+    @builtins.property
     def named(self) -> bool:
         """Whether it keeps texts by name."""
         return isinstance(self.default, dict)
 
-    @property
+    @builtins.property
     def listed(self) -> bool:
         """Whether it keeps a list."""
         return isinstance(self.default, (list, tuple))

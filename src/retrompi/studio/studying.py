@@ -60,8 +60,8 @@ class Listed:
         return f"{self.done}{every} points{bad}"
 
 
-def listed(store: Store) -> list[Listed]:
-    """The stored studies, newest first, then the ready ones that have not been run."""
+def listed(store: Store | None) -> list[Listed]:
+    """The stored studies, newest first, then the ready ones that have not been run; without a store those alone."""
     from retrompi import registry
     from retrompi.studies.design import count, from_definition
 
@@ -69,7 +69,7 @@ def listed(store: Store) -> list[Listed]:
     hashes = {s.hash for s in ready.values()}
     out: list[Listed] = []
     seen = set()
-    for row in reversed(store.studies()):
+    for row in reversed(store.studies() if store is not None else []):
         definition = row["definition"]
         points, axes = None, tuple(definition.get("vary", {}))
         try:

@@ -83,7 +83,9 @@ class Uploads:
         if not comma or not head.endswith(";base64") or len(head) > 200:
             raise UsageError(f"{label}: the upload is not as a browser sends it")
         if len(data) > (self.most_B + 2) // 3 * 4:
-            raise UsageError(f"{label} is longer than {format_bytes(self.most_B)}, the most that can be uploaded; pack it with zstd or gzip")
+            raise UsageError(
+                f"{label} is longer than {format_bytes(self.most_B)}, the most that can be uploaded; pack it with zstd or gzip"
+            )
         try:
             raw = base64.b64decode(data, validate=True)
         except (binascii.Error, ValueError):

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import gc
+import tempfile
+from contextlib import suppress
+from pathlib import Path
 
+import retrompi.cli.main  # noqa: F401  a job's process looks at what started the studio: the command
 from retrompi import _engine, experiment, registry, simulate  # noqa: F401
 from retrompi.errors import RetrompiError
-from retrompi.store import code_version, database, migrate  # noqa: F401
+from retrompi.store import code_version, database, migrate, open_store  # noqa: F401
 from retrompi.studies import case, forking  # noqa: F401
 from retrompi.traces import generate
 
-try:
+
+def _once() -> None:
+    """Does what a what-if does, in this very process: what is imported, read and remembered by it is there for every job."""
+    from retrompi import worker
+    from retrompi.studio import runs
+
     registry.models()
     registry.platforms()
     code_version()
     generate.made("pingpong", {"sizes": generate.DEFAULT_SIZES, "reps": None})
-except RetrompiError:  # the job that needs it says what is wrong
-    pass
+    with tempfile.TemporaryDirectory(prefix="retrompi-warm-") as folder:
+        store = Path(folder) / "warm.db"
+        open_store(store)
+        worker.adopt(forking.Forking())
+        runs.curves(lambda *_: None, (str(store), str(store)), [("wmpi", "nt-pair", "shared")], [0, 1024], [])
+    worker.adopt(None)
+
+
+with suppress(RetrompiError, OSError):  # the job that needs it says what is wrong
+    _once()
 gc.collect()
 gc.freeze()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from retrompi.journey import Journey, Link, Passage
 from retrompi.units import PS, format_bytes, format_time
 
-__all__ = ["STAGE_WORDS", "Hop", "Speaker", "hops", "time_of"]
+__all__ = ["STAGE_WORDS", "Hop", "Speaker", "hops", "seconds", "time_of"]
 
 STAGE_WORDS = {
     "library": "the MPI library's own instructions",
@@ -31,11 +31,22 @@ STAGE_WORDS = {
     "line": "a cache line on its way from another core",
     "wait": "waiting",
 }
-_MEDIUM = {"pool": "the shared memory pool", "ring": "a packet slot", "stream": "the TCP socket", "datagram": "the UDP socket", "dma": "the memory of the card's packets"}
+_MEDIUM = {
+    "pool": "the shared memory pool",
+    "ring": "a packet slot",
+    "stream": "the TCP socket",
+    "datagram": "the UDP socket",
+    "dma": "the memory of the card's packets",
+}
 _THING = {
-    "segment": "a TCP segment", "ack": "a TCP acknowledgement", "credit": "returned credits", "datagram": "a frame of a datagram",
-    "datagram ack": "a datagram's acknowledgement", "transfer": "the packet", "read": "data into the user's buffer",
-}  # fmt: skip
+    "segment": "a TCP segment",
+    "ack": "a TCP acknowledgement",
+    "credit": "returned credits",
+    "datagram": "a frame of a datagram",
+    "datagram ack": "a datagram's acknowledgement",
+    "transfer": "the packet",
+    "read": "data into the user's buffer",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +63,12 @@ class Hop:
 
 def time_of(ps: int) -> str:
     """Picoseconds for a reader."""
-    return format_time(ps * PS)
+    return seconds(ps * PS)
+
+
+def seconds(value: float) -> str:
+    """Seconds for a reader, with the field's sign of a microsecond."""
+    return format_time(value).replace(" us", " µs")
 
 
 class Speaker:

@@ -238,6 +238,8 @@ class _Zipped:
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as e:
             raise TraceError(f"corrupt or truncated zip archive: {e}", name) from None
         self.files = {str(PurePosixPath(m.filename)): m for m in self.zip.infolist() if not m.is_dir()}
+        if any(m.flag_bits & 1 for m in self.files.values()):
+            raise TraceError("the zip archive is encrypted", name)
         if sum(m.file_size for m in self.files.values()) > most:
             raise TraceError(f"holds more than {most >> 20} MiB unpacked", name)
         inside = _trace_folders(self.files)
@@ -321,6 +323,9 @@ def _from_file(file: _File, place: Place, np: int | None) -> list[Source]:
     if place.load(name) is not None:
         return _from_index(file, place, np)
     what = _shown(name)
+    if isinstance(place, _Nowhere):
+        wanted = "expected an action ('RANK ACTION …') of a trace of all ranks, or an archive of files of ranks"
+        raise TraceError(f"{wanted}; found {what}", file.name, number)
     raise TraceError(f"expected an action ('RANK ACTION …') or the name of an existing trace file, found {what}", file.name, number)
 
 

@@ -169,7 +169,7 @@ window.dash_clientside = window.dash_clientside || {};
       const rows = [["the message", d.strip], ...d.lanes.map((l) => [narrow ? l.name.split(" on ")[0] : l.name, l.pieces])];
       this.scale = scale;
       const letter = parseFloat(getComputedStyle(document.documentElement).fontSize), step = Math.round(letter * 1.5);
-      this.left = letter * (narrow ? 5.6 : 10.4);
+      this.left = letter * (narrow ? 6.4 : 10.4);
       this.right = width - 6;
       const height = 12 + rows.length * step + step;
       this.lanes.replaceChildren();

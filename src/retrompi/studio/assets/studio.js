@@ -83,7 +83,7 @@ window.dash_clientside = window.dash_clientside || {};
   });
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const typing = event.target.closest("input, textarea, select, [contenteditable], [role=combobox], [role=listbox]");
+    const typing = event.target.closest("input:not([type=range], [type=radio], [type=checkbox]), textarea, select, [contenteditable], [role=combobox], [role=listbox]");
     if (event.key === "Escape" && !typing) {
       const cancel = document.querySelector("#main .cancel:not([hidden])");
       if (cancel && !document.querySelector("dialog[open]")) cancel.click();

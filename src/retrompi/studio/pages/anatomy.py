@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from dash import ClientsideFunction, Dash, Input, Output, dcc, html
 
 from retrompi import registry
 from retrompi.errors import RetrompiError, UsageError
-from retrompi.studio import parts
+from retrompi.studio import menus, parts
 from retrompi.studio.page import Page
 from retrompi.studio.state import Control, Query, choice, read, text
 from retrompi.units import format_bytes, parse_sizes
@@ -78,34 +79,60 @@ def _message(prefix: str, legend: str, values: Mapping[str, Any], key: str) -> C
         [
             html.Legend(legend),
             parts.controls(
-                parts.field("Runtime", dcc.Dropdown(registry.model_names(), values[f"{key}model"], id=f"{prefix}-model", **dropdown)),
-                parts.field("Platform", dcc.Dropdown(registry.platform_names(), values[f"{key}platform"], id=f"{prefix}-platform", **dropdown)),
+                parts.field("Runtime", dcc.Dropdown(menus.models(), values[f"{key}model"], id=f"{prefix}-model", **dropdown)),
+                parts.field(
+                    "Platform", dcc.Dropdown(menus.platforms(), values[f"{key}platform"], id=f"{prefix}-platform", **dropdown)
+                ),
                 parts.field(
                     "The two ranks",
                     dcc.Dropdown(
-                        [{"label": "shared: on one host", "value": "shared"}, {"label": "distributed: on two hosts", "value": "distributed"}],
-                        values[f"{key}mode"], id=f"{prefix}-mode", **dropdown,
+                        [
+                            {"label": "shared: on one host", "value": "shared"},
+                            {"label": "distributed: on two hosts", "value": "distributed"},
+                        ],
+                        values[f"{key}mode"],
+                        id=f"{prefix}-mode",
+                        **dropdown,
                     ),
                 ),
                 parts.field(
-                    "Size", html.Div(
+                    "Size",
+                    html.Div(
                         [
                             dcc.Input(id=f"{prefix}-size", type="text", value=written, debounce=True, size="10"),
-                            dcc.Slider(0, 25, 1, value=0 if size < 1 else min(25, round(size).bit_length()), marks=_MARKS, included=False,
-                                       id=f"{prefix}-slider", updatemode="mouseup", allow_direct_input=False),
+                            dcc.Slider(
+                                0,
+                                25,
+                                1,
+                                value=0 if size < 1 else min(25, round(size).bit_length()),
+                                marks=_MARKS,
+                                included=False,
+                                id=f"{prefix}-slider",
+                                updatemode="mouseup",
+                                allow_direct_input=False,
+                            ),
                         ]
                     ),
                     "a size with its unit, or the slider: powers of two",
                 ),
                 parts.field(
-                    "What if", dcc.Input(id=f"{prefix}-set", type="text", value=values[f"{key}set"], debounce=True, maxLength=500,
-                                         placeholder="packet=16KiB, platform.host.quantum=20ms", style={"width": "100%"}),
+                    "What if",
+                    dcc.Input(
+                        id=f"{prefix}-set",
+                        type="text",
+                        value=values[f"{key}set"],
+                        debounce=True,
+                        maxLength=500,
+                        placeholder="packet=16KiB, platform.host.quantum=20ms",
+                        style={"width": "100%"},
+                    ),
                     "parameters other than they are, KEY=VALUE, separated by commas; the names stand in the table below",
+                    wide=True,
                 ),
             ),
         ],
         className="message-controls",
-    )  # fmt: skip
+    )
 
 
 def layout(query: Query, room: Room) -> Component:
@@ -117,18 +144,30 @@ def layout(query: Query, room: Room) -> Component:
             parts.notices(wrong),
             parts.controls(
                 parts.field(
-                    "Show", dcc.RadioItems([{"label": "one message", "value": "one"}, {"label": "two beside each other", "value": "two"}],
-                                           values["view"], id="anatomy-view", inline=True),
+                    "Show",
+                    dcc.RadioItems(
+                        [{"label": "one message", "value": "one"}, {"label": "two beside each other", "value": "two"}],
+                        values["view"],
+                        id="anatomy-view",
+                        inline=True,
+                    ),
                 ),
                 parts.field(
-                    "Way", dcc.RadioItems([{"label": "there (rank 0 to rank 1)", "value": "there"}, {"label": "back", "value": "back"}],
-                                          values["way"], id="anatomy-way", inline=True),
+                    "Way",
+                    dcc.RadioItems(
+                        [{"label": "there (rank 0 to rank 1)", "value": "there"}, {"label": "back", "value": "back"}],
+                        values["way"],
+                        id="anatomy-way",
+                        inline=True,
+                    ),
                 ),
             ),
             html.Div(
                 [
                     html.Div(_message("anatomy", "Message A", values, "")),
-                    html.Div(_message("anatomy-b", "Message B", values, "b-"), id="anatomy-second", style={} if two else {"display": "none"}),
+                    html.Div(
+                        _message("anatomy-b", "Message B", values, "b-"), id="anatomy-second", style={} if two else {"display": "none"}
+                    ),
                 ],
                 className="pair",
             ),
@@ -141,7 +180,7 @@ def layout(query: Query, room: Room) -> Component:
             dcc.Graph(id="anatomy-stages", config=parts.GRAPH, style={"height": "19rem"}),
             html.Div(id="anatomy-tables"),
         ]
-    )  # fmt: skip
+    )
 
 
 # -- the job -----------------------------------------------------------------------------------------------------------
@@ -188,7 +227,11 @@ def _travel(one: Mapping[str, str], leg: int) -> dict[str, Any]:
     }
 
 
-_OTHER_MODE = {"distributed": ("same", "same_bulk", "protocol_same", "one_sided_same"), "shared": ("remote", "protocol_remote", "one_sided_remote")}
+_OTHER_MODE = {
+    "distributed": ("same", "same_bulk", "protocol_same", "one_sided_same"),
+    "shared": ("remote", "protocol_remote", "one_sided_remote", "forward_cost", "idle"),
+}
+_CONVERSION = ("convert_byte", "convert_buffer", "convert_call")
 
 
 def _parameters(one: Mapping[str, str], sets: list[str]) -> list[dict[str, Any]]:
@@ -200,14 +243,16 @@ def _parameters(one: Mapping[str, str], sets: list[str]) -> list[dict[str, Any]]
     base = registry.platform(one["platform"])
     values, room = resolve(cls, base, sets)
     placement = place(room, one["mode"], 2)
-    mode = "shared" if len(set(placement)) == 1 else "distributed"
+    unused = set(_OTHER_MODE["shared" if len(set(placement)) == 1 else "distributed"])
+    if len({room.hosts[i].byte_order for i in placement}) == 1:
+        unused |= set(_CONVERSION)
 
     def rows_of(changed: list[str]) -> dict[str, Any] | None:
         try:
             compiled = cls().compile(resolve(cls, base, [*sets, *changed])[0], room, placement)
         except RetrompiError:
             return None
-        return {k: v for k, v in compiled.items() if k not in _OTHER_MODE[mode]}
+        return {k: v for k, v in compiled.items() if k not in unused}
 
     plain = rows_of([])
     out = []
@@ -215,7 +260,8 @@ def _parameters(one: Mapping[str, str], sets: list[str]) -> list[dict[str, Any]]
         others = [c for c in r["choices"] or () if c != r["value"]] or [_other(r["value"], r["unit"])]
         if r["overridden"] or any(rows_of([f"{r['name']}={o}"]) != plain for o in others):
             name = f"{cls.name.partition(':')[0]}.{r['name']}"
-            out.append({"name": name, "text": str(r["text"]), "help": r["help"], "source": r["source"], "set": r["overridden"]})
+            written = re.sub(r" us\b", " µs", str(r["text"]))
+            out.append({"name": name, "text": written, "help": r["help"], "source": r["source"], "set": r["overridden"]})
     return sorted(out, key=lambda r: not r["set"])
 
 
@@ -252,12 +298,25 @@ def figure(shown: list[dict[str, Any]]) -> Any:
             told = [[time_of(v), f"{100 * v / t:.1f}", STAGE_WORDS[stage]] for v, t in zip(values, totals, strict=True)]
             out.add_trace(
                 go.Bar(
-                    y=names, x=[v / scale for v in values], name=stage, orientation="h", customdata=told,
-                    marker={"color": colour, "line": {"color": "white", "width": 1},
-                            "pattern": {"shape": "/" if hatched else "", "fgcolor": "white", "fillmode": "overlay", "size": 7, "solidity": 0.35}},
+                    y=names,
+                    x=[v / scale for v in values],
+                    name=stage,
+                    orientation="h",
+                    customdata=told,
+                    marker={
+                        "color": colour,
+                        "line": {"color": "white", "width": 1},
+                        "pattern": {
+                            "shape": "/" if hatched else "",
+                            "fgcolor": "white",
+                            "fillmode": "overlay",
+                            "size": 7,
+                            "solidity": 0.35,
+                        },
+                    },
                     hovertemplate=f"<b>{stage}</b>: %{{customdata[0]}} (%{{customdata[1]}} %)<br>%{{customdata[2]}}<extra></extra>",
                 )
-            )  # fmt: skip
+            )
     common(out, "")
     out.update_layout(barmode="stack", margin={"l": 10, "r": 16, "t": 10, "b": 50}, legend={"y": -0.35, "traceorder": "normal"})
     out.update_xaxes(title={"text": f"time since the send call, {unit}"}, gridcolor="#e3e3e3", zeroline=False, rangemode="tozero")
@@ -286,31 +345,54 @@ def _tables(shown: list[dict[str, Any]]) -> Component:
     from retrompi.studio.words import time_of
 
     columns: list[Any] = [
-        ("begin", "at", time_of), ("where", "where"), ("what", "what happens"), ("stage", "stage"), ("times", "times", lambda n: f"{n}×" if n > 1 else ""),
-        ("took", "how long", time_of),
-    ]  # fmt: skip
+        ("begin", "at", time_of),
+        ("where", "where"),
+        ("what", "what happens"),
+        ("stage", "stage"),
+        ("times", "times", lambda n: f"{n}×" if n > 1 else ""),
+        ("took", "how long, in all", time_of),
+    ]
     blocks = []
     for i, m in enumerate(shown):
+        told = [c for c in columns if len(shown) == 1 or c[0] != "where"]  # the words say where; two tables have less room
         block: list[Component] = [html.H2(f"{'AB'[i]}: {m['title']}" if len(shown) > 1 else "Hop by hop")]
         if "hops" in m:
             total = sum(h["took"] for h in m["hops"])
-            end = {"where": "", "what": "the receive call returns: all of the above", "stage": "", "times": None, "took": total, "begin": total}
-            caption = f"What the message waits for or does at each moment; the times sum to {time_of(total)} exactly ({total:,} ps)".replace(",", " ")
-            block.append(html.Div(parts.table([*m["hops"], end], columns, id=f"anatomy-hops-{'ab'[i]}", caption=caption), className="hops"))
+            end = {
+                "where": "",
+                "what": "the receive call returns: all of the above",
+                "stage": "",
+                "times": None,
+                "took": total,
+                "begin": total,
+            }
+            caption = (
+                f"What the message waits for or does at each moment; the times sum to {time_of(total)} exactly ({total:,} ps)".replace(
+                    ",", " "
+                )
+            )
+            block.append(html.Div(parts.table([*m["hops"], end], told, id=f"anatomy-hops-{'ab'[i]}", caption=caption), className="hops"))
         block.append(
             html.Details(
                 [
                     html.Summary("The mechanism's parameters and where their values come from"),
                     parts.table(
-                        m["parameters"], [("name", "parameter"), ("text", "value"), ("help", "what it is"), ("source", "source")],
+                        m["parameters"],
+                        [("name", "parameter"), ("text", "value"), ("help", "what it is"), ("source", "source")],
                         id=f"anatomy-parameters-{'ab'[i]}",
                     ),
                 ],
                 open=len(shown) == 1,
+                className="parameters",
             )
-        )  # fmt: skip
+        )
         blocks.append(html.Div(block))
     return html.Div(blocks, className="pair")
+
+
+def checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by key of what the controls (by id) hold; UsageError for what no control of ours can hold."""
+    return {c.key: c.parse(str(given.get(c.id) or "")) for c in PAGE.controls}
 
 
 def register(app: Dash, room: Room) -> None:
@@ -318,24 +400,40 @@ def register(app: Dash, room: Room) -> None:
     ids = [f"{prefix}-{k}" for prefix in ("anatomy", "anatomy-b") for k in _KEYS]
 
     def begin(view: str, way: str, *given: str) -> Any:
-        messages = [dict(zip(_KEYS, (g or "" for g in given[i : i + 5]), strict=True)) for i in (0, 5)][: 2 if view == "two" else 1]
-        for one in messages:
-            size_of(one["size"])
+        # What is posted need not come from our controls: a model's name that is a path would be imported.
+        values = checked({"anatomy-view": view, "anatomy-way": way, **dict(zip(ids, given, strict=True))})
+        messages = [{k: str(values[f"{key}{k}"]) for k in _KEYS} for key in ("", "b-")][: 2 if view == "two" else 1]
         return f"One message of {' and '.join(m['model'] for m in messages)}", travel, (messages, way)
 
     def show(shown: Any) -> Any:
         return [m["scene"] for m in shown if "scene" in m], figure(shown), _said(shown), _tables(shown)
 
     parts.register_job(
-        app, room, "anatomy", [Input("anatomy-view", "value"), Input("anatomy-way", "value"), *(Input(i, "value") for i in ids)], begin,
-        [Output("anatomy-scenes", "data"), Output("anatomy-stages", "figure"), Output("anatomy-said", "children"), Output("anatomy-tables", "children")],
+        app,
+        room,
+        "anatomy",
+        [Input("anatomy-view", "value"), Input("anatomy-way", "value"), *(Input(i, "value") for i in ids)],
+        begin,
+        [
+            Output("anatomy-scenes", "data"),
+            Output("anatomy-stages", "figure"),
+            Output("anatomy-said", "children"),
+            Output("anatomy-tables", "children"),
+        ],
         show,
-    )  # fmt: skip
-    app.clientside_callback(ClientsideFunction("retrompi_anatomy", "draw"), Output("anatomy-drawn", "data"), Input("anatomy-scenes", "data"))
-    app.clientside_callback(ClientsideFunction("retrompi_anatomy", "second"), Output("anatomy-second", "style"), Input("anatomy-view", "value"))
+    )
+    app.clientside_callback(
+        ClientsideFunction("retrompi_anatomy", "draw"), Output("anatomy-drawn", "data"), Input("anatomy-scenes", "data")
+    )
+    app.clientside_callback(
+        ClientsideFunction("retrompi_anatomy", "second"), Output("anatomy-second", "style"), Input("anatomy-view", "value")
+    )
     for prefix in ("anatomy", "anatomy-b"):
         app.clientside_callback(
-            ClientsideFunction("retrompi_anatomy", "size"), Output(f"{prefix}-slider", "value"), Output(f"{prefix}-size", "value"),
-            Input(f"{prefix}-slider", "value"), Input(f"{prefix}-size", "value"), prevent_initial_call=True,
-        )  # fmt: skip
-
+            ClientsideFunction("retrompi_anatomy", "size"),
+            Output(f"{prefix}-slider", "value"),
+            Output(f"{prefix}-size", "value"),
+            Input(f"{prefix}-slider", "value"),
+            Input(f"{prefix}-size", "value"),
+            prevent_initial_call=True,
+        )

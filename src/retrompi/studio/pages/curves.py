@@ -10,8 +10,8 @@ from retrompi import registry
 from retrompi.errors import UsageError
 from retrompi.studio import parts, runs
 from retrompi.studio.page import Page
-from retrompi.studio.parameters import modes
-from retrompi.studio.state import Control, Query, choice, flag, read, text
+from retrompi.studio.parameters import check_names, modes
+from retrompi.studio.state import Control, Query, choice, read, text
 from retrompi.units import format_bytes, parse_sizes
 
 if TYPE_CHECKING:
@@ -79,8 +79,11 @@ def layout(query: Query, room: Room) -> Component:
                 parts.field("Platform", dcc.Dropdown(platforms, values["platform"], clearable=False, id="curves-platform")),
                 parts.field("Modes", dcc.Dropdown(_mode_options(values["platform"], values["mode"]), values["mode"], multi=True,
                                                   id="curves-modes"), "where the two ranks run"),
-                parts.field("Stored runs and measured curves over them", dcc.Dropdown(stored, values["run"], multi=True, id="curves-overlays",
-                            placeholder="none" if stored else "none in the store")),
+                parts.field(
+                    "Stored runs and measured curves over them",
+                    dcc.Dropdown(stored, values["run"], multi=True, id="curves-overlays",
+                                 placeholder="none" if stored else "none in the store"),
+                ),
                 parts.group("Series", dcc.RadioItems(["time", "bandwidth"], values["series"], id="curves-series", inline=True)),
                 parts.group("Vertical axis", dcc.RadioItems(["log", "linear"], values["y"], id="curves-y", inline=True)),
                 parts.group("Published statements", dcc.Checklist([{"value": "1", "label": "show"}], values["published"],
@@ -92,7 +95,8 @@ def layout(query: Query, room: Room) -> Component:
             html.Div(id="curves-problems"),
             dcc.Graph(id="curves-figure", config=parts.GRAPH, className="plot"),
             html.Div(id="curves-statements"),
-            html.Div([html.H2("Numbers"), html.Button("Download CSV", id="curves-csv", className="quiet", type="button")], className="page-head"),
+            html.Div([html.H2("Numbers"), html.Button("Download CSV", id="curves-csv", className="quiet", type="button")],
+                     className="page-head"),
             html.Div(id="curves-numbers"),
             dcc.Download(id="curves-download"),
         ]
@@ -113,16 +117,21 @@ def register(app: Dash, room: Room) -> None:
     @app.callback(
         Output("curves-modes", "options"), Input("curves-platform", "value"), State("curves-modes", "value"), prevent_initial_call=True
     )
-    def offered(platform: str, chosen: list[str] | None) -> list[str]:
-        return _mode_options(platform, list(chosen or ()))
+    def offered(platform: Any, chosen: Any) -> list[str]:
+        return _mode_options(parts.text(platform), parts.texts(chosen))
 
-    def begin(models: list[str] | None, platform: str, chosen: list[str] | None, overlays: list[str] | None, sizes: str | None) -> Any:
-        wanted = [(m, _where(m, platform), mode) for m in models or () for mode in chosen or ()]
-        if len(wanted) + len(overlays or ()) > MOST_CURVES:
-            raise UsageError(f"{len(wanted) + len(overlays or ())} curves are too many for one figure; take {MOST_CURVES} at most")
-        given = parse_sizes(_sizes(sizes)) if sizes else None
+    def begin(models: Any, platform: Any, chosen: Any, overlays: Any, sizes: Any) -> Any:
+        models, chosen, overlays = parts.texts(models), parts.texts(chosen), parts.texts(overlays)
+        platform, sizes = parts.text(platform), parts.text(sizes)
+        if platform != OWN:
+            check_names(platform=platform)
+        for model in models:
+            check_names(model=model)
+        wanted = [(m, _where(m, platform), mode) for m in models for mode in chosen]
+        if len(wanted) + len(overlays) > MOST_CURVES:
+            raise UsageError(f"{len(wanted) + len(overlays)} curves are too many for one figure; take {MOST_CURVES} at most")
         title = f"{len(wanted)} curve{'s' if len(wanted) != 1 else ''}"
-        return title, runs.curves, (room.places, wanted, given, list(overlays or ()))
+        return title, runs.curves, (room.places, wanted, parse_sizes(_sizes(sizes)) if sizes else None, overlays)
 
     def show(answer: dict[str, Any], series: str, y: str, published: list[str]) -> Any:
         lines = list(answer["problems"])
@@ -144,9 +153,11 @@ def register(app: Dash, room: Room) -> None:
         views=[Input("curves-series", "value"), Input("curves-y", "value"), Input("curves-published", "value")],
     )  # fmt: skip
 
-    @app.callback(Output("curves-download", "data"), Input("curves-csv", "n_clicks"), State("curves-job", "data"), prevent_initial_call=True)
-    def download(_clicks: int, job: str | None) -> Any:
-        answer = room.jobs.state(job or "", parts.session()).result
+    @app.callback(
+        Output("curves-download", "data"), Input("curves-csv", "n_clicks"), State("curves-job", "data"), prevent_initial_call=True
+    )
+    def download(_clicks: int, job: Any) -> Any:
+        answer = room.jobs.state(parts.text(job), parts.session()).result
         if answer is None:
             raise UsageError("there are no numbers yet")
         rows = [
@@ -159,7 +170,11 @@ def register(app: Dash, room: Room) -> None:
 
 def _named(answer: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
     """Every curve by a name that nothing else in the figure has."""
-    found = [(f"{c['model']}, {c['mode']}, {c['platform']}", c["rows"]) for c in answer["curves"]]
+    from retrompi.studio.drawing import legend_of
+
+    made = answer["curves"]
+    beside = [len({c[key] for c in made}) > 1 for key in ("mode", "platform")]
+    found = [(legend_of(c, *beside), c["rows"]) for c in made]
     return [*found, *((f"run {o['run']}: {o['name']}", o["rows"]) for o in answer["overlays"])]
 
 
@@ -193,4 +208,6 @@ def _numbers(answer: dict[str, Any], series: str) -> Component:
     rows = number_rows(named, series)
     columns = [("size_B", "size", format_bytes), *((name, f"{name}, {unit}", lambda v: f"{v:.4g}") for name, _ in named)]
     summary = metric_rows([(name, whole) for (name, _), whole in zip(named, wholes, strict=True)])
-    return html.Div([parts.table(summary, head, id="curves-summary"), parts.table(rows, columns, id="curves-table")])
+    return html.Div([
+        parts.table(summary, head, id="curves-summary", stack=False), parts.table(rows, columns, id="curves-table", stack=False),
+    ])  # fmt: skip

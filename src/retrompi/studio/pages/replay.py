@@ -9,12 +9,13 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from retrompi import registry
 from retrompi.errors import UsageError
-from retrompi.studio import parts
+from retrompi.studio import menus, parts
 from retrompi.studio.page import Page
 from retrompi.studio.programs import MADE, chosen, load, shipped
 from retrompi.studio.state import Control, Query, choice, number, read, text
 from retrompi.studio.uploads import Uploads
-from retrompi.units import format_bytes, format_time, parse_sizes
+from retrompi.studio.words import seconds
+from retrompi.units import format_bytes, parse_sizes
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component
@@ -79,28 +80,59 @@ def layout(query: Query, room: Room) -> Component:
             parts.notices(wrong),
             parts.controls(
                 parts.field("Trace", dcc.Dropdown(known, values["trace"], id="replay-trace", **fixed)),
-                parts.field("Runtime", dcc.Dropdown(registry.model_names(), values["model"], id="replay-model", **fixed)),
-                parts.field("Platform", dcc.Dropdown(registry.platform_names(), values["platform"], id="replay-platform", **fixed)),
-                parts.field("The ranks", dcc.Dropdown([{"label": "shared: all on one host", "value": "shared"},
-                                                       {"label": "distributed: one a host, in turn", "value": "distributed"}],
-                                                      values["mode"], id="replay-mode", **fixed)),
+                parts.field("Runtime", dcc.Dropdown(menus.models(), values["model"], id="replay-model", **fixed)),
+                parts.field("Platform", dcc.Dropdown(menus.platforms(), values["platform"], id="replay-platform", **fixed)),
+                parts.field(
+                    "The ranks",
+                    dcc.Dropdown(
+                        [
+                            {"label": "shared: all on one host", "value": "shared"},
+                            {"label": "distributed: one a host, in turn", "value": "distributed"},
+                        ],
+                        values["mode"],
+                        id="replay-mode",
+                        **fixed,
+                    ),
+                ),
                 html.Div(
                     [
-                        parts.field("Ranks", dcc.Input(id="replay-ranks", type="number", min=2, max=MOST_RANKS, step=1, value=values["ranks"],
-                                                       debounce=True), f"2 to {MOST_RANKS}"),
-                        parts.field("Size", dcc.Input(id="replay-size", type="text", value=values["size"], debounce=True, size="10"),
-                                    "of each message, with its unit"),
+                        parts.field(
+                            "Ranks",
+                            dcc.Input(
+                                id="replay-ranks", type="number", min=2, max=MOST_RANKS, step=1, value=values["ranks"], debounce=True
+                            ),
+                            f"2 to {MOST_RANKS}",
+                        ),
+                        parts.field(
+                            "Size",
+                            dcc.Input(id="replay-size", type="text", value=values["size"], debounce=True, size="10"),
+                            "of each message, with its unit",
+                        ),
                     ],
-                    id="replay-made", style=made, className="controls",
+                    id="replay-made",
+                    style=made,
                 ),
-                parts.field("What if", dcc.Input(id="replay-set", type="text", value=values["set"], debounce=True, maxLength=500,
-                                                 placeholder="packet=16KiB, platform.host.quantum=20ms", style={"width": "100%"}),
-                            "parameters other than they are, KEY=VALUE, separated by commas"),
+                parts.field(
+                    "What if",
+                    dcc.Input(
+                        id="replay-set",
+                        type="text",
+                        value=values["set"],
+                        debounce=True,
+                        maxLength=500,
+                        placeholder="packet=16KiB, platform.host.quantum=20ms",
+                        style={"width": "100%"},
+                    ),
+                    "parameters other than they are, KEY=VALUE, separated by commas",
+                    wide=True,
+                ),
             ),
             html.Div(
                 [
                     dcc.Upload(
-                        html.Button("Upload a trace", type="button", className="quiet"), id="replay-upload", multiple=False,
+                        html.Button("Upload a trace", type="button", className="quiet"),
+                        id="replay-upload",
+                        multiple=False,
                         max_size=room.limits.upload_B,
                     ),
                     html.Span(
@@ -109,7 +141,8 @@ def layout(query: Query, room: Room) -> Component:
                         className="soft",
                     ),
                 ],
-                className="upload-row", **{"data-most": str(room.limits.upload_B)},
+                className="upload-row",
+                **{"data-most": str(room.limits.upload_B)},
             ),
             html.Div(id="replay-upload-said", role="status", **{"aria-live": "polite"}),
             parts.job_bar("replay"),
@@ -117,18 +150,27 @@ def layout(query: Query, room: Room) -> Component:
             html.Div(
                 [
                     html.H2("What every process did"),
-                    html.P("Drag to move, turn the wheel or pinch to zoom, double-click to see all. Point at a bar for the call and its line in "
-                           "the trace, at either end of a line for the message.", className="soft"),
+                    html.P(
+                        "Drag to move, turn the wheel or pinch to zoom, double-click to see all. Point at a bar for the call and its line "
+                        "in the trace, at either end of a line for the message.",
+                        className="soft",
+                    ),
                     dcc.Graph(id="replay-gantt", config={**parts.GRAPH, "scrollZoom": True}),
                     html.H2("Who sends to whom"),
-                    html.Div([dcc.Graph(id="replay-bytes", config=parts.GRAPH, className="square"),
-                              dcc.Graph(id="replay-messages", config=parts.GRAPH, className="square")], className="beside"),
+                    html.Div(
+                        [
+                            dcc.Graph(id="replay-bytes", config=parts.GRAPH, className="square"),
+                            dcc.Graph(id="replay-messages", config=parts.GRAPH, className="square"),
+                        ],
+                        className="beside",
+                    ),
                 ],
-                id="replay-figures", style={"display": "none"},
+                id="replay-figures",
+                style={"display": "none"},
             ),
             html.Div(id="replay-tables"),
         ]
-    )  # fmt: skip
+    )
 
 
 # -- the job -----------------------------------------------------------------------------------------------------------
@@ -138,33 +180,48 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
     """Reads, simulates, draws. A job that hangs or aborts is a result."""
     import json
 
+    report(0, 3, "reading the trace")
+    trace, name = load(asked["trace"], asked["ranks"], asked["size"], path, label)
+
     from retrompi import simulate
     from retrompi.diagnosis import lines
     from retrompi.report import timeline as drawn
     from retrompi.studio.pages.anatomy import sets_of
     from retrompi.timeline import Request
 
-    report(0, 3, "reading the trace")
-    trace, name = load(asked["trace"], asked["ranks"], asked["size"], path, label)
     report(1, 3, f"simulating {trace.ranks} ranks, {trace.actions} calls")
     result = simulate.run(
         asked["model"], asked["platform"], trace, mode=asked["mode"], sets=sets_of(asked["set"]), timeline=Request(limit=20_000)
     )
     report(2, 3, "drawing")
     out: dict[str, Any] = {
-        "name": name, "outcome": result.outcome, "time_s": result.time_s, "ranks": result.ranks, "actions": result.actions,
-        "messages": result.messages, "bytes": result.bytes, "packets": result.packets, "frames": result.frames,
-        "retransmissions": result.retransmissions, "lost": result.lost, "wall_s": result.wall_s, "cautions": result.cautions,
-        "per_rank": result.per_rank, "waits": result.waits,
+        "name": name,
+        "outcome": result.outcome,
+        "time_s": result.time_s,
+        "ranks": result.ranks,
+        "actions": result.actions,
+        "messages": result.messages,
+        "bytes": result.bytes,
+        "packets": result.packets,
+        "frames": result.frames,
+        "retransmissions": result.retransmissions,
+        "lost": result.lost,
+        "wall_s": result.wall_s,
+        "cautions": result.cautions,
+        "per_rank": result.per_rank,
+        "waits": result.waits,
         "collectives": [c for c in result.collectives if c["calls"]],
         "told": [] if result.outcome == "completed" else lines(result.outcome, result.detail, [], result.diagnosis),
         "cycle": [{k: row.get(k) for k in ("process", "file", "line", "action", "waits_for")} for row in result.diagnosis.get("cycle", ())],
         "closed": bool(result.diagnosis.get("closed")),
-    }  # fmt: skip
+    }
     if result.timeline is not None:
         t = result.timeline.thinned(DRAWN, DRAWN, ARROWS)
         out["notes"] = t.notes()
         figures = {"gantt": drawn.gantt(t)}
+        # The page's letters are larger than the report's: the legend stands further down.
+        plot = figures["gantt"].layout.height - 184
+        figures["gantt"].update_layout(height=plot + 250, margin_b=216, legend_y=-72 / plot, title_text="", margin_t=20)
         if t.traffic:
             figures |= {what: drawn.matrix_figure(t, what) for what in ("bytes", "messages")}
         out["figures"] = {k: json.loads(f.to_json()) for k, f in figures.items()}
@@ -192,23 +249,38 @@ def _facts(r: Mapping[str, Any]) -> Component:
     good = r["outcome"] == "completed"
     head = html.P(
         [
-            html.B(r["name"]), ": ", html.Span(r["outcome"], className="pass" if good else "fail", id="replay-outcome"),
-            f" after {format_time(r['time_s'])} of simulated time. {r['ranks']} ranks, {r['actions']:,} calls, {r['messages']:,} messages of "
-            f"{format_bytes(r['bytes'])} in all, {r['packets']:,} packets, {r['frames']:,} frames on the wire"
-            + (f", {r['retransmissions']} sent again" if r["retransmissions"] else "") + (f", {r['lost']} lost" if r["lost"] else "")
+            html.B(r["name"]),
+            ": ",
+            html.Span(r["outcome"], className="pass" if good else "fail", id="replay-outcome"),
+            f" after {seconds(r['time_s'])} of simulated time. {r['ranks']} ranks, {r['actions']:,} calls, {r['messages']:,} messages "
+            f"of {format_bytes(r['bytes'])} in all, {r['packets']:,} packets, {r['frames']:,} frames on the wire"
+            + (f", {r['retransmissions']} sent again" if r["retransmissions"] else "")
+            + (f", {r['lost']} lost" if r["lost"] else "")
             + f"; simulated in {r['wall_s']:.2g} s.",
         ]
-    )  # fmt: skip
+    )
     told: list[Component] = [head, parts.notices(r["cautions"])]
     if r["told"]:
         told.append(html.Pre("\n".join(r["told"]), id="replay-told", className="told"))
     if r["cycle"]:
         caption = "Each waits for the next one, the last for the first" if r["closed"] else "Each waits for the next one"
-        told.append(parts.table(r["cycle"], [("process", "process"), ("action", "in"), ("file", "file"), ("line", "line"),
-                                             ("waits_for", "waits for")], caption=caption, id="replay-cycle"))  # fmt: skip
+        told.append(
+            parts.table(
+                r["cycle"],
+                [("process", "process"), ("action", "in"), ("file", "file"), ("line", "line"), ("waits_for", "waits for")],
+                caption=caption,
+                id="replay-cycle",
+            )
+        )
     if r["waits"]:
-        told.append(parts.table(r["waits"], [("rank", "rank"), ("file", "file"), ("line", "line"), ("action", "waits in"), ("on", "for")],
-                                caption="Where every rank stood", id="replay-waits"))  # fmt: skip
+        told.append(
+            parts.table(
+                r["waits"],
+                [("rank", "rank"), ("file", "file"), ("line", "line"), ("action", "waits in"), ("on", "for")],
+                caption="Where every rank stood",
+                id="replay-waits",
+            )
+        )
     return html.Div(told)
 
 
@@ -220,24 +292,41 @@ def _rank_tables(r: Mapping[str, Any]) -> Component:
         html.H2("Rank by rank"),
         parts.table(
             r["per_rank"],
-            [("rank", "rank"), ("host", "host"), ("time_s", "finished", format_time), ("compute_s", "computing", format_time),
-             ("mpi_s", "in MPI", format_time), ("cpu_s", "on the processor", format_time), ("sent", "sent"), ("bytes_sent", "bytes sent", format_bytes),
-             ("received", "received"), ("bytes_received", "bytes received", format_bytes)],
+            [
+                ("rank", "rank"),
+                ("host", "host"),
+                ("time_s", "finished", seconds),
+                ("compute_s", "computing", seconds),
+                ("mpi_s", "in MPI", seconds),
+                ("cpu_s", "on the processor", seconds),
+                ("sent", "sent"),
+                ("bytes_sent", "bytes sent", format_bytes),
+                ("received", "received"),
+                ("bytes_received", "bytes received", format_bytes),
+            ],
             id="replay-ranks-table",
         ),
-    ]  # fmt: skip
+    ]
     if r.get("sums"):
         kinds = [k for k in dict.fromkeys(k for row in r["sums"] for k in row) if k not in ("process", "host")]
         out.append(
             html.Details(
-                [html.Summary("Share of the run in each state"),
-                 parts.table(r["sums"], [("process", "process"), ("host", "host"), *((k, k, share) for k in kinds)], id="replay-sums")],
+                [
+                    html.Summary("Share of the run in each state"),
+                    parts.table(r["sums"], [("process", "process"), ("host", "host"), *((k, k, share) for k in kinds)], id="replay-sums"),
+                ],
                 open=len(r["sums"]) <= 24,
             )
-        )  # fmt: skip
+        )
     if r["collectives"]:
-        out.append(parts.table(r["collectives"], [("operation", "collective"), ("algorithm", "algorithm"), ("calls", "calls of all members")],
-                               caption="How the collectives were made", id="replay-collectives"))  # fmt: skip
+        out.append(
+            parts.table(
+                r["collectives"],
+                [("operation", "collective"), ("algorithm", "algorithm"), ("calls", "calls of all members")],
+                caption="How the collectives were made",
+                id="replay-collectives",
+            )
+        )
     if r.get("notes"):
         out.append(html.P("Drawn from samples. " + " ".join(r["notes"]), className="soft", id="replay-sampled"))
     return html.Div(out)
@@ -249,9 +338,14 @@ def register(app: Dash, room: Room) -> None:
         room.uploads = Uploads(room.folder, room.limits.upload_B)
 
     @app.callback(
-        Output("replay-trace", "options"), Output("replay-trace", "value"), Output("replay-upload-said", "children"), Output("replay-upload", "contents"),
-        Input("replay-upload", "contents"), State("replay-upload", "filename"), prevent_initial_call=True,
-    )  # fmt: skip
+        Output("replay-trace", "options"),
+        Output("replay-trace", "value"),
+        Output("replay-upload-said", "children"),
+        Output("replay-upload", "contents"),
+        Input("replay-upload", "contents"),
+        State("replay-upload", "filename"),
+        prevent_initial_call=True,
+    )
     def uploaded(contents: Any, filename: Any) -> Any:
         if contents is None:
             return no_update, no_update, no_update, no_update
@@ -267,14 +361,15 @@ def register(app: Dash, room: Room) -> None:
         return {} if name in MADE else {"display": "none"}
 
     def begin(trace: str, model: str, platform: str, mode: str, ranks: int | None, size: str | None, sets: str | None) -> Any:
+        # What is posted need not come from our controls: a model's name that is a path would be imported.
+        given = (trace, model, platform, mode, ranks, size, sets)
+        asked = {c.key: c.parse("" if v is None else str(v)) for c, v in zip(PAGE.controls, given, strict=True)}
         path = label = ""
-        if chosen(trace or "").startswith("upload:"):
-            found, upload = room.uploads.find(parts.session(), trace.removeprefix("upload:"))
+        if asked["trace"].startswith("upload:"):
+            found, upload = room.uploads.find(parts.session(), asked["trace"].removeprefix("upload:"))
             path, label = str(found), upload.label
-        if not isinstance(ranks, (int, float)) or not 2 <= ranks <= MOST_RANKS:
-            raise UsageError(f"ranks must be a whole number from 2 to {MOST_RANKS}")
-        asked = {"trace": trace, "model": model, "platform": platform, "mode": mode, "ranks": int(ranks), "size": _bytes(size or ""), "set": sets or ""}
-        return f"Replay of {label or trace} on {model}", perform, (asked, path, label)
+        asked["size"] = _bytes(asked["size"])
+        return f"Replay of {label or asked['trace']} on {model}", perform, (asked, path, label)
 
     def show(r: Any) -> Any:
         figures = r.get("figures", {})
@@ -282,17 +377,34 @@ def register(app: Dash, room: Room) -> None:
         bare = {k: {**f, "layout": {**f["layout"], "title": None}} if k == "gantt" else f for k, f in figures.items()}
         height = figures.get("gantt", {}).get("layout", {}).get("height", 300)
         return (
-            _facts(r), {} if figures else {"display": "none"}, bare.get("gantt", empty), {"height": f"{height}px"}, bare.get("bytes", empty),
-            bare.get("messages", empty), _rank_tables(r),
-        )  # fmt: skip
+            _facts(r),
+            {} if figures else {"display": "none"},
+            bare.get("gantt", empty),
+            {"height": f"{height}px"},
+            bare.get("bytes", empty),
+            bare.get("messages", empty),
+            _rank_tables(r),
+        )
 
     def failed(state: Any) -> Any:
         line = parts.notices([state.error]) if state.error else ""
         return line, {"display": "none"}, no_update, no_update, no_update, no_update, ""
 
     parts.register_job(
-        app, room, "replay", [Input(c.id, c.property) for c in PAGE.controls], begin,
-        [Output("replay-said", "children"), Output("replay-figures", "style"), Output("replay-gantt", "figure"), Output("replay-gantt", "style"),
-         Output("replay-bytes", "figure"), Output("replay-messages", "figure"), Output("replay-tables", "children")],
-        show, failed=failed,
-    )  # fmt: skip
+        app,
+        room,
+        "replay",
+        [Input(c.id, c.property) for c in PAGE.controls],
+        begin,
+        [
+            Output("replay-said", "children"),
+            Output("replay-figures", "style"),
+            Output("replay-gantt", "figure"),
+            Output("replay-gantt", "style"),
+            Output("replay-bytes", "figure"),
+            Output("replay-messages", "figure"),
+            Output("replay-tables", "children"),
+        ],
+        show,
+        failed=failed,
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dash import Dash, Input, Output, State, ctx, dcc, html
 
-from retrompi.errors import RetrompiError
+from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.studio import judging, parts, statement_cards
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, counted
@@ -162,14 +162,15 @@ def register(app: Dash, room: Room) -> None:
         Output("scorecard-previous", "disabled"),
         Output("scorecard-next", "disabled"),
         Output("scorecard-pager", "hidden"),
-        [Input(c.id, c.property) for c in FILTERS],
+        *(Input(c.id, c.property) for c in FILTERS),
         Input("scorecard-previous", "n_clicks"),
         Input("scorecard-next", "n_clicks"),
         Input("scorecard-judged", "data"),
         State("scorecard-at", "data"),
         prevent_initial_call=True,
     )
-    def shown(filters: list[Any], _previous: Any, _next: Any, _judged: Any, at: Any) -> Any:
+    def shown(*values: Any) -> Any:
+        filters, at = values[: len(FILTERS)], values[-1]
         everything, _ = _known(room)
         found = chosen(everything, _choice(filters))
         step = {"scorecard-previous": -1, "scorecard-next": 1}.get(str(ctx.triggered_id))
@@ -180,7 +181,9 @@ def register(app: Dash, room: Room) -> None:
     def begin(clicks: int | None, paper: str | None) -> Any:
         if not clicks:
             return None
-        keys = [p for p in papers() if p == paper]
+        if paper and paper not in papers():
+            raise UsageError(f"no paper '{str(paper)[:60]}'{nearest(str(paper)[:60], papers())}")
+        keys = [paper] if paper else []
         return f"judging {keys[0] if keys else 'all papers'}", judging.run, (room.store, keys)
 
     parts.register_job(

@@ -20,8 +20,9 @@ PAGE = Page(path="/", title="Start", order=0, help="Historical MPI runtimes as p
 def layout(query: Query, room: Room) -> Component:
     """A card for every page."""
     cards = [
-        html.Li([html.H2(dcc.Link(page.title, href=page.path)), html.P(page.help)], className="card") for page in pages() if page.path != "/"
-    ]
+        html.Li([html.H2(dcc.Link(page.title, href=page.path)), html.P(page.help)], className="card")
+        for page in pages() if page.path != "/"
+    ]  # fmt: skip
     return html.Div([html.P("Change one number, predict what happens, and look."), html.Ul(cards, className="cards", id="start-cards")])
 
 

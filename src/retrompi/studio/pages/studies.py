@@ -46,8 +46,8 @@ PAGE = Page(
 def _listed(room: Room) -> list[studying.Listed]:
     try:
         return studying.listed(room.open_store())
-    except RetrompiError:
-        return []
+    except RetrompiError:  # there is no store yet; a run makes one
+        return studying.listed(None)
 
 
 def _options(some: Sequence[studying.Listed]) -> list[dict[str, str]]:
@@ -204,18 +204,17 @@ def register(app: Dash, room: Room) -> None:
         Output("studies-panel", "value"),
         Input("studies-study", "value"),
         Input("studies-ran", "data"),
-        [Input(c.id, c.property) for c in SHOWN],
+        *(Input(c.id, c.property) for c in SHOWN),
         prevent_initial_call=True,
     )
-    def view(which: str | None, _ran: Any, how: list[Any]) -> Any:
-        metric, x, by, panel = how
+    def view(which: str | None, _ran: Any, metric: Any, x: Any, by: Any, panel: Any) -> Any:
         if ctx.triggered_id == "studies-study":
             metric, x, by, panel = "", "", [], []
         content, axes = _view(room, str(which or ""), str(metric or "")[:60], str(x or ""), _texts(by), _texts(panel))
         return content, _axes(axes), _axes(axes, False), _axes(axes, False), metric, x or None, by, panel
 
-    @app.callback(Output("studies-form", "children"), [Input(c.id, c.property) for c in FORM], prevent_initial_call=True)
-    def form(values: list[Any]) -> Any:
+    @app.callback(Output("studies-form", "children"), *(Input(c.id, c.property) for c in FORM), prevent_initial_call=True)
+    def form(*values: Any) -> Any:
         return _form_line(values)
 
     def begin(run: int | None, vary: int | None, which: str | None, *form: Any) -> Any:

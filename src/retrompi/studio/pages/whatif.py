@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html
 
 from retrompi import registry, units
 from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.runtime import resolve
 from retrompi.studio import parts, runs
 from retrompi.studio.page import Page
-from retrompi.studio.parameters import Slot, command_line, modes, overrides, slots
+from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots
 from retrompi.studio.state import Control, Query, choice, read, text
 from retrompi.units import format_bytes
 
@@ -32,7 +32,7 @@ def _set(value: str) -> str:
 PAGE = Page(
     path="/whatif",
     title="What if",
-    order=20,
+    order=15,
     help="Change a number of the runtime or of its machines, and see the curve as it was and as it becomes.",
     controls=(
         Control("whatif-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
@@ -123,7 +123,7 @@ def _meant(model: str, platform: str, known: tuple[Slot, ...], given: Mapping[st
             continue
         try:
             resolve(model, platform, [f"{full}={value}"])
-            out[full] = value
+            out[full] = readable(value)
         except RetrompiError as error:
             wrong.append(f"set={name}={value} in this link: {error}")
     return out, wrong
@@ -200,10 +200,12 @@ def register(app: Dash, room: Room) -> None:
     @app.callback(
         Output("whatif-parameters", "children"), Output("whatif-slots", "data"), Output("whatif-mode", "options"),
         Output("whatif-mode", "value"), Output("whatif-wrong", "children"),
+        Output("whatif-sets", "data", allow_duplicate=True), Output("whatif-question", "data", allow_duplicate=True),
         Input("whatif-model", "value"), Input("whatif-platform", "value"), Input("whatif-mode", "value"), Input("whatif-reset", "n_clicks"),
         State("whatif-sets", "data"), prevent_initial_call=True,
     )  # fmt: skip
-    def other(model: str, platform: str, mode: str, _clicks: int | None, sets: dict[str, str] | None) -> Any:
+    def other(model: Any, platform: Any, mode: Any, _clicks: int | None, sets: Any) -> Any:
+        model, platform, mode = parts.text(model), parts.text(platform), parts.text(mode)
         offered = modes(platform)
         wrong = []
         try:
@@ -213,11 +215,12 @@ def register(app: Dash, room: Room) -> None:
             mode = "shared"
             known = slots(model, platform, mode)
         names = {s.name for s in known}
-        kept = {} if ctx.triggered_id == "whatif-reset" else {k: v for k, v in (sets or {}).items() if k in names}
+        kept = {} if ctx.triggered_id == "whatif-reset" else {k: v for k, v in _named(sets).items() if k in names}
         told = parts.notices(wrong) if wrong else None
-        return _groups(known, kept), _told(model, platform, mode, known), offered, mode if mode in offered else no_update, told
+        question = {"model": model, "platform": platform, "mode": mode, "sets": kept}
+        return _groups(known, kept), _told(model, platform, mode, known), offered, mode, told, kept, question
 
-    def begin(question: dict[str, Any] | None) -> Any:
+    def begin(question: Any) -> Any:
         if not question:
             return None
         model, platform, mode, sets = _asked(question)
@@ -236,9 +239,10 @@ def register(app: Dash, room: Room) -> None:
     )  # fmt: skip
 
     @app.callback(
-        Output("whatif-keep-line", "children"), Input("whatif-keep", "n_clicks"), Input("whatif-question", "data"), prevent_initial_call=True
-    )
-    def keep(_clicks: int | None, question: dict[str, Any] | None) -> str:
+        Output("whatif-keep-line", "children"), Input("whatif-keep", "n_clicks"), Input("whatif-question", "data"),
+        prevent_initial_call=True,
+    )  # fmt: skip
+    def keep(_clicks: int | None, question: Any) -> str:
         if ctx.triggered_id != "whatif-keep" or not question:
             return ""
         job = room.jobs.submit(parts.session(), "keeping a run", runs.keep, room.places, *_asked(question))
@@ -248,15 +252,23 @@ def register(app: Dash, room: Room) -> None:
         return f"run {state.result['run']} of the store" + (" (it was there already)" if state.result["there"] else "")
 
 
-def _asked(question: dict[str, Any]) -> tuple[str, str, str, list[str]]:
+def _named(sets: Any) -> dict[str, str]:
+    """What a browser sends as texts by name, which may be anything."""
+    if sets is None:
+        return {}
+    if not isinstance(sets, dict) or not all(isinstance(k, str) and isinstance(v, str) and len(k) + len(v) < 200 for k, v in sets.items()):
+        raise UsageError("overrides are short texts by name")
+    return sets
+
+
+def _asked(question: Any) -> tuple[str, str, str, list[str]]:
     """(model, platform, mode, overrides) of what the browser sends, which may be anything."""
-    model, platform, mode, sets = (question.get(key) for key in ("model", "platform", "mode", "sets"))
-    if not (isinstance(model, str) and isinstance(platform, str) and isinstance(mode, str) and isinstance(sets, dict)):
+    if not isinstance(question, dict):
         raise UsageError("a what-if has a model, a platform, a mode and overrides")
-    if len(sets) > MOST_SETS or not all(isinstance(k, str) and isinstance(v, str) and len(k) + len(v) < 200 for k, v in sets.items()):
-        raise UsageError(f"at most {MOST_SETS} parameters can be changed together")
-    if model not in registry.model_names() or platform not in registry.platform_names():
-        raise UsageError("a what-if is of a model and a platform with a name")  # never a path: that would run what lies there
+    model, platform, mode = (parts.text(question.get(key)) for key in ("model", "platform", "mode"))
+    sets = _named(question.get("sets"))
+    if len(sets) > MOST_SETS:
+        raise UsageError(f"{len(sets)} parameters are changed; change {MOST_SETS} at most together")
     known = slots(model, platform, mode)
     wanted = overrides(known, sets)
     resolve(model, platform, wanted)
@@ -291,5 +303,5 @@ def _numbers(answer: Mapping[str, Any], series: str) -> Component:
         for r in rows:
             r["ratio"] = r["changed"] / r["as it was"] if r.get("as it was") and "changed" in r else None
         columns.append(("ratio", "changed / as it was", lambda v: f"{v:.3g}"))
-    summary = parts.table(metric_rows(named), [("what", ""), *((name, name) for name, _ in named)], id="whatif-summary")
-    return html.Div([summary, html.Details([html.Summary("Every size"), parts.table(rows, columns, id="whatif-table")])])
+    summary = parts.table(metric_rows(named), [("what", ""), *((name, name) for name, _ in named)], id="whatif-summary", stack=False)
+    return html.Div([summary, html.Details([html.Summary("Every size"), parts.table(rows, columns, id="whatif-table", stack=False)])])

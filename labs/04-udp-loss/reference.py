@@ -1,0 +1,117 @@
+"""Lab 04: the answers by simulation, and where the usual mistakes lead."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from retrompi.labs.bench import Bench, Line
+from retrompi.labs.student import Parameters
+
+SMALL = 4096
+REPS = 200
+OUT_REPS = 500
+MESSAGES = 2 * OUT_REPS
+WHERE = ("wmpi", "distributed")
+
+TEXTS = {
+    "where-from": (
+        "Acknowledgements travel on the same wire and are lost as well: then the data have arrived, but the sender waits for its "
+        "time-out and its window fills. And a datagram that is lost a second time waits twice as long, since every wait of the same "
+        "datagram doubles."
+    ),
+    "choose": (
+        "I would take a time-out a few times as long as the slowest acknowledgement, some fifty milliseconds here. A shorter one sends "
+        "everything twice although nothing was lost, a longer one wastes its time after every loss. The daemon should measure the round "
+        "trip and adapt, as TCP does, and retry often enough to outlive an outage of some seconds."
+    ),
+}
+
+
+def derive(p: Parameters) -> dict[str, str]:
+    """When the cable is back."""
+    return {"outage_end": f"{1 + p['outage']:g}s"}
+
+
+def _time(bench: Bench, size: int, reps: int, seed: int = 1, **sets: str) -> float:
+    given = {k.replace("__", "."): v for k, v in sets.items()}
+    return bench.curve(*WHERE, [size], sets=given, reps=reps, seed=seed)[size]
+
+
+def _clean(bench: Bench) -> float:
+    return _time(bench, SMALL, REPS)
+
+
+def _lossy(p: Parameters, bench: Bench) -> float:
+    return _time(bench, SMALL, REPS, p["seed"], wmpi__loss=p.text("loss"), wmpi__udp_timeout=p.text("timeout"))
+
+
+def _job(p: Parameters, bench: Bench, *failures: str) -> dict[str, Any]:
+    sets = {"wmpi.udp_timeout": p.text("timeout"), "wmpi.udp_retries": p.text("retries")}
+    args = {"sizes": [1024], "reps": OUT_REPS}
+    return bench.generated("pingpong", args, *WHERE, sets=sets, failures=list(failures))
+
+
+def _line(p: Parameters, bench: Bench, window: str, latency: bool = True) -> float:
+    more = {"platform__link__latency": p.text("latency")} if latency else {}
+    return _time(bench, p["big"], 20, wmpi__udp_window=window, **more)
+
+
+def _gone(p: Parameters, bench: Bench) -> float:
+    return float(_job(p, bench, "link server@1s")["time_s"])
+
+
+def expected(p: Parameters, bench: Bench) -> dict[str, Any]:
+    """The right answers."""
+    one = bench.generated("pingpong", {"sizes": [p["big"]], "reps": 1}, *WHERE)
+    clean, lossy = _clean(bench), _lossy(p, bench)
+    rival = bench.generated("pingpong", {"sizes": [1024], "reps": OUT_REPS}, "winmpich", "distributed", failures=["link server@1s"])
+    gone = _gone(p, bench)
+    out = _job(p, bench, f"link server@1s..{1 + p['outage']:g}s")
+    return {
+        "datagrams": one["packets"] / one["messages"] / 3,
+        "window": _line(p, bench, "1") / _line(p, bench, "8"),
+        "slow": lossy / clean,
+        "waits": (lossy - clean) * 2 * REPS / p["timeout"],
+        "lost": p["loss"] * 2 * REPS,
+        "short": _time(bench, p["big"], 20, wmpi__udp_timeout=p.text("short")) / _time(bench, p["big"], 20),
+        "outage": float(out["time_s"]) - float(_job(p, bench)["time_s"]),
+        "giveup": gone - 1,
+        "first": "WMPI's daemons" if gone < float(rival["time_s"]) else "WinMPICH's TCP",
+    }
+
+
+def mistakes(p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
+    """Where the usual mistakes lead."""
+    clean, lossy = _clean(bench), _lossy(p, bench)
+    out = _job(p, bench, f"link server@1s..{1 + p['outage']:g}s")
+    later = float(out["time_s"]) - float(_job(p, bench)["time_s"])
+    short, big = p.text("short"), p["big"]
+    return {
+        "datagrams": {"segments": math.ceil(big / 1460), "packets": math.ceil(big / (128 * 1024))},
+        "window": {"cable": _line(p, bench, "1", False) / _line(p, bench, "8", False), "four": _line(p, bench, "1") / _line(p, bench, "4")},
+        "slow": {
+            "seed": _time(bench, SMALL, REPS, 1, wmpi__loss=p.text("loss"), wmpi__udp_timeout=p.text("timeout")) / clean,
+            "half-second": _time(bench, SMALL, REPS, p["seed"], wmpi__loss=p.text("loss")) / clean,
+        },
+        "waits": {"half": (lossy - clean) * REPS / p["timeout"], "whole-time": lossy * 2 * REPS / p["timeout"]},
+        "lost": {"round-trips": p["loss"] * REPS},
+        "short": {"small": _time(bench, SMALL, 20, wmpi__udp_timeout=short) / _time(bench, SMALL, 20)},
+        "outage": {"mean": later / MESSAGES, "the-outage": p["outage"]},
+        "giveup": {
+            "no-doubling": p["timeout"] * (p["retries"] + 1),
+            "last-wait": p["timeout"] * (2 ** p["retries"] - 1),
+            "from-start": _gone(p, bench),
+        },
+    }
+
+
+def curves(p: Parameters, bench: Bench | None = None) -> list[Line]:
+    """What the report draws."""
+    sizes = [1024, 4096, 16 * 1024, 64 * 1024, p["big"]]
+    loss = {"wmpi.loss": p.text("loss"), "wmpi.udp_timeout": p.text("timeout")}
+    return [
+        Line("no loss", "wmpi", "distributed", sizes, reps=20),
+        Line(f"{p.text('loss')} lost", "wmpi", "distributed", sizes, loss, reps=20),
+        Line(f"no loss, time-out of {p.text('short')}", "wmpi", "distributed", sizes, {"wmpi.udp_timeout": p.text("short")}, reps=20),
+    ]

@@ -1,0 +1,119 @@
+"""Which submissions are alike: facts for a teacher to look at, never a verdict.
+
+What is compared cannot be alike by accident of the task: every student has other numbers, and short answers say the same in few words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+__all__ = ["Facts", "Pair", "normal_source", "normal_text", "pairs"]
+
+LEAST_WORDS = 8
+LEAST_SOURCE = 300
+"""Characters, without blanks and comments, from which on equal files mean something."""
+NEAR = 0.7
+"""Share of three-word pieces that two texts have in common, from which on they count as nearly the same."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is compared of a submission; ``name`` is the student's as shown.
+
+    ``expected`` and ``given`` are its numbers, right and answered, in base units; ``tolerances`` are relative.
+    """
+
+
+    student: str
+    name: str
+    lab: str
+    token: str
+    texts: Mapping[str, str] = field(default_factory=dict)
+    predictions: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, float] = field(default_factory=dict)
+    expected: Mapping[str, float] = field(default_factory=dict)
+    tolerances: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two submissions (their places in the list) and what is alike, the strongest first."""
+
+    one: int
+    other: int
+    why: tuple[str, ...]
+
+
+def normal_text(text: str) -> str:
+    """A free answer without case, marks and layout."""
+    return " ".join(re.findall(r"[^\W_]+", text.casefold()))
+
+
+def normal_source(text: str) -> str:
+    """A program or table without comments, blanks and case of its layout."""
+    plain = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    plain = re.sub(r"(//|#)(?!\s*(include|define)\b).*", "", plain)
+    return "".join(plain.split())
+
+
+def _pieces(text: str) -> set[tuple[str, ...]]:
+    words = text.split()
+    return {tuple(words[i : i + 3]) for i in range(len(words) - 2)}
+
+
+def pairs(facts: Sequence[Facts | None]) -> list[Pair]:
+    """Every pair of submissions of one lab, by different students, that has something alike, the most alike first."""
+    kept = [(i, f) for i, f in enumerate(facts) if f is not None]
+    pieces = {(i, t): _pieces(text) for i, f in kept for t, text in f.texts.items()}
+    found = []
+    for (i, a), (j, b) in combinations(kept, 2):
+        if a.lab != b.lab:
+            continue
+        why = _alike(a, b, pieces, i, j)
+        if why:
+            found.append(Pair(i, j, tuple(why)))
+    return sorted(found, key=lambda p: (-len(p.why), p.one, p.other))
+
+
+def _alike(a: Facts, b: Facts, pieces: Mapping[Any, set[tuple[str, ...]]], i: int, j: int) -> list[str]:
+    """What is alike in two submissions, in words."""
+    why = []
+    if a.student == b.student:
+        return ["the same student twice"]
+    if a.token == b.token:
+        why.append("begun by one and the same 'lab start' (a copied folder)")
+    for task in a.texts.keys() & b.texts.keys():
+        one, other = a.texts[task], b.texts[task]
+        if min(len(one.split()), len(other.split())) < LEAST_WORDS:
+            continue
+        if one == other:
+            why.append(f"the same words in '{task}'")
+        elif (both := pieces[i, task] | pieces[j, task]) and len(pieces[i, task] & pieces[j, task]) / len(both) >= NEAR:
+            why.append(f"nearly the same words in '{task}'")
+    why += [f"the same file {n}" for n, text in a.files.items() if len(text) >= LEAST_SOURCE and b.files.get(n) == text]
+    same = [t for t, text in a.predictions.items() if b.predictions.get(t) == text]
+    if len(same) >= 3 and len(same) == len(a.predictions):
+        why.append("all predictions the same")
+    for one, other, its, theirs in ((a, b, a.name, b.name), (b, a, b.name, a.name)):
+        fitting = _fits_other(one, other)
+        if len(fitting) >= 2:
+            why.append(f"numbers of {its} are the right ones of {theirs}: {', '.join(fitting)}")
+    return sorted(why, key=lambda w: ("nearly" in w, "predictions" in w))
+
+
+def _fits_other(one: Facts, other: Facts) -> list[str]:
+    """Tasks whose answer in ``one`` is wrong there and would be right in ``other``."""
+
+    def near(value: float, right: float, task: str) -> bool:
+        return abs(value - right) <= one.tolerances[task] * abs(right)
+
+    return [
+        task for task, value in one.given.items()
+        if task in one.expected and task in other.expected and not near(value, one.expected[task], task)
+        and near(value, other.expected[task], task)
+    ]  # fmt: skip

@@ -1,0 +1,194 @@
+"""A class's submissions: every one graded anew, in a process of its own that may die, and compared with the others.
+
+Of a folder only the student's id, the sealed predictions, the taken hints and the answers are read; no verdict in it counts.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from time import monotonic
+from typing import Any
+
+from retrompi import worker
+from retrompi.errors import RetrompiError
+from retrompi.labs import alike
+from retrompi.labs.alike import Facts, Pair
+from retrompi.labs.submissions import Submission
+
+__all__ = ["Graded", "collect", "rows", "safe_cell"]
+
+SECONDS = 300.0
+"""Wall time of one grading; a longer one is ended."""
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A submission's outcome: the grading as `grade.Grading.row` has it and what is compared; or ``broken``, why there is none."""
+
+    source: str
+    row: dict[str, Any] | None
+    facts: Facts | None
+    broken: str = ""
+
+
+@dataclass
+class _Running:
+    process: Any
+    line: Connection
+    number: int
+    since: float
+
+
+def collect(
+    submissions: Sequence[Submission], store: str | None, *, jobs: int, may_run: bool = False,
+    report: Callable[[int, int, str], None] = lambda done, total, what: None, seconds: float = SECONDS,
+) -> tuple[list[Graded], list[Pair]]:  # fmt: skip
+    """Grade all, ``jobs`` at a time; returns them in order, and what is alike. Simulations are kept in ``store`` (as of `open_store`)."""
+    # A fork is quick and imports nothing again; a store keeps no connection, and a child simulates on its own server.
+    context = multiprocessing.get_context("fork")
+    results: dict[int, Graded] = {}
+    todo = []
+    for number, submission in enumerate(submissions):
+        if submission.folder is None:
+            results[number] = Graded(submission.source, None, None, submission.broken)
+        else:
+            todo.append(number)
+    todo.reverse()
+    running: list[_Running] = []
+    try:
+        while todo or running:
+            while todo and len(running) < jobs:
+                number = todo.pop()
+                mine, theirs = context.Pipe(duplex=False)
+                process = context.Process(target=_work, args=(submissions[number], store, may_run, theirs, os.getpid()), daemon=True)
+                process.start()
+                theirs.close()
+                running.append(_Running(process, mine, number, monotonic()))
+            wait([r.line for r in running], timeout=1.0)
+            for one in list(running):
+                graded = _finished(one, submissions[one.number], seconds)
+                if graded is not None:
+                    running.remove(one)
+                    results[one.number] = graded
+                    report(len(results), len(submissions), submissions[one.number].source)
+    finally:
+        for one in running:
+            one.process.kill()
+            one.process.join()
+    ordered = [results[i] for i in range(len(submissions))]
+    return ordered, alike.pairs([g.facts for g in ordered])
+
+
+def _finished(one: _Running, submission: Submission, seconds: float) -> Graded | None:
+    """What a process said, or why it said nothing; None while it works."""
+    graded: Graded | None = None
+    if one.line.poll():
+        try:
+            graded = one.line.recv()
+        except (EOFError, OSError):
+            graded = Graded(submission.source, None, None, "its grading ended without a word (out of memory?)")
+    elif monotonic() - one.since > seconds:
+        one.process.kill()
+        graded = Graded(submission.source, None, None, f"its grading took more than {seconds:.0f} s and was ended")
+    if graded is not None:
+        one.process.join()
+        one.line.close()
+    return graded
+
+
+def _work(submission: Submission, store: str | None, may_run: bool, line: Connection, parent: int) -> None:
+    """In a process of its own: grade and tell."""
+    worker.end_with_parent(parent)
+    server = worker.ForkServer()
+    worker.adopt(server)  # the parent's, if it has one, is the parent's
+    try:
+        told = _graded(submission, store, may_run)
+    except RetrompiError as error:
+        told = Graded(submission.source, None, None, " ".join(str(error).split())[:400])
+    except MemoryError:
+        told = Graded(submission.source, None, None, "its grading ran out of memory")
+    except Exception as error:  # one submission must not end a class's grading
+        told = Graded(submission.source, None, None, f"cannot be graded: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+    line.send(told)
+    line.close()
+    server.close()
+
+
+def _graded(submission: Submission, store: str | None, may_run: bool) -> Graded:
+    from retrompi.labs import answers, grade, student
+    from retrompi.labs.bench import Bench
+    from retrompi.store import open_store
+
+    folder = submission.folder
+    assert folder is not None
+    state = student.read_state(folder)
+    lab = grade.lab_of(state, folder)
+    sheet = answers.read(folder, lab)
+    bench = Bench(open_store(store), folder, may_run=may_run)
+    grading = grade.grade(lab, folder, state, bench, sheet)
+    numbers = [t for t in lab.tasks if t.kind == "number"]
+    given = {}
+    for task in numbers:
+        if not sheet[task.id].empty:
+            try:
+                given[task.id] = float(answers.value(task, sheet[task.id]))
+            except answers.Problem:
+                continue
+    expected = grade.computed(lab, student.draw(lab, state.student), bench)
+    files = {}
+    for task in lab.tasks:
+        if task.kind == "file" and (folder / task.file).is_file() and not (folder / task.file).is_symlink():
+            try:
+                files[task.file] = alike.normal_source(student.read_text(folder / task.file, task.file))
+            except RetrompiError:
+                continue
+    facts = Facts(
+        student=student.normal_id(state.student), name=grading.student, lab=lab.name, token=state.token,
+        texts={t.id: alike.normal_text(sheet[t.id].text) for t in lab.tasks if t.kind == "text"},
+        predictions={t.id: state.sealed[t.id].text for t in lab.predictions if t.number and t.id in state.sealed},
+        files=files, given=given, expected={t.id: float(expected[t.id]) for t in numbers},
+        tolerances={t.id: max(t.tolerance, 1e-9) for t in numbers},
+    )  # fmt: skip
+    return Graded(submission.source, grading.row(), facts)
+
+
+def safe_cell(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: what begins like one gets an apostrophe in front; one line, no control characters."""
+    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return f"'{plain}" if re.match(r"[=+\-@＝＋－＠|%]", plain) or text.startswith(("\t", "\r", "\n")) else plain
+
+
+def _shortly(row: Mapping[str, Any]) -> list[str]:
+    """A grading's flags, those of single predictions counted."""
+    notes = [n for t in row["tasks"] for n in t["notes"]]
+    whole = [f for f in row["flags"] if not any(f.endswith(n) for n in notes)]
+    return whole + [f"{count} prediction{'s' if count > 1 else ''} {note}" for note, count in Counter(notes).items()]
+
+
+def rows(graded: Sequence[Graded], pairs: Sequence[Pair]) -> tuple[list[dict[str, Any]], list[str]]:
+    """(rows of the grade table, the columns of tasks as LAB:TASK): one row a submission, broken ones with their reason."""
+    names = [g.row["student"] if g.row else g.source for g in graded]
+    columns: dict[str, None] = {}
+    out = []
+    for number, g in enumerate(graded):
+        others = [p.other if p.one == number else p.one for p in pairs if number in (p.one, p.other)]
+        row: dict[str, Any] = {
+            "student": "", "source": g.source, "lab": "", "points": None, "of": None, "percent": None, "passed": None, "checks": None,
+            "hints": None, "alike": "; ".join(sorted({names[o] for o in others})), "problem": g.broken,
+        }  # fmt: skip
+        if g.row is not None:
+            row |= {k: g.row[k] for k in ("student", "lab", "points", "of", "passed", "checks", "hints")}
+            row["percent"] = round(100 * g.row["points"] / g.row["of"], 1) if g.row["of"] else None
+            row["problem"] = "; ".join(_shortly(g.row))
+            for task in g.row["tasks"]:
+                key = f"{g.row['lab'][:2]}:{task['task']}"
+                columns[key] = None
+                row[key] = task["points"]
+        out.append(row)
+    return out, list(columns)

@@ -1,0 +1,19 @@
+"""What menus offer: runtimes and platforms by their titles, with the names that a command line takes."""
+
+from __future__ import annotations
+
+from retrompi import registry
+
+__all__ = ["models", "platforms"]
+
+Options = list[dict[str, str]]
+
+
+def models() -> Options:
+    """Every runtime."""
+    return [{"value": name, "label": f"{cls.title} ({name})"} for name, cls in registry.models().items()]
+
+
+def platforms() -> Options:
+    """Every platform."""
+    return [{"value": name, "label": f"{room.title} ({name})"} for name, room in registry.platforms().items()]

@@ -1,0 +1,74 @@
+"""What the jobs of tests/test_studio.py do: functions of a module, which a job's process imports."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from retrompi.errors import UsageError
+
+
+def echo(report: Any, value: Any) -> Any:
+    report(1, 1, "said")
+    return value
+
+
+def count(report: Any, total: int, apart_s: float) -> int:
+    """Reports each step."""
+    for i in range(total):
+        report(i, total, f"step {i}")
+        time.sleep(apart_s)
+    return total
+
+
+def note(report: Any, file: str, word: str) -> str:
+    """Writes its word at the end of a file when it begins."""
+    with Path(file).open("a") as out:
+        out.write(word + "\n")
+    return word
+
+
+def hang(report: Any, file: str) -> None:
+    """Writes its process and that of a child, which both stay."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    Path(file).write_text(f"{os.getpid()} {child.pid}")
+    time.sleep(600)
+
+
+def wait_for(report: Any, file: str) -> str:
+    """Ends when the file is there."""
+    while not Path(file).exists():
+        time.sleep(0.01)
+    return "there"
+
+
+def refuse(report: Any) -> None:
+    raise UsageError("this is\nnot possible")
+
+
+def fail(report: Any) -> None:
+    raise KeyError("secret/path/of/ours")
+
+
+def abort(report: Any) -> None:
+    os.abort()
+
+
+def no_json(report: Any) -> Any:
+    return {1, 2}
+
+
+def nan(report: Any) -> float:
+    return float("nan")
+
+
+def large(report: Any, size: int) -> str:
+    return "x" * size
+
+
+def eat(report: Any, size: int) -> int:
+    return len(bytearray(size))

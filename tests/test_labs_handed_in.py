@@ -1,0 +1,332 @@
+"""What students hand in, whatever it is: one clear line for a broken sheet, and a class's grade table that a teacher can open."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import stat
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retrompi.labs import alike, answers, collect, grade, start, student, submissions
+from retrompi.labs import lab as _lab
+from retrompi.labs.bench import Bench
+from retrompi.store import open_store
+
+Run = Callable[..., Any]
+LAB = "1"
+
+
+@pytest.fixture(scope="module")
+def where(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The store of all tests here."""
+    return str(tmp_path_factory.mktemp("handed-in") / "labs.db")
+
+
+def hand_in(who: str, folder: Path, where: str, *, spoiled: bool = False, lab: str = LAB) -> Path:
+    """A finished folder: predictions sealed by a check before the answers were filled in."""
+    found = _lab.lab(lab)
+    start.start(found, who, folder)
+    p, bench = student.draw(found, who), Bench(open_store(where), folder)
+    (start.spoil if spoiled else start.solve)(found, folder, p, bench, who)
+    whole = (folder / "answers.toml").read_text()
+    given = answers.read(folder, found)
+    blank = {t.id: answers.Given("", "") if t.kind != "prediction" else given[t.id] for t in found.tasks if t.kind != "file"}
+    student.write_state(folder, grade.seal(found, student.read_state(folder), blank))
+    (folder / "answers.toml").write_text(whole)
+    return folder
+
+
+# -- a student's folder ------------------------------------------------------------------------------------------------
+
+
+def test_a_lab_from_start_to_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retrompi: Run, where: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    began = retrompi("lab", "start", LAB, "--student", "Ann Bee")
+    assert began.code == 0
+    folder = next(tmp_path.glob("lab01-ann-bee-*"))
+    empty = retrompi("lab", "check", LAB, "--store", where)
+    assert empty.code == 1
+    assert "no prediction yet" in empty.out
+
+    sheet = folder / "answers.toml"
+    text = sheet.read_text()
+    sheet.write_text(text.replace('p-startup = ""', 'p-startup = "1 ms"').replace('startup = ""', 'startup = "3 s"', 1))
+    sheet.write_text(sheet.read_text().replace('p-startup = "1 ms"', 'p-startup = "1 ms"'))
+    first = json.loads(retrompi("lab", "check", "--store", where, "--json").out)
+    tasks = {t["task"]: t for t in first["tasks"]}
+    assert tasks["p-startup"]["status"] == "sealed"
+    assert tasks["p-startup"]["points"] > 0
+
+    sheet.write_text(sheet.read_text().replace('p-startup = "1 ms"', 'p-startup = "2 ms"'))
+    later = json.loads(retrompi("lab", "check", "--store", where, "--json").out)
+    changed = next(t for t in later["tasks"] if t["task"] == "p-startup")
+    assert changed["status"] == "changed"
+    assert changed["given"] == "1 ms", "the sealed one counts"
+    assert any("changed after sealing" in f for f in later["flags"])
+
+    hint = retrompi("lab", "hint", LAB, "half")
+    assert hint.out.startswith("1 of ")
+    assert student.read_state(folder).hints == {"half": 1}
+    found = retrompi("lab", "report", LAB, "--store", where)
+    assert found.code == 0
+    page = (folder / "report.html").read_text()
+    assert "Ann Bee" in page
+    assert "changed after sealing" in page
+    assert "https://" not in page.split("</style>")[0]
+
+
+def test_a_hint_costs_what_the_lab_says(tmp_path: Path, where: str) -> None:
+    from dataclasses import replace
+
+    folder = hand_in("Ann", tmp_path / "ann", where)
+    lab = _lab.lab(LAB)
+    state = student.write_state(folder, replace(student.read_state(folder), hints={"half": 2}))
+    graded = grade.grade(lab, folder, state, Bench(open_store(where), folder))
+    half = next(r for r in graded.results if r.task == "half")
+    assert half.status == "right"
+    assert half.points == half.of - 2 * lab.hint_cost
+    assert graded.hints == 2
+
+
+@pytest.mark.parametrize(
+    ("sheet", "line", "says"),
+    [
+        (b"startup = 12 ms\n", 1, "not valid TOML"),
+        (b'\n\nstartup = "12 ms\n', 3, "not valid TOML"),
+        (b'startup = "1 ms"\nstartup = "2 ms"\n', 2, "not valid TOML"),
+        (b'statrup = "1 ms"\n', 1, "did you mean 'startup'"),
+        (b"[startup]\na = 1\n", None, "is a table"),
+        (b"\xff\xfe\x00", 1, "not UTF-8"),
+        (b"startup = " + b"[" * 5000 + b"]" * 5000, None, "nested too deep"),
+        (b"startup = " + b"9" * 6000, None, "number too long"),
+        (b'explain = "' + b"x" * 30_000 + b'"\n', 1, "at most"),
+        (b"x" * (2 << 20), None, "at most"),
+    ],
+    ids=["no quotes", "open quote", "twice", "misspelt", "a table", "binary", "nested", "huge number", "huge text", "huge file"],
+)
+def test_a_hostile_sheet_is_one_line_with_its_place(
+    sheet: bytes, line: int | None, says: str, tmp_path: Path, retrompi: Run, where: str
+) -> None:  # fmt: skip
+    folder = start.start(_lab.lab(LAB), "Ann", tmp_path / "mine")
+    (folder / "answers.toml").write_bytes(sheet)
+    result = retrompi("lab", "check", str(folder), "--store", where)
+    assert result.code == 2
+    assert result.err.count("\n") == 1
+    assert says in result.err
+    assert f"answers.toml{f':{line}:' if line else ''}" in result.err
+    assert len(result.err) < 1000
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("fast", "not a number"),
+        ("", ""),
+        ("nan ms", "not a number"),
+        ("12", "no unit"),
+        ("1,5 ms", "decimal comma"),
+        ("12 kB", "is a size"),
+        ("12 MB/s", "is a rate"),
+        ("12 parsec", "wrong unit"),
+        ("-3 ms", "negative"),
+        ("1e999 s", "finite"),
+        ("12 ms or so", "not a number"),
+        ("<script>alert(1)</script>", "not a number"),
+    ],
+)
+def test_an_answer_that_is_none_says_why(given: str, says: str) -> None:
+    task = _lab.lab(LAB).task("startup")
+    if not says:
+        return
+    with pytest.raises(answers.Problem, match=says):
+        answers.value(task, answers.Given(given, given))
+
+
+@pytest.mark.parametrize("kind", ["missing", "link", "folder", "pipe"])
+def test_a_sheet_that_is_no_file(kind: str, tmp_path: Path, retrompi: Run, where: str) -> None:
+    folder = start.start(_lab.lab(LAB), "Ann", tmp_path / "mine")
+    sheet = folder / "answers.toml"
+    sheet.unlink()
+    if kind == "link":
+        (tmp_path / "secret.toml").write_text('startup = "1 ms"\n')
+        sheet.symlink_to(tmp_path / "secret.toml")
+    elif kind == "folder":
+        sheet.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(sheet)
+    result = retrompi("lab", "check", str(folder), "--store", where)
+    assert result.code == 2
+    assert "answers.toml" in result.err
+    assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("state", [b"", b"student = 3\n", b"\xff", b'student = "a"\nlab = "01-latency-bandwidth"\n', b"[" * 9000])
+def test_a_folder_whose_own_file_was_spoilt(state: bytes, tmp_path: Path, retrompi: Run) -> None:
+    folder = start.start(_lab.lab(LAB), "Ann", tmp_path / "mine")
+    (folder / ".lab.toml").write_bytes(state)
+    result = retrompi("lab", "check", str(folder))
+    assert result.code == 2
+    assert ".lab.toml" in result.err
+    assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "who",
+    ["Ann Bee", 'O\'Neil "Ann"', "../../etc/passwd", "=cmd|' /C calc'!A0", "Zoë Ünïcode", "学生", "a\\b:c*?<>|", "x" * 200, "-rf",
+     "\u202egnp.exe", "  Ann  "],
+)
+def test_an_odd_id_is_safe_in_names_and_tables(who: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retrompi: Run) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = retrompi("lab", "start", LAB, f"--student={who}")
+    assert result.code == 0, result.err
+    folder = next(tmp_path.iterdir())
+    assert [p.parent for p in tmp_path.iterdir()] == [tmp_path]
+    assert folder.name.isascii()
+    assert len(folder.name) < 60
+    assert all(c.isalnum() or c in "-_." for c in folder.name)
+    assert student.read_state(folder).student == student.shown_id(who)
+    assert student.read_state(folder).intact
+    cell = collect.safe_cell(student.shown_id(who))
+    assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert cell.isprintable()
+
+
+@pytest.mark.parametrize("who", ["", "   ", "\u200b", "x" * 201])
+def test_an_id_that_is_none_is_refused(who: str, retrompi: Run, here: None) -> None:
+    result = retrompi("lab", "start", LAB, f"--student={who}")
+    assert result.code == 2
+    assert "student's id" in result.err
+
+
+def test_a_folder_is_not_overwritten(tmp_path: Path, retrompi: Run) -> None:
+    assert retrompi("lab", "start", LAB, "--student", "a", "--folder", str(tmp_path / "x")).code == 0
+    assert retrompi("lab", "start", LAB, "--student", "a", "--folder", str(tmp_path / "x")).code == 2
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years")
+    assert retrompi("lab", "start", LAB, "--student", "a", "--folder", str(tmp_path / "mine")).code == 2
+
+
+# -- a class's ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def handed_in(tmp_path_factory: pytest.TempPathFactory, where: str) -> Path:
+    """A class: two honest ones, a copied folder, copied answers, broken things, and zips of several kinds."""
+    root = tmp_path_factory.mktemp("class")
+    hand_in("Ann", root / "ann", where)
+    hand_in("=HYPERLINK(\"http://x\")", root / "bob", where, spoiled=True)
+    shutil.copytree(root / "ann", root / "carl")
+    state = student.read_state(root / "carl")
+    from dataclasses import replace
+
+    student.write_state(root / "carl", replace(state, student="Carl"))
+    hand_in("Dora", root / "dora", where)
+    shutil.copy(root / "ann" / "answers.toml", root / "dora" / "answers.toml")
+    (root / "empty").mkdir()
+    broken = hand_in("Eve", root / "eve", where)
+    (broken / "answers.toml").write_text("half = 3 KiB\n")
+    own = hand_in("Fay", root.parent / "fay-folder", where)
+    with zipfile.ZipFile(root / "fay.zip", "w") as archive:
+        for file in own.iterdir():
+            archive.write(file, f"fay/{file.name}")
+    with zipfile.ZipFile(root / "out.zip", "w") as archive:
+        archive.writestr("../../out-of-it.txt", "x")
+    with zipfile.ZipFile(root / "link.zip", "w") as archive:
+        link = zipfile.ZipInfo("fay/answers.toml")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "/etc/passwd")
+    with zipfile.ZipFile(root / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a/answers.toml", b"0" * (30 << 20))
+    (root / "no.zip").write_bytes(b"PK\x03\x04 is no zip")
+    return root
+
+
+def test_a_class_is_graded_whatever_it_handed_in(handed_in: Path, retrompi: Run, where: str, tmp_path: Path) -> None:
+    result = retrompi("lab", "collect", str(handed_in), "--store", where, "--csv", "-o", str(tmp_path / "class.html"))
+    assert result.code == 1, "some cannot be graded"
+    assert result.err == ""
+    rows = {Path(r["source"].lstrip("'")).name: r for r in csv.DictReader(io.StringIO(result.out))}
+    assert float(rows["ann"]["points"]) == float(rows["ann"]["of"])
+    assert rows["ann"]["passed"] == "True"
+    assert float(rows["fay"]["percent"]) == 100.0
+    assert rows["bob"]["student"].startswith("'=HYPERLINK")
+    assert float(rows["bob"]["percent"]) < 50
+    for name, reason in {"empty": ".lab.toml is missing", "eve": "answers.toml:1", "out.zip": "leads out", "link.zip": "leads out",
+                         "bomb.zip": "too large"}.items():  # fmt: skip
+        assert reason in rows[name]["problem"], name
+        assert rows[name]["points"] == ""
+    assert "seed is not this student's" in rows["carl"]["problem"]
+    assert all(c and c[0] not in "=+-@\t\r" for r in rows.values() for c in (r["student"] or "x", r["source"], r["problem"] or "x"))
+    assert not list(handed_in.parent.rglob("out-of-it.txt"))
+    page = (tmp_path / "class.html").read_text()
+    assert "HYPERLINK(&quot;" in page
+    assert "Alike" in page
+
+
+def test_who_is_alike_is_named_with_what(handed_in: Path, retrompi: Run, where: str) -> None:
+    folders = [str(handed_in / n) for n in ("ann", "bob", "carl", "dora")]
+    told = json.loads(retrompi("lab", "collect", *folders, "--store", where, "--json").out)
+    found = {frozenset((Path(a["one"]).name, Path(a["other"]).name)): "; ".join(a["why"]) for a in told["alike"]}
+    assert "copied folder" in found[frozenset(("ann", "carl"))]
+    assert "numbers of Dora are the right ones of Ann" in found[frozenset(("ann", "dora"))]
+    assert "the same words" in found[frozenset(("ann", "dora"))]
+    assert not any("bob" in pair for pair in found)
+
+
+def test_a_grading_that_hangs_or_dies_is_a_row(handed_in: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = collect._graded
+
+    def graded(submission: submissions.Submission, store: str | None, may_run: bool) -> Any:
+        if submission.source == "hangs":
+            import time
+
+            time.sleep(60)
+        if submission.source == "dies":
+            os._exit(7)
+        return real(submission, store, may_run)
+
+    monkeypatch.setattr(collect, "_graded", graded)
+    given = [submissions.Submission(s, handed_in / "ann") for s in ("hangs", "dies", "works")]
+    out, _ = collect.collect(given, where, jobs=3, seconds=20)
+    assert "more than" in out[0].broken
+    assert "without a word" in out[1].broken
+    assert out[2].row is not None
+
+
+@pytest.mark.parametrize("what", ["nothing-here", "a-file.txt"])
+def test_what_is_no_submission_is_said(what: str, tmp_path: Path, retrompi: Run, where: str) -> None:
+    (tmp_path / "a-file.txt").write_text("x")
+    result = retrompi("lab", "collect", str(tmp_path / what), "--store", where)
+    assert result.code == 1
+    assert "neither a folder nor a zip" in result.out or "no such file" in result.out
+
+
+def test_texts_and_sources_are_compared_without_their_layout() -> None:
+    assert alike.normal_text("The  proxy,\nwaits!") == alike.normal_text("the proxy waits")
+    assert alike.normal_source("int  a; // one\n/* two */ int b;\n#include <mpi.h>") == "inta;intb;#include<mpi.h>"
+    assert alike.normal_source("0 init # x\n") == "0init"
+
+
+def test_names_that_are_there_twice_do_not_write_through(tmp_path: Path) -> None:
+    file = tmp_path / "twice.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a", "1")
+        with pytest.warns(UserWarning, match="Duplicate"):
+            archive.writestr("a", "2")
+    assert "cannot be unpacked" in submissions.unpack(file, tmp_path / "place")
+
+
+def test_too_many_files_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "many.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        for i in range(submissions.MOST_MEMBERS + 1):
+            archive.writestr(f"f{i}", "")
+    assert "at most" in submissions.unpack(file, tmp_path / "place")

@@ -1,0 +1,817 @@
+"""The studio without a browser: pages, the state in the address, jobs, what a request may be (test_studio_browser.py has one)."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import studio_work
+from flask import g
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from retrompi import registry, units
+from retrompi.errors import RetrompiError, UsageError
+from retrompi.studio import parameters, runs, state
+from retrompi.studio.app import create_app, page_content
+from retrompi.studio.guard import Guard
+from retrompi.studio.jobs import Jobs, JobState
+from retrompi.studio.page import Page, modules, pages
+from retrompi.studio.room import Limits, Room
+from retrompi.studio.serve import Studio
+from retrompi.studio.state import Control, Query
+
+PATHS = [p.path for p in pages()]
+JSON = {"Content-Type": "application/json"}
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
+    made = Room(Jobs(), str(tmp_path_factory.mktemp("studio") / "store.db"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def app(room: Room) -> Any:
+    return create_app(room)
+
+
+@pytest.fixture
+def client(app: Any) -> Any:
+    """A browser without JavaScript that has opened the front page."""
+    found = app.server.test_client()
+    assert found.get("/").status_code == 200
+    return found
+
+
+def soon(true: Callable[[], bool]) -> bool:
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        if true():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def ended(jobs: Jobs, job: str, session: str = "a") -> JobState:
+    found = jobs.wait(job, session, PATIENCE_S)
+    assert found.ended, found
+    return found
+
+
+# -- pages -------------------------------------------------------------------------------------------------------------
+
+
+def every(component: Any) -> Iterator[Any]:
+    """A component and all within it."""
+    if isinstance(component, (list, tuple)):
+        for one in component:
+            yield from every(one)
+    elif hasattr(component, "to_plotly_json"):
+        yield component
+        yield from every(getattr(component, "children", None))
+
+
+def words(component: Any) -> str:
+    """All text of a component."""
+    if isinstance(component, (list, tuple)):
+        return " ".join(words(c) for c in component)
+    if hasattr(component, "to_plotly_json"):
+        return words(getattr(component, "children", None))
+    return "" if component is None else str(component)
+
+
+@pytest.fixture
+def draw(app: Any, room: Room) -> Callable[..., Any]:
+    """What a page shows to a new session."""
+
+    def drawn(path: str, search: str = "") -> Any:
+        with app.server.test_request_context(path):
+            g.session = "a-session-of-the-tests"
+            return page_content(path, search, room)
+
+    return drawn
+
+
+@pytest.mark.parametrize("path", PATHS)
+class TestPage:
+    def test_says_what_it_is(self, path: str) -> None:
+        page: Page = modules()[path].PAGE
+        assert re.fullmatch(r"/[a-z]*", page.path)
+        assert page.title
+        assert page.help.endswith(".")
+        assert "\n" not in page.help
+        assert len({p.order for p in pages()}) == len(pages()), "two pages have the same place in the navigation"
+        assert len({c.key for c in page.controls}) == len(page.controls)
+
+    def test_is_drawn_with_its_controls_under_one_id_each(self, path: str, draw: Any) -> None:
+        content, title = draw(path)
+        page: Page = modules()[path].PAGE
+        assert title == page.title
+        ids = [json.dumps(i, sort_keys=True) for c in every(content) if (i := getattr(c, "id", None)) is not None]
+        assert len(ids) == len(set(ids)), sorted(i for i in ids if ids.count(i) > 1)
+        for control in page.controls:
+            assert json.dumps(control.id) in ids, control.id
+            assert control.id.startswith(f"{page.name}-")
+        assert not any("in this link" in words(c) for c in every(content) if "notice" in (getattr(c, "className", "") or ""))
+
+    def test_a_link_that_means_nothing_is_told_and_shown_without(self, path: str, draw: Any) -> None:
+        page: Page = modules()[path].PAGE
+        hostile = "../../etc/passwd<script>alert(1)</script>"
+        query = "&".join(f"{c.key}={hostile}" for c in page.controls) + "&nonsense=1"
+        content, _ = draw(path, f"?{query}")
+        if page.controls:
+            assert "'nonsense' in this link means nothing here" in words(content)
+
+    def test_a_text_from_outside_is_a_text_and_nothing_else(self, path: str, draw: Any) -> None:
+        page: Page = modules()[path].PAGE
+        content, _ = draw(path, "?" + "&".join(f"{c.key}=<b>x</b>" for c in page.controls))
+        kinds = {type(c).__name__ for c in every(content)}
+        assert not kinds & {"Script", "Iframe", "Markdown", "ObjectEl", "Embed", "Base"}
+        for c in every(content):
+            for attribute in ("href", "src"):
+                assert not str(getattr(c, attribute, "") or "").lower().lstrip().startswith(("http", "//", "javascript:", "data:text")), c
+
+    def test_every_control_has_a_name(self, path: str, draw: Any) -> None:
+        """By a label around it, a label for it, or a legend around the group."""
+        content, _ = draw(path)
+        wanted = {"Input", "Dropdown", "RadioItems", "Checklist", "Slider", "Textarea"}
+        labelled = [c.htmlFor for c in every(content) if type(c).__name__ == "Label" and getattr(c, "htmlFor", None)]
+        inside = {id(i) for c in every(content) if type(c).__name__ in ("Label", "Fieldset") for i in every(c.children)}
+        nameless = [c.id for c in every(content) if type(c).__name__ in wanted and c.id not in labelled and id(c) not in inside]
+        assert not nameless
+
+
+def test_a_page_that_is_not_there_is_one_line(room: Room) -> None:
+    content, _ = page_content("/no-such", "", room)
+    assert "there is no page '/no-such'" in words(content)
+
+
+# -- the state in the address ------------------------------------------------------------------------------------------
+
+CONTROLS = (
+    Control("t-text", "value", "text", "", state.text(50)),
+    Control("t-choice", "value", "choice", "one", state.choice(["one", "two", "three & four"])),
+    Control("t-number", "value", "number", 3, state.number(-1e6, 1e6)),
+    Control("t-flag", "value", "flag", False, state.flag),
+    Control("t-list", "value", "list", ["a"], state.text(50)),
+    Control("t-named", "data", "set", {}, state.text(120)),
+)
+PRINTABLE = st.text(st.characters(categories=("L", "N", "P", "S", "Zs")), max_size=20).filter(str.isprintable)
+NAMES = st.from_regex(r"[a-z]{1,8}(\.[a-z_]{1,8}){0,2}", fullmatch=True)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.fixed_dictionaries({
+        "text": PRINTABLE,
+        "choice": st.sampled_from(["one", "two", "three & four"]),
+        "number": st.floats(-1e6, 1e6, allow_nan=False),
+        "flag": st.booleans(),
+        "list": st.lists(PRINTABLE.filter(bool), max_size=4, unique=True),
+        "set": st.dictionaries(NAMES, PRINTABLE.filter(bool), max_size=4),
+    })
+)  # fmt: skip
+def test_what_is_written_into_an_address_is_read_out_of_it(values: dict[str, Any]) -> None:
+    search = state.encode(CONTROLS, values)
+    assert re.fullmatch(r"(\?[A-Za-z0-9%&=._~-]+)?", search)
+    got, wrong = state.read(CONTROLS, Query(search))
+    assert wrong == []
+    assert got == values
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=300))
+def test_any_address_gives_values_and_lines(search: str) -> None:
+    values, wrong = state.read(CONTROLS, Query(search))
+    assert set(values) == {c.key for c in CONTROLS}
+    assert all("\n" not in line and len(line) < 1000 for line in wrong)
+
+
+def test_what_is_at_its_default_is_not_written() -> None:
+    assert state.encode(CONTROLS, {c.key: c.default for c in CONTROLS}) == ""
+    assert state.link("/p", CONTROLS, choice="two") == "/p?choice=two"
+    assert state.read(CONTROLS, Query("?list="))[0]["list"] == []
+
+
+def test_a_link_that_is_too_long_is_told() -> None:
+    values, wrong = state.read(CONTROLS, Query("?text=" + "x" * 9000))
+    assert values["text"] == ""
+    assert "longer than a link" in wrong[0]
+
+
+# -- jobs --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def jobs() -> Iterator[Jobs]:
+    made = Jobs(Limits(running=4, running_a_session=2, jobs_a_session=5, kept=4, job_s=120, result_B=1 << 20))
+    yield made
+    made.close()
+
+
+def test_a_job_answers(jobs: Jobs) -> None:
+    value = {"numbers": [1, 2.5, None, True], "text": "µ <b>", "nested": {"a": []}}
+    found = ended(jobs, jobs.submit("a", "echo", studio_work.echo, value))
+    assert (found.status, found.result, found.error) == ("done", value, "")
+    assert (found.done, found.total, found.what) == (1, 1, "said")
+
+
+def test_a_job_says_how_far_it_is(jobs: Jobs) -> None:
+    job = jobs.submit("a", "count", studio_work.count, 400, 0.05)
+    assert soon(lambda: jobs.state(job, "a").done > 1)
+    found = jobs.state(job, "a")
+    assert found.status == "running"
+    assert found.total == 400
+    assert found.what.startswith("step ")
+    jobs.cancel(job, "a")
+
+
+@pytest.mark.parametrize(("work", "args", "line"), [
+    (studio_work.refuse, (), "this is not possible"),
+    (studio_work.fail, (), "internal error: KeyError"),
+    (studio_work.abort, (), "died (signal 6)"),
+    (studio_work.no_json, (), "internal error: TypeError"),
+    (studio_work.nan, (), "internal error: ValueError"),
+    (studio_work.large, (2 << 20,), "more than the studio shows"),
+])  # fmt: skip
+def test_a_failure_is_one_line(jobs: Jobs, work: Any, args: Any, line: str) -> None:
+    found = ended(jobs, jobs.submit("a", "fails", work, *args))
+    assert found.status == "failed"
+    assert line in found.error
+    assert "\n" not in found.error
+    assert "secret" not in found.error
+    assert found.result is None
+
+
+def test_too_much_memory_is_a_line(jobs: Jobs) -> None:
+    found = ended(jobs, jobs.submit("a", "eats", studio_work.eat, 1 << 30, memory_B=256 << 20))
+    assert found.status == "failed"
+    assert "256 MiB of memory" in found.error
+    assert ended(jobs, jobs.submit("a", "eats", studio_work.eat, 1 << 20, memory_B=256 << 20)).status == "done"
+
+
+def test_too_long_is_a_line(jobs: Jobs) -> None:
+    found = ended(jobs, jobs.submit("a", "long", studio_work.count, 1000, 1.0, seconds=1.0))
+    assert found.status == "failed"
+    assert "ended after 1 s" in found.error
+
+
+def gone(pid: int) -> bool:
+    """Whether a process is no more, or only waits to be buried."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_cancelling_ends_the_process_and_what_it_started(jobs: Jobs, tmp_path: Path) -> None:
+    file = tmp_path / "pids"
+    job = jobs.submit("a", "hangs", studio_work.hang, str(file))
+    assert soon(lambda: file.exists() and len(file.read_text().split()) == 2)
+    pids = [int(p) for p in file.read_text().split()]
+    jobs.cancel(job, "a")
+    assert jobs.state(job, "a").status == "cancelled"
+    assert soon(lambda: all(gone(p) for p in pids))
+
+
+def test_another_session_can_neither_read_nor_cancel(jobs: Jobs) -> None:
+    job = jobs.submit("a", "count", studio_work.count, 1000, 0.05)
+    for use in (jobs.state, jobs.cancel, lambda j, s: jobs.wait(j, s, 0)):
+        with pytest.raises(UsageError, match="no such job"):
+            use(job, "b")
+    assert jobs.of_session("b") == []
+    assert not jobs.state(job, "a").ended
+    jobs.cancel(job, "a")
+
+
+def test_a_newer_job_takes_the_place_of_the_older(jobs: Jobs) -> None:
+    first = jobs.submit("a", "count", studio_work.count, 1000, 0.05, slot="page tab")
+    other = jobs.submit("a", "count", studio_work.count, 1000, 0.05, slot="page other-tab")
+    second = jobs.submit("a", "echo", studio_work.echo, 2, slot="page tab")
+    assert jobs.state(first, "a").status == "cancelled"
+    assert not jobs.state(other, "a").ended
+    assert ended(jobs, second).result == 2
+    jobs.cancel(other, "a")
+
+
+def test_a_session_has_so_many_jobs_and_its_oldest_answers_are_forgotten(jobs: Jobs) -> None:
+    busy = [jobs.submit("many", "count", studio_work.count, 1000, 0.05) for _ in range(5)]
+    with pytest.raises(UsageError, match="5 of your jobs"):
+        jobs.submit("many", "echo", studio_work.echo, 1)
+    assert sum(jobs.state(j, "many").status == "queued" for j in busy) >= 3
+    assert ended(jobs, jobs.submit("b", "echo", studio_work.echo, "not kept waiting"), "b").status == "done"
+    for j in busy:
+        jobs.cancel(j, "many")
+    done = [jobs.submit("few", "echo", studio_work.echo, i) for i in range(4)]
+    assert [ended(jobs, j, "few").result for j in done] == [0, 1, 2, 3]
+    done.append(jobs.submit("few", "echo", studio_work.echo, 4))
+    ended(jobs, done[-1], "few")
+    known = {s.id for s in jobs.of_session("few")}
+    assert len(known) == 4
+    assert done[-1] in known
+    with pytest.raises(UsageError, match="no such job"):
+        jobs.state(next(j for j in done if j not in known), "few")
+
+
+def test_sessions_are_served_in_turns(tmp_path: Path) -> None:
+    """One process, four waiting jobs of one session and one each of two others: nobody waits for all four."""
+    one = Jobs(Limits(running=1, running_a_session=1))
+    try:
+        gate, order = tmp_path / "open", tmp_path / "order"
+        first = one.submit("greedy", "waits", studio_work.wait_for, str(gate))
+        assert soon(lambda: one.state(first, "greedy").status == "running")
+        work = [("greedy", f"greedy {i}") for i in range(4)] + [("b", "b"), ("c", "c")]
+        ids = [(one.submit(s, word, studio_work.note, str(order), word), s) for s, word in work]
+        assert one.state(*ids[-1]).ahead == 6
+        gate.write_text("")
+        for job, session in ids:
+            ended(one, job, session)
+        assert order.read_text().split("\n")[:3] == ["greedy 0", "b", "c"]
+        assert order.read_text().split("\n")[3:6] == ["greedy 1", "greedy 2", "greedy 3"]
+    finally:
+        one.close()
+
+
+def test_closing_ends_every_process(tmp_path: Path) -> None:
+    jobs, file = Jobs(), tmp_path / "pids"
+    jobs.submit("a", "hangs", studio_work.hang, str(file))
+    assert soon(lambda: file.exists() and len(file.read_text().split()) == 2)
+    jobs.close()
+    assert soon(lambda: all(gone(int(p)) for p in file.read_text().split()))
+    with pytest.raises(UsageError, match="ending"):
+        jobs.submit("a", "echo", studio_work.echo, 1)
+
+
+# -- parameters and runs -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", registry.model_names())
+def test_every_parameter_can_be_slid_and_says_what_it_rests_on(model: str) -> None:
+    known = registry.model(model).calibrated
+    platform = known.platforms[0] if known else "nt-pair"
+    for mode in parameters.modes(platform)[:2]:
+        for slot in parameters.slots(model, platform, mode):
+            assert slot.help
+            assert slot.source.startswith(("paper:", "doc:", "code:", "fit:", "assumed:"))
+            if slot.choices:
+                assert slot.base in slot.choices
+                continue
+            numbers = slot.numbers()
+            assert numbers == sorted(set(numbers))
+            assert not slot.texts or slot.texts[slot.position] == slot.base
+            assert slot.range, slot
+            for i, text in enumerate(slot.texts):
+                assert slot.nearest(text) == i
+                units.parse(text.replace(" ", ""), slot.unit)
+
+
+def test_only_what_differs_is_an_override() -> None:
+    known = parameters.slots("wmpi", "nt-pair", "shared")
+    assert parameters.overrides(known, {"wmpi.packet": "128 KiB", "wmpi.pool": "16 MiB", "wmpi.event": ""}) == ["wmpi.pool=16MiB"]
+    line = parameters.command_line("wmpi", "nt-pair", "server,server", ["wmpi.pool=16MiB"])
+    assert line == "retrompi pingpong --model wmpi --platform nt-pair --mode server,server --set wmpi.pool=16MiB"
+
+
+@pytest.mark.parametrize("name", ["../models/wmpi", "/tmp", "./x", "nope", ""])
+def test_a_path_is_no_name(name: str, room: Room) -> None:
+    for use in (lambda: parameters.slots(name, "nt-pair", "shared"), lambda: parameters.slots("wmpi", name, "shared"),
+                lambda: runs.curve(room.places, name, "nt-pair", "shared", [0])):  # fmt: skip
+        with pytest.raises(UsageError, match=r"no (model|platform) '"):
+            use()
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> runs.Places:
+    return str(tmp_path / "theirs.db"), str(tmp_path / "ours.db")
+
+
+SIZES = [0, *(1 << k for k in range(10, 23))]
+
+
+def quiet(*_: Any) -> None:
+    """Report nothing."""
+
+
+def test_looking_leaves_the_users_store_alone_and_keeping_does_not(places: runs.Places) -> None:
+    first = runs.what_if(quiet, places, "wmpi", "nt-pair", "shared", ["wmpi.pool=16MiB"], SIZES)
+    assert first["base"]["run"] is None
+    assert not first["changed"]["found"]
+    assert not Path(places[0] or "").exists()
+    again = runs.what_if(quiet, places, "wmpi", "nt-pair", "shared", ["wmpi.pool=16MiB"], SIZES)
+    assert again["changed"]["found"]
+    assert again["changed"]["rows"] == first["changed"]["rows"]
+    kept = runs.keep(quiet, places, "wmpi", "nt-pair", "shared", ["wmpi.pool=16MiB"], SIZES)
+    assert kept == {"run": 1, "there": False}
+    assert runs.keep(quiet, places, "wmpi", "nt-pair", "shared", ["wmpi.pool=16MiB"], SIZES)["there"]
+    found = runs.what_if(quiet, places, "wmpi", "nt-pair", "shared", ["wmpi.pool=16MiB"], SIZES)
+    assert found["changed"]["run"] == 1
+    assert found["changed"]["rows"] == first["changed"]["rows"]
+    options = runs.overlay_choices(places[0])
+    assert [o["value"] for o in options] == ["1"]
+    assert "wmpi.pool=16MiB" in options[0]["label"]
+    json.dumps(found, allow_nan=False)
+
+
+def collapse(rows: list[dict[str, Any]]) -> int:
+    """The first size at which the bandwidth is less than half of what it was before."""
+    return next(int(b["size_B"]) for a, b in pairwise(rows) if b["bandwidth_MBps"] < a["bandwidth_MBps"] / 2)
+
+
+def test_the_packet_moves_the_collapse(places: runs.Places) -> None:
+    slot = next(s for s in parameters.slots("wmpi", "nt-pair", "shared") if s.name == "wmpi.packet")
+    assert {"32 KiB", "128 KiB", "512 KiB"} <= set(slot.texts)
+    places_of = {}
+    for packet in ("32KiB", "128KiB", "512KiB"):
+        answer = runs.what_if(quiet, places, "wmpi", "nt-pair", "shared", [f"wmpi.packet={packet}", "wmpi.pool=16MiB"], SIZES)
+        places_of[packet] = collapse(answer["changed"]["rows"])
+    assert places_of["32KiB"] < places_of["128KiB"] < places_of["512KiB"]
+
+
+def test_a_run_that_does_not_complete_is_a_result(places: runs.Places) -> None:
+    answer = runs.what_if(quiet, places, "wmpi", "nt-pair", "shared", ["wmpi.packet=1MiB"], SIZES)
+    changed = answer["changed"]
+    assert changed["outcome"] == "aborted"
+    assert "pool" in changed["detail"]
+    assert 0 < len(changed["rows"]) < len(answer["base"]["rows"]) == len(SIZES)
+
+
+def test_published_statements_are_judged_on_the_very_curves_shown(places: runs.Places) -> None:
+    wanted = [("wmpi", "nt-pair", "shared"), ("hpvm", "nt-pair", "nowhere")]
+    answer = runs.curves(quiet, places, wanted, None, ["77"])
+    assert len(answer["curves"]) == 1
+    assert len(answer["problems"]) == 2
+    assert {v["verdict"] for v in answer["verdicts"]} >= {"pass"}
+    assert answer["marks"]
+    json.dumps(answer, allow_nan=False)
+
+
+def test_figures_show_what_was_answered(places: runs.Places) -> None:
+    from retrompi.studio import drawing
+
+    answer = runs.curves(quiet, places, [("wmpi", "nt-pair", "shared"), ("winmpich", "nt-pair", "shared")], SIZES, [])
+    for series in ("time", "bandwidth"):
+        figure = drawing.curves_figure(answer, series)
+        drawn = {t.name: list(t.y) for t in figure.data if t.name in ("WMPI", "WinMPICH")}
+        column = {"time": "time_us", "bandwidth": "bandwidth_MBps"}[series]
+        assert drawn["WMPI"] == [r[column] for r in answer["curves"][0]["rows"] if series == "time" or r["size_B"]]
+    rows = drawing.number_rows([("a", answer["curves"][0]["rows"])], "time")
+    assert [r["size_B"] for r in rows] == SIZES
+
+
+# -- what a request may be ---------------------------------------------------------------------------------------------
+
+SHOW = {
+    "output": "..main.children...studio-title.data..",
+    "outputs": [{"id": "main", "property": "children"}, {"id": "studio-title", "property": "data"}],
+    "inputs": [{"id": "studio-address", "property": "pathname", "value": "/"}],
+    "state": [{"id": "studio-address", "property": "search", "value": ""}],
+    "changedPropIds": ["studio-address.pathname"],
+}
+UPDATE = "/_dash-update-component"
+
+
+def sealed(answer: Any) -> None:
+    """Every answer carries the headers, and none says how it came about."""
+    headers = answer.headers
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe-eval" not in policy
+    assert "unsafe-inline" not in policy.partition("script-src")[2].partition(";")[0]
+    assert not re.search(r"https?:|\*", policy)
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert "Server" not in headers
+    if answer.status_code >= 400:
+        assert "Traceback" not in answer.text
+        assert "site-packages" not in answer.text
+        assert answer.text.count("\n") <= 1
+
+
+@pytest.mark.parametrize(
+    "path", [*PATHS, "/_dash-layout", "/_dash-dependencies", "/assets/studio.css", "/assets/studio.js", "/_favicon.ico"]
+)
+def test_what_there_is_is_served(client: Any, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 200
+    sealed(answer)
+
+
+def test_the_first_page_loads_nothing_from_elsewhere(client: Any) -> None:
+    text = client.get("/").text
+    links = re.findall(r"""(?:src|href)=["']([^"']+)""", text)
+    assert links
+    assert all(link.startswith("/") and not link.startswith("//") for link in links)
+    for link in links:
+        assert client.get(link).status_code == 200, link
+    assert sys.version.split()[0] not in text
+    assert "max-age=31536000" in client.get(next(x for x in links if "studio.js" in x)).headers["Cache-Control"]
+    assert client.get("/").headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", [
+    "/nope", "/curve", "/..", "/../etc/passwd", "/assets/../app.py", "/assets/..%2fapp.py", "/assets/%2e%2e/app.py", "/assets/nope.js",
+    "/_dash-component-suites/dash/../../../etc/passwd", "/_dash-component-suites/os/path.py", "/_dash-component-suites/dash/dash.py",
+    "/_reload-hash", "/_mcp", "/<script>", "/curves/x", "/static/x", "/_dash-component-suites/retrompi/errors.py",
+])  # fmt: skip
+def test_what_there_is_not_is_not_found(client: Any, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code in (404, 308)
+    sealed(answer)
+    assert "root:" not in answer.text
+    assert "import " not in answer.text
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "localhost.evil.example", "10.0.0.1", "127.0.0.1.evil.example", "", "[::2]:80"]
+)
+def test_a_strangers_name_for_this_machine_is_refused(client: Any, host: str) -> None:
+    answer = client.get("/", headers={"Host": host})
+    assert answer.status_code in (400, 403)
+    assert "Set-Cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8418", "[::1]:8418", "LOCALHOST:1", "localhost."])
+def test_the_names_of_the_loopback_are_known(client: Any, host: str) -> None:
+    assert client.get("/", headers={"Host": host}).status_code == 200
+
+
+def test_a_callback_works(client: Any) -> None:
+    answer = client.post(UPDATE, json=SHOW, headers={"Origin": "http://localhost"})
+    assert answer.status_code == 200, answer.text
+    assert answer.json["response"]["studio-title"]["data"] == "Start"
+    sealed(answer)
+
+
+@pytest.mark.parametrize("headers", [
+    {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "https://localhost.evil.example"}, {"Origin": "file://"},
+    {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "http://localhost:81"},
+])  # fmt: skip
+def test_a_page_of_another_origin_may_not_post(client: Any, headers: dict[str, str]) -> None:
+    answer = client.post(UPDATE, json=SHOW, headers=headers)
+    assert answer.status_code == 403
+    sealed(answer)
+
+
+def test_a_form_cannot_post_a_callback(client: Any) -> None:
+    assert client.post(UPDATE, data=json.dumps(SHOW), content_type="text/plain").status_code == 415
+    assert client.post(UPDATE, data={"x": "y"}).status_code == 415
+
+
+def test_who_has_no_session_cannot_post(app: Any) -> None:
+    assert app.server.test_client().post(UPDATE, json=SHOW).status_code == 403
+
+
+@pytest.mark.parametrize(("body", "status"), [
+    (b"{", 400), (b"", 400), (b"[]", 400), (b"null", 400), (b"1", 400), (b'"x"', 400), (b"{}", 400), (b'{"output": 1}', 400),
+    (b"[" * 100_000, 400), (b'\xff\xfe{"output"}', 400), (b'{"output": "nope.children"}', 404),
+    (b'{"output": "__class__.x"}', 404), (json.dumps({**SHOW, "inputs": []}).encode(), 400),
+    (json.dumps({**SHOW, "inputs": {}}).encode(), 400), (json.dumps({**SHOW, "inputs": [1]}).encode(), 400),
+    (json.dumps({**SHOW, "state": "x"}).encode(), 400), (json.dumps({**SHOW, "inputs": SHOW["inputs"] * 9}).encode(), 400),
+    (json.dumps({**SHOW, "changedPropIds": [1]}).encode(), 400), (json.dumps({**SHOW, "changedPropIds": "x"}).encode(), 400),
+    (json.dumps({**SHOW, "outputs": 1}).encode(), 400), (json.dumps({**SHOW, "inputs": [{"id": "x", "property": "y"}]}).encode(), 400),
+    (json.dumps({**SHOW, "outputs": [{"id": "whatever"}]}).encode(), 400), (json.dumps({**SHOW, "outputs": []}).encode(), 400),
+])  # fmt: skip
+def test_what_is_no_callback_is_told_so(client: Any, body: bytes, status: int) -> None:
+    answer = client.post(UPDATE, data=body, headers=JSON)
+    assert answer.status_code == status, answer.text
+    sealed(answer)
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+def test_other_methods_are_refused(client: Any, method: str) -> None:
+    assert client.open("/", method=method).status_code == 405
+    assert client.get(UPDATE).status_code == 405
+    assert client.post("/curves").status_code == 405
+
+
+@pytest.mark.parametrize("value", [None, 1, [], {}, "x" * 10_000, ["a"] * 5000, {"model": "../x"}, [{"a": 1}], True, {"sets": {"a": 1}}])
+def test_whatever_a_callback_is_sent_is_a_line_and_never_a_defect(
+    app: Any, client: Any, value: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every server callback of the pages of this file, with the same odd value everywhere."""
+    client.get("/_dash-dependencies")
+    for output, declared in app.callback_map.items():
+        if not output.strip(".").startswith(("curves-", "whatif-", "main")) or "callback" not in declared:
+            continue
+        outputs = [{"id": (o := one.rpartition("."))[0], "property": o[2]} for one in output.strip(".").split("...")]
+        body = {
+            "output": output,
+            "outputs": outputs if output.startswith("..") else outputs[0],
+            **{k: [{"id": i["id"], "property": i["property"], "value": value} for i in declared[k]] for k in ("inputs", "state")},
+            "changedPropIds": [f"{i['id']}.{i['property']}" for i in declared["inputs"]][:1],
+        }
+        answer = client.post(UPDATE, data=json.dumps(body), headers=JSON)
+        assert answer.status_code < 500, (output, answer.text)
+        assert "internal error" not in answer.text, output
+        sealed(answer)
+    assert "failed" not in caplog.text
+
+
+def test_jobs_of_another_session_are_not_shown_by_a_callback(app: Any, client: Any, room: Room) -> None:
+    job = room.jobs.submit("somebody", "secret title", studio_work.echo, "secret result")
+    ended(room.jobs, job, "somebody")
+    output = next(o for o in app.callback_map if o == "curves-download.data")
+    body = {
+        "output": output, "outputs": {"id": "curves-download", "property": "data"},
+        "inputs": [{"id": "curves-csv", "property": "n_clicks", "value": 1}],
+        "state": [{"id": "curves-job", "property": "data", "value": job}], "changedPropIds": ["curves-csv.n_clicks"],
+    }  # fmt: skip
+    answer = client.post(UPDATE, json=body)
+    assert answer.status_code == 200
+    assert "no such job" in answer.text
+    assert "secret" not in answer.text
+
+
+# -- the token ---------------------------------------------------------------------------------------------------------
+
+TOKEN = "correct-horse-battery"
+
+
+@pytest.fixture(scope="module")
+def locked(room: Room) -> Any:
+    return create_app(room, Guard(TOKEN, frozenset({"lab.example"}), public=True))
+
+
+def test_without_the_token_nothing_is_served(locked: Any) -> None:
+    client = locked.server.test_client()
+    assert client.get("/").status_code == 302
+    assert client.get("/").headers["Location"] == "/login"
+    for path in ("/assets/studio.js", "/_dash-layout", "/_dash-dependencies", "/nope"):
+        assert client.get(path).status_code == 401
+    assert client.post(UPDATE, json=SHOW).status_code in (401, 403)
+    assert "token" in client.get("/login").text
+
+
+def test_the_token_becomes_a_cookie_and_leaves_the_address(locked: Any, caplog: pytest.LogCaptureFixture) -> None:
+    client = locked.server.test_client()
+    answer = client.get(f"/curves?model=wmpi&token={TOKEN}&mode=shared")
+    assert answer.status_code == 303
+    assert answer.headers["Location"] == "/curves?model=wmpi&mode=shared"
+    cookie = answer.headers["Set-Cookie"]
+    assert TOKEN not in cookie
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    page = client.get("/curves")
+    assert page.status_code == 200
+    assert TOKEN not in page.text
+    again = client.get(f"/curves?token={TOKEN}")
+    assert again.status_code == 303
+    assert again.headers["Location"] == "/curves"
+    assert client.post("/login", data={"token": TOKEN}).headers["Location"] == "/"
+    assert TOKEN not in caplog.text
+
+
+def test_guessing_is_refused_and_made_slow(room: Room) -> None:
+    app = create_app(room, Guard(TOKEN, public=True))
+    client = app.server.test_client()
+    statuses = [client.get("/?token=wrong").status_code for _ in range(12)]
+    assert statuses[:10] == [403] * 10
+    assert statuses[10:] == [429] * 2
+    assert client.get(f"/?token={TOKEN}").status_code == 429
+    assert client.post("/login", data={"token": "é" * 3}).status_code == 429
+
+
+def test_a_made_up_cookie_opens_nothing(locked: Any) -> None:
+    client = locked.server.test_client()
+    for value in ("", "x", TOKEN, "é"):
+        cookie = f"retrompi-token-80={value}".encode().decode("latin-1")
+        assert client.get("/assets/studio.js", headers={"Cookie": cookie}).status_code == 401
+
+
+def test_a_public_studio_is_known_by_its_addresses_and_names_only(locked: Any) -> None:
+    client = locked.server.test_client()
+    for host, status in (("192.168.1.7:8418", 302), ("lab.example", 302), ("[fe80::1]:80", 302), ("evil.example", 403)):
+        assert client.get("/", headers={"Host": host}).status_code == status, host
+
+
+# -- the server --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    made = Studio(port=0, store=str(tmp_path_factory.mktemp("served") / "store.db"))
+    thread = threading.Thread(target=made.run, daemon=True)
+    thread.start()
+    yield made
+    made.close()
+
+
+def ask(studio: Studio, method: str = "GET", path: str = "/") -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", studio.port, timeout=60)
+    try:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode(errors="replace")
+    finally:
+        connection.close()
+
+
+def test_it_serves(studio: Studio) -> None:
+    assert studio.address == f"http://127.0.0.1:{studio.port}/"
+    assert ask(studio)[0] == 200
+
+
+@pytest.mark.parametrize("head", [
+    b"POST /_dash-update-component HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n",
+    b"POST /nope HTTP/1.1\r\nHost: localhost\r\nContent-Length: 13000000\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 40_000 + b"\r\n\r\n",
+    b"GET /?" + b"x" * 40_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+    b"GARBAGE\r\n\r\n",
+])  # fmt: skip
+def test_what_is_too_large_or_broken_is_refused_before_it_is_read(studio: Studio, head: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", studio.port), timeout=30) as line:
+        line.sendall(head)
+        answer = b""
+        with suppress(ConnectionResetError):  # it hangs up on what it has not read
+            while part := line.recv(65536):
+                answer += part
+    assert not answer or int(answer.split(b" ", 2)[1]) in (400, 413, 431), answer[:200]
+    assert b"Traceback" not in answer
+    assert ask(studio)[0] == 200
+
+
+def test_two_hundred_at_once_leave_it_up(studio: Studio) -> None:
+    paths = ["/", "/curves?model=nope", "/_dash-layout", "/nope", "/assets/studio.css", "/_dash-dependencies", "/../x", "/whatif?set=a"]
+    with ThreadPoolExecutor(200) as many:
+        answers = list(many.map(lambda i: ask(studio, path=paths[i % len(paths)]), range(200)))
+    assert {s for s, _ in answers} <= {200, 404}
+    assert not any("Traceback" in text for _, text in answers)
+    assert ask(studio)[0] == 200
+
+
+def test_a_port_in_use_is_a_line(studio: Studio) -> None:
+    with pytest.raises(UsageError, match=rf"port {studio.port} of 127.0.0.1 is in use.*--port 0"):
+        Studio(port=studio.port)
+
+
+@pytest.mark.parametrize(("host", "token", "line"), [
+    ("0.0.0.0", None, "lets others in"), ("::", None, "lets others in"), ("192.0.2.7", None, "lets others in"),
+    ("0.0.0.0", "short", "12 characters"), ("0.0.0.0", "with a space in it", "no spaces"), ("192.0.2.7", TOKEN, "192.0.2.7"),
+    ("no such host", TOKEN, "no such address"),
+])  # fmt: skip
+def test_others_are_let_in_with_a_token_only(host: str, token: str | None, line: str) -> None:
+    with pytest.raises(RetrompiError, match=re.escape(line)):
+        Studio(host=host, port=0, token=token)
+
+
+def command(*arguments: str, **more: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-m", "retrompi.cli.main", "studio", "--no-browser", *arguments], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, start_new_session=True, **more)  # fmt: skip
+
+
+def test_ctrl_c_ends_it_with_everything_it_started(tmp_path: Path) -> None:
+    process = command("--port", "0", "--store", str(tmp_path / "s.db"), "--token", TOKEN, "--host", "127.0.0.1")
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    found = re.fullmatch(rf"studio: (http://127\.0\.0\.1:\d+/)\?token={TOKEN}\n", line)
+    assert found, line
+    group = os.getpgid(process.pid)
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert out == ""
+    assert err.strip().splitlines()[-1] == "the studio has ended"
+    assert TOKEN not in err
+
+    def alone() -> bool:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    assert soon(alone)
+
+
+@pytest.mark.parametrize(("arguments", "line"), [
+    (("--host", "0.0.0.0"), "give a --token, or --public"), (("--public", "--host", "127.0.0.1"), "nobody else can reach"),
+    (("--public", "--token", "x"), "12 characters"), (("--port", "70000"), "70000"),
+])  # fmt: skip
+def test_a_wrong_use_is_one_line_and_exit_code_2(arguments: tuple[str, ...], line: str) -> None:
+    process = command(*arguments)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert out == ""
+    assert line in err
+    assert err.count("\n") == 1

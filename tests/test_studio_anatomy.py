@@ -1,0 +1,281 @@
+"""The anatomy page: the journey that the engine records, and the moving picture made of it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
+
+from retrompi import registry, simulate
+from retrompi.journey import Journey
+from retrompi.studio import diagram, scene, words
+from retrompi.studio.pages import anatomy
+from retrompi.studio.state import Query
+
+KIB = 1024
+SIZES = (0, 1000, 129 * KIB, 1024 * KIB)
+MODES = ("shared", "distributed")
+_KEPT: dict[tuple[str, str, int], simulate.Result] = {}
+
+
+def home(model: str) -> str:
+    """A platform that the model was made for."""
+    known = registry.model(model).calibrated
+    return known.platforms[0] if known and known.platforms else "nt-pair"
+
+
+def travelled(model: str, mode: str, size: int) -> simulate.Result:
+    key = (model, mode, size)
+    if key not in _KEPT:
+        _KEPT[key] = simulate.run(model, home(model), simulate._explained_trace(size), mode=mode, anatomy=True, legs=simulate.LEGS)
+    return _KEPT[key]
+
+
+EVERY = [(model, mode, size) for model in registry.model_names() for mode in MODES for size in SIZES]
+
+
+@pytest.fixture(params=EVERY, ids=lambda p: f"{p[0]}-{p[1]}-{p[2]}")
+def result(request: pytest.FixtureRequest) -> simulate.Result:
+    return travelled(*request.param)
+
+
+def test_the_chain_has_no_gap_and_sums_exactly_to_the_engines_total(result: simulate.Result) -> None:
+    told: Journey = result.journey
+    assert sum(leg.took for leg in told.legs) == result.anatomy_ps
+    assert told.legs[0].end == told.legs[1].begin
+    for i, leg in enumerate(told.legs):
+        assert leg.chain[0].begin == leg.begin
+        assert leg.chain[-1].end == leg.end
+        assert all(a.end == b.begin for a, b in pairwise(leg.chain))
+        assert all(k.took > 0 and k.stage in scene.STAGES and k.stage != "wait" for k in leg.chain)
+        assert sum(ps for _, ps in scene.bars(leg.chain)) == leg.took
+        rows = words.hops(told, i)
+        assert sum(r.took for r in rows) == leg.took
+        assert all(r.what and r.where for r in rows)
+
+
+def test_both_ways_together_are_the_anatomy_that_explain_tells(result: simulate.Result) -> None:
+    sums: Counter[tuple[str, str]] = Counter()
+    for leg in result.journey.legs:
+        for k in leg.chain:
+            sums[k.stage, k.who] += k.took
+    assert sum(sums.values()) == result.anatomy_ps
+    # Where the answer's chain of causes begins elsewhere than with the rank that answers (on one processor what is still under way of
+    # the message can hold up the answer's last packet), there is no moment at which both chains meet.
+    if result.journey.legs[1].chain[0].who == "rank 1":
+        assert {(r["stage"], r["process"]): r["ps"] for r in result.anatomy if r["ps"]} == dict(sums)
+
+
+def test_nearly_every_answer_begins_with_the_rank_that_answers() -> None:
+    begins = Counter(travelled(*e).journey.legs[1].chain[0].who == "rank 1" for e in EVERY)
+    assert begins[True] > 0.95 * len(EVERY)
+
+
+def test_what_goes_into_a_channel_comes_out_of_it(result: simulate.Result, request: pytest.FixtureRequest) -> None:
+    told: Journey = result.journey
+    size = request.node.callspec.params["result"][2]
+    for i, leg in enumerate(told.legs):
+        mine = [p for p in told.of(i) if p.kind == "data"]
+        assert mine
+        assert {p.message for p in mine} == {size}
+        for p in mine:
+            assert leg.begin <= p.asked <= p.put <= p.out <= p.taken <= leg.end
+            assert p.put <= p.laid or p.channel >= 0  # a direct copy is not laid anywhere
+        into, out = Counter[int](), Counter[int]()
+        for p in mine:
+            out[p.source] += p.bytes
+            into[p.target] += p.bytes
+        assert set(into.values()) | set(out.values()) == {size}
+        ends = [f"rank {r}" for r in ((0, 1) if i == 0 else (1, 0))]
+        assert [told.processes[p].name for p in (set(out) - set(into))] == ends[:1]
+        assert [told.processes[p].name for p in (set(into) - set(out))] == ends[1:]
+
+
+def ends_of(step: scene.Step) -> tuple[str, str]:
+    return (step.start, step.stop) if step.start else (step.at, step.at)
+
+
+def test_whatever_moves_is_on_the_diagram_and_time_never_runs_back(result: simulate.Result) -> None:
+    told: Journey = result.journey
+    for i, leg in enumerate(told.legs):
+        picture = diagram.diagram(told, told.of(i))
+        assert not diagram.crossings(picture)
+        for line in picture.lines.values():
+            assert line.a in picture.boxes
+            assert line.b in picture.boxes
+        found = scene.tokens(told, i, picture)
+        assert found
+        assert not scene.gaps(found)
+        for token in found:
+            for step in token.steps:
+                assert 0 <= step.begin < step.end <= leg.took
+                if step.start:
+                    line = picture.lines[step.at]
+                    assert {step.start, step.stop} == {line.a, line.b}
+                else:
+                    assert step.at in picture.boxes
+            for a, b in pairwise(token.steps):
+                # A crossing that takes no time at all is no step.
+                assert diagram.neighbours(picture, [ends_of(a)[1], ends_of(b)[0]]), f"{token.label} jumps from {a} to {b}"
+
+
+def test_the_picture_is_plain_json_and_its_strip_covers_the_leg(result: simulate.Result) -> None:
+    told = scene.scene(result.journey)
+    assert json.loads(json.dumps(told, allow_nan=False)) == told
+    strip = told["strip"]
+    assert strip[0][0] == 0
+    assert strip[-1][1] == told["total"]
+    assert all(a[1] == b[0] for a, b in pairwise(strip))
+    places = {b["name"] for b in told["boxes"]} | {line["name"] for line in told["lines"]} | {""}
+    assert {p[3] for p in strip} <= places
+    assert len(strip) <= scene.MOST_PIECES
+    assert all(len(lane["pieces"]) <= scene.MOST_PIECES for lane in told["lanes"])
+    assert len(told["tokens"]) <= 2 * scene.MOST_TOKENS
+    for token in told["tokens"]:
+        assert all(step[2] in places for step in token["steps"])
+
+
+@pytest.mark.parametrize(("model", "mode", "size"), [e for e in EVERY if ":" not in e[0] and e[2] in (1000, 1024 * KIB)])
+def test_recording_a_journey_changes_no_time(model: str, mode: str, size: int) -> None:
+    bare = simulate.run(model, home(model), simulate._explained_trace(size), mode=mode)
+    told = travelled(model, mode, size)
+    assert [(m["rank"], m["label"], m["time_ps"]) for m in bare.marks] == [(m["rank"], m["label"], m["time_ps"]) for m in told.marks]
+    assert bare.time_ps == told.time_ps
+    assert bare.journey is None
+    half = simulate.explain(model, home(model), mode, size)
+    assert abs(2 * half["total_ps"] - told.anatomy_ps) <= 2
+
+
+# -- the mechanisms are seen -------------------------------------------------------------------------------------------
+
+
+def kinds(model: str, mode: str, size: int) -> set[str]:
+    return {p.kind for p in travelled(model, mode, size).journey.of(0)}
+
+
+def test_a_rendezvous_asks_first() -> None:
+    assert kinds("wmpi", "shared", 1000) == {"data"}
+    assert kinds("wmpi", "shared", 1024 * KIB) == {"request", "ready", "data"}
+
+
+def test_a_proxys_message_passes_two_proxies_and_a_daemons_two_daemons() -> None:
+    for model, name in (("winmpich", "proxy"), ("wmpi", "daemon")):
+        told = travelled(model, "distributed", 1000).journey
+        labels = [b.label for b in diagram.diagram(told, told.of(0)).boxes.values() if b.kind == "process"]
+        assert sorted(labels) == sorted(["rank 0", name, name, "rank 1"])
+
+
+def test_a_burnt_quantum_is_seen_where_it_is_burnt() -> None:
+    rows = words.hops(travelled("wmpi", "shared", 1024 * KIB).journey)
+    longest = max(rows, key=lambda r: r.took)
+    assert longest.stage == "quantum"
+    assert longest.where == "rank 1"
+    assert "spins" in longest.what
+
+
+def test_a_direct_copy_needs_no_channel() -> None:
+    told = travelled("nemesis:windows", "shared", 1024 * KIB).journey
+    assert [p.channel for p in told.of(0) if p.kind == "data"] == [-1]
+    assert [line.kind for line in diagram.diagram(told, told.of(0)).lines.values()].count("direct") == 1
+
+
+def test_acknowledgements_go_against_the_message() -> None:
+    told = travelled("wmpi", "distributed", 1000).journey
+    back = [t for t in scene.tokens(told, 0, diagram.diagram(told, told.of(0))) if t.kind == "datagram ack"]
+    assert back
+    assert all(t.back for t in back)
+    wires = [s for t in back for s in t.steps if s.start.startswith("card") and s.stop.startswith("card")]
+    assert wires
+    assert all(s.start == "card workstation" for s in wires)
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def asked(**given: str) -> dict[str, str]:
+    return {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "size": "128 KiB", "set": "", **given}
+
+
+def silent(done: int, total: int, what: str = "") -> None:
+    pass
+
+
+def texts(component: Any) -> str:
+    """All texts of a component."""
+    if isinstance(component, str):
+        return component
+    if isinstance(component, (list, tuple)):
+        return " ".join(texts(c) for c in component)
+    return texts(component.children) if getattr(component, "children", None) is not None else ""
+
+
+def test_two_messages_beside_each_other() -> None:
+    shown = anatomy.travel(silent, [asked(size="256 KiB"), asked(size="257 KiB")], "there")
+    assert json.loads(json.dumps(shown, allow_nan=False)) is not None
+    a, b = (m["scene"]["total"] for m in shown)
+    assert b > 10 * a  # the answer is waited for by spinning, which burns a quantum
+    figure = anatomy.figure(shown)
+    sums = [sum(t.x[i] for t in figure.data) for i in (0, 1)]
+    assert sums == pytest.approx([a / 1e9, b / 1e9])
+    said = texts(anatomy._said(shown))
+    assert "A:" in said
+    assert "B:" in said
+    assert texts(anatomy._tables(shown)).count("exactly") == 2
+
+
+def test_the_parameters_shown_are_those_the_path_depends_on() -> None:
+    names = {mode: {r["name"] for r in anatomy._parameters(asked(mode=mode), [])} for mode in MODES}
+    assert "wmpi.pool" in names["shared"] - names["distributed"]
+    assert "wmpi.daemon" in names["distributed"] - names["shared"]
+    rows = anatomy._parameters(asked(), ["packet=16KiB"])
+    assert rows[0]["name"] == "wmpi.packet"
+    assert rows[0]["set"]
+    assert rows[0]["text"] == "16KiB"
+    assert all(r["source"].startswith(("paper:", "doc:", "code:", "fit:", "assumed:")) for r in rows)
+
+
+def test_a_what_if_is_another_message() -> None:
+    plain, block = anatomy.travel(silent, [asked(size="512 KiB"), asked(size="512 KiB", set="answer_wait=block")], "there")
+    assert dict(plain["bars"])["quantum"] > 0
+    assert "quantum" not in dict(block["bars"])
+
+
+def test_a_message_that_never_arrives_is_told() -> None:
+    (shown,) = anatomy.travel(silent, [asked(size="64 KiB", set="wmpi.pool=16KiB")], "there")
+    assert "aborted" in shown["ended"]
+    assert "scene" not in shown
+    assert "aborted" in texts(anatomy._said([shown]))
+    assert len(anatomy.figure([shown]).data) == 0
+
+
+@pytest.mark.parametrize(
+    ("search", "expected"),
+    [
+        ("?model=wmpj", "no model 'wmpj'"),
+        ("?size=12", "size=12"),
+        ("?size=1GiB", "longer than the longest"),
+        ("?size=1KiB,2KiB", "give one size"),
+        ("?mode=apart", "mode=apart"),
+        ("?b-platform=nowhere", "b-platform=nowhere"),
+        ("?view=%3Cscript%3E", "view="),
+    ],
+)
+def test_a_link_that_is_wrong_is_told_and_shown_at_its_default(search: str, expected: str) -> None:
+    page = anatomy.layout(Query(search), None)  # type: ignore[arg-type]  # the layout asks nothing of the room
+    assert expected in texts(page)
+
+
+def test_a_link_of_a_lab_is_understood() -> None:
+    page = anatomy.layout(Query("?model=wmpi&mode=shared&size=512KiB"), None)  # type: ignore[arg-type]
+    found = {c.id: getattr(c, "value", None) for c in page._traverse() if getattr(c, "id", None)}
+    assert (found["anatomy-model"], found["anatomy-mode"], found["anatomy-size"], found["anatomy-slider"]) == (
+        "wmpi",
+        "shared",
+        "512KiB",
+        20,
+    )
