@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from retrompi.studio.room import Room
 
-__all__ = ["create_app", "page_content"]
+__all__ = ["KEYS", "create_app", "page_content"]
 
 log = logging.getLogger("retrompi.studio")
 
@@ -50,7 +50,7 @@ _INDEX = """<!DOCTYPE html>
 
 _PLOTLY = "/_dash-component-suites/plotly/package_data/plotly.min.js"
 
-_KEYS = (
+KEYS = (
     ("?", "show or hide these keys"),
     ("1 … 9", "go to a page, in the order of the navigation"),
     ("/", "go to the first control of the page"),
@@ -159,7 +159,7 @@ def _frame() -> Component:
         html.Li(dcc.Link(page.title, href=page.path, title=f"{page.help} ({i})" if i < 10 else page.help, className="nav-link"))
         for i, page in enumerate(pages(), 1)
     ]
-    keys = [html.Div([html.Dt(html.Kbd(key)), html.Dd(text)]) for key, text in _KEYS]
+    keys = [html.Div([html.Dt(html.Kbd(key)), html.Dd(text)]) for key, text in KEYS]
     return html.Div(
         [
             html.A("Skip to the page", href="#main", className="skip"),

@@ -70,6 +70,7 @@ class _Job:
     work: tuple[Any, ...]
     seconds: float
     memory_B: int
+    question: str = ""
     status: str = "queued"
     told: tuple[int, int, str] = (0, 0, "")
     result: Any = None
@@ -104,16 +105,17 @@ class Jobs:
 
     def submit(
         self, session: str, title: str, function: Callable[..., Any], *args: Any, slot: str = "", seconds: float | None = None,
-        memory_B: int | None = None,
+        memory_B: int | None = None, question: str = "",
     ) -> str:
         """The id of a new job. A job of the same session in the same ``slot`` is cancelled: it has been asked for again, otherwise.
 
-        ``seconds`` and ``memory_B`` may lower the limits. Raises UsageError when the session, or all together, have too many jobs.
+        ``seconds`` and ``memory_B`` may lower the limits; ``question`` is what `newest` knows it by. Raises UsageError when the session,
+        or all together, have too many jobs.
         """
         limits = self.limits
         job = _Job(
             secrets.token_urlsafe(12), session, title, slot, (function, args), min(seconds or limits.job_s, limits.job_s),
-            min(memory_B or limits.job_B, limits.job_B),
+            min(memory_B or limits.job_B, limits.job_B), question,
         )  # fmt: skip
         with self._changed:
             if self._closed:
@@ -131,11 +133,6 @@ class Jobs:
             self._ring()
         return job.id
 
-    def newest(self, session: str, slot: str) -> str | None:
-        """The id of the newest job of this session in a slot, however it is; None where there is none."""
-        with self._changed:
-            return next((j.id for j in reversed(self._jobs.values()) if j.session == session and j.slot == slot), None)
-
     def state(self, job_id: str, session: str) -> JobState:
         """How it is. Raises UsageError for a job that is not there, or is another session's."""
         with self._changed:
@@ -149,6 +146,18 @@ class Jobs:
             while job.status not in _ENDED and (left := until - time.monotonic()) > 0:
                 self._changed.wait(left)
             return self._state(job)
+
+    def newest(self, session: str, slot: str, question: str, seconds: float) -> str | None:
+        """The id of the job that was submitted last in a session's slot, if it is still known; waits up to ``seconds`` for one of this
+        question."""
+        until = time.monotonic() + seconds
+        with self._changed:
+            while True:
+                job = next((j for j in reversed(self._jobs.values()) if j.session == session and j.slot == slot), None)
+                left = until - time.monotonic()
+                if job is None or job.question == question or left <= 0:
+                    return job.id if job else None
+                self._changed.wait(min(left, 0.05))
 
     def cancel(self, job_id: str, session: str) -> None:
         """Ends its process at once. Raises UsageError as `state`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -184,19 +185,19 @@ def register_job(
         seen, ticks, tab = values[asked : asked + len(views)], values[-4], text(values[-2], 60)
         same = [no_update] * len(outputs)
         patience = 0.0
-        slot = f"{page} {tab}"
+        slot, question = f"{page} {tab}", json.dumps(values[:asked], sort_keys=True, default=str)
         by = {str(prop_id) for prop_id in ctx.triggered_prop_ids}
         changed = not by or bool(by & {f"{i.component_id_str()}.{i.component_property}" for i in inputs})
-        # The newest job, not the one that the page knows of: Dash forgets the answer to what is asked again before it has come, and a
-        # view that is changed meanwhile, or a tick, must not be answered from the job before.
-        job = None if changed else room.jobs.newest(session(), slot)
+        # Dash drops the answer to a question when another request was sent after it, a tick's or a view's too: so every request tells of
+        # the job that was begun last. What it asks may be about to begin, in another thread: then it waits for it.
+        job = None if changed else room.jobs.newest(session(), slot, question, PATIENCE_S)
         if job is None:
             set_props("studio-notice", {"children": []})
             wanted = begin(*values[:asked])
             if wanted is None:
                 return *same, None, "", "0", True, True, 0
             title, function, args = wanted
-            job, patience = room.jobs.submit(session(), title, function, *args, slot=slot), PATIENCE_S
+            job, patience = room.jobs.submit(session(), title, function, *args, slot=slot, question=question), PATIENCE_S
         elif ctx.triggered_id == f"{page}-cancel":
             room.jobs.cancel(job, session())
         elif ctx.triggered_id != f"{page}-tick":
