@@ -20,8 +20,26 @@ from retrompi.validate import run_paper
 from retrompi.validate.claims import load
 
 ROWS = [
-    {"id": "BF-SM-01", "verdict": "pass", "observed": 173.4, "low": 165.0, "high": 185.0, "unit": "microseconds", "note": "", "batch_id": 1},
-    {"id": "BF-SM-02", "verdict": "fail", "observed": 400.0, "low": 290.0, "high": 310.0, "unit": "microseconds", "note": "far", "batch_id": 1},
+    {
+        "id": "BF-SM-01",
+        "verdict": "pass",
+        "observed": 173.4,
+        "low": 165.0,
+        "high": 185.0,
+        "unit": "microseconds",
+        "note": "",
+        "batch_id": 1,
+    },
+    {
+        "id": "BF-SM-02",
+        "verdict": "fail",
+        "observed": 400.0,
+        "low": 290.0,
+        "high": 310.0,
+        "unit": "microseconds",
+        "note": "far",
+        "batch_id": 1,
+    },
 ]
 BATCHES = {1: {"created": "2026-11-21T18:21:55+00:00", "code_version": "0.1.0+abc"}}
 
@@ -82,9 +100,10 @@ class TestStatements:
                 room = registry.platform(s.place.platform)
                 assert set(s.place.models) <= set(registry.model_names())
                 room.placement(s.place.mode)
-            for model, mode, size in s.messages:
+            for model, platform, mode, size in s.messages:
                 assert model in registry.model_names()
-                assert mode in ("shared", "distributed")
+                registry.platform(platform).placement(mode)
+                assert mode in ("shared", "distributed"), "what the anatomy page offers"
                 assert size >= 0
 
 
@@ -192,7 +211,10 @@ class TestLabs:
             "    retrompi pingpong --model ./evil --mode shared\n"
             "    retrompi replay mine.ti --model wmpi\nretrompi explain hpvm --size 1B\n"
         )
-        assert [a for _, a in told] == ["/whatif?model=wmpi&mode=shared&set=wmpi.packet%3D64KiB", "/anatomy?model=wmpi&mode=shared&size=512KiB"]
+        assert [a for _, a in told] == [
+            "/whatif?model=wmpi&mode=shared&set=wmpi.packet%3D64KiB",
+            "/anatomy?model=wmpi&mode=shared&size=512KiB",
+        ]
 
     def test_every_lab_has_a_page_and_a_path_is_no_lab(self, tmp_path: Path) -> None:
         from retrompi.labs.lab import lab_names
