@@ -188,9 +188,10 @@ def walk(page: Any, most: int = 400) -> list[dict[str, Any]]:
     return out
 
 
-@pytest.fixture(scope="session")
+# Of a module, not of the session: while Playwright runs, an event loop runs in this thread, which others that begin one do not bear.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A headless Chromium of the session's own."""
+    """A headless Chromium of the module's own."""
     why = missing()
     if why:
         pytest.skip(why)
@@ -203,8 +204,8 @@ def browser() -> Iterator[Any]:
         made.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A studio that the session's tests share; what one session stores the others see, as in a lab room."""
+    """A studio that a module's tests share; what one session stores the others see, as in a lab room."""
     with Server(tmp_path_factory.mktemp("studio")) as server:
         yield server
