@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo atlas test validate bench lint sanitize clean setup apt apt-mpi apt-postgres apt-chromium
+.PHONY: demo atlas test docs validate bench lint sanitize clean setup apt apt-mpi apt-postgres apt-chromium
 demo: setup
 	$(BIN)/retrompi reproduce baker-fox --out out/baker-fox
 
@@ -14,6 +14,11 @@ atlas: setup
 
 test: setup apt-mpi apt-postgres apt-chromium
 	$(BIN)/python -m pytest
+
+# The site is built without a network and read without one; a warning is an error.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --clean
+	@echo "the documentation: out/site/index.html"
 
 validate: setup
 	$(BIN)/retrompi validate --paper baker-fox
