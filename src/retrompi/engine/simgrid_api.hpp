@@ -1,0 +1,77 @@
+// What SimGrid's versions call the same things: 3.32 (Debian 12) makes zones by functions, 4.1 by methods of a root zone that is always
+// there, and calls the older names deprecated. Versions between the two know the older names.
+#pragma once
+#include <functional>
+#include <simgrid/s4u.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+// clang-format off: not self-contained in 3.32, it needs what s4u.hpp includes
+#include <simgrid/version.h>
+// clang-format on
+
+namespace retrompi::simgrid_api {
+
+namespace sg = simgrid::s4u;
+
+#if SIMGRID_VERSION >= 40000
+inline constexpr const char* kTimePrecision = "precision/timing";
+#else
+inline constexpr const char* kTimePrecision = "surf/precision";
+#endif
+
+/// Makes the host of one place of a torus or a tree.
+using MakeHost = std::function<sg::Host*(sg::NetZone*, unsigned long)>;
+
+#if SIMGRID_VERSION >= 40100
+inline sg::NetZone* room(sg::Engine& engine) { return engine.get_netzone_root(); }
+inline sg::Host* add_host(sg::NetZone* zone, const std::string& name) { return zone->add_host(name, 1e9); }
+inline sg::Link* add_link(sg::NetZone* zone, const std::string& name, double bandwidth) { return zone->add_link(name, bandwidth); }
+inline void add_route(sg::NetZone* zone, const sg::Host* a, const sg::Host* b, const std::vector<sg::LinkInRoute>& over) {
+  zone->add_route(a, b, over, false);
+}
+template <class F>
+sg::ActorPtr add_actor(sg::Host* host, const std::string& name, F code) {
+  return host->add_actor(name, std::move(code));
+}
+inline sg::NetZone* with_hosts(sg::NetZone* zone, const MakeHost& make) {
+  return zone->set_host_cb([make](sg::NetZone* z, const std::vector<unsigned long>&, unsigned long id) { return make(z, id); });
+}
+inline sg::NetZone* add_torus(sg::NetZone* room, const std::string& name, const std::vector<unsigned long>& shape, const MakeHost& make,
+                              double bandwidth, double latency) {
+  return with_hosts(room->add_netzone_torus(name, shape, bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX), make);
+}
+inline sg::NetZone* add_fat_tree(sg::NetZone* room, const std::string& name, const std::vector<unsigned>& down, const std::vector<unsigned>& up,
+                                 const std::vector<unsigned>& count, const MakeHost& make, double bandwidth) {
+  const auto levels = static_cast<unsigned>(down.size());
+  return with_hosts(room->add_netzone_fatTree(name, levels, down, up, count, bandwidth, 0, sg::Link::SharingPolicy::SPLITDUPLEX), make);
+}
+#else
+inline sg::NetZone* room(sg::Engine&) { return sg::create_full_zone("room"); }
+inline sg::Host* add_host(sg::NetZone* zone, const std::string& name) { return zone->create_host(name, 1e9); }
+inline sg::Link* add_link(sg::NetZone* zone, const std::string& name, double bandwidth) { return zone->create_link(name, bandwidth); }
+inline void add_route(sg::NetZone* zone, const sg::Host* a, const sg::Host* b, const std::vector<sg::LinkInRoute>& over) {
+  zone->add_route(a->get_netpoint(), b->get_netpoint(), nullptr, nullptr, over, false);
+}
+template <class F>
+sg::ActorPtr add_actor(sg::Host* host, const std::string& name, F code) {
+  return sg::Actor::create(name, host, std::move(code));
+}
+inline sg::ClusterCallbacks with_hosts(const MakeHost& make) {
+  return sg::ClusterCallbacks([make](sg::NetZone* zone, const std::vector<unsigned long>&, unsigned long id) {
+    return std::make_pair(make(zone, id)->get_netpoint(), static_cast<simgrid::kernel::routing::NetPoint*>(nullptr));
+  });
+}
+inline sg::NetZone* add_torus(sg::NetZone* room, const std::string& name, const std::vector<unsigned long>& shape, const MakeHost& make,
+                              double bandwidth, double latency) {
+  return sg::create_torus_zone(name, room, shape, with_hosts(make), bandwidth, latency, sg::Link::SharingPolicy::SPLITDUPLEX);
+}
+inline sg::NetZone* add_fat_tree(sg::NetZone* room, const std::string& name, const std::vector<unsigned>& down, const std::vector<unsigned>& up,
+                                 const std::vector<unsigned>& count, const MakeHost& make, double bandwidth) {
+  const sg::FatTreeParams tree(static_cast<unsigned>(down.size()), down, up, count);
+  return sg::create_fatTree_zone(name, room, tree, with_hosts(make), bandwidth, 0, sg::Link::SharingPolicy::SPLITDUPLEX);
+}
+#endif
+
+}  // namespace retrompi::simgrid_api
