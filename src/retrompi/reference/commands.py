@@ -59,7 +59,7 @@ def _options(command: click.Command, words: str) -> str:
             takes = "" if parameter.is_flag or parameter.count else f"`{parameter.make_metavar(context)}`"
             more = [_default(parameter, context), "required" if parameter.required else "", "repeatable" if parameter.multiple else ""]
             rows.append([names, takes, escape(parameter.help or ""), escape("; ".join(m for m in more if m))])
-    return table(["option", "takes", "what it does", "and"], rows)
+    return table(["option", "takes", "what it does", "and"], rows) if rows else ""
 
 
 def _section(words: str, command: click.Command, level: int) -> list[str]:
