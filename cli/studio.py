@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 
 import click
 
@@ -41,7 +42,8 @@ def command(
         studio = Studio(host=host, port=port, token=token, store=chosen, names=names)
 
         def ready() -> None:
-            if not no_browser and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.environ.get("BROWSER")):
+            screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+            if not no_browser and screen:
                 import webbrowser
 
                 webbrowser.open(studio.entrance)

@@ -553,23 +553,6 @@ PAGE = Path(__file__).parents[1] / "docs" / "answers.md"
 
 
 @pytest.mark.skipif(not PAGE.is_file(), reason="docs/ is not part of a wheel")
-def test_every_command_of_the_page_runs(retrompi: Run) -> None:
-    import shlex
-
-    commands = [line.strip() for line in PAGE.read_text().splitlines() if line.startswith("    retrompi ")]
-    assert len(commands) >= 7
-    for command in commands:
-        if "sobol" in command:
-            pytest.importorskip("SALib", reason="SALib (the extra 'sensitivity') is not installed")
-        told = retrompi(*shlex.split(command)[1:])
-        assert told.code in ((0, 1) if " diff " in command else (0,)), (command, told)
-        assert told.out
-        # Reasons and sources are as long as they are; tables fit.
-        table = [line for line in told.out.splitlines() if not line.startswith("no number") and (line[:2] != "  " or line[:3] == "   ")]
-        assert max(map(len, table)) <= 85, command
-
-
-@pytest.mark.skipif(not PAGE.is_file(), reason="docs/ is not part of a wheel")
 def test_the_page_names_every_metric() -> None:
     page = PAGE.read_text()
     for name in metrics.NAMES:

@@ -159,6 +159,19 @@ def test_errors(programs: tuple[str, ...], first: str, last: str | None, why: st
         cut(job(*programs), first, last)
 
 
+def test_a_loop_that_a_sum_interrupts_is_found() -> None:
+    """Half and middle of such a program repeat nothing three times: every 25th of its turns ends with a sum."""
+    turn = ["0 irecv 1 0 8 6 req={}", "0 isend 1 0 8 6 req={}", "0 waitall 2 reqs={},{}"]
+    lines = ["0 init"]
+    for i in range(100):
+        lines += [turn[0].format(2 * i + 1), turn[1].format(2 * i + 2), turn[2].format(2 * i + 1, 2 * i + 2), "0 compute 5"]
+        lines += ["0 allreduce 1 0 0"] * (i % 25 == 24)
+    loop = find_loop([*lines, "0 finalize"])
+    assert loop is not None
+    assert loop.turns == 25
+    assert lines[loop.starts[0]].startswith("0 irecv")
+
+
 def test_turns_of_the_loop() -> None:
     trace = traces.read(CG)
     loop = find_loop(rank_lines(trace, 0)[0])

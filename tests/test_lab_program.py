@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from retrompi.errors import RetrompiError
-from retrompi.labs import start, student
 from retrompi.labs import lab as _lab
+from retrompi.labs import start, student
 from retrompi.labs.bench import Bench
 from retrompi.store import open_store
 
@@ -76,13 +76,15 @@ def test_what_is_wrong_with_a_ring_is_said(said: str, tmp_path: Path, store: Any
     ("body", "said"),
     [
         ("  this is no C;\n  long wrong = 0; MPI_Send;", "cannot compile it: exchange.c"),
-        ("  for (volatile int i = 0;; i++) if (size > 99) MPI_Send(out, 0, MPI_INT, 0, 0, MPI_COMM_WORLD);\n  long wrong = 0;", "did not end by itself"),
+        ("  for (volatile int i = 0;;) if (size > 99) MPI_Barrier(MPI_COMM_WORLD);\n  long wrong = 0; MPI_Send;", "did not end by itself"),
         ("  MPI_Ssend(out, 1, MPI_INT, (rank + 1) % size, TAG, MPI_COMM_WORLD);\n  long wrong = 0;", "MPI_Finalize"),
         ("  long wrong = 1; if (size > 99) MPI_Send(in, 0, MPI_INT, 0, 0, MPI_COMM_WORLD);", "failed"),
     ],
     ids=["no C", "for ever", "deadlock", "wrong numbers"],
 )
-def test_a_program_that_does_not_work_is_told_and_ended(body: str, said: str, tmp_path: Path, store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_does_not_work_is_told_and_ended(
+    body: str, said: str, tmp_path: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(LAB.reference, "SECONDS", 3)
     folder, p, bench = begun(of_pattern("ring"), tmp_path, store)
     with_body(folder, p, body)
@@ -101,7 +103,7 @@ def test_nothing_is_run_unless_it_may_be(tmp_path: Path, store: Any, monkeypatch
 
     folder, p, bench = begun("student 1", tmp_path, store, may_run=False)
     LAB.reference.solve(folder, p, bench)
-    monkeypatch.setattr(LAB.reference.subprocess, "Popen", refuse)
+    monkeypatch.setattr(LAB.reference.job, "run", refuse)
     assert LAB.reference.inspect("program", folder, p, bench) == ""
     assert LAB.reference.inspect("trace", folder, p, bench) == ""
 
@@ -141,6 +143,20 @@ def test_a_trace_that_unpacks_to_too_much_is_refused(tmp_path: Path, store: Any)
     (folder / "trace.tar.zst").write_bytes(zstandard.ZstdCompressor().compress(b"0" * (40 << 20)))
     with pytest.raises(RetrompiError, match="unpacks to more than"):
         LAB.reference.inspect("trace", folder, p, bench)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_list_of_other_files_is_not_followed(packed: bool, tmp_path: Path, store: Any) -> None:
+    import zstandard
+
+    folder, p, bench = begun("student 1", tmp_path, store)
+    secret = tmp_path / "secret"
+    secret.write_text("0 init\nnobody's business\n")
+    data = f"{secret}\n{secret}\n".encode()
+    (folder / "trace.tar.zst").write_bytes(zstandard.ZstdCompressor().compress(data) if packed else data)
+    with pytest.raises(RetrompiError, match="is no archive") as caught:
+        LAB.reference.inspect("trace", folder, p, bench)
+    assert "business" not in str(caught.value)
 
 
 def test_an_unsafe_trace_is_found_by_its_replay(tmp_path: Path, store: Any) -> None:

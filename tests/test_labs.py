@@ -175,3 +175,26 @@ def test_the_commands_of_the_text_exist(name: str, tmp_path: Path, store: Any) -
                 break
             if word.startswith("--") or re.fullmatch(r"-[a-z]", word):
                 assert word.partition("=")[0] in options, f"{line}: no option '{word}'"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_commands_of_the_text_run(name: str, tmp_path: Path, store: Any, retrompi: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a student is told to type, in the order of the text, in a folder with the reference solution; none is refused."""
+    import shlex
+    import shutil
+
+    lab, folder, p, bench = begun(name, "student 2", tmp_path, store)
+    missing = [tool for tool in lab.needs if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} not installed")
+    start.solve(lab, folder, p, bench, "student 2")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("RETROMPI_STORE", store.label)
+    lines = re.findall(r"^    (retrompi [^\n]+)$", (folder / "README.md").read_text(), re.MULTILINE)
+    assert lines
+    for line in lines:
+        words = shlex.split(line, comments=True)[1:]
+        if words[0] == "studio":
+            continue  # a server; its own tests start it
+        result = retrompi(*words)
+        assert result.code in (0, 1), f"{line}: {result.err}"

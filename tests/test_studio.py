@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import json
 import os
@@ -27,7 +28,7 @@ from hypothesis import strategies as st
 
 from retrompi import registry, units
 from retrompi.errors import RetrompiError, UsageError
-from retrompi.studio import parameters, runs, state
+from retrompi.studio import parameters, parts, runs, state
 from retrompi.studio.app import create_app, page_content
 from retrompi.studio.guard import Guard
 from retrompi.studio.jobs import Jobs, JobState
@@ -331,6 +332,21 @@ def test_a_session_has_so_many_jobs_and_its_oldest_answers_are_forgotten(jobs: J
         jobs.state(next(j for j in done if j not in known), "few")
 
 
+def test_answers_take_so_much_memory_and_no_more() -> None:
+    small = Jobs(Limits(kept_B=3000, kept=50))
+    try:
+        done = []
+        for session in ("a", "b", "c", "d"):
+            done.append((small.submit(session, "large", studio_work.large, 1000), session))
+            assert ended(small, *done[-1]).status == "done"
+        for job, session in done[:2]:
+            with pytest.raises(UsageError, match="no such job"):
+                small.state(job, session)
+        assert small.state(*done[-1]).result == "x" * 1000
+    finally:
+        small.close()
+
+
 def test_sessions_are_served_in_turns(tmp_path: Path) -> None:
     """One process, four waiting jobs of one session and one each of two others: nobody waits for all four."""
     one = Jobs(Limits(running=1, running_a_session=1))
@@ -463,6 +479,30 @@ def test_published_statements_are_judged_on_the_very_curves_shown(places: runs.P
     json.dumps(answer, allow_nan=False)
 
 
+def test_stored_runs_and_measured_curves_lie_over_the_others(places: runs.Places) -> None:
+    from retrompi.measured.series import Measured, Point, Provenance
+    from retrompi.measured.stored import save
+    from retrompi.store import open_store
+    from retrompi.studio import drawing
+
+    runs.keep(quiet, places, "wmpi", "nt-pair", "shared", ["wmpi.pool=16MiB"], SIZES)
+    name = "<img src=x onerror=alert(1)>"
+    points = tuple(Point(size_B=s, time_us=100.0 + s, bandwidth_MBps=s / (100.0 + s), repetitions=1) for s in (1, 1024))
+    source = Provenance(tool="a tool", file="curve.txt", sha256="0" * 64)
+    run, _ = save(open_store(places[0]), Measured("pingpong", points, source, 2), label=name)
+    answer = runs.curves(quiet, places, [("wmpi", "nt-pair", "shared")], SIZES, ["1", str(run), "99"])
+    assert [o["kind"] for o in answer["overlays"]] == ["simulated", "measured"]
+    assert len(answer["problems"]) == 1
+    assert "no run 99" in answer["problems"][0]
+    figure = drawing.curves_figure(answer, "time")
+    drawn = {str(t.name) for t in figure.data}
+    assert any(n.startswith("run 1: wmpi, shared") for n in drawn)
+    # Plotly takes a legend's tags for formatting: a name from outside must have none.
+    assert not any("<" in n for n in drawn)
+    assert not any("<img" in str(getattr(t, "hovertemplate", "")) for t in figure.data)
+    assert [o["value"] for o in runs.overlay_choices(places[0])] == [str(run), "1"]
+
+
 def test_figures_show_what_was_answered(places: runs.Places) -> None:
     from retrompi.studio import drawing
 
@@ -472,6 +512,9 @@ def test_figures_show_what_was_answered(places: runs.Places) -> None:
         drawn = {t.name: list(t.y) for t in figure.data if t.name in ("WMPI", "WinMPICH")}
         column = {"time": "time_us", "bandwidth": "bandwidth_MBps"}[series]
         assert drawn["WMPI"] == [r[column] for r in answer["curves"][0]["rows"] if series == "time" or r["size_B"]]
+    by = {size: parts.enlarged(drawing.curves_figure(answer, "time"), size).layout.font.size for size in (8, 16, 24, 100, None, "x")}
+    assert by[8] < by[16] < by[24] < by[100]
+    assert by[16] == by[None] == by["x"]
     rows = drawing.number_rows([("a", answer["curves"][0]["rows"])], "time")
     assert [r["size_B"] for r in rows] == SIZES
 
@@ -526,6 +569,32 @@ def test_the_first_page_loads_nothing_from_elsewhere(client: Any) -> None:
     assert sys.version.split()[0] not in text
     assert "max-age=31536000" in client.get(next(x for x in links if "studio.js" in x)).headers["Cache-Control"]
     assert client.get("/").headers["Cache-Control"] == "no-store"
+
+
+def test_tools_of_developers_are_off_whatever_the_environment_says(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("UI", "DEBUG", "PROPS_CHECK", "SERVE_DEV_BUNDLES", "HOT_RELOAD", "PRUNE_ERRORS", "MCP_ENABLED", "COMPRESS"):
+        monkeypatch.setenv(f"DASH_{name}", "true")
+    client = create_app(room).server.test_client()
+    text = client.get("/").text
+    config = json.loads(re.findall(r'<script id="_dash-config"[^>]*>(.*?)</script>', text)[0])
+    assert config["ui"] is False
+    assert config["props_check"] is False
+    assert "hot_reload" not in config
+    assert ".dev." not in text
+    assert client.get("/_mcp").status_code == 404
+
+
+def test_answers_to_other_machines_are_compressed(client: Any) -> None:
+    headers = {"Accept-Encoding": "gzip"}
+    for path in ("/assets/studio.css", "/assets/studio.css", "/_dash-layout"):
+        plain = client.get(path, headers=headers)
+        assert "Content-Encoding" not in plain.headers
+        pressed = client.get(path, headers=headers, environ_base={"REMOTE_ADDR": "192.0.2.1"})
+        assert pressed.headers["Content-Encoding"] == "gzip"
+        if path.startswith("/assets"):
+            assert gzip.decompress(pressed.data) == plain.data
+            assert len(pressed.data) < len(plain.data)
+    assert "Content-Encoding" not in client.get("/assets/studio.css", environ_base={"REMOTE_ADDR": "192.0.2.1"}).headers
 
 
 @pytest.mark.parametrize("path", [
@@ -670,7 +739,7 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(locked: Any, caplog: 
     cookie = answer.headers["Set-Cookie"]
     assert TOKEN not in cookie
     assert "HttpOnly" in cookie
-    assert "SameSite=Strict" in cookie
+    assert "SameSite=Lax" in cookie
     page = client.get("/curves")
     assert page.status_code == 200
     assert TOKEN not in page.text

@@ -13,7 +13,7 @@ pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
 from retrompi import registry, simulate
 from retrompi.journey import Journey
-from retrompi.studio import diagram, scene, words
+from retrompi.studio import diagram, message, scene, words
 from retrompi.studio.pages import anatomy
 from retrompi.studio.state import Query
 
@@ -215,7 +215,7 @@ def texts(component: Any) -> str:
 
 
 def test_two_messages_beside_each_other() -> None:
-    shown = anatomy.travel(silent, [asked(size="256 KiB"), asked(size="257 KiB")], "there")
+    shown = message.travel(silent, [asked(size="256 KiB"), asked(size="257 KiB")], "there")
     assert json.loads(json.dumps(shown, allow_nan=False)) is not None
     a, b = (m["scene"]["total"] for m in shown)
     assert b > 10 * a  # the answer is waited for by spinning, which burns a quantum
@@ -229,10 +229,10 @@ def test_two_messages_beside_each_other() -> None:
 
 
 def test_the_parameters_shown_are_those_the_path_depends_on() -> None:
-    names = {mode: {r["name"] for r in anatomy._parameters(asked(mode=mode), [])} for mode in MODES}
+    names = {mode: {r["name"] for r in message.parameters(asked(mode=mode), [])} for mode in MODES}
     assert "wmpi.pool" in names["shared"] - names["distributed"]
     assert "wmpi.daemon" in names["distributed"] - names["shared"]
-    rows = anatomy._parameters(asked(), ["packet=16KiB"])
+    rows = message.parameters(asked(), ["packet=16KiB"])
     assert rows[0]["name"] == "wmpi.packet"
     assert rows[0]["set"]
     assert rows[0]["text"] == "16KiB"
@@ -240,13 +240,20 @@ def test_the_parameters_shown_are_those_the_path_depends_on() -> None:
 
 
 def test_a_what_if_is_another_message() -> None:
-    plain, block = anatomy.travel(silent, [asked(size="512 KiB"), asked(size="512 KiB", set="answer_wait=block")], "there")
+    plain, block = message.travel(silent, [asked(size="512 KiB"), asked(size="512 KiB", set="answer_wait=block")], "there")
     assert dict(plain["bars"])["quantum"] > 0
     assert "quantum" not in dict(block["bars"])
 
 
+def test_what_lies_outside_of_the_calibration_is_told() -> None:
+    inside, outside = message.travel(silent, [asked(), asked(platform="abe", size="8 MiB")], "there")
+    assert inside["outside"] == []
+    assert len(outside["outside"]) == 2
+    assert "calibrated on nt-pair" in texts(anatomy._said([outside]))
+
+
 def test_a_message_that_never_arrives_is_told() -> None:
-    (shown,) = anatomy.travel(silent, [asked(size="64 KiB", set="wmpi.pool=16KiB")], "there")
+    (shown,) = message.travel(silent, [asked(size="64 KiB", set="wmpi.pool=16KiB")], "there")
     assert "aborted" in shown["ended"]
     assert "scene" not in shown
     assert "aborted" in texts(anatomy._said([shown]))

@@ -158,6 +158,7 @@ class TestShared:
             page.goto("/whatif")
             settled(page)
             slide(page, "wmpi.packet", "96 KiB", "ArrowLeft")
+            curve(page, "changed")
             page.get_by_label("time", exact=True).check()
             mine = curve(page, "changed")
             until(page, "location.search.includes('series=time')")
@@ -301,6 +302,90 @@ class TestCards:
             until(page, "document.getElementById('platforms-head').innerText.includes('pe0 and 7 more')")
             assert page.url.endswith("/platforms?platform=cray-t3e")
             assert len(page.evaluate("looked.traces('platforms-memory')")) == 1
+            assert seen.errors == []
+
+
+class TestAnatomy:
+    def test_a_message_is_followed_hop_by_hop(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio) as (page, seen):
+            page.goto("/anatomy?model=wmpi&mode=shared&size=512KiB")
+            settled(page)
+            until(page, "document.querySelectorAll('#anatomy-player svg.scene .place').length >= 2")
+            assert page.locator("#anatomy-hops-a tbody tr").count() > 3, "every hop has a row"
+            stages = page.evaluate("looked.traces('anatomy-stages')")
+            assert any("quantum" in t["name"] for t in stages), "where the time of this message goes"
+            clock = page.locator("#anatomy-clock").inner_text()
+            page.locator("#anatomy-next").click()
+            until(page, f"document.getElementById('anatomy-clock').innerText !== {clock!r}")
+            page.locator("#anatomy-play").click()
+            now = page.locator("#anatomy-clock").inner_text()
+            until(page, f"document.getElementById('anatomy-clock').innerText !== {now!r}")
+            page.locator("#anatomy-play").click()
+            assert seen.errors == []
+
+    def test_another_size_is_another_anatomy(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio) as (page, seen):
+            page.goto("/anatomy?model=wmpi&mode=shared&size=1KiB")
+            settled(page)
+            until(page, "document.querySelectorAll('#anatomy-hops-a tbody tr').length > 0")
+            before = page.locator("#anatomy-hops-a").inner_text()
+            page.locator("#anatomy-size").fill("512 KiB")
+            page.keyboard.press("Enter")
+            until(page, f"looked.settled() && document.getElementById('anatomy-hops-a')?.innerText.length > {len(before)}")
+            assert "size=512" in page.url
+            assert seen.errors == []
+
+
+BROKEN = {
+    "a call that is none": (b"0 init\n1 init\n0 sned 1 0 100 6\n", "sned"),
+    "no text at all": (bytes(range(256)) * 40, "trace"),
+    "an archive cut off": (b"PK\x03\x04" + b"\0" * 30, "zip"),
+    "nothing": (b"", "empty"),
+}
+
+
+class TestUpload:
+    @pytest.mark.parametrize("what", BROKEN)
+    def test_a_broken_trace_is_told_in_a_clear_line(self, browser: Any, studio: Server, what: str) -> None:
+        raw, word = BROKEN[what]
+        with session(browser, studio) as (page, seen):
+            page.goto("/replay?trace=made:ring")
+            settled(page)
+            page.locator("#replay-upload input[type=file]").set_input_files({"name": "mine.ti", "mimeType": "text/plain", "buffer": raw})
+            until(page, "/mine.ti/.test(document.getElementById('replay-job-line').innerText + [...document.querySelectorAll('.notice')]"
+                  ".map((n) => n.innerText).join())")  # fmt: skip
+            until(page, "looked.settled()")
+            told = " ".join(page.locator(".notice, #replay-job-line").all_inner_texts())
+            assert word in told, told
+            assert "Traceback" not in told
+            assert "/tmp" not in told, "a path of the server"
+            assert page.locator("#main .notice").count() >= 1
+            assert seen.errors == []
+
+    def test_a_trace_with_script_for_a_name_is_replayed_and_shown_as_text(self, browser: Any, studio: Server) -> None:
+        raw = b"0 init\n1 init\n0 send 1 0 100 6\n1 recv 0 0 100 6\n0 finalize\n1 finalize\n"
+        name = "<img src=x onerror=window.hacked=1>.ti"
+        with session(browser, studio) as (page, seen), session(browser, studio) as (other, _):
+            page.goto("/replay")
+            settled(page)
+            page.locator("#replay-upload input[type=file]").set_input_files({"name": name, "mimeType": "text/plain", "buffer": raw})
+            until(page, "document.getElementById('replay-outcome')?.innerText === 'completed' && location.search.includes('upload')")
+            settled(page)
+            until(page, "(looked.traces('replay-gantt') || []).length > 0")
+            assert (page.evaluate("window.hacked"), page.locator("main img").count()) == (None, 0)
+            other.goto(page.url)
+            settled(other)
+            assert "another browser" in other.locator("main .notice").first.inner_text(), "uploads of others cannot be read"
+            assert "onerror" not in other.locator("main").inner_text()
+            assert seen.errors == []
+
+    def test_a_deadlock_is_a_result(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio) as (page, seen):
+            page.goto("/replay?trace=made:send_first&ranks=4&size=4MiB&mode=shared")
+            settled(page)
+            until(page, "document.getElementById('replay-outcome') !== null")
+            assert page.locator("#replay-outcome").inner_text() != "completed"
+            assert page.locator("#replay-cycle tbody tr").count() >= 2, "who waits for whom"
             assert seen.errors == []
 
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,7 +23,7 @@ import pytest
 from browser import Server, browser, session, settled, until
 
 from retrompi import paths
-from retrompi.studio.page import pages
+from retrompi.studio.page import Page, pages
 
 __all__ = ["browser"]  # a fixture
 
@@ -76,20 +77,36 @@ class Attacked(Server):
         head = "".join(f"{k}: {v}\r\n" for k, v in given.items())
         return self.raw(f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode("utf-8", "surrogateescape") + body)
 
+    def cookie(self) -> str:
+        """The cookie of a new session."""
+        found = re.search(r"Set-Cookie: ([^;\r]+)", self.ask("/")[1])
+        assert found is not None
+        return found[1]
+
+    @cached_property
+    def visitor(self) -> str:
+        """The cookie of the one who asks."""
+        return self.cookie()
+
     def post(self, body: Any, **headers: str) -> tuple[int, str]:
-        """A callback."""
+        """A callback of a session."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return self.ask(UPDATE, "POST", data, {**JSON, **headers})
+        return self.ask(UPDATE, "POST", data, {**JSON, "Cookie": self.visitor, **headers})
+
+    def page(self, path: str, search: str = "") -> dict[str, Any]:
+        """The callback that asks for a page."""
+        asked = next(c for c in self.callbacks() if "main.children" in c["output"])
+        return {
+            "output": asked["output"],
+            "outputs": [{"id": i, "property": p} for i, p in (o.split(".") for o in asked["output"].strip(".").split("..."))],
+            "inputs": [{"id": "studio-address", "property": "pathname", "value": path}],
+            "state": [{"id": "studio-address", "property": "search", "value": search}],
+            "changedPropIds": ["studio-address.pathname"],
+        }
 
     def works(self) -> bool:
         """Whether it shows its scorecard."""
-        where = [{"id": "studio-address", "property": "pathname", "value": "/scorecard"}]
-        search = [{"id": "studio-address", "property": "search", "value": ""}]
-        asked = next(c for c in self.callbacks() if "main.children" in c["output"])
-        outputs = [{"id": i, "property": p} for i, p in (o.split(".") for o in asked["output"].strip(".").split("..."))]
-        status, text = self.post(
-            {"output": asked["output"], "outputs": outputs, "inputs": where, "state": search, "changedPropIds": ["studio-address.pathname"]}
-        )
+        status, text = self.post(self.page("/scorecard"))
         return self.up and status == 200 and "scorecard-list" in text
 
     def callbacks(self) -> list[dict[str, Any]]:
@@ -108,9 +125,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
         assert made.up, "the studio is down"
         assert made.works(), "the studio does not show its pages any more"
         assert not made.marker.exists(), "a stranger's file was executed"
-        assert not made.leaked(re.sub(r"http://\S+", "", made.words.replace(str(made.folder), ""))), (
-            "its own log has a traceback or a secret"
-        )
+        assert SECRET not in made.words
+        assert INSIDE not in made.words
 
 
 @pytest.fixture(autouse=True)
@@ -220,6 +236,12 @@ class TestHosts:
         status, text = server.post({"output": "x"}, Origin=origin)
         assert status == 403
         assert "origin" in text
+
+    def test_whoever_has_opened_no_page_may_not_post(self, server: Attacked) -> None:
+        for cookie in ("", "a=b", "retrompi-session-1=x", server.visitor[:-30]):
+            status, text = server.post(server.page("/scorecard"), Cookie=cookie)
+            assert status == 403
+            assert "scorecard-list" not in text
 
     def test_another_site_may_not_post_nor_frame(self, server: Attacked) -> None:
         assert server.post({"output": "x"}, **{"Sec-Fetch-Site": "cross-site"})[0] == 403
@@ -350,7 +372,7 @@ class TestRequests:
         assert status in (0, 413), "answered, or hung up on"
         assert server.works()
 
-    @pytest.mark.parametrize("cookie", ["../../etc/passwd", "x" * 5000, "%00", "a;b=c", "\"'<>", "é", "0" * 22 + "\t"])
+    @pytest.mark.parametrize("cookie", ["../../etc/passwd", "x" * 5000, "%00", "a;b=c", "\"'<>", "é"])
     def test_a_made_up_session_is_nobodys(self, server: Attacked, cookie: str) -> None:
         port = server.host.rpartition(":")[2]
         status, text = server.ask("/", headers={"Cookie": f"retrompi-session-{port}={cookie}"})
@@ -433,8 +455,11 @@ class TestCallbacks:
                     }
                 )
         assert len(wanted) > 300
+        # Garbage that begins a job is the end of nobody's patience: a session may have a few of them only.
+        visitors = [server.cookie() for _ in range(24)]
         with ThreadPoolExecutor(8) as pool:
-            for body, (status, text) in zip(wanted, pool.map(server.post, wanted), strict=True):
+            answers = pool.map(lambda i: server.post(wanted[i], Cookie=visitors[i % len(visitors)]), range(len(wanted)))
+            for body, (status, text) in zip(wanted, answers, strict=True):
                 given = json.dumps(body, ensure_ascii=False)
                 found = [w for w in server.leaked(text) if w not in given]
                 assert not found, (given[:300], text[-600:])
@@ -442,27 +467,15 @@ class TestCallbacks:
                 assert status != 500 or "internal error" in text, (given[:300], text[-300:])
         assert not server.marker.exists()
 
-    def test_a_path_is_no_name_in_any_link(self, server: Attacked) -> None:
-        asked = next(c for c in server.callbacks() if "main.children" in c["output"])
-        outputs = [{"id": i, "property": p} for i, p in (o.split(".") for o in asked["output"].strip(".").split("..."))]
-        for page in pages():
-            for control in page.controls:
-                for value in (str(server.evil), str(server.file), "../../etc/passwd", SCRIPT, "x" * 5000):
-                    inputs = [{"id": "studio-address", "property": "pathname", "value": page.path}]
-                    state = [{"id": "studio-address", "property": "search", "value": f"?{control.key}={quote(value, safe='')}"}]
-                    status, text = server.post(
-                        {
-                            "output": asked["output"],
-                            "outputs": outputs,
-                            "inputs": inputs,
-                            "state": state,
-                            "changedPropIds": ["studio-address.pathname"],
-                        }
-                    )
-                    assert status == 200, (page.path, control.key, value[:40], text[-300:])
-                    assert "internal error" not in text, (page.path, control.key, value[:40])
-                    assert f"page-{page.name}" in text, "the page is shown all the same"
-                    assert [w for w in server.leaked(text) if w not in value and w != str(server.folder)] == []
+    @pytest.mark.parametrize("page", [p for p in pages() if p.controls], ids=lambda p: p.name)
+    def test_a_path_is_no_name_in_any_link(self, server: Attacked, page: Page) -> None:
+        for value in (str(server.evil), str(server.file), "../../etc/passwd", SCRIPT, "x" * 400):
+            search = "?" + "&".join(f"{c.key}={quote(value, safe='')}" for c in page.controls)
+            status, text = server.post(server.page(page.path, search))
+            assert status == 200, text[-300:]
+            assert "internal error" not in text, value[:40]
+            assert f"page-{page.name}" in text, "the page is shown all the same"
+            assert [w for w in server.leaked(text) if w not in value and w != str(server.folder)] == []
 
     def test_another_sessions_job_is_nobodys(self, server: Attacked) -> None:
         """A guessed id is answered like one that is not there."""
@@ -470,16 +483,20 @@ class TestCallbacks:
         assert polls
         for callback in polls:
             inputs = _given(callback["inputs"], "AAAAAAAAAAAAAAAA")
+            outputs = [
+                {"id": o.rpartition(".")[0], "property": o.rpartition(".")[2].partition("@")[0]}
+                for o in callback["output"].strip(".").split("...")
+            ]
             _, text = server.post(
                 {
                     "output": callback["output"],
-                    "outputs": [],
+                    "outputs": outputs,
                     "inputs": inputs,
                     "state": _given(callback["state"], None),
                     "changedPropIds": [f"{callback['inputs'][0]['id']}.{callback['inputs'][0]['property']}"],
                 }
             )
-            assert "result" not in text
+            assert '"response":{}' in text, text[-400:]
 
 
 class TestLoad:

@@ -22,9 +22,8 @@ import zstandard
 pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
 from retrompi.errors import RetrompiError, UsageError
-from retrompi.studio import uploads
+from retrompi.studio import performance, uploads
 from retrompi.studio.jobs import Jobs
-from retrompi.studio.pages import replay
 from retrompi.studio.room import Limits
 from retrompi.studio.uploads import Uploads, label_of
 
@@ -214,7 +213,7 @@ READ: dict[str, bytes] = {
 
 def done(jobs: Jobs, path: Path, label: str) -> tuple[str, Any]:
     """(status, outcome or error) of a replay of an uploaded file in a job of its own."""
-    job = jobs.submit("s", "replay", replay.perform, ASKED, str(path), label)
+    job = jobs.submit("s", "replay", performance.perform, ASKED, str(path), label)
     state = jobs.wait(job, "s", 60)
     return state.status, state.result if state.status == "done" else state.error
 
@@ -374,7 +373,7 @@ def test_a_measured_table_is_read(tmp_path: Path) -> None:
     file = tmp_path / "id"
     file.write_text("# way: one way\nsize_B,time_us\n1,10\n1024,20\n")
     (found,) = uploads.curves(str(file), "mine.csv")
-    assert [p.bytes for p in found.points] == [1, 1024]
+    assert [p.size_B for p in found.points] == [1, 1024]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ __all__ = ["Evidence", "evidence", "judge_model", "own_for_fit"]
 Evidence = tuple[list[Claim], dict[str, tuple[Mapping[str, Any], ...]]]
 """A model's own claims, and how each is checked."""
 
-_KEYS = ("id", "observable", "value", "unit", "low", "high", "use", "kind", "source", "note", "check")
+KEYS = ("id", "observable", "value", "unit", "low", "high", "use", "kind", "source", "note", "check")
 
 
 def evidence(cls: type[RuntimeModel]) -> Evidence:
@@ -50,7 +50,7 @@ def evidence(cls: type[RuntimeModel]) -> Evidence:
     checks: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for t in data.get("claim", []):
         name = str(t.get("id", "?"))
-        unknown = [k for k in t if k not in _KEYS]
+        unknown = [k for k in t if k not in KEYS]
         missing = [k for k in ("id", "observable", "value", "unit", "low", "high", "use", "source", "check") if k not in t]
         if unknown or missing:
             raise InputError(f"claim '{name}': {'unknown' if unknown else 'missing'} key '{(unknown or missing)[0]}'", path)

@@ -46,7 +46,7 @@ def derive(p: Parameters) -> dict[str, str]:
 
 
 def _curve(p: Parameters, bench: Bench, mode: str = "distributed", **more: str) -> Curve:
-    sizes = [0, p["size"]] if more or mode == "shared" else [0, p["size"], 2 * p["size"]]
+    sizes = [0, p["size"]] if more or mode == "shared" else [0, 1024, p["size"], 2 * p["size"]]
     return bench.curve("winmpich", mode, sizes, sets=own(p) | {k.replace("__", "."): v for k, v in more.items()}, reps=REPS)
 
 

@@ -53,8 +53,8 @@ def _job(p: Parameters, bench: Bench, *failures: str) -> dict[str, Any]:
 
 
 def _line(p: Parameters, bench: Bench, window: str, latency: bool = True) -> float:
-    more = {"platform__link__latency": p.text("latency")} if latency else {}
-    return _time(bench, p["big"], 20, wmpi__udp_window=window, **more)
+    sets = {"wmpi.udp_window": window} | ({"platform.link.latency": p.text("latency")} if latency else {})
+    return bench.curve(*WHERE, [p["big"]], sets=sets, reps=20)[p["big"]]
 
 
 def _gone(p: Parameters, bench: Bench) -> float:

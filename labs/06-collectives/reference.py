@@ -16,9 +16,11 @@ from retrompi.units import format_bytes
 HERE = Path(__file__).parent
 MIB = 1 << 20
 ROOMS = {
-    "abe": ("nemesis", "abe*16", "1000Mbps", "a part of Abe (NCSA, 2007) under Linux, Gigabit Ethernet and a switch", "MPICH2 Nemesis of 2010"),
-    "abe-windows": ("nemesis:windows", "abe-windows*16", "1000Mbps", "a part of Abe (NCSA, 2007) under Windows, Gigabit Ethernet and a switch",
-                    "MPICH2 Nemesis of 2010"),
+    "abe": ("nemesis", "abe*16", "1000Mbps", "Abe (NCSA, 2007) under Linux, Gigabit Ethernet and a switch", "MPICH2 Nemesis of 2010"),
+    "abe-windows": (
+        "nemesis:windows", "abe-windows*16", "1000Mbps", "Abe (NCSA, 2007) under Windows, Gigabit Ethernet and a switch",
+        "MPICH2 Nemesis of 2010",
+    ),
     "myrinet": ("mpibip", "myrinet-piii*16", "250MB/s", "dual Pentium III machines of 2000 on a switch of Myrinet 2000", "MPI-BIP"),
     "nt": ("hpvm", "nt-cluster*16", "100Mbps", "NT machines of 1998, put on a switch of Fast Ethernet", "HPVM 1.0"),
 }  # fmt: skip
@@ -26,10 +28,10 @@ ROOMS = {
 ALGORITHMS = ("doubling", "rabenseifner", "ring")
 TEXTS = {
     "explain": (
-        "The formulas name the right algorithm for very short and very long vectors, because start-ups and bytes are counted correctly. Near the "
-        "crossover, and for the size of the gain, they cannot be trusted: every message is priced as if it travelled alone, but in the ring each "
-        "machine sends and receives at once, steps wait for each other, and longer messages may have a handshake. And on a hub all messages "
-        "share one wire, which the formulas do not know at all."
+        "The formulas name the right algorithm for very short and very long vectors, because start-ups and bytes are counted right. "
+        "Near the crossover, and for the size of the gain, they cannot be trusted: every message is priced as if it travelled "
+        "alone, but in the ring each machine sends and receives at once, steps wait for each other, and longer messages may have a "
+        "handshake. And on a hub all messages share one wire, which the formulas do not know at all."
     ),
 }
 

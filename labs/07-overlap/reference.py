@@ -16,9 +16,10 @@ HERE = Path(__file__).parent
 LOOKS = (1, 4, 16, 64, 256, 1024, 4096)
 TEXTS = {
     "explain": (
-        "Nothing promises that the messages move during that second. With select or poll the library reads and writes only inside MPI calls, so "
-        "a few kilobytes are on their way and the rest waits; a long message even waits for an answer that nobody looks at. I would cut the "
-        "computation into pieces and call MPI_Testall between them, some tens of times and not thousands, and measure which number is best."
+        "Nothing promises that the messages move during that second. With select or poll the library reads and writes only inside "
+        "MPI calls, so a few kilobytes are on their way and the rest waits; a long message even waits for an answer that nobody "
+        "looks at. I would cut the computation into pieces and call MPI_Testall between them, some tens of times and not thousands, "
+        "and measure which number is best."
     ),
 }
 

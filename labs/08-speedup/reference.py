@@ -19,9 +19,10 @@ PLATFORM = "myrinet-piii"
 PAIRED = "n1,n1,n2,n2,n3,n3,n4,n4"
 TEXTS = {
     "advice": (
-        "My two serial fractions differ, so that Amdahl's law is no law for this program and a bet on {many} ranks is not justified by them. More "
-        "machines still shorten the time, at an efficiency that falls. Two ranks on a machine take longer than a machine for each, by my ratio, "
-        "but need half of the machines; by machine-seconds my order decides. My prediction of the speed-up was off because I forgot the messages."
+        "My two serial fractions differ, so that Amdahl's law is no law for this program and a bet on {many} ranks is not justified "
+        "by them. More machines still shorten the time, at an efficiency that falls. Two ranks on a machine take longer than a "
+        "machine for each, by my ratio, but need half of the machines; by machine-seconds my order decides. My prediction of the "
+        "speed-up was off because I forgot the messages."
     ),
 }
 
@@ -43,14 +44,16 @@ def prepare(folder: Path, p: Parameters) -> None:
         shutil.copyfile(_trace(p, ranks), folder / name)
 
 
-def replayed(p: Parameters, bench: Bench, ranks: int, mode: str = "distributed", share: float = 0.0, own: bool = True) -> list[dict[str, Any]]:
+def replayed(
+    p: Parameters, bench: Bench, ranks: int, mode: str = "distributed", share: float = 0.0, own: bool = True
+) -> list[dict[str, Any]]:
     """The rows of a replay, one a rank."""
     sets = {"platform.host.flops": p.text("flops")} if own else {}
 
     def work() -> list[dict[str, Any]]:
         trace = traces.read_once(_trace(p, ranks))
-        found = experiment.replay(bench.store, trace, FILES[ranks], SYSTEMS[p["system"]][0], PLATFORM, mode, sets=sets, program=Program(memory_share=share))
-        return found.rows
+        where = SYSTEMS[p["system"]][0], PLATFORM, mode
+        return experiment.replay(bench.store, trace, FILES[ranks], *where, sets=sets, program=Program(memory_share=share)).rows
 
     rows: list[dict[str, Any]] = bench.once(("replay", tuple(sorted(p.texts.items())), ranks, mode, share, own), work)
     return rows

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import io
 import os
-import resource
 import shutil
 import signal
-import subprocess
 import tarfile
 import tempfile
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import zstandard
 
 from retrompi import experiment, simulate, traces
+from retrompi.backends import job
+from retrompi.backends.job import Ended
 from retrompi.errors import InputError
 from retrompi.labs.bench import Bench
 from retrompi.labs.student import Parameters
@@ -31,12 +32,14 @@ LARGEST_FILE, LARGEST_TRACE, MOST_ACTIONS = 4 << 20, 32 << 20, 100_000
 """Bytes of a trace's file, bytes of what it unpacks to, actions: far above what any right program of this lab has."""
 SECONDS, MEMORY, WRITTEN = 20, 8 << 30, 64 << 20
 """What a student's program may take: wall and processor time, address space (SMPI maps much), bytes of a file."""
+_KEPT = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "LANG")
 TITLES = {"ring": "a ring", "mirror": "a mirror", "line": "a line", "star": "a star"}
 TEXTS = {
     "three": (
-        "Natively it took 60 microseconds here, with more ranks than cores, so mostly taking turns; that is this machine and this library, and I "
-        "believe it only for this machine. Under SMPI it took 90 ms: my program on HPVM's message costs of 1998, good for what depends on the data. "
-        "The replay on the model took about as long and also knows the runtime's mechanism, so I believe it for why it takes so long."
+        "Natively it took 60 microseconds here, with more ranks than cores, so mostly taking turns; that is this machine and this "
+        "library, and I believe it only for this machine. Under SMPI it took 90 ms: my program on HPVM's message costs of 1998, "
+        "good for what depends on the data. The replay on the model took about as long and also knows the runtime's mechanism, so I "
+        "believe it for why it takes so long."
     ),
 }
 
@@ -48,7 +51,7 @@ def derive(p: Parameters) -> dict[str, str]:
         "ring": "In a round every rank sends one message to its right neighbour, rank + 1 (the last one to rank 0).",
         "mirror": "In a round rank r sends one message to rank p - 1 - r of p ranks. A rank that would be its own partner does nothing.",
         "line": "In a round every rank sends one message to rank - 1 and one to rank + 1, as far as these exist: the line has two ends.",
-        "star": f"In a round every rank but rank {centre} sends one message to rank {centre}, and rank {centre} then sends one to each of them.",
+        "star": f"In a round every rank but rank {centre} sends one message to rank {centre}, which then sends one to each of them.",
     }
     return {"title": TITLES[p["pattern"]], "rule": rules[p["pattern"]], "size": str(8 * int(p["doubles"]))}
 
@@ -172,7 +175,8 @@ def judged(trace: Trace, p: Parameters) -> str:
         return f"rank {a} sends nothing to rank {b}"
     for (a, b), (count, total) in sorted(found.items()):
         if total != count * size:
-            said = "; was the count given in bytes, or the type wrong?" if total in (8 * count * size, count * size // 8, count * size // 2) else ""
+            unit = total in (8 * count * size, count * size // 8, count * size // 2)
+            said = "; was the count given in bytes, or the type wrong?" if unit else ""
             return f"the messages from rank {a} to rank {b} have not the asked length{said}"
         if count != rounds:
             return f"rank {a} sends rank {b} {'more' if count > rounds else 'fewer'} messages than one a round"
@@ -193,14 +197,14 @@ def _read(file: Path) -> Trace:
     """A student's trace, if it is of a size that such a trace can have."""
     if file.stat().st_size > LARGEST_FILE:
         raise InputError(f"has more than {LARGEST_FILE >> 20} MiB; a trace of this lab has some KiB", file)
-    data = file.read_bytes()
-    if data[:4] == b"\x28\xb5\x2f\xfd":
-        try:
-            unpacked = zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(LARGEST_TRACE + 1)
-        except zstandard.ZstdError as error:
-            raise InputError(f"is no whole zstd file: {error}", file) from None
-        if len(unpacked) > LARGEST_TRACE:
-            raise InputError(f"unpacks to more than {LARGEST_TRACE >> 20} MiB; a trace of this lab has some KiB", file)
+    try:
+        unpacked = zstandard.ZstdDecompressor().stream_reader(file.read_bytes(), read_across_frames=True).read(LARGEST_TRACE + 1)
+    except zstandard.ZstdError:
+        raise InputError("is no archive as 'retrompi trace record -o trace.tar.zst' writes it", file) from None
+    if len(unpacked) > LARGEST_TRACE:
+        raise InputError(f"unpacks to more than {LARGEST_TRACE >> 20} MiB; a trace of this lab has some KiB", file)
+    if unpacked[257:262] != b"ustar":  # a list of files would have files read that are none of the student's
+        raise InputError("is no archive as 'retrompi trace record -o trace.tar.zst' writes it", file)
     return traces.read(file)
 
 
@@ -212,47 +216,39 @@ def _recorded(source: Path, ranks: int, work: Path) -> Trace:
     if compiler is None:
         raise InputError("neither smpicc nor mpicc is installed (apt-get install libsimgrid-dev, or mpich): not tried", source)
     program = work / "exchange"
-    told = work / "compiler.txt"
-    code = _limited([str(shutil.which(compiler)), "-O1", "-o", str(program), str(source.resolve()), "-lm"], dict(os.environ), work, told)
-    if code != 0 or not program.is_file():
-        lines = told.read_text(encoding="utf-8", errors="replace").splitlines()
+    made = _limited([str(shutil.which(compiler)), "-O1", "-o", str(program), str(source.resolve()), "-lm"], os.environ, work)
+    if made.code != 0 or not program.is_file():
+        lines = made.errors.splitlines()
         first = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
         raise InputError(f"{compiler} cannot compile it: {first.replace(str(source.resolve()), source.name)[:200]}", source)
     out = work / "trace"
+    ended: list[Ended] = []
+
+    def run(words: list[str], environment: dict[str, str]) -> int:
+        ended.append(_limited(words, environment, work))
+        return ended[0].code
+
     command = [str(program)] if compiler == "smpicc" else ["mpiexec", "-n", str(ranks), str(program)]
     done = record(
         command, out, use_smpi=compiler == "smpicc", ranks=ranks if compiler == "smpicc" else None,
-        runner=lambda words, environment: _limited(words, environment, work, work / "output.txt"),
+        runner=run,
     )  # fmt: skip
     if done.exit_code:
-        said = "it did not end by itself: a deadlock, or too long" if done.exit_code == -signal.SIGKILL else f"the program failed: {done.failed}"
+        said = f"the program failed: {done.failed}"
+        if ended[0].timed_out or ended[0].code == 128 + signal.SIGXCPU:
+            said = "it did not end by itself: a deadlock, or too long"
         raise InputError(f"{said}; try it with 'retrompi run'", source)
     if done.trace is None:
         raise InputError("its trace cannot be read", source)
     return done.trace  # type: ignore[no-any-return]
 
 
-def _limited(words: list[str], environment: dict[str, str], work: Path, told: Path) -> int:
-    """The exit code of a command with limits of time, memory and files, without our own environment; -9 when it had to be ended."""
-
-    def limits() -> None:
-        for what, most in ((resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, WRITTEN), (resource.RLIMIT_CORE, 0)):
-            resource.setrlimit(what, (most, most))
-
-    kept = {k: v for k, v in environment.items() if k in ("PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "LANG") or k.startswith("RETROMPI_RECORD")}
-    with told.open("wb") as output:
-        process = subprocess.Popen(words, env={**kept, "HOME": str(work), "TMPDIR": str(work)}, cwd=work, stdin=subprocess.DEVNULL, stdout=output,
-                                   stderr=output, start_new_session=True, preexec_fn=limits)  # fmt: skip
-        try:
-            return process.wait(SECONDS)
-        except subprocess.TimeoutExpired:
-            return -signal.SIGKILL
-        finally:
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                pass
-            process.wait()
+def _limited(words: list[str], environment: Mapping[str, str], work: Path) -> Ended:
+    """Runs a command in ``work`` with limits of time, memory and files and little of our environment; none of its processes is left."""
+    kept = {k: v for k, v in environment.items() if k in _KEPT or k.startswith("RETROMPI_RECORD")}
+    limits = f"ulimit -t {SECONDS} -v {MEMORY >> 10} -f {WRITTEN >> 9} -c 0"
+    command = ["/bin/sh", "-c", f'{limits}; exec "$@"', "sh", *words]
+    return job.run(command, {**kept, "HOME": str(work), "TMPDIR": str(work)}, SECONDS, cwd=str(work))
 
 
 # --- a solution as a student writes it -------------------------------------------------------------------------------------
@@ -317,14 +313,17 @@ def trace_of(p: Parameters, safe: bool = True) -> list[str]:
     texts = []
     for me in range(n):
         to, sources = [b for a, b in pairs if a == me], [a for a, b in pairs if b == me]
+        step = ""
         if safe:
-            first, second = ((sources, []), ([], to)) if p["pattern"] == "star" and me == int(p["centre"]) else ((sources, to), ([], []))
-            step = ""
-            for receives, sends in (first, second):
-                step += "".join(f"{me} irecv {r} {tag} {size} 6\n" for r in receives) + "".join(f"{me} isend {s} {tag} {size} 6\n" for s in sends)
+            halves = [(sources, to)]
+            if p["pattern"] == "star" and me == int(p["centre"]):
+                halves = [(sources, []), ([], to)]
+            for receives, sends in halves:
+                step += "".join(f"{me} irecv {r} {tag} {size} 6\n" for r in receives)
+                step += "".join(f"{me} isend {s} {tag} {size} 6\n" for s in sends)
                 step += f"{me} waitall {len(receives) + len(sends)}\n" if receives or sends else ""
         else:
-            step = "".join(f"{me} send {s} {tag} {size} 6\n" for s in to) + "".join(f"{me} recv {r} {tag} {size} 6\n" for r in sources)
+            step += "".join(f"{me} send {s} {tag} {size} 6\n" for s in to) + "".join(f"{me} recv {r} {tag} {size} 6\n" for r in sources)
         texts.append(f"{me} init\n{step * int(p['rounds'])}{me} allreduce 1 0\n{me} finalize\n")
     return texts
 
@@ -333,7 +332,8 @@ def _pack(texts: list[str], file: Path) -> None:
     """A trace as `retrompi trace record` leaves it: one archive."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        names = {"trace/index.txt": "".join(f"rank-{r}.txt\n" for r in range(len(texts))), **{f"trace/rank-{r}.txt": t for r, t in enumerate(texts)}}
+        names = {"trace/index.txt": "".join(f"rank-{r}.txt\n" for r in range(len(texts)))}
+        names |= {f"trace/rank-{r}.txt": t for r, t in enumerate(texts)}
         for name, text in names.items():
             member = tarfile.TarInfo(name)
             member.size = len(text.encode())

@@ -10,7 +10,7 @@ from pathlib import Path
 from retrompi.errors import RetrompiError
 
 __all__ = ["data_dir", "labs_dir", "models_dir", "platforms_dir", "reference_dir", "scenarios_dir", "source_root", "stamp",
-           "user_models_dir", "user_platforms_dir"]  # fmt: skip
+           "user_labs_dir", "user_models_dir", "user_platforms_dir"]  # fmt: skip
 
 
 def stamp(file: Path) -> tuple[int, int] | None:
@@ -78,6 +78,11 @@ def data_dir() -> Path:
 def user_models_dir() -> Path:
     """Where the user's own models are found by name (``retrompi fit`` puts them there); it need not exist."""
     return data_dir() / "models"
+
+
+def user_labs_dir() -> Path:
+    """Where a teacher's own labs are found by name; it need not exist."""
+    return data_dir() / "labs"
 
 
 def user_platforms_dir() -> Path:

@@ -59,14 +59,17 @@ if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.jobs import JobSpec
 
-__all__ = ["Neighbour", "Scenario", "from_data", "line_of", "load", "trace_of"]
+__all__ = ["FILE_KEYS", "JOB_KEYS", "KEYS", "Neighbour", "Scenario", "from_data", "line_of", "load", "trace_of"]
 
 _TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
-_KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", "seed", "fidelity", "compute_kernel", "start", "trace",
+KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", "seed", "fidelity", "compute_kernel", "start", "trace",
          "set", "job")  # fmt: skip
+"""Every key of a scenario's file."""
 OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout")
-_JOB_KEYS = ("name", "model", "mode", "start", "background", "trace", "set")
-_FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
+JOB_KEYS = ("name", "model", "mode", "start", "background", "trace", "set")
+"""Of a ``[[job]]``."""
+FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
+"""Of a ``[trace]`` that is a file."""
 
 
 @dataclass(frozen=True)
@@ -231,8 +234,8 @@ def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
         return InputError(message, file, line_of(text, key))
 
     for key in data:
-        if key not in _KEYS:
-            raise fail(f"unknown key '{key}'{nearest(key, _KEYS, 20)}", key)
+        if key not in KEYS:
+            raise fail(f"unknown key '{key}'{nearest(key, KEYS, 20)}", key)
     for key in _TEXTS:
         if not isinstance(data.get(key), str) or not data[key].strip():
             raise fail(f"'{key}' is missing or not a text", key)
@@ -295,8 +298,8 @@ def _jobs(data: Mapping[str, Any], file: Path, fail: Any) -> tuple[Neighbour, ..
             return error
 
         for key in job:
-            if key not in _JOB_KEYS:
-                raise wrong(f"unknown key '{key}'{nearest(key, _JOB_KEYS)}", key)
+            if key not in JOB_KEYS:
+                raise wrong(f"unknown key '{key}'{nearest(key, JOB_KEYS)}", key)
         for key in ("model", "mode"):
             if not isinstance(job.get(key), str) or not job[key].strip():
                 raise wrong(f"'{key}' is missing or not a text", key)
@@ -354,8 +357,8 @@ def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
         raise fail("[trace] needs either a generator or a file", "trace")
     if "file" in given:
         for key in given:
-            if key not in _FILE_KEYS:
-                raise fail(f"unknown key '{key}' in [trace]{nearest(key, _FILE_KEYS)}", key)
+            if key not in FILE_KEYS:
+                raise fail(f"unknown key '{key}' in [trace]{nearest(key, FILE_KEYS)}", key)
         np = given.get("np")
         if np is not None and (isinstance(np, bool) or not isinstance(np, int) or np < 1):
             raise fail("'np' is not a whole number from 1 on", "np")

@@ -99,10 +99,10 @@ def _alike(a: Facts, b: Facts, pieces: Mapping[Any, set[tuple[str, ...]]], i: in
     same = [t for t, text in a.predictions.items() if b.predictions.get(t) == text]
     if len(same) >= 3 and len(same) == len(a.predictions):
         why.append("all predictions the same")
-    for one, other, its, theirs in ((a, b, a.name, b.name), (b, a, b.name, a.name)):
-        fitting = _fits_other(one, other)
+    for its, theirs in ((a, b), (b, a)):
+        fitting = _fits_other(its, theirs)
         if len(fitting) >= 2:
-            why.append(f"numbers of {its} are the right ones of {theirs}: {', '.join(fitting)}")
+            why.append(f"numbers of {its.name} are the right ones of {theirs.name}: {', '.join(fitting)}")
     return sorted(why, key=lambda w: ("nearly" in w, "predictions" in w))
 
 

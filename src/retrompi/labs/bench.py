@@ -135,15 +135,6 @@ class Bench:
 
         return self.replay(generate.made(generator, args), generator, model, mode, **options)
 
-    def scenario(self, file: Path) -> experiment.Found:
-        """The scenario in ``file``, as ``retrompi scenarios run`` runs it."""
-        from retrompi import scenario
-
-        found: experiment.Found = self.once(
-            ("scenario", str(file), file.read_bytes()), lambda: experiment.run_scenario(self.store, scenario.load(file))
-        )
-        return found
-
     def run(self, run_id: int) -> dict[str, Any]:
         """A stored run's row, with its facts."""
         return self.store.run(run_id)

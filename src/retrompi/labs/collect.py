@@ -21,7 +21,7 @@ from retrompi.labs import alike
 from retrompi.labs.alike import Facts, Pair
 from retrompi.labs.submissions import Submission
 
-__all__ = ["Graded", "collect", "rows", "safe_cell"]
+__all__ = ["Graded", "collect", "rows", "safe_cell", "shortly"]
 
 SECONDS = 300.0
 """Wall time of one grading; a longer one is ended."""
@@ -164,7 +164,7 @@ def safe_cell(text: str) -> str:
     return f"'{plain}" if re.match(r"[=+\-@＝＋－＠|%]", plain) or text.startswith(("\t", "\r", "\n")) else plain
 
 
-def _shortly(row: Mapping[str, Any]) -> list[str]:
+def shortly(row: Mapping[str, Any]) -> list[str]:
     """A grading's flags, those of single predictions counted."""
     notes = [n for t in row["tasks"] for n in t["notes"]]
     whole = [f for f in row["flags"] if not any(f.endswith(n) for n in notes)]
@@ -185,7 +185,7 @@ def rows(graded: Sequence[Graded], pairs: Sequence[Pair]) -> tuple[list[dict[str
         if g.row is not None:
             row |= {k: g.row[k] for k in ("student", "lab", "points", "of", "passed", "checks", "hints")}
             row["percent"] = round(100 * g.row["points"] / g.row["of"], 1) if g.row["of"] else None
-            row["problem"] = "; ".join(_shortly(g.row))
+            row["problem"] = "; ".join(shortly(g.row))
             for task in g.row["tasks"]:
                 key = f"{g.row['lab'][:2]}:{task['task']}"
                 columns[key] = None

@@ -83,9 +83,10 @@ def lab_of(state: State, folder: Path) -> Lab:
     from retrompi.labs import lab as _lab
 
     try:
-        found = _lab.lab(state.lab)
-    except RetrompiError:
+        name = next(n for n in _lab.lab_names() if n == state.lab)
+    except StopIteration:
         raise InputError(f"made for a lab '{state.lab[:60]}', which this retrompi does not have", folder / ".lab.toml") from None
+    found = _lab.lab(name)
     if found.version != state.version:
         raise InputError(
             f"made for version {state.version} of lab {found.key}; this retrompi has version {found.version}: start it again",

@@ -219,9 +219,13 @@ def _module(file: Path) -> ModuleType:
 
 
 def _folders() -> dict[str, Path]:
-    """Folder name -> folder, in the order of their numbers."""
-    place = paths.labs_dir()
-    return {f.name: f for f in sorted(place.iterdir()) if f.is_dir() and _FOLDER.fullmatch(f.name) and (f / "lab.toml").is_file()}
+    """Folder name -> folder, in the order of their numbers: the package's and the user's own, whose names the package does not have."""
+    found: dict[str, Path] = {}
+    for place in (paths.labs_dir(), paths.user_labs_dir()):
+        for f in place.iterdir() if place.is_dir() else ():
+            if f.is_dir() and _FOLDER.fullmatch(f.name) and (f / "lab.toml").is_file():
+                found.setdefault(f.name, f)
+    return dict(sorted(found.items()))
 
 
 def lab_names() -> list[str]:
@@ -234,21 +238,16 @@ def labs() -> list[Lab]:
     return [load(folder) for folder in _folders().values()]
 
 
-def lab(name_or_path: str) -> Lab:
-    """A lab by its number (``1``, ``01``), its folder's name, or the path of a folder of one's own."""
+def lab(name: str) -> Lab:
+    """A lab by its number (``1``, ``01``) or its folder's name; never by a path: a lab is code, and a submission names its lab."""
     folders = _folders()
-    if "/" in name_or_path or "\\" in name_or_path or name_or_path in (".", ".."):
-        folder = Path(name_or_path)
-        if not (folder / "lab.toml").is_file():
-            raise UsageError(f"no lab in {name_or_path}: a lab's folder has lab.toml, text.md and reference.py")
-        return load(folder)
-    if name_or_path.isdecimal():
-        found = [f for n, f in folders.items() if int(n[:2]) == int(name_or_path[:9])]
+    if name.isdecimal() and name.isascii():
+        found = [f for n, f in folders.items() if int(n[:2]) == int(name[:9])]
     else:
-        found = [f for n, f in folders.items() if name_or_path in (n, n[3:])]
+        found = [f for n, f in folders.items() if name in (n, n[3:])]
     if not found:
-        valid = [n[:2] for n in folders] if name_or_path.isdecimal() else list(folders)
-        raise UsageError(f"no lab '{name_or_path}'{nearest(name_or_path, valid, 20)}")
+        valid = [n[:2] for n in folders] if name.isdecimal() else list(folders)
+        raise UsageError(f"no lab '{name[:60]}'{nearest(name[:60], valid, 20)}")
     return load(found[0])
 
 

@@ -42,8 +42,8 @@ def page(lab: Lab, state: State, grading: Grading, p: Parameters, bench: Bench) 
     body = [
         f"<style>{CSS}</style>",
         f"<h1>Lab {escape(lab.key)}: {escape(lab.title)}</h1>",
-        f'<p class="soft">{escape(grading.student)}; {grading.points:g} of {grading.of:g} points; {grading.checks} checks, '
-        f"{grading.hints} hints taken</p>",
+        f'<p class="soft">{escape(grading.student)}; {grading.points:g} of {grading.of:g} points; '
+        f"{grading.checks} check{'' if grading.checks == 1 else 's'}, {grading.hints} hint{'' if grading.hints == 1 else 's'} taken</p>",
         _flags(grading),
         _predictions(grading),
         _curves(lab, p, bench),
@@ -55,20 +55,25 @@ def page(lab: Lab, state: State, grading: Grading, p: Parameters, bench: Bench) 
 
 def class_page(graded: Sequence[Graded], pairs: Sequence[Pair]) -> str:
     """A class's page: the grade table, who is alike in what, and the free texts side by side, for reading them in one go."""
+    from retrompi.labs.collect import shortly
+
     head = ("student", "lab", "points", "checks", "hints", "to look at")
-    body, texts = [], {}
+    body: list[str] = []
+    texts: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for g in graded:
         if g.row is None:
             cells = [escape(g.source), "", "", "", "", escape(g.broken)]
         else:
             points = f"{g.row['points']:g} of {g.row['of']:g}"
-            cells = [f"{escape(g.row['student'])}<br><small>{escape(g.source)}</small>", escape(g.row["lab"]), points, str(g.row["checks"]),
-                     str(g.row["hints"]), "<br>".join(escape(f) for f in g.row["flags"])]  # fmt: skip
+            who = f"{escape(g.row['student'])}<br><small>{escape(g.source)}</small>"
+            flags = "<br>".join(escape(f) for f in shortly(g.row))
+            cells = [who, escape(g.row["lab"]), points, str(g.row["checks"]), str(g.row["hints"]), flags]
             for t in g.row["tasks"]:
                 if t["kind"] == "text":
                     texts.setdefault((g.row["lab"], t["task"]), []).append((g.row["student"], t["given"]))
         body.append("<tr>" + "".join(html.cell(h, c) for h, c in zip(head, cells, strict=True)) + "</tr>")
-    out = [f"<style>{CSS}</style><h1>Labs handed in: {len(graded)}</h1>", html.table(head, body)]
+    wrap = "td { overflow-wrap: anywhere; min-width: 4rem; }"
+    out = [f"<style>{CSS}{wrap}</style><h1>Labs handed in: {len(graded)}</h1>", html.table(head, body)]
     if pairs:
         named = [g.row["student"] if g.row else g.source for g in graded]
         rows = [
@@ -84,7 +89,9 @@ def class_page(graded: Sequence[Graded], pairs: Sequence[Pair]) -> str:
 
 
 def _flags(grading: Grading) -> str:
-    return "".join(f'<p class="defect">{escape(f)}</p>' for f in grading.flags)
+    if not grading.flags:
+        return ""
+    return '<div class="defect">To look at: ' + "; ".join(escape(f) for f in grading.flags) + "</div>"
 
 
 def _predictions(grading: Grading) -> str:
@@ -148,11 +155,12 @@ def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
     import plotly.graph_objects as go
 
     from retrompi.report import figures
+    from retrompi.report.page import drawing, figure_html
 
     lines: Sequence[Line] = _drawn(lab, p)
     if not lines:
         return ""
-    out = []
+    drawn = {}
     curves = [
         (x, bench.curve(x.model, x.mode, sorted(set(x.sizes)), platform=x.platform, sets=x.sets, reps=x.reps)) for x in lines
     ]
@@ -171,6 +179,6 @@ def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
         figures.layout(figure, title)
         sizes = [s for _, c in curves for s in c]
         figure.update_layout(xaxis=figures.size_axis(sizes), yaxis=figures.value_axis(series), showlegend=True)
-        drawn = figure.to_html(full_html=False, include_plotlyjs=False, config=html.CONFIG)
-        out.append(f'<figure><div class="figure">{drawn}</div></figure>')
-    return f'<h2>The curves of your machine</h2><div class="figures">{"".join(out)}</div>'
+        drawn[series] = figure
+    places = "".join(figure_html(f, name) for name, f in drawn.items())
+    return f'<h2>The curves of your machine</h2><div class="figures">{places}</div>{drawing(drawn)}'

@@ -16,7 +16,8 @@ from retrompi.scenario import Scenario, from_data, line_of
 from retrompi.studies import case
 from retrompi.studies.axes import ABSENT, Axis, Steps, Text, parse
 
-__all__ = ["LIMIT", "Point", "Study", "check", "check_name", "count", "each", "from_command", "from_definition", "load", "points"]
+__all__ = ["KEYS", "LIMIT", "SAMPLINGS", "Point", "Study", "check", "check_name", "count", "each", "from_command", "from_definition",
+           "load", "points"]  # fmt: skip
 
 LIMIT = 100_000
 """Points that a study may have unless somebody says otherwise."""
@@ -24,7 +25,8 @@ MOST_DRAWN = 1_000_000
 """A Latin hypercube is drawn as a whole, and has no more points."""
 SAMPLINGS = ("grid", "lhs")
 _TEXTS = ("name", "title", "question", "summary", "metric")
-_KEYS = (*_TEXTS, "scenario", "base", "folder", "sampling", "samples", "seed", "vary", "zip", "set")
+KEYS = (*_TEXTS, "scenario", "base", "folder", "sampling", "samples", "seed", "vary", "zip", "set")
+"""Every key of a study\'s file."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,8 @@ def from_definition(data: Mapping[str, Any], file: Path | None = None, text: str
     shell = Study("", _NOWHERE, (), path=file, text=text)
     fail = shell.fail
     for key in data:
-        if key not in _KEYS:
-            raise fail(f"unknown key '{key}'{nearest(key, _KEYS, 20)}", key)
+        if key not in KEYS:
+            raise fail(f"unknown key '{key}'{nearest(key, KEYS, 20)}", key)
     for key in _TEXTS:
         if not isinstance(data.get(key, ""), str):
             raise fail(f"'{key}' is not a text", key)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from retrompi.studio.room import Room
 
-__all__ = ["create_app", "page_content"]
+__all__ = ["KEYS", "create_app", "page_content"]
 
 log = logging.getLogger("retrompi.studio")
 
@@ -50,7 +50,7 @@ _INDEX = """<!DOCTYPE html>
 
 _PLOTLY = "/_dash-component-suites/plotly/package_data/plotly.min.js"
 
-_KEYS = (
+KEYS = (
     ("?", "show or hide these keys"),
     ("1 … 9", "go to a page, in the order of the navigation"),
     ("/", "go to the first control of the page"),
@@ -81,6 +81,11 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
         add_log_handler=False, on_error=_told,
         **{name: False for name in ("enable_mcp", "websocket_callbacks") if name in signature(Dash.__init__).parameters},
     )  # fmt: skip
+    # Said here, or the environment (DASH_UI, DASH_PROPS_CHECK ...) could switch them on.
+    app.enable_dev_tools(
+        debug=False, dev_tools_ui=False, dev_tools_props_check=False, dev_tools_serve_dev_bundles=False, dev_tools_hot_reload=False,
+        dev_tools_prune_errors=False, dev_tools_disable_version_check=True,
+    )  # fmt: skip
     app.layout = _frame
     known = modules()
 
@@ -88,8 +93,10 @@ def create_app(room: Room, guarded: guard.Guard | None = None) -> Dash:
         Output("main", "children"), Output("studio-title", "data"), Input("studio-address", "pathname"), State("studio-address", "search"),
     )  # fmt: skip
     def show(pathname: Any, search: Any) -> tuple[Component, str]:
+        set_props("studio-notice", {"children": []})
         return page_content(parts.text(pathname) or "/", parts.text(search, MOST_CHARACTERS), room)
 
+    app.clientside_callback(ClientsideFunction("retrompi", "look"), Output("studio-letters", "data"), Input("studio-address", "pathname"))
     app.clientside_callback(ClientsideFunction("retrompi", "arrive"), Output("studio-arrived", "data"), Input("studio-title", "data"),
                             State("studio-address", "pathname"))  # fmt: skip
     for module in known.values():
@@ -152,7 +159,7 @@ def _frame() -> Component:
         html.Li(dcc.Link(page.title, href=page.path, title=f"{page.help} ({i})" if i < 10 else page.help, className="nav-link"))
         for i, page in enumerate(pages(), 1)
     ]
-    keys = [html.Div([html.Dt(html.Kbd(key)), html.Dd(text)]) for key, text in _KEYS]
+    keys = [html.Div([html.Dt(html.Kbd(key)), html.Dd(text)]) for key, text in KEYS]
     return html.Div(
         [
             html.A("Skip to the page", href="#main", className="skip"),
@@ -170,6 +177,7 @@ def _frame() -> Component:
             dcc.Store(id="studio-tab", data=secrets.token_urlsafe(9)),
             dcc.Store(id="studio-title"),
             dcc.Store(id="studio-arrived"),
+            dcc.Store(id="studio-letters"),
         ],
         id="studio",
     )

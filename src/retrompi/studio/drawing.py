@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
@@ -16,7 +17,7 @@ from retrompi.studio.parameters import readable
 from retrompi.units import format_bytes
 from retrompi.validate.exhibits import CurveFigure
 
-__all__ = ["curves_figure", "legend_of", "metric_rows", "number_rows", "settled", "what_if_figure"]
+__all__ = ["curves_figure", "legend_of", "metric_rows", "number_rows", "plain", "settled", "what_if_figure"]
 
 _TITLES = {"time": "One-way time", "bandwidth": "Bandwidth"}
 _METRICS = ("latency", "peak", "n_half")
@@ -53,22 +54,21 @@ def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", publis
     figure = curve_figure(points, plan, marks)
     simulated = [o for o in answer["overlays"] if o["kind"] == "simulated"]
     measured = [
-        Measured(o["run"], o["kind"], o["name"], tuple(o["rows"]), "", o["about"], {int(k): tuple(v) for k, v in o["bands"].items()})
+        Measured(o["run"], o["kind"], plain(o["name"]), tuple(o["rows"]), "", o["about"], {int(k): tuple(v) for k, v in o["bands"].items()})
         for o in answer["overlays"] if o["kind"] != "simulated"
     ]  # fmt: skip
     column, _, unit = AXES[series]
     for i, one in enumerate(simulated):
         colour = PALETTE[(5, 3, 4, 2, 1, 0)[i % 6]]
-        figure.add_trace(_line(one["rows"], column, unit, f"run {one['run']}: {one['name']}", colour, DASHES[1 + i % 5], "circle-open"))
+        name = f"run {one['run']}: {plain(one['name'])}"
+        figure.add_trace(_line(one["rows"], column, unit, name, colour, DASHES[1 + i % 5], "circle-open"))
     add_measured(figure, measured, series)
-    _shorter_legends(figure)
     return settled(figure, f"{sorted(modes)} {sorted(platforms)}")
 
 
-def _shorter_legends(figure: go.Figure, most: int = 60) -> None:
-    for trace in figure.data:
-        if trace.name and len(trace.name) > most:
-            trace.name = trace.name[: most - 1] + "…"
+def plain(text: str, most: int = 60) -> str:
+    """A name from outside for a figure: short, and nothing in it is a tag to Plotly, which makes links of some."""
+    return escape(text if len(text) <= most else text[: most - 1] + "…", quote=False)
 
 
 def _line(rows: Sequence[Mapping[str, Any]], column: str, unit: str, name: str, colour: str, dash: str, symbol: str,

@@ -115,7 +115,7 @@ def install(app: Dash, room: Room, guarded: Guard) -> None:
             response.headers[name] = value
         response.headers["Cache-Control"] = _keeping(response)
         if g.get("new_session") and request.path in known:
-            response.set_cookie(_cookie("session"), g.session, httponly=True, samesite="Strict", path="/")
+            response.set_cookie(_cookie("session"), g.session, httponly=True, samesite="Lax", path="/")
         return pressed.press(response)
 
     server.add_url_rule(_LOGIN, "login", lambda: _login(guarded), methods=["GET", "POST"])
@@ -231,7 +231,7 @@ def _enter(guarded: Guard, given: str, path: str) -> Response:
     if not admitted:
         return _said(403, "that is not this studio's token")
     answer = _clean(path)
-    answer.set_cookie(_cookie("token"), guarded.proof(), httponly=True, samesite="Strict", path="/")
+    answer.set_cookie(_cookie("token"), guarded.proof(), httponly=True, samesite="Lax", path="/")
     return answer
 
 

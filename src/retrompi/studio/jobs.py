@@ -70,12 +70,14 @@ class _Job:
     work: tuple[Any, ...]
     seconds: float
     memory_B: int
+    question: str = ""
     status: str = "queued"
     told: tuple[int, int, str] = (0, 0, "")
     result: Any = None
     error: str = ""
     began: float = 0.0
     took: float = 0.0
+    size_B: int = 0
     process: Any = None
     line: Connection | None = None
     parts: list[bytes] = field(default_factory=list)
@@ -93,6 +95,7 @@ class Jobs:
         self._waiting: OrderedDict[str, deque[_Job]] = OrderedDict()
         self._running: dict[str, _Job] = {}
         self._kept: OrderedDict[str, deque[str]] = OrderedDict()
+        self._size_B = 0
         self._closed = False
         self._bell, self._ear = self._context.Pipe(duplex=False)[::-1]
         self._thread = threading.Thread(target=self._manage, name="studio jobs", daemon=True)
@@ -102,16 +105,17 @@ class Jobs:
 
     def submit(
         self, session: str, title: str, function: Callable[..., Any], *args: Any, slot: str = "", seconds: float | None = None,
-        memory_B: int | None = None,
+        memory_B: int | None = None, question: str = "",
     ) -> str:
         """The id of a new job. A job of the same session in the same ``slot`` is cancelled: it has been asked for again, otherwise.
 
-        ``seconds`` and ``memory_B`` may lower the limits. Raises UsageError when the session, or all together, have too many jobs.
+        ``seconds`` and ``memory_B`` may lower the limits; ``question`` is what `newest` knows it by. Raises UsageError when the session,
+        or all together, have too many jobs.
         """
         limits = self.limits
         job = _Job(
             secrets.token_urlsafe(12), session, title, slot, (function, args), min(seconds or limits.job_s, limits.job_s),
-            min(memory_B or limits.job_B, limits.job_B),
+            min(memory_B or limits.job_B, limits.job_B), question,
         )  # fmt: skip
         with self._changed:
             if self._closed:
@@ -142,6 +146,18 @@ class Jobs:
             while job.status not in _ENDED and (left := until - time.monotonic()) > 0:
                 self._changed.wait(left)
             return self._state(job)
+
+    def newest(self, session: str, slot: str, question: str, seconds: float) -> str | None:
+        """The id of the job that was submitted last in a session's slot, if it is still known; waits up to ``seconds`` for one of this
+        question."""
+        until = time.monotonic() + seconds
+        with self._changed:
+            while True:
+                job = next((j for j in reversed(self._jobs.values()) if j.session == session and j.slot == slot), None)
+                left = until - time.monotonic()
+                if job is None or job.question == question or left <= 0:
+                    return job.id if job else None
+                self._changed.wait(min(left, 0.05))
 
     def cancel(self, job_id: str, session: str) -> None:
         """Ends its process at once. Raises UsageError as `state`."""
@@ -259,10 +275,19 @@ class Jobs:
             return
         kept.append(ended.id)
         while len(kept) > self.limits.kept:
-            self._jobs.pop(kept.popleft(), None)
-        while len(self._kept) > self.limits.sessions:
-            for job_id in self._kept.popitem(last=False)[1]:
-                self._jobs.pop(job_id, None)
+            self._drop(kept.popleft())
+        self._size_B += ended.size_B
+        while self._kept and (len(self._kept) > self.limits.sessions or self._size_B > self.limits.kept_B):
+            session, theirs = next(iter(self._kept.items()))
+            if theirs[0] == ended.id:
+                break
+            self._drop(theirs.popleft())
+            if not theirs:
+                del self._kept[session]
+
+    def _drop(self, job_id: str) -> None:
+        job = self._jobs.pop(job_id, None)
+        self._size_B -= job.size_B if job is not None else 0
 
     def _manage(self) -> None:
         """The thread that hears what the processes say and ends those that take too long."""
@@ -297,7 +322,8 @@ class Jobs:
     def _hear(self, job: _Job) -> None:
         assert job.line is not None
         try:
-            said = json.loads(job.line.recv_bytes(self.limits.result_B + 4096))
+            data = job.line.recv_bytes(self.limits.result_B + 4096)
+            said = json.loads(data)
         except (EOFError, OSError, ValueError):
             job.process.join(5)
             self._end(job, "failed", _last_words(job.process.exitcode))
@@ -306,7 +332,7 @@ class Jobs:
             job.told = (int(said["done"]), int(said["total"]), str(said["what"]))
             self._changed.notify_all()
         elif said["kind"] == "done":
-            job.result = said["result"]
+            job.result, job.size_B = said["result"], len(data)
             self._end(job, "done")
         else:
             self._end(job, "failed", str(said["error"]))

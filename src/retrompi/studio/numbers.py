@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ __all__ = [
     "room_numbers",
     "sides",
     "starts",
+    "written",
 ]
 
 KINDS = {
@@ -40,6 +42,8 @@ KINDS = {
     "assumed": "assumed, with a range where one is known",
 }
 """Kind of a source (`SOURCE_KINDS`) -> what it means."""
+
+_MICRO = re.compile(r"(?<=\d )u(?=s\b)")
 
 AREAS = {
     "processor": ("cores", "speed", "flops", "clock", "package_cores"),
@@ -108,14 +112,19 @@ def _kind(source: str) -> tuple[str, str]:
     return (kind, rest.strip()) if f"{kind}:" in SOURCE_KINDS else ("assumed", source)
 
 
+def written(text: str) -> str:
+    """A quantity as the field writes it: µs, not us."""
+    return _MICRO.sub("µ", text)
+
+
 def _number(row: Mapping[str, Any], name: str, area: str = "") -> Number:
     kind, rest = _kind(str(row["source"]))
     value = str(row["text"]) if isinstance(row["value"], str) else format_quantity(row["value"], row["unit"])
     return Number(
         name,
-        value,
+        written(value),
         "" if row["unit"] in ("choice", "str") else str(row["unit"]),
-        range_text(row),
+        written(range_text(row)),
         kind,
         rest,
         str(row["help"]),

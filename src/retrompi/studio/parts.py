@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
 from flask import g
 
 from retrompi.errors import UsageError
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
     from retrompi.studio.room import Room
 
-__all__ = ["GRAPH", "controls", "copyable", "csv_text", "field", "group", "job_bar", "job_line", "notices", "register_job", "session",
-           "table", "text", "texts"]  # fmt: skip
+__all__ = ["GRAPH", "controls", "copyable", "csv_text", "enlarged", "field", "group", "job_bar", "job_line", "notices", "register_job",
+           "session", "table", "text", "texts"]  # fmt: skip
 
 GRAPH: dict[str, Any] = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
 """The ``config`` of every dcc.Graph."""
@@ -143,7 +144,7 @@ def job_bar(page: str) -> Component:
             html.Span("", id=f"{page}-job-line", role="status", **{"aria-live": "polite"}),
             html.Button("Cancel", id=f"{page}-cancel", className="cancel quiet", type="button", hidden=True),
             dcc.Store(id=f"{page}-job"),
-            dcc.Interval(id=f"{page}-tick", interval=TICK_MS, disabled=True),
+            dcc.Interval(id=f"{page}-tick", interval=TICK_MS, n_intervals=0, max_intervals=0),
         ],
         className="job",
     )
@@ -175,32 +176,66 @@ def register_job(
 
     @app.callback(
         *outputs, Output(f"{page}-job", "data"), Output(f"{page}-job-line", "children"), Output(f"{page}-progress", "value"),
-        Output(f"{page}-progress", "hidden"), Output(f"{page}-cancel", "hidden"), Output(f"{page}-tick", "disabled"),
+        Output(f"{page}-progress", "hidden"), Output(f"{page}-cancel", "hidden"), Output(f"{page}-tick", "max_intervals"),
         *inputs, *states, *views, Input(f"{page}-tick", "n_intervals"), Input(f"{page}-cancel", "n_clicks"),
-        State(f"{page}-job", "data"), State("studio-tab", "data"), prevent_initial_call=prevent_initial_call,
+        State(f"{page}-job", "data"), State("studio-tab", "data"), State("studio-letters", "data"),
+        prevent_initial_call=prevent_initial_call,
     )  # fmt: skip
     def look(*values: Any) -> Any:
-        seen, job, tab = values[asked : asked + len(views)], values[-2], values[-1]
+        seen, ticks, job, tab = values[asked : asked + len(views)], values[-5], values[-3], values[-2]
         same = [no_update] * len(outputs)
         patience = 0.0
         by = {str(prop_id) for prop_id in ctx.triggered_prop_ids}
+        slot, question = f"{page} {tab}", json.dumps(values[:asked], sort_keys=True, default=str)
         if not by or by & {f"{i.component_id_str()}.{i.component_property}" for i in inputs} or job is None:
+            set_props("studio-notice", {"children": []})
             wanted = begin(*values[:asked])
             if wanted is None:
-                return *same, None, "", "0", True, True, True
+                return *same, None, "", "0", True, True, 0
             title, function, args = wanted
-            job, patience = room.jobs.submit(session(), title, function, *args, slot=f"{page} {tab}"), PATIENCE_S
-        elif ctx.triggered_id == f"{page}-cancel":
-            room.jobs.cancel(job, session())
+            job, patience = room.jobs.submit(session(), title, function, *args, slot=slot, question=question), PATIENCE_S
+        else:
+            # Dash drops the answer to a question when another request was sent after it, a tick's too: so every request tells of the job
+            # that was begun last. What a tick asks may be about to begin, in another thread: then it waits for it.
+            newest = room.jobs.newest(session(), slot, question, PATIENCE_S)
+            job = newest or job
+            if ctx.triggered_id == f"{page}-cancel":
+                room.jobs.cancel(job, session())
         state = room.jobs.wait(job, session(), patience)
         if not state.ended:
             part = f"{state.done / state.total:.3f}" if state.total else "0"
-            return *same, job, job_line(state), part, False, False, False
+            # One tick after each answer: ticks that overtake slow answers would have Dash drop every one of them.
+            return *same, job, job_line(state), part, False, False, (ticks if isinstance(ticks, int) else 0) + 1
         if state.status == "done":
-            same = _values(show(state.result, *seen), len(outputs))
+            same = [enlarged(v, values[-1]) for v in _values(show(state.result, *seen), len(outputs))]
         elif failed is not None:
             same = _values(failed(state), len(outputs))
-        return *same, job, job_line(state), "0", True, True, True
+        return *same, job, job_line(state), "0", True, True, 0
+
+
+def enlarged(value: Any, letters_px: Any) -> Any:
+    """A figure with letters that are to a page's of ``letters_px`` what they were to one's of 16: a projector's page has larger ones.
+
+    Anything else is returned as it is.
+    """
+    import plotly.graph_objects as go
+
+    if not isinstance(value, go.Figure) or not isinstance(letters_px, (int, float)):
+        return value
+    by = min(max(letters_px / 16, 0.85), 1.6)
+    layout = value.layout
+    fonts = [layout.font, layout.legend.font, *(a.font for a in layout.annotations)]
+    for axis in [*value.select_xaxes(), *value.select_yaxes()]:
+        fonts += [axis.tickfont, axis.title.font]
+    for font in fonts:
+        if font.size:
+            font.size = round(font.size * by, 1)
+    for note in layout.annotations:
+        note.yshift = round(note.yshift * by) if note.yshift else note.yshift
+    for side in ("l", "t", "b"):
+        if layout.margin[side]:
+            layout.margin[side] = round(layout.margin[side] * by)
+    return value
 
 
 def _values(made: Any, many: int) -> list[Any]:

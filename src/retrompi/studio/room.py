@@ -41,6 +41,8 @@ class Limits:
     """Waiting or running, of all sessions."""
     kept: int = 24
     """Finished jobs that a session's pages can still ask for."""
+    kept_B: int = 512 << 20
+    """Of all their answers together."""
     sessions: int = 500
     """With jobs that are kept; the ones asked for least lately are forgotten first."""
     running: int = field(default_factory=lambda: max(4, processors() + 2))

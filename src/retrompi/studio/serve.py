@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
-from retrompi.errors import UsageError
+from retrompi.errors import RetrompiError, UsageError
 from retrompi.studio.guard import Guard
 from retrompi.studio.room import Limits, Room
 
@@ -53,6 +53,15 @@ def _bound(host: str, port: int) -> socket.socket:
             raise UsageError(f"port {port} needs more rights; give one above 1023, or --port 0 for any that is free") from None
         raise UsageError(f"--host {host} --port {port}: {getattr(error, 'strerror', None) or error}") from None
     return ours
+
+
+def _remember() -> None:
+    """Reads what the first page with sliders needs, while nobody waits for it."""
+    from retrompi import registry
+    from retrompi.studio.parameters import slots
+
+    with suppress(RetrompiError):  # the page says what is wrong
+        registry.models(), registry.platforms(), slots("wmpi", "nt-pair", "shared")
 
 
 class Studio:
@@ -110,6 +119,9 @@ class Studio:
     def run(self, ready: Callable[[], None] | None = None) -> None:
         """Serves until it is interrupted or `close`d by another thread."""
         self.room.jobs.warm()
+        later = threading.Timer(1.5, _remember)
+        later.daemon = True
+        later.start()
         if ready is not None:
             threading.Thread(target=ready, daemon=True).start()
         with suppress(OSError):  # what select says of a socket that `close` has closed

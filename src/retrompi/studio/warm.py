@@ -18,7 +18,7 @@ from retrompi.traces import generate
 def _once() -> None:
     """Does what a what-if does, in this very process: what is imported, read and remembered by it is there for every job."""
     from retrompi import worker
-    from retrompi.studio import runs
+    from retrompi.studio import message, runs
 
     registry.models()
     registry.platforms()
@@ -28,6 +28,7 @@ def _once() -> None:
         store = Path(folder) / "warm.db"
         open_store(store)
         worker.adopt(forking.Forking())
+        message.travel(lambda *_: None, [{"model": "wmpi", "platform": "nt-pair", "mode": "shared", "size": "1 KiB", "set": ""}], "there")
         runs.curves(lambda *_: None, (str(store), str(store)), [("wmpi", "nt-pair", "shared")], [0, 1024], [])
     worker.adopt(None)
 

@@ -35,6 +35,10 @@ window.dash_clientside = window.dash_clientside || {};
       if (search !== location.search) history.replaceState(history.state, "", location.pathname + search + location.hash);
       return search;
     },
+    /* How large letters are here, in pixels: figures follow. */
+    look: function () {
+      return parseFloat(getComputedStyle(document.documentElement).fontSize);
+    },
     arrive: function (title, path) {
       document.title = title && title !== "Start" ? `${title} · retrompi studio` : "retrompi studio";
       for (const a of document.querySelectorAll(".nav-link")) {
@@ -93,7 +97,8 @@ window.dash_clientside = window.dash_clientside || {};
     if (event.key === "?") { keys(); event.preventDefault(); }
     else if (event.key === "/") {
       const first = document.querySelector("#main .field :is(input, button, select, textarea, [tabindex='0'])");
-      if (first) { first.focus(); event.preventDefault(); }
+      event.preventDefault();
+      if (first) setTimeout(() => first.focus(), 0); /* or the key would be typed into it */
     } else if (event.key === "l") {
       const button = document.querySelector("#main .copy-link");
       if (button) button.click();

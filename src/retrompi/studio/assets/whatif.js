@@ -33,7 +33,7 @@ window.dash_clientside = window.dash_clientside || {};
       return [there === Number(position) ? same() : there, same()];
     },
     gather: function (texts, words, told) {
-      if (!told) return [same(), same()];
+      if (!told) return [same(), same(), same()];
       const [texted, chosen] = window.dash_clientside.callback_context.inputs_list;
       const sets = {};
       texted.forEach((input, i) => {
@@ -44,8 +44,13 @@ window.dash_clientside = window.dash_clientside || {};
       chosen.forEach((input, i) => {
         if (words[i] && words[i] !== told.choices[input.id.name]) sets[input.id.name] = words[i];
       });
-      document.querySelectorAll(".slot").forEach((slot) => slot.classList.toggle("changed", slot.dataset.name in sets));
-      return [sets, { model: told.model, platform: told.platform, mode: told.mode, sets: sets }];
+      document.querySelectorAll(".slot").forEach((slot) => {
+        const name = slot.dataset.name;
+        slot.classList.toggle("changed", name in sets);
+        const slider = slot.querySelector("input[type=range]"); /* read out as what it means, not as the number of a step */
+        if (slider && told.slots[name]) slider.setAttribute("aria-valuetext", sets[name] || told.slots[name].base);
+      });
+      return [sets, { model: told.model, platform: told.platform, mode: told.mode, sets: sets }, ""];
     },
     find: function (words) {
       const wanted = (words || "").toLowerCase().split(/\s+/).filter(Boolean);

@@ -9,7 +9,6 @@ from dash import Dash, Input, Output, dcc, html, no_update
 
 from retrompi import registry
 from retrompi.errors import RetrompiError
-from retrompi.report.figures import name_of
 from retrompi.studio import card_parts, numbers, parts
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, facts
@@ -113,8 +112,8 @@ def layout(query: Query, room: Room) -> Component:
     lines += [f"'{name}' is left out: {type(error).__name__}" for name, error in registry.broken().items()]
     card = _dossier(values["model"], room)
     kinds = [{"label": "all sources", "value": ""}, *({"label": f"{k}: {words}", "value": k} for k, words in numbers.KINDS.items())]
-    rooms = [{"label": "its own", "value": ""}, *({"label": n, "value": n} for n in registry.platform_names())]
-    models = [{"label": n if name_of(n) == c.title else f"{n}: {c.title}", "value": n} for n, c in registry.models().items()]
+    rooms = [{"label": "its own", "value": ""}, *({"label": f"{p.title} ({n})", "value": n} for n, p in registry.platforms().items())]
+    models = [{"label": f"{c.title} ({n})", "value": n} for n, c in registry.models().items()]
     return html.Div(
         [
             html.Div(parts.notices(lines)),

@@ -91,7 +91,7 @@ def layout(query: Query, room: Room) -> Component:
     values, lines = read(PAGE.controls, query)
     card, groups = _card(values["platform"])
     kinds = [{"label": "all sources", "value": ""}, *({"label": f"{k}: {words}", "value": k} for k, words in numbers.KINDS.items())]
-    rooms = [{"label": f"{n}: {p.title}", "value": n} for n, p in registry.platforms().items()]
+    rooms = [{"label": f"{p.title} ({n})", "value": n} for n, p in registry.platforms().items()]
     return html.Div(
         [
             html.Div(parts.notices(lines)),

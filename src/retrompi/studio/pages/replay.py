@@ -11,7 +11,8 @@ from retrompi import registry
 from retrompi.errors import UsageError
 from retrompi.studio import menus, parts
 from retrompi.studio.page import Page
-from retrompi.studio.programs import MADE, chosen, load, shipped
+from retrompi.studio.performance import perform
+from retrompi.studio.programs import MADE, chosen, shipped
 from retrompi.studio.state import Control, Query, choice, number, read, text
 from retrompi.studio.uploads import Uploads
 from retrompi.studio.words import seconds
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from retrompi.studio.room import Room
 
 _MODES = ("shared", "distributed")
-DRAWN = 3_000
-"""States and calls that are drawn, each: less than on a page of its own, for a phone has to move them."""
-ARROWS = 800
 MOST_RANKS = 64
 _LARGEST = 16 << 20
 
@@ -173,75 +171,6 @@ def layout(query: Query, room: Room) -> Component:
     )
 
 
-# -- the job -----------------------------------------------------------------------------------------------------------
-
-
-def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dict[str, Any]:
-    """Reads, simulates, draws. A job that hangs or aborts is a result."""
-    import json
-
-    report(0, 3, "reading the trace")
-    trace, name = load(asked["trace"], asked["ranks"], asked["size"], path, label)
-
-    from retrompi import simulate
-    from retrompi.diagnosis import lines
-    from retrompi.report import timeline as drawn
-    from retrompi.studio.pages.anatomy import sets_of
-    from retrompi.timeline import Request
-
-    report(1, 3, f"simulating {trace.ranks} ranks, {trace.actions} calls")
-    result = simulate.run(
-        asked["model"], asked["platform"], trace, mode=asked["mode"], sets=sets_of(asked["set"]), timeline=Request(limit=20_000)
-    )
-    report(2, 3, "drawing")
-    out: dict[str, Any] = {
-        "name": name,
-        "outcome": result.outcome,
-        "time_s": result.time_s,
-        "ranks": result.ranks,
-        "actions": result.actions,
-        "messages": result.messages,
-        "bytes": result.bytes,
-        "packets": result.packets,
-        "frames": result.frames,
-        "retransmissions": result.retransmissions,
-        "lost": result.lost,
-        "wall_s": result.wall_s,
-        "cautions": result.cautions,
-        "per_rank": result.per_rank,
-        "waits": result.waits,
-        "collectives": [c for c in result.collectives if c["calls"]],
-        "told": [] if result.outcome == "completed" else lines(result.outcome, result.detail, [], result.diagnosis),
-        "cycle": [{k: row.get(k) for k in ("process", "file", "line", "action", "waits_for")} for row in result.diagnosis.get("cycle", ())],
-        "closed": bool(result.diagnosis.get("closed")),
-    }
-    if result.timeline is not None:
-        t = result.timeline.thinned(DRAWN, DRAWN, ARROWS)
-        out["notes"] = t.notes()
-        figures = {"gantt": drawn.gantt(t)}
-        # The page's letters are larger than the report's: the legend stands further down.
-        plot = figures["gantt"].layout.height - 184
-        figures["gantt"].update_layout(height=plot + 250, margin_b=216, legend_y=-72 / plot, title_text="", margin_t=20)
-        if t.traffic:
-            figures |= {what: drawn.matrix_figure(t, what) for what in ("bytes", "messages")}
-        out["figures"] = {k: json.loads(f.to_json()) for k, f in figures.items()}
-        out["sums"] = sums(result.timeline)
-    return out
-
-
-def sums(t: Any) -> list[dict[str, Any]]:
-    """Of each process: its share of the run in each kind of state."""
-    from retrompi.report.timeline import KINDS, order
-
-    rows = []
-    for i in order(t):
-        p = t.processes[i]
-        whole = sum(p.totals.values()) or 1
-        shares = {name: sum(p.totals.get(s, 0) for s in states) / whole for name, _, _, states in KINDS}
-        rows.append({"process": p.name, "host": p.host, **{k: v for k, v in shares.items() if v >= 0.0005}})
-    return rows
-
-
 # -- what is shown -----------------------------------------------------------------------------------------------------
 
 
@@ -260,6 +189,8 @@ def _facts(r: Mapping[str, Any]) -> Component:
         ]
     )
     told: list[Component] = [head, parts.notices(r["cautions"])]
+    if r["outside"]:
+        told.append(html.P(f"Outside of what the model was calibrated for: {'; '.join(r['outside'])}.", className="soft"))
     if r["told"]:
         told.append(html.Pre("\n".join(r["told"]), id="replay-told", className="told"))
     if r["cycle"]:

@@ -61,12 +61,11 @@ def _view(room: Room, which: str, metric: str, x: str, by: Sequence[str], panel:
     """(what is shown of a study, its axes)."""
     if not which:
         return [], ()
-    store = room.open_store()
-    known = next((s for s in studying.listed(store) if which in (s.key, s.name)), None)
+    known = next((s for s in _listed(room) if which in (s.key, s.name)), None)
     if known is not None and not known.done:
         return study_parts.unrun(known), ()
     try:
-        found = studying.shown(store, which, metric, x, by, panel)
+        found = studying.shown(room.open_store(), which, metric, x, by, panel)
     except RetrompiError as error:
         return [parts.notices([str(error)])], () if known is None else known.axes
     return study_parts.shown(found), found.axes

@@ -191,6 +191,7 @@ def register(app: Dash, room: Room) -> None:
     )  # fmt: skip
     app.clientside_callback(
         ClientsideFunction("retrompi_whatif", "gather"), Output("whatif-sets", "data"), Output("whatif-question", "data"),
+        Output("whatif-keep-line", "children"),
         Input({"type": "whatif-text", "name": ALL}, "value"), Input({"type": "whatif-choice", "name": ALL}, "value"),
         State("whatif-slots", "data"),
     )  # fmt: skip
@@ -239,11 +240,11 @@ def register(app: Dash, room: Room) -> None:
     )  # fmt: skip
 
     @app.callback(
-        Output("whatif-keep-line", "children"), Input("whatif-keep", "n_clicks"), Input("whatif-question", "data"),
+        Output("whatif-keep-line", "children", allow_duplicate=True), Input("whatif-keep", "n_clicks"), State("whatif-question", "data"),
         prevent_initial_call=True,
     )  # fmt: skip
     def keep(_clicks: int | None, question: Any) -> str:
-        if ctx.triggered_id != "whatif-keep" or not question:
+        if not question:
             return ""
         job = room.jobs.submit(parts.session(), "keeping a run", runs.keep, room.places, *_asked(question))
         state = room.jobs.wait(job, parts.session(), _WAIT_TO_KEEP)

@@ -1,0 +1,113 @@
+"""What a job of the anatomy page does: it needs nothing of Dash, which takes a process long to import."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from retrompi import registry, simulate
+from retrompi.calibrated import outside
+from retrompi.errors import RetrompiError, UsageError
+from retrompi.runtime import resolve
+from retrompi.simulate import place
+from retrompi.studio import scene, words
+from retrompi.units import format_bytes, parse_sizes
+
+__all__ = ["LARGEST", "parameters", "sets_of", "size_of", "travel"]
+
+LARGEST = 16 << 20
+"""Bytes of the longest message that is drawn."""
+
+
+def size_of(written: str) -> int:
+    """Bytes of one size with its unit. Raises UsageError for another number of sizes or a longer one than `LARGEST`."""
+    found = parse_sizes(written)
+    if len(found) != 1:
+        raise UsageError(f"'{written[:60]}': give one size")
+    if found[0] > LARGEST:
+        raise UsageError(f"{format_bytes(found[0])} is longer than the longest message drawn here, {format_bytes(LARGEST)}")
+    return found[0]
+
+
+def sets_of(written: str) -> list[str]:
+    """``a=1, b=2`` as a list of overrides."""
+    return [part.strip() for part in written.replace(";", ",").split(",") if part.strip()]
+
+
+def travel(report: Any, wanted: list[dict[str, str]], way: str) -> list[dict[str, Any]]:
+    """What is shown of each message: its scene, hops, sums and parameters; or how its PingPong ended, if badly."""
+    out = []
+    for i, one in enumerate(wanted):
+        report(i, len(wanted), one["model"])
+        out.append(_one(one, 0 if way == "there" else 1))
+    return out
+
+
+def _one(one: Mapping[str, str], leg: int) -> dict[str, Any]:
+    sets, size = sets_of(one["set"]), size_of(one["size"])
+    title = f"{registry.model(one['model']).title} on {one['platform']}, {one['mode']}, {format_bytes(size)}{', what if' if sets else ''}"
+    beyond = outside(one["model"], one["platform"], sizes=[size], ranks=2, sets=sets)
+    shown: dict[str, Any] = {"title": title, "parameters": parameters(one, sets), "outside": beyond}
+    try:
+        told = simulate.journey(one["model"], one["platform"], one["mode"], size, sets)
+    except simulate.SimulationEnded as ended:
+        return {**shown, "ended": str(ended)}
+    chain = told.legs[leg].chain
+    link = registry.platform(one["platform"]).link
+    return {
+        **shown,
+        "way": leg,
+        "legs": [way.took for way in told.legs],
+        "scene": scene.scene(told, leg, title=title, wire=f"the wire ({link.kind})"),
+        "bars": scene.bars(chain),
+        "hops": [
+            {"begin": h.begin, "took": h.took, "where": h.where, "stage": h.stage, "what": h.what, "times": h.times}
+            for h in words.hops(told, leg)
+        ],
+    }
+
+
+_OTHER_MODE = {
+    "distributed": ("same", "same_bulk", "protocol_same", "one_sided_same"),
+    "shared": ("remote", "protocol_remote", "one_sided_remote", "forward_cost", "idle"),
+}
+_CONVERSION = ("convert_byte", "convert_buffer", "convert_call")
+
+
+def parameters(one: Mapping[str, str], sets: list[str]) -> list[dict[str, Any]]:
+    """The parameters that this path depends on, with their sources, those that were set first: with another value its rows are others."""
+    cls = registry.model(one["model"])
+    base = registry.platform(one["platform"])
+    values, room = resolve(cls, base, sets)
+    placement = place(room, one["mode"], 2)
+    unused = set(_OTHER_MODE["shared" if len(set(placement)) == 1 else "distributed"])
+    if len({room.hosts[i].byte_order for i in placement}) == 1:
+        unused |= set(_CONVERSION)
+
+    def rows_of(changed: list[str]) -> dict[str, Any] | None:
+        try:
+            compiled = cls().compile(resolve(cls, base, [*sets, *changed])[0], room, placement)
+        except RetrompiError:
+            return None
+        return {k: v for k, v in compiled.items() if k not in unused}
+
+    plain = rows_of([])
+    out = []
+    for r in values.describe():
+        others = [c for c in r["choices"] or () if c != r["value"]] or [_other(r["value"], r["unit"])]
+        if r["overridden"] or any(rows_of([f"{r['name']}={o}"]) != plain for o in others):
+            name = f"{cls.name.partition(':')[0]}.{r['name']}"
+            written = re.sub(r" us\b", " µs", str(r["text"]))
+            out.append({"name": name, "text": written, "help": r["help"], "source": r["source"], "set": r["overridden"]})
+    return sorted(out, key=lambda r: not r["set"])
+
+
+def _other(value: Any, unit: str) -> str:
+    """Another value of a quantity, as a text with its unit."""
+    if not isinstance(value, (int, float)):
+        return str(value)
+    if unit == "probability":
+        return "0.5" if value != 0.5 else "0.25"
+    plain = "" if unit in ("1", "count") else " " + unit
+    return f"{2 * value + 1:.0f}{plain}" if unit in ("1", "count", "B") else f"{2 * value or 1:.12g}{plain}"

@@ -1,0 +1,80 @@
+"""What a job of the replay page does: it needs nothing of Dash, which takes a process long to import."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from retrompi import simulate
+from retrompi.calibrated import outside_of_trace
+from retrompi.diagnosis import lines
+from retrompi.studio.message import sets_of
+from retrompi.studio.programs import load
+from retrompi.timeline import Request
+
+__all__ = ["perform", "sums"]
+
+DRAWN = 3_000
+"""States and calls that are drawn, each: less than on a page of its own, for a phone has to move them."""
+ARROWS = 800
+
+
+def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dict[str, Any]:
+    """Reads, simulates, draws. A job that hangs or aborts is a result."""
+    report(0, 3, "reading the trace")
+    trace, name = load(asked["trace"], asked["ranks"], asked["size"], path, label)
+
+    from retrompi.report import timeline as drawn
+
+    report(1, 3, f"simulating {trace.ranks} ranks, {trace.actions} calls")
+    sets = sets_of(asked["set"])
+    result = simulate.run(asked["model"], asked["platform"], trace, mode=asked["mode"], sets=sets, timeline=Request(limit=20_000))
+    report(2, 3, "drawing")
+    out: dict[str, Any] = {
+        "name": name,
+        "outcome": result.outcome,
+        "time_s": result.time_s,
+        "ranks": result.ranks,
+        "actions": result.actions,
+        "messages": result.messages,
+        "bytes": result.bytes,
+        "packets": result.packets,
+        "frames": result.frames,
+        "retransmissions": result.retransmissions,
+        "lost": result.lost,
+        "wall_s": result.wall_s,
+        "cautions": result.cautions,
+        "outside": outside_of_trace(asked["model"], asked["platform"], trace, sets=sets),
+        "per_rank": result.per_rank,
+        "waits": result.waits,
+        "collectives": [c for c in result.collectives if c["calls"]],
+        "told": [] if result.outcome == "completed" else lines(result.outcome, result.detail, [], result.diagnosis),
+        "cycle": [{k: row.get(k) for k in ("process", "file", "line", "action", "waits_for")} for row in result.diagnosis.get("cycle", ())],
+        "closed": bool(result.diagnosis.get("closed")),
+    }
+    if result.timeline is not None:
+        t = result.timeline.thinned(DRAWN, DRAWN, ARROWS)
+        out["notes"] = t.notes()
+        figures = {"gantt": drawn.gantt(t)}
+        # The page's letters are larger than the report's: the legend stands further down.
+        plot = figures["gantt"].layout.height - 184
+        figures["gantt"].update_layout(height=plot + 250, margin_b=216, legend_y=-72 / plot, title_text="", margin_t=20)
+        if t.traffic:
+            figures |= {what: drawn.matrix_figure(t, what) for what in ("bytes", "messages")}
+        out["figures"] = {k: json.loads(f.to_json()) for k, f in figures.items()}
+        out["sums"] = sums(result.timeline)
+    return out
+
+
+def sums(t: Any) -> list[dict[str, Any]]:
+    """Of each process: its share of the run in each kind of state."""
+    from retrompi.report.timeline import KINDS, order
+
+    rows = []
+    for i in order(t):
+        p = t.processes[i]
+        whole = sum(p.totals.values()) or 1
+        shares = {name: sum(p.totals.get(s, 0) for s in states) / whole for name, _, _, states in KINDS}
+        rows.append({"process": p.name, "host": p.host, **{k: v for k, v in shares.items() if v >= 0.0005}})
+    return rows
