@@ -54,6 +54,11 @@ window.looked = {
     const behind = (text) => {  // in a drawing, the last filled shape below the text that covers its middle
       const box = text.getBoundingClientRect(), x = box.x + box.width / 2, y = box.y + box.height / 2;
       let found = ground(text);
+      // Of a heat map's picture no colour can be read; Plotly chooses its letters' by the field's.
+      for (const image of text.ownerSVGElement.querySelectorAll('image')) {
+        const b = image.getBoundingClientRect();
+        if (x >= b.left && x <= b.right && y >= b.top && y <= b.bottom) return null;
+      }
       for (const shape of text.ownerSVGElement.querySelectorAll('rect, path, circle, polygon, ellipse')) {
         if (shape.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_PRECEDING) continue;
         if (shape.closest('defs, clipPath')) continue;
@@ -78,6 +83,7 @@ window.looked = {
       for (let p = e; p; p = p.parentElement) alpha *= parseFloat(getComputedStyle(p).opacity);
       if (alpha < 0.05) continue;
       const svg = e instanceof SVGElement, back = svg && e.ownerSVGElement ? behind(e) : ground(e);
+      if (!back) continue;
       const ink = rgba(svg ? style.fill : style.color);
       ink[3] *= alpha * (svg ? parseFloat(style.fillOpacity) : 1);
       const [a, b] = [light(over(ink, back)), light(back)].sort((x, y) => y - x), ratio = (a + 0.05) / (b + 0.05);

@@ -69,7 +69,7 @@ _LAST = "$(retrompi runs list --csv | tail -1 | cut -d, -f1)"
 _NATIVE = "$(retrompi runs list --kind native --csv | tail -1 | cut -d, -f1)"
 
 INSTEAD = [
-    Instead(".*", r"^make (\w+)$", r"make -n -C checkout \1", "would install, build or run for minutes: here, that make knows the goal"),
+    Instead(".*", r"^make ([\w-]+)( PYTHON=python3.12)?$", r"make -n -C checkout \1", "would install, build or run for minutes: here, that make knows the goal"),
     Instead("README.md", r"reproduce baker-fox --image svg", "reproduce krishna-2010 --image svg",
             "3 s instead of 30 s; docs/howto/published-curve.md reproduces baker-fox"),
     Instead("README.md|docs/run.md|docs/compare.md", r"(.*(?:--backend native|compare examples/pingpong.c).*)", r"\1 -r 1", _FEW),
@@ -100,6 +100,8 @@ INSTEAD = [
 ]  # fmt: skip
 
 NOT_RUN = [
+    NotRun("docs/install.md", r"(?!make ).*", "installs a wheel that takes minutes to build; packaging/check_wheel.py (make wheel-check, in CI) does it in an empty room, "
+           "tests/test_packaging.py runs install.sh"),
     NotRun("README.md", r"retrompi (validate|reproduce all --jobs 2)", "minutes; tests/test_atlas.py runs every paper, tests/test_cli.py the exit codes"),
     NotRun("README.md", r"retrompi nas", "half a minute; tests/test_nas.py runs it"),
     NotRun("README.md", r"retrompi study run fast-ethernet --executor dask.*", "docs/cluster.md's commands do it, in tests/test_docs_commands.py"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from retrompi.backends import build
 from retrompi.errors import RetrompiError
 from retrompi.labs import lab as _lab
 from retrompi.labs import start, student
@@ -48,6 +49,16 @@ def test_the_reference_program_is_compiled_run_and_right(who: str, tmp_path: Pat
     LAB.reference.solve(folder, p, bench)
     assert LAB.reference.inspect("program", folder, p, bench) == ""
     assert LAB.reference.inspect("trace", folder, p, bench) == ""
+
+
+@pytest.mark.skipif(build.default_family() is None, reason="no MPI is installed: apt-get install mpich")
+@pytest.mark.parametrize("pattern", ["line", "star"])
+def test_without_smpi_the_program_runs_natively(pattern: str, tmp_path: Path, store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    which = shutil.which
+    monkeypatch.setattr(LAB.reference.shutil, "which", lambda name, *a, **k: None if name.startswith("smpi") else which(name, *a, **k))
+    folder, p, bench = begun(of_pattern(pattern), tmp_path, store)
+    LAB.reference.solve(folder, p, bench)
+    assert LAB.reference.inspect("program", folder, p, bench) == ""
 
 
 SEND_FIRST = """  const int right = (rank + 1) % size, left = (rank + size - 1) % size;
@@ -112,6 +123,7 @@ def test_a_program_without_a_compiler_is_told(tmp_path: Path, store: Any, monkey
     folder, p, bench = begun("student 1", tmp_path, store)
     LAB.reference.solve(folder, p, bench)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(build, "default_family", lambda: None)
     with pytest.raises(RetrompiError, match="neither smpicc nor mpicc is installed"):
         LAB.reference.inspect("program", folder, p, bench)
 

@@ -184,7 +184,7 @@ def test_the_commands_of_the_text_run(name: str, tmp_path: Path, store: Any, ret
     import shutil
 
     lab, folder, p, bench = begun(name, "student 2", tmp_path, store)
-    missing = [tool for tool in lab.needs if shutil.which(tool) is None]
+    missing = [need for need in lab.needs if not any(shutil.which(tool) for tool in need.split(" or "))]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed")
     start.solve(lab, folder, p, bench, "student 2")
@@ -194,7 +194,10 @@ def test_the_commands_of_the_text_run(name: str, tmp_path: Path, store: Any, ret
     assert lines
     for line in lines:
         words = shlex.split(line, comments=True)[1:]
-        if words[0] == "studio":
-            continue  # a server; its own tests start it
+        if words[0] == "studio" or "mpiexec" in words:
+            continue  # a server, which its own tests start; and a second way to record, of a binary that the first does not need
+        made = folder / words[words.index("-o") + 1] if "-o" in words else None
+        if made is not None and made.is_file():
+            made.unlink()  # the reference solution has it already
         result = retrompi(*words)
         assert result.code in (0, 1), f"{line}: {result.err}"

@@ -360,3 +360,44 @@ def test_too_many_files_are_refused(tmp_path: Path) -> None:
         for i in range(submissions.MOST_MEMBERS + 1):
             archive.writestr(f"f{i}", "")
     assert "at most" in submissions.unpack(file, tmp_path / "place")
+
+
+# -- what a wrong value is told ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "factor", "says"),
+    [
+        ("startup", 1000, "thousand"),
+        ("startup", 0.001, "thousand"),
+        ("startup", 2, "round trip"),
+        ("startup", 0.5, "one way"),
+        ("rate", 1 / 1.048576, "MiB/s"),
+        ("rate", 1.048576, "MiB/s"),
+        ("rate", 8, "bits and bytes"),
+        ("rate", 1e-3, "thousand"),
+        ("half", 1024, "2^10"),
+        ("beyond", 100, "percentage"),
+        ("startup", 1.27, "none of the usual mistakes"),
+    ],
+)
+def test_a_wrong_value_is_told_by_its_factor(task: str, factor: float, says: str, where: str) -> None:
+    lab = _lab.lab(LAB)
+    p, bench = student.draw(lab, "Gil"), Bench(open_store(where))
+    right, asked = grade.computed(lab, p, bench)[task], lab.task(task)
+    assert grade.is_right(asked, right, right)
+    assert says in grade.diagnose(asked, right * factor, right, grade.usual(lab, p, bench).get(task, {}))
+
+
+def test_nothing_is_graded_before_its_prediction(tmp_path: Path, where: str, retrompi: Run) -> None:
+    folder = start.start(_lab.lab(LAB), "Ann", tmp_path / "mine")
+    sheet = folder / "answers.toml"
+    text = "\ufeff" + sheet.read_text().replace('\nstartup = ""', '\nstartup = "9 ms"')
+    sheet.write_bytes(text.replace("\n", "\r\n").encode())
+    waiting = json.loads(retrompi("lab", "check", str(folder), "--store", where, "--json").out)
+    assert next(t["status"] for t in waiting["tasks"] if t["task"] == "startup") == "waiting"
+    sheet.write_text(text.lstrip("\ufeff").replace('p-startup = ""', 'p-startup = "1 ms"'))
+    graded = json.loads(retrompi("lab", "check", str(folder), "--store", where, "--json").out)
+    tasks = {t["task"]: t for t in graded["tasks"]}
+    assert tasks["startup"]["status"] == "wrong"
+    assert tasks["p-startup"]["notes"] == ["sealed when the answer was there already"]

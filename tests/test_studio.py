@@ -313,6 +313,58 @@ def test_a_newer_job_takes_the_place_of_the_older(jobs: Jobs) -> None:
     jobs.cancel(other, "a")
 
 
+def test_the_newest_job_of_a_slot_is_its_sessions(jobs: Jobs) -> None:
+    job = jobs.submit("a", "echo", studio_work.echo, 1, slot="newest", question="q")
+    ended(jobs, job)
+    assert jobs.newest("a", "newest", "q", 0.0) == job
+    assert jobs.newest("a", "newest", "another", 0.01) == job, "better an older answer than none"
+    assert jobs.newest("b", "newest", "q", 0.0) is None
+    assert jobs.newest("a", "other", "q", 0.0) is None
+    later = threading.Timer(0.2, lambda: jobs.submit("a", "echo", studio_work.echo, 2, slot="newest", question="next"))
+    later.start()
+    assert jobs.newest("a", "newest", "next", PATIENCE_S) != job, "the job of a question that is about to be asked is waited for"
+    later.join()
+
+
+def question(series: str, by: str, packet: str = "192KiB") -> dict[str, Any]:
+    """What a browser posts of the what-if page when ``by`` has changed."""
+    sets = {"wmpi.packet": packet}
+    asked = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "sets": sets}
+    outputs = [("figure", "figure"), ("outcome", "children"), ("numbers", "children"), ("command", "children"), ("job", "data"),
+               ("job-line", "children"), ("progress", "value"), ("progress", "hidden"), ("cancel", "hidden"),
+               ("tick", "max_intervals")]  # fmt: skip
+    inputs = [("whatif-question", "data", asked), ("whatif-series", "value", series), ("whatif-y", "value", "log"),
+              ("whatif-tick", "n_intervals", 3), ("whatif-cancel", "n_clicks", 0)]  # fmt: skip
+    states = [("studio-tab", "data", "a-tab"), ("studio-letters", "data", 16)]
+    return {
+        "output": f"..{'...'.join(f'whatif-{i}.{p}' for i, p in outputs)}..",
+        "outputs": [{"id": f"whatif-{i}", "property": p} for i, p in outputs],
+        "inputs": [{"id": i, "property": p, "value": v} for i, p, v in inputs],
+        "state": [{"id": i, "property": p, "value": v} for i, p, v in states],
+        "changedPropIds": [by],
+    }
+
+
+def test_what_overtakes_a_question_is_answered_with_its_job(client: Any, room: Room) -> None:
+    """A view or a tick that comes while the answer is on its way asks no other job, nor for an older one."""
+    answers = []
+    for series, by in (("bandwidth", "whatif-question.data"), ("time", "whatif-series.value"), ("time", "whatif-tick.n_intervals")):
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            got = client.post(UPDATE, json=question(series, by)).json["response"]
+            if "whatif-figure" in got or time.monotonic() > until:
+                break
+            by = "whatif-tick.n_intervals"
+        answers.append(got)
+    assert len({a["whatif-job"]["data"] for a in answers}) == 1
+    axes = [a["whatif-figure"]["figure"]["layout"]["yaxis"]["title"]["text"] for a in answers]
+    assert axes == ["bandwidth", "one-way time", "one-way time"]
+    other = client.post(UPDATE, json=question("time", "whatif-question.data", "32KiB")).json["response"]
+    assert other["whatif-job"]["data"] != answers[0]["whatif-job"]["data"]
+    view = client.post(UPDATE, json=question("bandwidth", "whatif-series.value", "32KiB")).json["response"]
+    assert view["whatif-job"]["data"] == other["whatif-job"]["data"]
+
+
 def test_a_session_has_so_many_jobs_and_its_oldest_answers_are_forgotten(jobs: Jobs) -> None:
     busy = [jobs.submit("many", "count", studio_work.count, 1000, 0.05) for _ in range(5)]
     with pytest.raises(UsageError, match="5 of your jobs"):

@@ -210,13 +210,17 @@ def _read(file: Path) -> Trace:
 
 def _recorded(source: Path, ranks: int, work: Path) -> Trace:
     """The trace of the program in ``source``, compiled and run here: under SMPI, or natively where only an MPI is."""
+    from retrompi.backends import build, native
+    from retrompi.record.library import find_compiler
     from retrompi.record.run import record
 
-    compiler = next((c for c in ("smpicc", "mpicc") if shutil.which(c)), None)
-    if compiler is None:
+    family = "smpi" if shutil.which("smpicc") else build.default_family()
+    if family is None:
         raise InputError("neither smpicc nor mpicc is installed (apt-get install libsimgrid-dev, or mpich): not tried", source)
+    compiler = "smpicc" if family == "smpi" else "mpicc"
+    wrapper = str(shutil.which("smpicc")) if family == "smpi" else find_compiler(family).path
     program = work / "exchange"
-    made = _limited([str(shutil.which(compiler)), "-O1", "-o", str(program), str(source.resolve()), "-lm"], os.environ, work)
+    made = _limited([wrapper, "-O1", "-o", str(program), str(source.resolve()), "-lm"], os.environ, work)
     if made.code != 0 or not program.is_file():
         lines = made.errors.splitlines()
         first = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
@@ -228,11 +232,10 @@ def _recorded(source: Path, ranks: int, work: Path) -> Trace:
         ended.append(_limited(words, environment, work))
         return ended[0].code
 
-    command = [str(program)] if compiler == "smpicc" else ["mpiexec", "-n", str(ranks), str(program)]
-    done = record(
-        command, out, use_smpi=compiler == "smpicc", ranks=ranks if compiler == "smpicc" else None,
-        runner=run,
-    )  # fmt: skip
+    command = [str(program)]
+    if family != "smpi":
+        command = native.command_line(build.find_mpiexec(family), ranks, command, len(job.cores()))
+    done = record(command, out, use_smpi=family == "smpi", ranks=ranks if family == "smpi" else None, runner=run)
     if done.exit_code:
         said = f"the program failed: {done.failed}"
         if ended[0].timed_out or ended[0].code == 128 + signal.SIGXCPU:

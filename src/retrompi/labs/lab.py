@@ -4,7 +4,7 @@
     title = "..."
     summary = "one line"
     minutes = 75
-    needs = ["smpicc"]                             # tools beside retrompi; usually none
+    needs = ["smpicc or mpicc"]                    # tools beside retrompi; usually none
 
     [[goal]]
     text = "The student can ..."

@@ -52,14 +52,14 @@ def _options(command: click.Command, words: str) -> str:
     rows = []
     for parameter in command.get_params(context):
         if isinstance(parameter, click.Option):
-            record = None if parameter.hidden else parameter.get_help_record(context)
+            record = None if parameter.hidden or parameter.name == "help" else parameter.get_help_record(context)
             if record is None:
                 continue
             names = ", ".join(f"`{n}`" for n in [*parameter.opts, *parameter.secondary_opts])
-            takes = "" if parameter.is_flag or parameter.count else f"`{parameter.make_metavar(context)}`".replace("|", "\\|")
+            takes = "" if parameter.is_flag or parameter.count else f"`{parameter.make_metavar(context)}`"
             more = [_default(parameter, context), "required" if parameter.required else "", "repeatable" if parameter.multiple else ""]
             rows.append([names, takes, escape(parameter.help or ""), escape("; ".join(m for m in more if m))])
-    return table(["option", "takes", "what it does", ""], rows)
+    return table(["option", "takes", "what it does", "and"], rows) if rows else ""
 
 
 def _section(words: str, command: click.Command, level: int) -> list[str]:

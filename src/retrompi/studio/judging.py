@@ -17,11 +17,11 @@ def run(report: Callable[[int, int, str], None], store: str | None, papers: Sequ
     from retrompi.validate import run_papers, setup, setups
     from retrompi.validate.verdicts import summary
 
-    def told(done: int, total: int, what: str) -> None:
+    def whole(done: int, total: int, what: str) -> None:
         report(round(done / 1000), round(total / 1000), what)  # work is counted in thousandths of a job
 
     keys = [setup(p).paper for p in papers] or list(setups())
-    done = run_papers(keys, open_store(store), fresh, told)
+    done = run_papers(keys, open_store(store), fresh, whole)
     told = summary([v for s in done for v in s.verdicts])
     return {
         "papers": keys,

@@ -178,29 +178,30 @@ def register_job(
         *outputs, Output(f"{page}-job", "data"), Output(f"{page}-job-line", "children"), Output(f"{page}-progress", "value"),
         Output(f"{page}-progress", "hidden"), Output(f"{page}-cancel", "hidden"), Output(f"{page}-tick", "max_intervals"),
         *inputs, *states, *views, Input(f"{page}-tick", "n_intervals"), Input(f"{page}-cancel", "n_clicks"),
-        State(f"{page}-job", "data"), State("studio-tab", "data"), State("studio-letters", "data"),
+        State("studio-tab", "data"), State("studio-letters", "data"),
         prevent_initial_call=prevent_initial_call,
     )  # fmt: skip
     def look(*values: Any) -> Any:
-        seen, ticks, job, tab = values[asked : asked + len(views)], values[-5], values[-3], values[-2]
+        seen, ticks, tab = values[asked : asked + len(views)], values[-4], text(values[-2], 60)
         same = [no_update] * len(outputs)
         patience = 0.0
-        by = {str(prop_id) for prop_id in ctx.triggered_prop_ids}
         slot, question = f"{page} {tab}", json.dumps(values[:asked], sort_keys=True, default=str)
-        if not by or by & {f"{i.component_id_str()}.{i.component_property}" for i in inputs} or job is None:
+        by = {str(prop_id) for prop_id in ctx.triggered_prop_ids}
+        changed = not by or bool(by & {f"{i.component_id_str()}.{i.component_property}" for i in inputs})
+        # Dash drops the answer to a question when another request was sent after it, a tick's or a view's too: so every request tells of
+        # the job that was begun last. What it asks may be about to begin, in another thread: then it waits for it.
+        job = None if changed else room.jobs.newest(session(), slot, question, PATIENCE_S)
+        if job is None:
             set_props("studio-notice", {"children": []})
             wanted = begin(*values[:asked])
             if wanted is None:
                 return *same, None, "", "0", True, True, 0
             title, function, args = wanted
             job, patience = room.jobs.submit(session(), title, function, *args, slot=slot, question=question), PATIENCE_S
-        else:
-            # Dash drops the answer to a question when another request was sent after it, a tick's too: so every request tells of the job
-            # that was begun last. What a tick asks may be about to begin, in another thread: then it waits for it.
-            newest = room.jobs.newest(session(), slot, question, PATIENCE_S)
-            job = newest or job
-            if ctx.triggered_id == f"{page}-cancel":
-                room.jobs.cancel(job, session())
+        elif ctx.triggered_id == f"{page}-cancel":
+            room.jobs.cancel(job, session())
+        elif ctx.triggered_id != f"{page}-tick":
+            patience = PATIENCE_S
         state = room.jobs.wait(job, session(), patience)
         if not state.ended:
             part = f"{state.done / state.total:.3f}" if state.total else "0"

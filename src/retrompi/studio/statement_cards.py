@@ -68,8 +68,8 @@ def links(s: Statement) -> list[Part]:
     if s.place is not None:
         where = f"{', '.join(name_of(m) for m in s.place.models)}, {s.place.mode}"
         out.append(html.A(f"curves: {where}", href=curve_query(s.place)))
-    for model, mode, size in s.messages:
-        asked = urlencode({"model": model, "mode": mode, "size": format_bytes(size).replace(" ", "")}, safe=":")
+    for model, platform, mode, size in s.messages:
+        asked = urlencode({"model": model, "platform": platform, "mode": mode, "size": format_bytes(size).replace(" ", "")}, safe=":")
         out.append(html.A(f"anatomy: {name_of(model)}, {mode}, {format_bytes(size)}", href=f"/anatomy?{asked}"))
     for model in s.verdict.models:
         out.append(html.A(f"card: {name_of(model)}", href=f"/models?{urlencode({'model': model}, safe=':')}"))

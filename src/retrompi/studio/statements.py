@@ -21,6 +21,7 @@ VERDICTS = {"pass": "pass", "fail": "fail", "unjudged": "not judged"}
 GROUPS = {"calibrate": "fitted", "validate": "held out", "exclude": "excluded", "context": "context"}
 """Use of a claim -> the word on the page; fitted and held-out statements are never counted together."""
 KINDS = {"quant": "number", "knee": "place of a bend", "trend": "trend", "order": "order", "qual": "in words"}
+ANATOMY_MODES = ("shared", "distributed")
 NOT_YET = "not judged in this store yet"
 _REFERENCE = "reference: "
 _SMALL, _LARGE = (0, 1 << 10), (1 << 20, 1 << 22)
@@ -55,11 +56,13 @@ class Statement:
         return _place(self.claim, self.how, setups().get(self.paper))
 
     @property
-    def messages(self) -> tuple[tuple[str, str, int], ...]:
-        """(model, mode, bytes) of the messages whose anatomy explains it."""
+    def messages(self) -> tuple[tuple[str, str, str, int], ...]:
+        """(model, platform, mode, bytes) of the messages whose anatomy explains it, of those that the anatomy page can show."""
         plan = setups().get(self.paper)
-        told = plan.why if plan else ()
-        return tuple((w.model, w.mode, w.size) for w in told if self.claim.id in w.claims and w.size is not None)
+        if plan is None:
+            return ()
+        told = [w for w in plan.why if self.claim.id in w.claims and w.mode in ANATOMY_MODES]
+        return tuple((w.model, plan.platform, w.mode, w.size) for w in told if w.size is not None)
 
     @property
     def mechanisms(self) -> tuple[tuple[str, str], ...]:
