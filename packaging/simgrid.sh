@@ -7,7 +7,8 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-$here/../build/simgrid}
-python=${PYTHON:-python3}
+python=$(command -v "${PYTHON:-python3}")
+case $python in /*) ;; *) python=$PWD/$python ;; esac
 jobs=${JOBS:-$(nproc)}
 wanted=$(sed -n 's/.*sha256:\([0-9a-f]*\).*/\1/p' "$here/simgrid.txt")
 release=$(sed -n 's/^simgrid==\([^ ]*\).*/\1/p' "$here/simgrid.txt")
@@ -45,7 +46,7 @@ mkdir "$folder/work"
       -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_BUILD_TYPE=None \
       -Denable_smpi=OFF -Denable_python=OFF -Denable_java=OFF -Denable_model-checking=OFF -Denable_sthread=OFF -Denable_documentation=OFF \
       -Denable_fortran=OFF -Dminimal-bindings=ON -Denable_lto=OFF -DEIGEN3_HINT=OFF -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON \
-      -DPython3_EXECUTABLE="$(command -v "$python")" &&
+      -DPython3_EXECUTABLE="$python" &&
     ninja -C "$folder/work" -j "$jobs" simgrid
 } >"$log" 2>&1 || {
   tail -n 20 "$log" >&2

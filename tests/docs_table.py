@@ -69,9 +69,16 @@ _LAST = "$(retrompi runs list --csv | tail -1 | cut -d, -f1)"
 _NATIVE = "$(retrompi runs list --kind native --csv | tail -1 | cut -d, -f1)"
 
 INSTEAD = [
-    Instead(".*", r"^make ([\w-]+)( PYTHON=python3.12)?$", r"make -n -C checkout \1", "would install, build or run for minutes: here, that make knows the goal"),
+    Instead(".*", r"^make ([\w-]+)(?: \w+=\S+)*$", r"make -n -C checkout \1", "would install, build or run for minutes: here, that make knows the goal"),
     Instead("README.md", r"reproduce baker-fox --image svg", "reproduce krishna-2010 --image svg",
             "3 s instead of 30 s; docs/howto/published-curve.md reproduces baker-fox"),
+    Instead("docs/howto/published-curve.md", r"\b(reproduce|validate --paper) baker-fox\b", r"\1 hudson-wang",
+            "another paper with statements that fail: 2 s instead of 20 s; tests/test_atlas.py and tests/test_cli.py have baker-fox"),
+    Instead("README.md", r"^(retrompi break-even .*)$", r"\1 --set trace.sizes=64KiB --set trace.reps=10", "one size, few repetitions, as docs/answers.md has it: 3 s instead of 20 s"),
+    Instead("README.md", r"^(retrompi tolerance .*)$", r"\1 --set trace.sizes=1KiB --set trace.reps=10", "one size, few repetitions: a tenth of the time"),
+    Instead("README.md", r"^(retrompi sweep .*wmpi,hpvm)$", r"\1 --set trace.sizes=64KiB --set trace.reps=5", "one size, few repetitions: a tenth of the time"),
+    Instead("README.md", r"^retrompi study run proxy-cost$", "retrompi sweep bf-winmpich-distributed --vary mode=shared,distributed --set reps=2 --name proxy-cost",
+            "13 s; tests/test_what_ifs.py runs the study itself, docs/studies.md others"),
     Instead("README.md|docs/run.md|docs/compare.md", r"(.*(?:--backend native|compare examples/pingpong.c).*)", r"\1 -r 1", _FEW),
     Instead("README.md|docs/run.md|docs/compare.md", r"(.*) -- (.*) -r 1$", r"\1 -r 1 -- \2", "options stand before the program's own arguments"),
     Instead("README.md|docs/run.md|docs/compare.md", r"(.*(?:--backend|compare) .*examples/pingpong\.c.*)", r"\1 -- --scale 0.01 --max 65536", _SHORT),

@@ -84,7 +84,7 @@ class Wmpi(RuntimeModel):
     def longest_unasked(self, p: Values) -> int:
         """The largest message that goes without asking the receiver, in bytes: what the buffer of a largest packet holds."""
         wanted = p.packet + p.header
-        return min(next((c for c in CLASSES if c >= wanted), wanted), p.largest_class)
+        return int(min(next((c for c in CLASSES if c >= wanted), wanted), p.largest_class))
 
     def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
         # E-P4-01 puts the threshold of MPICH's p4 device at 128000 B; WMPI's curve has none there, so the hypothesis is that a

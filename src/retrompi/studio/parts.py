@@ -193,6 +193,8 @@ def register_job(
         job = None if changed else room.jobs.newest(session(), slot, question, PATIENCE_S)
         if job is None:
             set_props("studio-notice", {"children": []})
+            if not changed and ctx.triggered_id in (f"{page}-tick", f"{page}-cancel"):  # which begin nothing
+                raise UsageError("no such job: it is over long since, or not yours")
             wanted = begin(*values[:asked])
             if wanted is None:
                 return *same, None, "", "0", True, True, 0
