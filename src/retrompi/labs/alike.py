@@ -27,7 +27,6 @@ class Facts:
     ``expected`` and ``given`` are its numbers, right and answered, in base units; ``tolerances`` are relative.
     """
 
-
     student: str
     name: str
     lab: str

@@ -233,7 +233,7 @@ def _graded(
 ) -> Result:  # fmt: skip
     """The outcome of a task that is no prediction."""
     if task.kind == "file":
-        return _file(task, lab, folder, p, bench)
+        return _file(task, lab, folder, p, bench, _earned(task, lab, state))
     given = sheet[task.id]
     result = Result(task.id, task.kind, "wrong", 0.0, task.points, given=given.text.strip(), line=given.line)
     if given.empty:
@@ -241,7 +241,7 @@ def _graded(
     lacks = [a for a in task.after if a not in state.sealed]
     if lacks:
         return replace(result, status="waiting", says=f"graded after the prediction is made: {', '.join(lacks)}")
-    earned = max(task.points - lab.hint_cost * state.hints.get(task.id, 0), 0.0)
+    earned = _earned(task, lab, state)
     if task.kind == "text":
         problem = _too_thin(task, given.text, known)
         if problem:
@@ -257,6 +257,11 @@ def _graded(
     return replace(result, says=_text.fill(diagnose(task, value, expected, usual(lab, p, bench).get(task.id, {})), known, strict=False))
 
 
+def _earned(task: Task, lab: Lab, state: State) -> float:
+    """What a right answer is worth after the hints that were taken for it."""
+    return max(task.points - lab.hint_cost * state.hints.get(task.id, 0), 0.0)
+
+
 def _too_thin(task: Task, text: str, known: Mapping[str, str]) -> str:
     """Why a free answer does not count as one; empty when it does."""
     words = _answers.words_of(text)
@@ -269,7 +274,7 @@ def _too_thin(task: Task, text: str, known: Mapping[str, str]) -> str:
     return ""
 
 
-def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench) -> Result:
+def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench, earned: float) -> Result:
     """The outcome of a task that is answered by a file: ``reference.inspect(task id, folder, p, bench)`` says what is wrong with it."""
     result = Result(task.id, task.kind, "wrong", 0.0, task.points, given=task.file)
     path = folder / task.file
@@ -279,7 +284,7 @@ def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench) -> Re
         problem = str(lab.reference.inspect(task.id, folder, p, bench))
     except RetrompiError as error:
         return replace(result, status="unreadable", says=str(error))
-    return replace(result, says=problem) if problem else replace(result, status="right", points=task.points)
+    return replace(result, says=problem) if problem else replace(result, status="right", points=earned)
 
 
 def _prediction(
