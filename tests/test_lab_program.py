@@ -11,8 +11,8 @@ import pytest
 
 from retrompi.backends import build
 from retrompi.errors import RetrompiError
+from retrompi.labs import grade, start, student
 from retrompi.labs import lab as _lab
-from retrompi.labs import start, student
 from retrompi.labs.bench import Bench
 from retrompi.store import open_store
 
@@ -115,6 +115,8 @@ def test_nothing_is_run_unless_it_may_be(tmp_path: Path, store: Any, monkeypatch
     monkeypatch.setattr(LAB.reference.job, "run", refuse)
     assert LAB.reference.inspect("program", folder, p, bench) == ""
     assert LAB.reference.inspect("trace", folder, p, bench) == ""
+    graded = grade.grade(LAB, folder, student.read_state(folder), bench)
+    assert "exchange.c was not compiled and run: its points are for being there" in graded.flags
 
 
 def test_a_program_without_a_compiler_is_told(tmp_path: Path, store: Any, monkeypatch: pytest.MonkeyPatch) -> None:

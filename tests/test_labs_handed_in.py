@@ -96,6 +96,17 @@ def test_a_hint_costs_what_the_lab_says(tmp_path: Path, where: str) -> None:
     assert graded.hints == 2
 
 
+def test_what_is_right_by_its_own_tolerance_fits_nobody_else() -> None:
+    def facts(who: str, given: float, right: float, absolute: float) -> alike.Facts:
+        told = dict.fromkeys(("a", "b"), given), dict.fromkeys(("a", "b"), right), dict.fromkeys(("a", "b"), (0.0, absolute))
+        return alike.Facts(who, who, LAB, f"token of {who}", given=told[0], expected=told[1], tolerances=told[2])
+
+    assert alike.pairs([facts("ann", 6, 5, 1), facts("bob", 6, 6, 1)]) == [], "6 is within 1 of 5"
+    assert [p.why for p in alike.pairs([facts("ann", 6, 5, 0), facts("bob", 6, 6, 0)])] == [
+        ("numbers of ann are the right ones of bob: a, b",)
+    ]
+
+
 def test_a_hint_costs_of_a_file_too(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 

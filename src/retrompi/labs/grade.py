@@ -19,7 +19,7 @@ from retrompi.labs.bench import Bench
 from retrompi.labs.lab import Lab, Task
 from retrompi.labs.student import ANSWERS, Parameters, Sealed, State, draw, seed_of, shown_id
 
-__all__ = ["Grading", "Result", "computed", "diagnose", "grade", "is_right", "lab_of", "seal", "usual"]
+__all__ = ["Grading", "Result", "computed", "diagnose", "grade", "is_right", "lab_of", "seal", "usual", "within"]
 
 GOOD = ("right", "sealed")
 """The statuses that need nothing more from the student."""
@@ -133,10 +133,15 @@ def usual(lab: Lab, p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
     return found
 
 
+def within(value: float, right: float, relative: float, absolute: float) -> bool:
+    """Whether a number is within its tolerance of the right one, relative or absolute, whichever is wider."""
+    return bool(abs(value - right) <= max(relative * abs(right), absolute) * (1 + 1e-9))
+
+
 def is_right(task: Task, value: Any, expected: Any) -> bool:
     """Whether an answer is within the task's tolerance, relative or absolute, whichever is wider."""
     if task.kind == "number":
-        return bool(abs(value - expected) <= max(task.tolerance * abs(expected), task.absolute) * (1 + 1e-9))
+        return within(value, expected, task.tolerance, task.absolute)
     if task.kind == "order":
         return list(value) == list(expected)
     return bool(_answers.normal(str(value)) == _answers.normal(str(expected)))
@@ -224,6 +229,9 @@ def grade(lab: Lab, folder: Path, state: State, bench: Bench, given: Mapping[str
     if state.seed != seed_of(lab, state.student):
         flags.append("the seed is not this student's")
     flags += [f"{r.task}: {n}" for r in found.values() for n in r.notes]
+    if not bench.may_run:
+        programs = [t for t in lab.tasks if t.id in getattr(lab.reference, "RUNS", ()) and found[t.id].status == "right"]
+        flags += [f"{t.file} was not compiled and run: its points are for being there" for t in programs]
     ordered = tuple(found[t.id] for t in lab.tasks)
     return Grading(lab.name, shown_id(state.student), ordered, tuple(flags), state.checks, sum(state.hints.values()), dict(p.texts))
 
