@@ -264,6 +264,7 @@ def collect_labs(
     """
     import tempfile
 
+    from retrompi.cells import safe_cell
     from retrompi.cli.options import progress
     from retrompi.labs import collect, submissions
     from retrompi.report.html import save
@@ -284,7 +285,7 @@ def collect_labs(
         alike = [{"one": graded[p.one].source, "other": graded[p.other].source, "why": list(p.why)} for p in pairs]
         print_json({"submissions": [{**r, "grading": g.row} for r, g in zip(table, graded, strict=True)], "alike": alike})
     elif as_csv:
-        safe = [{k: collect.safe_cell(v) if isinstance(v, str) else v for k, v in r.items()} for r in table]
+        safe = [{k: safe_cell(v) if isinstance(v, str) else v for k, v in r.items()} for r in table]
         emit(safe, (), as_json=False, as_csv=True, keys=(*GRADES, *tasks))
     else:
         columns = [Column(k, k, _cut if k in ("student", "source") else None) for k in GRADES]

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from retrompi.cells import safe_cell
 from retrompi.labs import alike, answers, collect, grade, start, student, submissions
 from retrompi.labs import lab as _lab
 from retrompi.labs.bench import Bench
@@ -220,7 +221,7 @@ def test_an_odd_id_is_safe_in_names_and_tables(who: str, tmp_path: Path, monkeyp
     lab, kept = _lab.lab(LAB), student.read_state(folder)
     assert kept.seed == student.seed_of(lab, kept.student), "what is graded later is drawn from the id that the folder keeps"
     assert student.draw(lab, who).texts == student.draw(lab, kept.student).texts
-    cell = collect.safe_cell(student.shown_id(who))
+    cell = safe_cell(student.shown_id(who))
     assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
     assert cell.isprintable()
 

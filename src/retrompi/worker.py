@@ -29,12 +29,18 @@ from weakref import WeakSet
 
 from retrompi.errors import EngineError, InputError
 
-__all__ = ["ForkServer", "adopt", "answer", "begun", "end_with_parent", "halt", "last_words", "resume", "shared_server"]
+__all__ = ["ForkServer", "adopt", "answer", "begun", "end_with_parent", "halt", "last_words", "processors", "resume",
+           "shared_server"]  # fmt: skip
 
 _HEAD = struct.Struct("<Q")
 _LIBC = ctypes.CDLL(None)
 _KEPT_TRACES = 8
 _KEPT_BYTES = 400 << 20  # of their files; the newest is kept whatever its size
+
+
+def processors() -> int:
+    """How many processors this process may use: so many simulations run side by side by default."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _write(pipe: IO[bytes], message: Any) -> None:

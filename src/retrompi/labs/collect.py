@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from retrompi.labs import alike
 from retrompi.labs.alike import Facts, Pair
 from retrompi.labs.submissions import Submission
 
-__all__ = ["Graded", "collect", "rows", "safe_cell", "shortly"]
+__all__ = ["Graded", "collect", "rows", "shortly"]
 
 SECONDS = 300.0
 """Wall time of one grading; a longer one is ended."""
@@ -156,12 +155,6 @@ def _graded(submission: Submission, store: str | None, may_run: bool) -> Graded:
         tolerances={t.id: (t.tolerance, t.absolute) for t in numbers},
     )  # fmt: skip
     return Graded(submission.source, grading.row(), facts)
-
-
-def safe_cell(text: str) -> str:
-    """A text that no spreadsheet takes for a formula: what begins like one gets an apostrophe in front; one line, no control characters."""
-    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return f"'{plain}" if re.match(r"[=+\-@＝＋－＠|%]", plain) or text.startswith(("\t", "\r", "\n")) else plain
 
 
 def shortly(row: Mapping[str, Any]) -> list[str]:

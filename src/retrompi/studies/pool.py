@@ -19,6 +19,7 @@ from typing import IO, Any
 from retrompi.errors import EngineError
 from retrompi.studies.case import ERROR, Done, Job
 from retrompi.studies.forking import HELLO
+from retrompi.worker import processors
 
 __all__ = ["TRIES", "Pool", "processors"]
 
@@ -30,11 +31,6 @@ DEPTH = 2
 """Jobs that a worker has: the one it does, and the next, so that it never waits for us."""
 _LARGE = 1 << 16
 """A job of more bytes is sent to idle workers only: a busy one might be waiting for us to take its answer."""
-
-
-def processors() -> int:
-    """How many simulations run side by side by default."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
 from flask import g
 
+from retrompi.cells import safe_cell
 from retrompi.errors import UsageError
 from retrompi.studio.jobs import JobState
 
@@ -78,7 +79,7 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:
-        writer.writerow(["'" + v if isinstance(v := row.get(c), str) and v[:1] in "=+-@\t\r" else v for c in columns])
+        writer.writerow([safe_cell(v) if isinstance(v := row.get(c), str) else v for c in columns])
     return out.getvalue()
 
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from retrompi.worker import processors
+
 if TYPE_CHECKING:
     from retrompi.store.database import Store
     from retrompi.studio.jobs import Jobs
 
-__all__ = ["Limits", "Room", "processors"]
-
-
-def processors() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+__all__ = ["Limits", "Room"]
 
 
 @dataclass(frozen=True)
