@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -202,11 +203,13 @@ class TestSessions:
             settled(theirs)
             assert len(curve(theirs, "HPVM as it was")["x"]) > 20
             assert mine.locator("#scorecard-cancel").is_visible(), "the long job is still under way"
-            until(mine, "document.getElementById('scorecard-progress').value > 0 || true")
-            body = polls[-1]
-            answer = theirs.request.post("/_dash-update-component", data=body, headers={"Content-Type": "application/json"})
-            assert "judging" not in answer.text(), "another session reads the job"
-            assert "not yours" in answer.text()
+            while not (asked := [b for b in polls if json.loads(b)["changedPropIds"] == ["scorecard-tick.n_intervals"]]):
+                mine.wait_for_timeout(100)
+            body = asked[-1]
+            header = {"Content-Type": "application/json"}
+            told = [who.request.post("/_dash-update-component", data=body, headers=header).json() for who in (mine, theirs)]
+            jobs = [answer["response"]["scorecard-job"]["data"] for answer in told]
+            assert jobs[0] != jobs[1], "another session's same words ask for a job of its own, and do not read this one"
             cancel = body.replace('"scorecard-tick.n_intervals"', '"scorecard-cancel.n_clicks"')
             theirs.request.post("/_dash-update-component", data=cancel, headers={"Content-Type": "application/json"})
             mine.wait_for_timeout(700)
