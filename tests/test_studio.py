@@ -578,8 +578,8 @@ def curves_body(overlays: list[str], by: str = "curves-overlays.value") -> dict[
                ("job-line", "children"), ("progress", "value"), ("progress", "hidden"), ("cancel", "hidden"),
                ("tick", "max_intervals")]  # fmt: skip
     inputs = [("models", "value", ["wmpi"]), ("platform", "value", "nt-pair"), ("modes", "value", ["shared"]),
-              ("overlays", "value", overlays), ("sizes", "value", "0,1B,1KiB,1MiB"), ("series", "value", "bandwidth"), ("y", "value", "log"),
-              ("published", "value", []), ("tick", "n_intervals", 1), ("cancel", "n_clicks", 0)]  # fmt: skip
+              ("overlays", "value", overlays), ("sizes", "value", "0,1B,1KiB,1MiB"), ("series", "value", "bandwidth"),
+              ("y", "value", "log"), ("published", "value", []), ("tick", "n_intervals", 1), ("cancel", "n_clicks", 0)]  # fmt: skip
     return {
         "output": f"..{'...'.join(f'curves-{i}.{p}' for i, p in outputs)}..",
         "outputs": [{"id": f"curves-{i}", "property": p} for i, p in outputs],

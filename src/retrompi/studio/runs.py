@@ -112,7 +112,10 @@ def curves(
     """
     from retrompi.calibrated import outside
 
-    made, over, read, problems, total = [], [], [], list(gone), len(wanted) + len(overlays)
+    made: list[dict[str, Any]] = []
+    over: list[dict[str, Any]] = []
+    read: list[str] = []
+    problems, total = list(gone), len(wanted) + len(overlays)
     with opened(places) as stores:
         for i, (model, platform, mode) in enumerate(wanted):
             report(i, total, f"{model} on {platform}, {mode}")
@@ -130,7 +133,9 @@ def curves(
                 if path:
                     left = MOST_CURVES - len(over) - len(wanted) - (total - i - 1)
                     some, told, wrong = laid(path, label, left, [o["name"] for o in over if not o["run"]])
-                    over, read, problems = [*over, *some], [*read, *told], [*problems, *wrong]
+                    over += some
+                    read += told
+                    problems += wrong
                 else:
                     over.append(_overlay(stores[0], name))
             except RetrompiError as error:

@@ -45,7 +45,7 @@ PAGE = Page(
     path="/curves",
     title="Curves",
     order=10,
-    help="One-way time and bandwidth against message size: several runtimes, what the papers state about them, and stored runs over them.",
+    help="One-way time and bandwidth against message size: runtimes, what the papers state, stored runs and measured curves over them.",
     controls=(
         Control("curves-models", "value", "model", ["wmpi", "winmpich", "hpvm"], choice(registry.model_names, "model")),
         Control("curves-platform", "value", "platform", "nt-pair", choice(_platforms, "platform")),
