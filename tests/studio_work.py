@@ -66,6 +66,13 @@ def nan(report: Any) -> float:
     return float("nan")
 
 
+def say(report: Any, text: str) -> None:
+    """Sends what no job of ours sends."""
+    line = next(c.cell_contents for c in report.__closure__ if hasattr(c.cell_contents, "send_bytes"))
+    line.send_bytes(text.encode())
+    os._exit(3)
+
+
 def large(report: Any, size: int) -> str:
     return "x" * size
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ import pytest
 
 from retrompi.backends import build
 from retrompi.errors import RetrompiError
+from retrompi.labs import grade, start, student
 from retrompi.labs import lab as _lab
-from retrompi.labs import start, student
 from retrompi.labs.bench import Bench
 from retrompi.store import open_store
 
@@ -96,16 +95,15 @@ def test_what_is_wrong_with_a_ring_is_said(said: str, tmp_path: Path, store: Any
 def test_a_program_that_does_not_work_is_told_and_ended(
     body: str, said: str, tmp_path: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LAB.reference, "SECONDS", 3)
+    if "by itself" in said:  # the others end, and a compiler on a busy machine may take its time
+        monkeypatch.setattr(LAB.reference, "SECONDS", 8)
     folder, p, bench = begun(of_pattern("ring"), tmp_path, store)
     with_body(folder, p, body)
-    began = time.monotonic()
     try:
         found = LAB.reference.inspect("program", folder, p, bench)
     except RetrompiError as error:
         found = str(error)
     assert said in found
-    assert time.monotonic() - began < 60
 
 
 def test_nothing_is_run_unless_it_may_be(tmp_path: Path, store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,6 +115,8 @@ def test_nothing_is_run_unless_it_may_be(tmp_path: Path, store: Any, monkeypatch
     monkeypatch.setattr(LAB.reference.job, "run", refuse)
     assert LAB.reference.inspect("program", folder, p, bench) == ""
     assert LAB.reference.inspect("trace", folder, p, bench) == ""
+    graded = grade.grade(LAB, folder, student.read_state(folder), bench)
+    assert "exchange.c was not compiled and run: its points are for being there" in graded.flags
 
 
 def test_a_program_without_a_compiler_is_told(tmp_path: Path, store: Any, monkeypatch: pytest.MonkeyPatch) -> None:

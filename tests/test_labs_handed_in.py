@@ -96,6 +96,29 @@ def test_a_hint_costs_what_the_lab_says(tmp_path: Path, where: str) -> None:
     assert graded.hints == 2
 
 
+def test_what_is_right_by_its_own_tolerance_fits_nobody_else() -> None:
+    def facts(who: str, given: float, right: float, absolute: float) -> alike.Facts:
+        told = dict.fromkeys(("a", "b"), given), dict.fromkeys(("a", "b"), right), dict.fromkeys(("a", "b"), (0.0, absolute))
+        return alike.Facts(who, who, LAB, f"token of {who}", given=told[0], expected=told[1], tolerances=told[2])
+
+    assert alike.pairs([facts("ann", 6, 5, 1), facts("bob", 6, 6, 1)]) == [], "6 is within 1 of 5"
+    assert [p.why for p in alike.pairs([facts("ann", 6, 5, 0), facts("bob", 6, 6, 0)])] == [
+        ("numbers of ann are the right ones of bob: a, b",)
+    ]
+
+
+def test_a_hint_costs_of_a_file_too(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    lab = next(x for x in _lab.labs() if any(t.kind == "file" and t.hints for t in x.tasks))
+    task = next(t for t in lab.tasks if t.kind == "file" and t.hints)
+    monkeypatch.setattr(lab.reference, "inspect", lambda *_: "")
+    (tmp_path / task.file).write_text("a file that is right")
+    state = replace(student.begun(lab, "Ann"), hints={task.id: 1})
+    found = grade._graded(task, lab, tmp_path, state, {}, student.draw(lab, "Ann"), Bench(open_store(where), tmp_path), {})
+    assert (found.status, found.points) == ("right", task.points - lab.hint_cost)
+
+
 @pytest.mark.parametrize(
     ("sheet", "line", "says"),
     [
@@ -181,7 +204,7 @@ def test_a_folder_whose_own_file_was_spoilt(state: bytes, tmp_path: Path, retrom
 @pytest.mark.parametrize(
     "who",
     ["Ann Bee", 'O\'Neil "Ann"', "../../etc/passwd", "=cmd|' /C calc'!A0", "Zoë Ünïcode", "学生", "a\\b:c*?<>|", "x" * 200, "-rf",
-     "\u202egnp.exe", "  Ann  "],
+     "\u202egnp.exe", "  Ann  ", "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627", "An\u00adn  \u200b Bee", "e\u200d\u0301"],
 )
 def test_an_odd_id_is_safe_in_names_and_tables(who: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retrompi: Run) -> None:
     monkeypatch.chdir(tmp_path)
@@ -194,6 +217,9 @@ def test_an_odd_id_is_safe_in_names_and_tables(who: str, tmp_path: Path, monkeyp
     assert all(c.isalnum() or c in "-_." for c in folder.name)
     assert student.read_state(folder).student == student.shown_id(who)
     assert student.read_state(folder).intact
+    lab, kept = _lab.lab(LAB), student.read_state(folder)
+    assert kept.seed == student.seed_of(lab, kept.student), "what is graded later is drawn from the id that the folder keeps"
+    assert student.draw(lab, who).texts == student.draw(lab, kept.student).texts
     cell = collect.safe_cell(student.shown_id(who))
     assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
     assert cell.isprintable()

@@ -236,6 +236,25 @@ def test_a_job_answers(jobs: Jobs) -> None:
     assert (found.done, found.total, found.what) == (1, 1, "said")
 
 
+def test_a_job_that_cannot_begin_is_told_and_the_next_one_runs(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: Any) -> Any:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as m:
+        m.setattr(jobs._context, "Pipe", full)
+        found = ended(jobs, jobs.submit("a", "first", studio_work.echo, 1))
+    assert (found.status, found.error) == ("failed", "its process cannot be started: OSError: [Errno 24] Too many open files")
+    assert ended(jobs, jobs.submit("a", "second", studio_work.echo, 2)).result == 2
+
+
+@pytest.mark.parametrize("said", [b"[1]", b"{}", b'{"kind": "report"}', b'{"kind": "report", "done": "x", "total": 1, "what": ""}', b"["])
+def test_a_process_that_talks_nonsense_fails_alone(jobs: Jobs, said: bytes) -> None:
+    found = ended(jobs, jobs.submit("a", "nonsense", studio_work.say, said.decode()))
+    assert found.status == "failed"
+    assert "died" in found.error or "says nothing" in found.error
+    assert ended(jobs, jobs.submit("a", "next", studio_work.echo, 2)).result == 2
+
+
 def test_a_job_says_how_far_it_is(jobs: Jobs) -> None:
     job = jobs.submit("a", "count", studio_work.count, 400, 0.05)
     assert soon(lambda: jobs.state(job, "a").done > 1)
@@ -787,7 +806,8 @@ def test_what_there_is_not_is_not_found(client: Any, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:80", "localhost.evil.example", "10.0.0.1", "127.0.0.1.evil.example", "", "[::2]:80"]
+    "host", ["evil.example", "evil.example:80", "localhost.evil.example", "10.0.0.1", "127.0.0.1.evil.example", "", "[::2]:80",
+             "localhost:99999", "localhost:123456", "localhost:\u0661"]
 )
 def test_a_strangers_name_for_this_machine_is_refused(client: Any, host: str) -> None:
     answer = client.get("/", headers={"Host": host})
@@ -969,6 +989,16 @@ def ask(studio: Studio, method: str = "GET", path: str = "/") -> tuple[int, str]
         return answer.status, answer.read().decode(errors="replace")
     finally:
         connection.close()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "localhost"])
+def test_it_answers_to_the_address_that_it_prints(host: str, tmp_path: Path) -> None:
+    made = Studio(host=host, store=str(tmp_path / "store.db"))
+    try:
+        name = made.address.removeprefix("http://").rstrip("/")
+        assert made.app.server.test_client().get("/", headers={"Host": name}).status_code == 200
+    finally:
+        made.close()
 
 
 def test_it_serves(studio: Studio) -> None:

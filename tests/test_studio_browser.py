@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from browser import SIZES, Seen, Server, browser, session, settled, studio, until, walk
+from browser import SIZES, WAIT_MS, Seen, Server, browser, session, settled, studio, until, walk
 
 from retrompi.studio.page import pages
 
@@ -203,7 +203,9 @@ class TestSessions:
             settled(theirs)
             assert len(curve(theirs, "HPVM as it was")["x"]) > 20
             assert mine.locator("#scorecard-cancel").is_visible(), "the long job is still under way"
-            while not (asked := [b for b in polls if json.loads(b)["changedPropIds"] == ["scorecard-tick.n_intervals"]]):
+            for _ in range(WAIT_MS // 100):
+                if asked := [b for b in polls if json.loads(b)["changedPropIds"] == ["scorecard-tick.n_intervals"]]:
+                    break
                 mine.wait_for_timeout(100)
             body = asked[-1]
             header = {"Content-Type": "application/json"}

@@ -32,6 +32,8 @@ LARGEST_FILE, LARGEST_TRACE, MOST_ACTIONS = 4 << 20, 32 << 20, 100_000
 """Bytes of a trace's file, bytes of what it unpacks to, actions: far above what any right program of this lab has."""
 SECONDS, MEMORY, WRITTEN = 20, 8 << 30, 64 << 20
 """What a student's program may take: wall and processor time, address space (SMPI maps much), bytes of a file."""
+RUNS = ("program",)
+"""Tasks whose file is run, where ``bench.may_run`` says so."""
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "LANG")
 TITLES = {"ring": "a ring", "mirror": "a mirror", "line": "a line", "star": "a star"}
 TEXTS = {

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+from retrompi.labs.grade import within
+
 __all__ = ["Facts", "Pair", "normal_source", "normal_text", "pairs"]
 
 LEAST_WORDS = 8
@@ -24,9 +26,8 @@ NEAR = 0.7
 class Facts:
     """What is compared of a submission; ``name`` is the student's as shown.
 
-    ``expected`` and ``given`` are its numbers, right and answered, in base units; ``tolerances`` are relative.
+    ``expected`` and ``given`` are its numbers, right and answered, in base units; ``tolerances`` are (relative, absolute).
     """
-
 
     student: str
     name: str
@@ -37,7 +38,7 @@ class Facts:
     files: Mapping[str, str] = field(default_factory=dict)
     given: Mapping[str, float] = field(default_factory=dict)
     expected: Mapping[str, float] = field(default_factory=dict)
-    tolerances: Mapping[str, float] = field(default_factory=dict)
+    tolerances: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def _fits_other(one: Facts, other: Facts) -> list[str]:
     """Tasks whose answer in ``one`` is wrong there and would be right in ``other``."""
 
     def near(value: float, right: float, task: str) -> bool:
-        return abs(value - right) <= one.tolerances[task] * abs(right)
+        return within(value, right, *one.tolerances[task])
 
     return [
         task for task, value in one.given.items()

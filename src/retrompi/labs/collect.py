@@ -153,7 +153,7 @@ def _graded(submission: Submission, store: str | None, may_run: bool) -> Graded:
         texts={t.id: alike.normal_text(sheet[t.id].text) for t in lab.tasks if t.kind == "text"},
         predictions={t.id: state.sealed[t.id].text for t in lab.predictions if t.number and t.id in state.sealed},
         files=files, given=given, expected={t.id: float(expected[t.id]) for t in numbers},
-        tolerances={t.id: max(t.tolerance, 1e-9) for t in numbers},
+        tolerances={t.id: (t.tolerance, t.absolute) for t in numbers},
     )  # fmt: skip
     return Graded(submission.source, grading.row(), facts)
 

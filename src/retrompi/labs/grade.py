@@ -19,7 +19,7 @@ from retrompi.labs.bench import Bench
 from retrompi.labs.lab import Lab, Task
 from retrompi.labs.student import ANSWERS, Parameters, Sealed, State, draw, seed_of, shown_id
 
-__all__ = ["Grading", "Result", "computed", "diagnose", "grade", "is_right", "lab_of", "seal", "usual"]
+__all__ = ["Grading", "Result", "computed", "diagnose", "grade", "is_right", "lab_of", "seal", "usual", "within"]
 
 GOOD = ("right", "sealed")
 """The statuses that need nothing more from the student."""
@@ -133,10 +133,15 @@ def usual(lab: Lab, p: Parameters, bench: Bench) -> dict[str, dict[str, Any]]:
     return found
 
 
+def within(value: float, right: float, relative: float, absolute: float) -> bool:
+    """Whether a number is within its tolerance of the right one, relative or absolute, whichever is wider."""
+    return bool(abs(value - right) <= max(relative * abs(right), absolute) * (1 + 1e-9))
+
+
 def is_right(task: Task, value: Any, expected: Any) -> bool:
     """Whether an answer is within the task's tolerance, relative or absolute, whichever is wider."""
     if task.kind == "number":
-        return bool(abs(value - expected) <= max(task.tolerance * abs(expected), task.absolute) * (1 + 1e-9))
+        return within(value, expected, task.tolerance, task.absolute)
     if task.kind == "order":
         return list(value) == list(expected)
     return bool(_answers.normal(str(value)) == _answers.normal(str(expected)))
@@ -224,6 +229,9 @@ def grade(lab: Lab, folder: Path, state: State, bench: Bench, given: Mapping[str
     if state.seed != seed_of(lab, state.student):
         flags.append("the seed is not this student's")
     flags += [f"{r.task}: {n}" for r in found.values() for n in r.notes]
+    if not bench.may_run:
+        programs = [t for t in lab.tasks if t.id in getattr(lab.reference, "RUNS", ()) and found[t.id].status == "right"]
+        flags += [f"{t.file} was not compiled and run: its points are for being there" for t in programs]
     ordered = tuple(found[t.id] for t in lab.tasks)
     return Grading(lab.name, shown_id(state.student), ordered, tuple(flags), state.checks, sum(state.hints.values()), dict(p.texts))
 
@@ -233,7 +241,7 @@ def _graded(
 ) -> Result:  # fmt: skip
     """The outcome of a task that is no prediction."""
     if task.kind == "file":
-        return _file(task, lab, folder, p, bench)
+        return _file(task, lab, folder, p, bench, _earned(task, lab, state))
     given = sheet[task.id]
     result = Result(task.id, task.kind, "wrong", 0.0, task.points, given=given.text.strip(), line=given.line)
     if given.empty:
@@ -241,7 +249,7 @@ def _graded(
     lacks = [a for a in task.after if a not in state.sealed]
     if lacks:
         return replace(result, status="waiting", says=f"graded after the prediction is made: {', '.join(lacks)}")
-    earned = max(task.points - lab.hint_cost * state.hints.get(task.id, 0), 0.0)
+    earned = _earned(task, lab, state)
     if task.kind == "text":
         problem = _too_thin(task, given.text, known)
         if problem:
@@ -257,6 +265,11 @@ def _graded(
     return replace(result, says=_text.fill(diagnose(task, value, expected, usual(lab, p, bench).get(task.id, {})), known, strict=False))
 
 
+def _earned(task: Task, lab: Lab, state: State) -> float:
+    """What a right answer is worth after the hints that were taken for it."""
+    return max(task.points - lab.hint_cost * state.hints.get(task.id, 0), 0.0)
+
+
 def _too_thin(task: Task, text: str, known: Mapping[str, str]) -> str:
     """Why a free answer does not count as one; empty when it does."""
     words = _answers.words_of(text)
@@ -269,7 +282,7 @@ def _too_thin(task: Task, text: str, known: Mapping[str, str]) -> str:
     return ""
 
 
-def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench) -> Result:
+def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench, earned: float) -> Result:
     """The outcome of a task that is answered by a file: ``reference.inspect(task id, folder, p, bench)`` says what is wrong with it."""
     result = Result(task.id, task.kind, "wrong", 0.0, task.points, given=task.file)
     path = folder / task.file
@@ -279,7 +292,7 @@ def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench) -> Re
         problem = str(lab.reference.inspect(task.id, folder, p, bench))
     except RetrompiError as error:
         return replace(result, status="unreadable", says=str(error))
-    return replace(result, says=problem) if problem else replace(result, status="right", points=task.points)
+    return replace(result, says=problem) if problem else replace(result, status="right", points=earned)
 
 
 def _prediction(

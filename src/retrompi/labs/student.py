@@ -35,8 +35,8 @@ LARGEST_FILE = 1 << 20
 
 def normal_id(student: str) -> str:
     """An id as it is hashed: Unicode's compatibility form, small letters, single blanks. UsageError when nothing is left of it."""
-    text = " ".join(unicodedata.normalize("NFKC", student).casefold().split())
-    text = "".join(c for c in text if unicodedata.category(c)[0] != "C")
+    # From the shown form, which is what .lab.toml keeps: a joiner or soft hyphen in an id must not give its reader other numbers.
+    text = _plain(unicodedata.normalize("NFKC", shown_id(student)).casefold())
     if not text:
         raise UsageError("the student's id is empty; give the one that your teacher knows, e.g. --student ann.bee@example.edu")
     if len(student) > LARGEST_ID:
@@ -45,8 +45,12 @@ def normal_id(student: str) -> str:
 
 
 def shown_id(student: str) -> str:
-    """An id for people: one line without control characters."""
-    return " ".join("".join(c if unicodedata.category(c)[0] != "C" else " " for c in student).split())
+    """An id for people: one line, single blanks, no control or other invisible characters."""
+    return _plain(student)
+
+
+def _plain(text: str) -> str:
+    return " ".join("".join(c for c in text if c.isspace() or unicodedata.category(c)[0] != "C").split())
 
 
 def seed_of(lab: Lab, student: str) -> int:

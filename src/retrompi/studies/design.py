@@ -26,7 +26,7 @@ MOST_DRAWN = 1_000_000
 SAMPLINGS = ("grid", "lhs")
 _TEXTS = ("name", "title", "question", "summary", "metric")
 KEYS = (*_TEXTS, "scenario", "base", "folder", "sampling", "samples", "seed", "vary", "zip", "set")
-"""Every key of a study\'s file."""
+"""Every key of a study's file."""
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ __all__ = ["Guard", "install"]
 log = logging.getLogger("retrompi.studio")
 
 _ADDRESS = re.compile(r"\d{1,3}(\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\]")
+_HOST = re.compile(r"(?P<name>.*?)(:(?P<port>[0-9]{1,5}))?")
 _SESSION = re.compile(r"[A-Za-z0-9_-]{22,64}")
 _ASSETS = ("/_dash-component-suites/", "/assets/")
 _DASH = ("/_dash-layout", "/_dash-dependencies", "/_favicon.ico")
@@ -54,8 +55,10 @@ class Guard:
 
     def host(self, header: str) -> bool:
         """Whether a Host header names this studio: a stranger's name that resolves to us (DNS rebinding) does not."""
-        name = header.rpartition(":")[0] if re.search(r":\d+$", header) else header
-        name = name.lower().rstrip(".")
+        found = _HOST.fullmatch(header)
+        if found is None or int(found["port"] or 0) > 65535:
+            return False
+        name = found["name"].lower().rstrip(".")
         if name in ("localhost", "127.0.0.1", "[::1]") or name in self.names:
             return True
         return self.public and _ADDRESS.fullmatch(name) is not None

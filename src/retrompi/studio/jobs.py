@@ -226,15 +226,18 @@ class Jobs:
 
     def _begin(self, job: _Job) -> None:
         """Starts a job's process. Without the lock: the first one has to wait for the server process."""
-        ours, theirs = self._context.Pipe(duplex=False)
         function, args = job.work
         error = ""
-        process = self._context.Process(target=child.run, args=(theirs, job.memory_B, self.limits.result_B, function, args), daemon=True)
+        ours: Connection | None = None
+        process: Any = None
         try:
-            process.start()
-        except Exception as problem:
+            ours, theirs = self._context.Pipe(duplex=False)
+            with theirs:
+                work = (theirs, job.memory_B, self.limits.result_B, function, args)
+                process = self._context.Process(target=child.run, args=work, daemon=True)
+                process.start()
+        except Exception as problem:  # too many open files, too: this thread has to go on
             error = f"its process cannot be started: {type(problem).__name__}: {problem}"
-        theirs.close()
         with self._changed:
             job.line = ours
             if not error:
@@ -256,7 +259,8 @@ class Jobs:
                 os.killpg(pid, signal.SIGKILL)
             job.process.kill()
             job.process.join(5)
-            job.process.close()
+            with suppress(ValueError):  # a killed process that the machine has not ended yet
+                job.process.close()
             job.process = None
         if job.line is not None:
             job.line.close()
@@ -324,18 +328,19 @@ class Jobs:
         try:
             data = job.line.recv_bytes(self.limits.result_B + 4096)
             said = json.loads(data)
-        except (EOFError, OSError, ValueError):
+            told = (int(said["done"]), int(said["total"]), str(said["what"])) if said["kind"] == "report" else None
+        except (EOFError, OSError, ValueError, TypeError, KeyError, RecursionError):  # whatever a process says that read a stranger's file
             job.process.join(5)
             self._end(job, "failed", _last_words(job.process.exitcode))
             return
-        if said["kind"] == "report":
-            job.told = (int(said["done"]), int(said["total"]), str(said["what"]))
+        if told is not None:
+            job.told = told
             self._changed.notify_all()
         elif said["kind"] == "done":
-            job.result, job.size_B = said["result"], len(data)
+            job.result, job.size_B = said.get("result"), len(data)
             self._end(job, "done")
         else:
-            self._end(job, "failed", str(said["error"]))
+            self._end(job, "failed", str(said.get("error")))
 
 
 def _last_words(code: int | None) -> str:

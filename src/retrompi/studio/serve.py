@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 from retrompi.errors import RetrompiError, UsageError
 from retrompi.studio.guard import Guard
@@ -88,6 +89,7 @@ class Studio:
             limits = limits or Limits()
             self.room = Room(Jobs(limits), store, limits)
             own = {socket.gethostname().lower(), socket.getfqdn().lower()} if not is_loopback(host) else set()
+            own.add(str(urlsplit(self.address).netloc.rpartition(":")[0]).lower())  # 127.0.0.2, or the name that --host gave
             guarded = Guard(token, frozenset({n.lower() for n in names} | own), public=not is_loopback(host))
             self.app = create_app(self.room, guarded)
             self._server = self._waitress()

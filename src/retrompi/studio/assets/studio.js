@@ -50,9 +50,9 @@ window.dash_clientside = window.dash_clientside || {};
   };
 
   function tell(button, text) {
-    const before = button.textContent;
+    button.dataset.says ||= button.textContent; /* a second click comes while the first one is still told */
     button.textContent = text;
-    setTimeout(() => { button.textContent = before; }, 1500);
+    setTimeout(() => { button.textContent = button.dataset.says; }, 1500);
   }
   async function copy(text, button) {
     try {
