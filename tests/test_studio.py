@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import http.client
 import json
@@ -572,6 +573,129 @@ def test_stored_runs_and_measured_curves_lie_over_the_others(places: runs.Places
     assert not any("<" in n for n in drawn)
     assert not any("<img" in str(getattr(t, "hovertemplate", "")) for t in figure.data)
     assert [o["value"] for o in runs.overlay_choices(places[0])] == [str(run), "1"]
+
+
+TABLE = b"# way: one way\nsize_B,time_us\n0,90\n1,100\n1024,180\n1048576,30000\n"
+
+
+def upload_body(contents: str, name: str, chosen: list[str]) -> dict[str, Any]:
+    """What a browser posts of the curve explorer when a file was uploaded."""
+    outputs = [("overlays", "options"), ("overlays", "value"), ("upload-said", "children"), ("upload", "contents")]
+    return {
+        "output": f"..{'...'.join(f'curves-{i}.{p}' for i, p in outputs)}..",
+        "outputs": [{"id": f"curves-{i}", "property": p} for i, p in outputs],
+        "inputs": [{"id": "curves-upload", "property": "contents", "value": contents}],
+        "state": [{"id": "curves-upload", "property": "filename", "value": name},
+                  {"id": "curves-overlays", "property": "value", "value": chosen}],
+        "changedPropIds": ["curves-upload.contents"],
+    }  # fmt: skip
+
+
+def curves_body(overlays: list[str], by: str = "curves-overlays.value") -> dict[str, Any]:
+    """What a browser posts of the curve explorer when other curves are chosen."""
+    outputs = [("figure", "figure"), ("problems", "children"), ("statements", "children"), ("numbers", "children"), ("job", "data"),
+               ("job-line", "children"), ("progress", "value"), ("progress", "hidden"), ("cancel", "hidden"),
+               ("tick", "max_intervals")]  # fmt: skip
+    inputs = [("models", "value", ["wmpi"]), ("platform", "value", "nt-pair"), ("modes", "value", ["shared"]),
+              ("overlays", "value", overlays), ("sizes", "value", "0,1B,1KiB,1MiB"), ("series", "value", "bandwidth"),
+              ("y", "value", "log"), ("published", "value", []), ("tick", "n_intervals", 1), ("cancel", "n_clicks", 0)]  # fmt: skip
+    return {
+        "output": f"..{'...'.join(f'curves-{i}.{p}' for i, p in outputs)}..",
+        "outputs": [{"id": f"curves-{i}", "property": p} for i, p in outputs],
+        "inputs": [{"id": f"curves-{i}", "property": p, "value": v} for i, p, v in inputs],
+        "state": [{"id": "studio-tab", "property": "data", "value": "a-tab"}, {"id": "studio-letters", "property": "data", "value": 16}],
+        "changedPropIds": [by],
+    }
+
+
+def test_an_uploaded_curve_is_drawn_counted_and_downloaded_by_its_owner_only(app: Any, client: Any, room: Room) -> None:
+    def answered(overlays: list[str]) -> Any:
+        until, by = time.monotonic() + PATIENCE_S, "curves-overlays.value"
+        while True:
+            got = client.post(UPDATE, json=curves_body(overlays, by)).json
+            assert "curves-job" in got["response"], got
+            if "curves-figure" in got["response"] or time.monotonic() > until:
+                return got["response"]
+            by = "curves-tick.n_intervals"
+
+    raw = "data:text/csv;base64," + base64.b64encode(TABLE).decode()
+    name = "=<b>%{x}</b>.csv"
+    got = client.post(UPDATE, json=upload_body(raw, name, [])).json["response"]
+    chosen = got["curves-overlays"]["value"]
+    assert len(chosen) == 1
+    assert chosen[0].startswith("upload:")
+    assert {"value": chosen[0], "label": "your upload: b>.csv"} in got["curves-overlays"]["options"]
+    broken = "data:text/csv;base64," + base64.b64encode(b"size_B,time_us\n1,ten\n").decode()
+    both = client.post(UPDATE, json=upload_body(broken, "bad=<i>%{x}.csv", chosen)).json["response"]["curves-overlays"]["value"]
+    assert both[0] == chosen[0]
+    answer = answered([*both, "upload:no-such-upload"])
+    problems = json.dumps(answer["curves-problems"])
+    assert "no such upload" in problems
+    assert "bad=<i>%{x}.csv:" in problems
+    assert str(room.folder) not in problems
+    traces = answer["curves-figure"]["figure"]["data"]
+    mine = next(t for t in traces if t["name"].endswith(", measured"))
+    assert mine["y"] == pytest.approx([0.01, 1024 / 180, 1048576 / 30000])
+    assert "<" not in mine["name"]
+    assert "<extra></extra>" in mine["hovertemplate"], "it is no run of a store"
+    assert "upload: b>.csv, MB/s" in json.dumps(answer["curves-numbers"])
+    body = {
+        "output": "curves-download.data", "outputs": {"id": "curves-download", "property": "data"},
+        "inputs": [{"id": "curves-csv", "property": "n_clicks", "value": 1}],
+        "state": [{"id": "curves-job", "property": "data", "value": answer["curves-job"]["data"]}],
+        "changedPropIds": ["curves-csv.n_clicks"],
+    }  # fmt: skip
+    assert "upload: b>.csv,1024,180.0," in client.post(UPDATE, json=body).json["response"]["curves-download"]["data"]["content"]
+    refused = client.post(UPDATE, json=upload_body("data:,plain", "x.csv", both)).json["response"]
+    assert "curves-overlays" not in refused
+    assert "not as a browser sends it" in json.dumps(refused["curves-upload-said"])
+
+    stranger = app.server.test_client()
+    assert stranger.get("/").status_code == 200
+    seen = stranger.post(UPDATE, json=curves_body(chosen))
+    assert "b>.csv" not in seen.text
+
+
+def test_a_link_to_an_upload_is_its_sessions(app: Any, room: Room, draw: Any) -> None:
+    assert draw("/curves")
+    data = "data:text/csv;base64," + base64.b64encode(TABLE).decode()
+    mine = room.uploads.add("a-session-of-the-tests", "mine.csv", data, "curve")
+    theirs = room.uploads.add("another", "theirs.csv", data, "curve")
+    trace = room.uploads.add("a-session-of-the-tests", "lu.txt", data)
+    content, _ = draw("/curves", f"?run=upload:{mine.id}&run=upload:{theirs.id}&run=upload:nonsense")
+    menu = next(c for c in every(content) if getattr(c, "id", None) == "curves-overlays")
+    assert menu.value == [f"upload:{mine.id}"]
+    assert {o["label"] for o in menu.options} >= {"your upload: mine.csv"}
+    told = [words(c) for c in every(content) if getattr(c, "className", "") == "notice"]
+    assert len(told) == 1
+    assert "another browser" in told[0]
+    assert theirs.id not in str(content)
+    assert trace.id not in str(menu.options)
+
+
+def test_a_file_of_many_curves_fills_a_figure_and_no_more(places: runs.Places) -> None:
+    file = str(Path(__file__).parent / "data" / "measured" / "imb2021.txt")
+    files = {"upload:a": (file, "imb.txt"), "upload:b": (file, "imb.txt")}
+    answer = runs.curves(quiet, places, [("wmpi", "nt-pair", "shared")], SIZES, ["upload:a", "upload:b"], files, ["gone"])
+    assert 2 < len(answer["overlays"]) <= runs.MOST_CURVES - 1
+    assert len({o["name"] for o in answer["overlays"]}) == len(answer["overlays"])
+    assert answer["problems"][0] == "gone"
+    json.dumps(answer, allow_nan=False)
+
+
+@pytest.mark.parametrize("name", ["<a href='javascript:x'>y</a>" * 3, "&" * 60, "%{customdata}" * 9, "plain.csv"])
+def test_a_strangers_name_is_text_to_the_figures(name: str) -> None:
+    from html import unescape
+
+    from retrompi.studio import drawing
+
+    shown = drawing.plain(name, 40)
+    assert len(shown) <= 40
+    assert "<" not in shown
+    assert "%{" not in shown
+    cut = unescape(shown).removesuffix("…")
+    assert cut
+    assert name.startswith(cut)
 
 
 def test_figures_show_what_was_answered(places: runs.Places) -> None:

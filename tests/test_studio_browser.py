@@ -384,6 +384,41 @@ class TestUpload:
             assert "onerror" not in other.locator("main").inner_text()
             assert seen.errors == []
 
+    def test_measured_curves_are_laid_over_the_figure_or_told_in_a_line(self, browser: Any, studio: Server) -> None:
+        good = b"# way: one way\nsize_B,time_us\n1,100\n1024,180\n1048576,30000\n"
+        bad = b"# way: one way\nsize_B,time_us\n1,100\n1024,<script>window.hacked=1</script>\n"
+        name = "<img src=x onerror=window.hacked=1>.csv"
+        with session(browser, studio) as (page, seen), session(browser, studio) as (other, _):
+            page.goto("/curves?model=wmpi&sizes=1B..1MiB:x4")
+            settled(page)
+            upload = page.locator("#curves-upload input[type=file]")
+            upload.set_input_files({"name": name, "mimeType": "text/csv", "buffer": good})
+            until(page, "(looked.traces('curves-figure') || []).some((t) => t.name.endsWith(', measured')) && looked.settled()")
+            mine = next(t for t in page.evaluate("looked.traces('curves-figure')") if t["name"].endswith(", measured"))
+            assert mine["x"] == [1, 1024, 1048576]
+            assert mine["y"] == pytest.approx([0.01, 1024 / 180, 1048576 / 30000])
+            assert "is uploaded" in page.locator("#curves-upload-said").inner_text()
+            assert "onerror" in page.locator("#curves-table thead").inner_text(), "its numbers stand in the table, its name as text"
+            assert (page.evaluate("window.hacked"), page.locator("main img").count()) == (None, 0)
+            until(page, "location.search.includes('upload')")
+            other.goto(page.url)
+            settled(other)
+            assert "another browser" in other.locator("main .notice").first.inner_text(), "uploads of others cannot be read"
+            assert "onerror" not in other.locator("main").inner_text()
+            page.goto(page.url)
+            settled(page)
+            until(page, "(looked.traces('curves-figure') || []).some((t) => t.name.endsWith(', measured'))")
+            page.locator("#curves-upload input[type=file]").set_input_files({"name": "bad.csv", "mimeType": "text/csv", "buffer": bad})
+            until(page, "/bad.csv:4: /.test(document.getElementById('curves-problems').innerText) && looked.settled()")
+            told = [line for line in page.locator("#curves-problems .notice").all_inner_texts() if "bad.csv" in line]
+            assert len(told) == 1
+            assert "is no number" in told[0]
+            assert "\n" not in told[0]
+            assert "/tmp" not in told[0], "a path of the server"
+            assert any(t["name"].endswith(", measured") for t in page.evaluate("looked.traces('curves-figure')")), "the good one stays"
+            assert page.evaluate("window.hacked") is None
+            assert seen.errors == []
+
     def test_a_deadlock_is_a_result(self, browser: Any, studio: Server) -> None:
         with session(browser, studio) as (page, seen):
             page.goto("/replay?trace=made:send_first&ranks=4&size=4MiB&mode=shared")

@@ -22,7 +22,7 @@ import zstandard
 pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
 from retrompi.errors import RetrompiError, UsageError
-from retrompi.studio import performance, uploads
+from retrompi.studio import laid, performance, uploads
 from retrompi.studio.jobs import Jobs
 from retrompi.studio.room import Limits
 from retrompi.studio.uploads import Uploads, label_of
@@ -397,6 +397,98 @@ def test_a_broken_table_is_one_line_with_the_users_own_name(text: str, tmp_path:
     line = one_line(error.value)
     assert "mine.csv" in line
     assert "id-of-ours" not in line
+    assert "--" not in line, "a page has no options of a command"
+
+
+MEASURED = Path(__file__).parent / "data" / "measured"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "way_out"),
+    [
+        ("size_B,time_us\n1,10\n", 1, "# way: one way"),
+        ("# way: one way\nsize_B,time\n1,10\n", 2, "# unit: us"),
+        ("a,time_us\n1,10\n", 1, "size_B"),
+        ("size_B,b\n1,10\n", 1, "time_us"),
+        ("1,10,5\n", 1, "size_B,time_us"),
+        ("# way: one way\nsize_B,time_us\n1,10\n2,fast\n", 4, "fast"),
+    ],
+)
+def test_what_a_table_does_not_say_it_can_say_itself(text: str, line: int, way_out: str, tmp_path: Path) -> None:
+    file = tmp_path / "id"
+    file.write_text(text)
+    with pytest.raises(RetrompiError) as error:
+        uploads.curves(str(file), "mine.csv")
+    told = one_line(error.value)
+    assert told.startswith(f"mine.csv:{line}: ")
+    assert way_out in told
+    assert "--" not in told
+
+
+@pytest.mark.parametrize(
+    "file", ["netpipe37.txt", "netpipe5-np.out", "osu74-latency.txt", "imb2021.txt", "mpptest.txt", "mpi4py-pingpong.txt"]
+)
+def test_what_benchmarks_print_is_laid_over_a_figure(file: str) -> None:
+    over, read, wrong = laid.laid(str(MEASURED / file), file, laid.MOST_CURVES)
+    every = [tuple((p.size_B, p.time_us) for p in m.points if p.time_us > 0) for m in uploads.curves(str(MEASURED / file), file)]
+    points = [one for one in every if one]
+    assert len(over) == len(read) == min(len(points), laid.MOST_CURVES)
+    assert {tuple((r["size_B"], r["time_us"]) for r in o["rows"]) for o in over} <= set(points)
+    assert len({o["name"] for o in over}) == len(over)
+    assert all(len(o["name"]) <= 40 and o["run"] == 0 for o in over)
+    assert len(wrong) == (len(points) < len(every)) + (len(points) > laid.MOST_CURVES)
+    for line in read:
+        one_line(line)
+
+
+def test_of_many_curves_the_pingpong_is_drawn_first_and_the_rest_told() -> None:
+    source = str(MEASURED / "imb2021.txt")
+    every = [m for m in uploads.curves(source, "imb.txt") if any(p.time_us > 0 for p in m.points)]
+    assert len(every) > 2
+    over, read, wrong = laid.laid(source, "imb.txt", 2)
+    assert len(over) == 2
+    assert over[0]["name"].startswith("pingpong")
+    assert "not of a PingPong" in read[1]
+    assert f"has {len(every)} curves; 2 of them are drawn" in one_line(wrong[-1])
+
+
+def test_names_differ_whatever_files_are_called(tmp_path: Path) -> None:
+    file = tmp_path / "id"
+    file.write_text("# way: one way\nsize_B,time_us\n1,10\n")
+    names: list[str] = []
+    for label in ("a.csv", "a.csv", "a.csv", "long" * 14 + "1.csv", "long" * 14 + "2.csv", "long" * 14 + "2.csv"):
+        over, _, _ = laid.laid(str(file), label, 1, names)
+        names.append(over[0]["name"])
+    assert names[:3] == ["a.csv", "a.csv (2)", "a.csv (3)"]
+    assert len(set(names)) == 6
+    assert max(map(len, names)) <= 40
+
+
+@pytest.mark.parametrize(
+    ("rows", "word"),
+    [
+        ("1,1e-320\n", "beyond any number"),
+        ("1e300,1\n", "sizes up to"),
+        ("".join(f"{i},1\n" for i in range(1, laid.MOST_POINTS + 2)), "501 sizes"),
+        ("0,0\n", "a message takes more than nothing"),
+    ],
+)
+def test_what_no_figure_can_show_is_a_line(rows: str, word: str, tmp_path: Path) -> None:
+    file = tmp_path / "id"
+    file.write_text("# way: one way\nsize_B,time_us\n" + rows)
+    with pytest.raises(RetrompiError) as error:
+        laid.laid(str(file), "mine.csv", 12)
+    assert word in one_line(error.value)
+    assert str(error.value).startswith("mine.csv:")
+
+
+def test_a_page_is_offered_uploads_of_its_own_kind(kept: Uploads) -> None:
+    trace, table = kept.add("s", "lu.txt", sent(GOOD)), kept.add("s", "mine.csv", sent(b"1,2\n"), "curve")
+    assert [u.id for u in kept.of("s", "trace")] == [trace.id]
+    assert [u.id for u in kept.of("s", "curve")] == [table.id]
+    with pytest.raises(UsageError) as error:
+        kept.add("s", "mine.csv", sent(b"x" * (MIB + 9)), "curve")
+    assert "zstd" not in one_line(error.value), "a measured curve is read as it is"
 
 
 def test_labels_are_told_apart_from_paths() -> None:

@@ -31,7 +31,7 @@ _MOST = 40
 
 @dataclass(frozen=True)
 class Measured:
-    """A curve of the store: rows size_B, time_us, bandwidth_MBps; ``figure``: the only one it goes to, "" for all."""
+    """A curve: rows size_B, time_us, bandwidth_MBps; ``run_id`` 0 when no store has it; ``figure``: the only one it goes to, "" for all."""
 
     run_id: int
     kind: str
@@ -143,5 +143,5 @@ def add(figure: go.Figure, found: Sequence[Measured], what: str) -> None:
             line={"color": colour, "width": 1.5, "dash": dash},
             marker={"symbol": symbol, "size": 8, "color": colour, "line": {"width": 1.5}},
             customdata=[format_bytes(p["size_B"]) for p in points],
-            hovertemplate=f"{m.legend} %{{customdata}}: %{{y:.4g}} {unit}<extra>run {m.run_id}</extra>", **noise,
+            hovertemplate=f"{m.legend} %{{customdata}}: %{{y:.4g}} {unit}<extra>{f'run {m.run_id}' if m.run_id else ''}</extra>", **noise,
         ))  # fmt: skip

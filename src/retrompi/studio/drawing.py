@@ -54,7 +54,8 @@ def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", publis
     figure = curve_figure(points, plan, marks)
     simulated = [o for o in answer["overlays"] if o["kind"] == "simulated"]
     measured = [
-        Measured(o["run"], o["kind"], plain(o["name"]), tuple(o["rows"]), "", o["about"], {int(k): tuple(v) for k, v in o["bands"].items()})
+        Measured(o["run"], o["kind"], plain(o["name"], 40), tuple(o["rows"]), "", o["about"],
+                 {int(k): tuple(v) for k, v in o["bands"].items()})
         for o in answer["overlays"] if o["kind"] != "simulated"
     ]  # fmt: skip
     column, _, unit = AXES[series]
@@ -67,8 +68,16 @@ def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", publis
 
 
 def plain(text: str, most: int = 60) -> str:
-    """A name from outside for a figure: short, and nothing in it is a tag to Plotly, which makes links of some."""
-    return escape(text if len(text) <= most else text[: most - 1] + "…", quote=False)
+    """A name from outside for a figure: short, and nothing in it is to Plotly a tag, of which it makes links, or a field of a template."""
+    shown, kept = _harmless(text), len(text)
+    while len(shown) > most:
+        kept -= 1  # before it is escaped: half of an escaped sign is none
+        shown = _harmless(text[:kept] + "…")
+    return shown
+
+
+def _harmless(text: str) -> str:
+    return escape(text, quote=False).replace("%{", "&#37;{")
 
 
 def _line(rows: Sequence[Mapping[str, Any]], column: str, unit: str, name: str, colour: str, dash: str, symbol: str,

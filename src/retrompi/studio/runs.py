@@ -10,13 +10,15 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from retrompi.errors import RetrompiError, StoreError
+from retrompi.studio.laid import MOST_CURVES, laid
 from retrompi.studio.parameters import check_names
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
     from retrompi.studio.jobs import Report
 
-__all__ = ["DRAWN", "Places", "Stores", "curve", "curve_of", "curves", "keep", "opened", "overlay_choices", "run_name", "users", "what_if"]
+__all__ = ["DRAWN", "UPLOAD", "Places", "Stores", "curve", "curve_of", "curves", "keep", "opened", "overlay_choices", "run_name", "users",
+           "what_if"]  # fmt: skip
 
 Places = tuple[str | None, str]
 """(the user's store as of `retrompi.store.open_store`, the studio's own)."""
@@ -28,6 +30,8 @@ DRAWN = {"pingpong": "simulated", "benchmark": "simulated", "native": "measured 
          "program": "replayed"}  # fmt: skip
 """Kinds of stored runs that have a curve, and what they are called."""
 NEWEST = 300
+UPLOAD = "upload:"
+"""What the name of an uploaded curve begins with where curves are chosen; its id follows."""
 
 
 def users(location: str | None) -> Store | None:
@@ -97,16 +101,21 @@ def curve_of(
 
 
 def curves(
-    report: Report, places: Places, wanted: Sequence[tuple[str, str, str]], sizes: Sequence[int] | None, overlays: Sequence[str]
-) -> dict[str, Any]:
-    """The curves of (model, platform, mode), what was published about them, and stored runs by number.
+    report: Report, places: Places, wanted: Sequence[tuple[str, str, str]], sizes: Sequence[int] | None, overlays: Sequence[str],
+    uploads: Mapping[str, tuple[str, str]] | None = None, gone: Sequence[str] = (),
+) -> dict[str, Any]:  # fmt: skip
+    """The curves of (model, platform, mode), what was published about them, and over them stored runs and uploads.
 
-    curves: as of `curve`, with outside (what of the question lies outside the calibrated range); marks and verdicts: what papers state and
-    how the curves meet it; overlays: run, name, about, rows; problems: lines.
+    ``uploads``: overlay -> (file, what its owner called it); ``gone``: lines about those that are not there. curves: as of `curve`, with
+    outside (what of the question lies outside the calibrated range); marks and verdicts: what papers state and how the curves meet it;
+    overlays: run (0 of an upload), name, about, rows; read: what each uploaded curve is; problems: lines.
     """
     from retrompi.calibrated import outside
 
-    made, laid, problems, total = [], [], [], len(wanted) + len(overlays)
+    made: list[dict[str, Any]] = []
+    over: list[dict[str, Any]] = []
+    read: list[str] = []
+    problems, total = list(gone), len(wanted) + len(overlays)
     with opened(places) as stores:
         for i, (model, platform, mode) in enumerate(wanted):
             report(i, total, f"{model} on {platform}, {mode}")
@@ -118,13 +127,21 @@ def curves(
             one["outside"] = outside(model, platform, sizes=[r["size_B"] for r in one["rows"]], ranks=2)
             made.append(one)
         for i, name in enumerate(overlays, len(wanted)):
-            report(i, total, f"run {name}")
+            path, label = (uploads or {}).get(name, ("", ""))
+            report(i, total, label or f"run {name}")
             try:
-                laid.append(_overlay(stores[0], name))
+                if path:
+                    left = MOST_CURVES - len(over) - len(wanted) - (total - i - 1)
+                    some, told, wrong = laid(path, label, left, [o["name"] for o in over if not o["run"]])
+                    over += some
+                    read += told
+                    problems += wrong
+                else:
+                    over.append(_overlay(stores[0], name))
             except RetrompiError as error:
                 problems.append(str(error))
     marks, verdicts = _published(made)
-    return {"curves": made, "marks": marks, "verdicts": verdicts, "overlays": laid, "problems": problems}
+    return {"curves": made, "marks": marks, "verdicts": verdicts, "overlays": over, "read": read, "problems": problems}
 
 
 def _published(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
+import re
 import resource
 import secrets
 import shutil
@@ -30,8 +31,9 @@ from retrompi.units import format_bytes
 if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.measured import Measured
+    from retrompi.studio.room import Room
 
-__all__ = ["MOST_UNPACKED", "Upload", "Uploads", "confined", "curves", "label_of", "trace"]
+__all__ = ["MOST_UNPACKED", "Upload", "Uploads", "confined", "curves", "label_of", "of_room", "trace"]
 
 MOST_UNPACKED = 128 << 20
 """Bytes of an uploaded trace, unpacked: what a computer reads in a few seconds."""
@@ -48,11 +50,12 @@ MEMORY_B = 1 << 30
 
 @dataclass(frozen=True)
 class Upload:
-    """``id`` is ours, ``label`` is what its owner called it, as far as it can be shown."""
+    """``id`` is ours, ``label`` is what its owner called it, as far as it can be shown; ``kind``: "trace" or "curve", as it was offered."""
 
     id: str
     label: str
     bytes: int
+    kind: str = "trace"
 
 
 def label_of(name: Any) -> str:
@@ -61,6 +64,14 @@ def label_of(name: Any) -> str:
     last = text.replace("\\", "/").rstrip("/").rpartition("/")[2]
     shown = "".join(c if c.isprintable() else "?" for c in last).strip()
     return (shown[:57] + "…" if len(shown) > 58 else shown) or "upload"
+
+
+def of_room(room: Room) -> Uploads:
+    """The uploads of a studio, which all its pages share; made when first asked for, as the pages are registered."""
+    if room.uploads is None:
+        room.uploads = Uploads(room.folder, room.limits.upload_B)
+    found: Uploads = room.uploads
+    return found
 
 
 class Uploads:
@@ -74,7 +85,7 @@ class Uploads:
         self._folders: dict[str, Path] = {}
         self._asked: dict[str, float] = {}
 
-    def add(self, session: str, name: Any, contents: Any) -> Upload:
+    def add(self, session: str, name: Any, contents: Any, kind: str = "trace") -> Upload:
         """Keeps an upload as ``dcc.Upload`` gives it (``data:TYPE;base64,DATA``). Raises UsageError, in one line, for what it is not."""
         label = label_of(name)
         if not isinstance(contents, str):
@@ -83,9 +94,8 @@ class Uploads:
         if not comma or not head.endswith(";base64") or len(head) > 200:
             raise UsageError(f"{label}: the upload is not as a browser sends it")
         if len(data) > (self.most_B + 2) // 3 * 4:
-            raise UsageError(
-                f"{label} is longer than {format_bytes(self.most_B)}, the most that can be uploaded; pack it with zstd or gzip"
-            )
+            advice = "; pack it with zstd or gzip" if kind == "trace" else ""
+            raise UsageError(f"{label} is longer than {format_bytes(self.most_B)}, the most that can be uploaded{advice}")
         try:
             raw = base64.b64decode(data, validate=True)
         except (binascii.Error, ValueError):
@@ -94,7 +104,7 @@ class Uploads:
             raise UsageError(f"{label} is empty")
         if len(raw) > self.most_B:
             raise UsageError(f"{label} is longer than {format_bytes(self.most_B)}, the most that can be uploaded")
-        upload = Upload(secrets.token_urlsafe(12), label, len(raw))
+        upload = Upload(secrets.token_urlsafe(12), label, len(raw), kind)
         with self._lock:
             self._expire()
             folder = self._folders.get(session)
@@ -112,12 +122,12 @@ class Uploads:
                 self._remove(next(iter(self._of)))
         return upload
 
-    def of(self, session: str) -> list[Upload]:
-        """A session's uploads, the newest first."""
+    def of(self, session: str, kind: str = "") -> list[Upload]:
+        """A session's uploads, all or those of a kind, the newest first."""
         with self._lock:
             self._expire()
             self._touch(session)
-            return list(reversed(self._of.get(session, OrderedDict()).values()))
+            return [u for u in reversed(self._of.get(session, OrderedDict()).values()) if kind in ("", u.kind)]
 
     def find(self, session: str, upload_id: str) -> tuple[Path, Upload]:
         """Where an upload is. Raises UsageError for one that is not there, or is another session's."""
@@ -216,6 +226,8 @@ def curves(path: str, label: str) -> list[Measured]:
         with confined():
             return measured.read_all(path)
     except RetrompiError as error:
-        raise InputError(" ".join(str(error).split()).replace(str(path), label)) from None
+        # The reader's last advice is an option of a command, which a page has not; what the file can say itself comes before it.
+        told = re.sub(r",? or (?:give|say which with) --.*$", "", " ".join(str(error).split()))
+        raise InputError(told.replace(str(path), label)) from None
     except (MemoryError, ValueError, OverflowError) as error:
         raise InputError(f"{label}: cannot be read: {' '.join(str(error).split())[:200]}") from None

@@ -6,7 +6,7 @@
     if (!row || !files || !files.length) return;
     const most = Number(row.dataset.most), file = files[0];
     const text = file.size > most
-      ? `${file.name.slice(0, 60)} has ${(file.size / 1048576).toFixed(1)} MiB; the most that can be uploaded is ${(most / 1048576).toFixed(0)} MiB: pack it with zstd or gzip`
+      ? `${file.name.slice(0, 60)} has ${(file.size / 1048576).toFixed(1)} MiB; the most that can be uploaded is ${(most / 1048576).toFixed(0)} MiB${row.dataset.advice || ""}`
       : "";
     const where = row.nextElementSibling;
     if (window.dash_clientside && window.dash_clientside.set_props && where) window.dash_clientside.set_props(where.id, { children: text });

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from retrompi import registry
 from retrompi.errors import UsageError
 from retrompi.studio import parts, runs
+from retrompi.studio.laid import MOST_CURVES
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import check_names, modes
+from retrompi.studio.runs import UPLOAD
 from retrompi.studio.state import Control, Query, choice, read, text
+from retrompi.studio.uploads import of_room
 from retrompi.units import format_bytes, parse_sizes
 
 if TYPE_CHECKING:
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from retrompi.studio.room import Room
 
 OWN = "own"
-MOST_CURVES = 12
 MOST_SIZES = 64
 LARGEST_B = 64 << 20
 SIGNS = {"pass": "✓ pass", "fail": "✗ fail", "unjudged": "· unjudged"}
@@ -43,7 +45,7 @@ PAGE = Page(
     path="/curves",
     title="Curves",
     order=10,
-    help="One-way time and bandwidth against message size: several runtimes, what the papers state about them, and stored runs over them.",
+    help="One-way time and bandwidth against message size: runtimes, what the papers state, stored runs and measured curves over them.",
     controls=(
         Control("curves-models", "value", "model", ["wmpi", "winmpich", "hpvm"], choice(registry.model_names, "model")),
         Control("curves-platform", "value", "platform", "nt-pair", choice(_platforms, "platform")),
@@ -62,13 +64,28 @@ def _mode_options(platform: str, chosen: list[str]) -> list[str]:
     return [*known, *(m for m in chosen if m not in known)]
 
 
+def _choices(room: Room, session: str) -> list[dict[str, str]]:
+    """What can be laid over the curves, for the dropdown: the session's uploads first."""
+    own = [{"value": f"{UPLOAD}{u.id}", "label": f"your upload: {u.label}"} for u in of_room(room).of(session, "curve")]
+    return [*own, *runs.overlay_choices(room.store)]
+
+
+def _there(chosen: list[str], options: list[dict[str, str]]) -> list[str]:
+    """Those of the chosen ones that are no upload, or one that is there."""
+    known = {o["value"] for o in options}
+    return [name for name in chosen if not name.startswith(UPLOAD) or name in known]
+
+
 def layout(query: Query, room: Room) -> Component:
     """The controls as the query says; the figure, the statements and the numbers below."""
     values, wrong = read(PAGE.controls, query)
     models = [{"value": name, "label": f"{cls.title} ({name})"} for name, cls in registry.models().items()]
     platforms = [{"value": OWN, "label": "each runtime's own (where it was calibrated)"}]
     platforms += [{"value": name, "label": f"{room_.title} ({name})"} for name, room_ in registry.platforms().items()]
-    stored = runs.overlay_choices(room.store)
+    stored = _choices(room, parts.session())
+    if len(there := _there(values["run"], stored)) < len(values["run"]):
+        wrong.append("a measured curve of this link was uploaded in another browser, or has been removed; upload it again")
+        values["run"] = there
     known = {o["value"] for o in stored}
     stored += [{"value": name, "label": name} for name in values["run"] if name not in known]
     return html.Div(
@@ -91,6 +108,20 @@ def layout(query: Query, room: Room) -> Component:
                 parts.field("Message sizes", dcc.Input(id="curves-sizes", type="text", value=values["sizes"], debounce=True,
                             placeholder="0 B to 4 MiB, doubling"), "e.g. 0,1KiB..1MiB:x2"),
             ),
+            html.Div(
+                [
+                    dcc.Upload(html.Button("Upload a measured curve", type="button", className="quiet"), id="curves-upload", multiple=False,
+                               max_size=room.limits.upload_B),
+                    html.Span(
+                        "a table (CSV: a size and a time or a bandwidth a row), or what NetPIPE, OSU, IMB, mpptest or mpi4py printed; at "
+                        f"most {format_bytes(room.limits.upload_B)}. It stays on the machine of this studio and is removed with your "
+                        "session.",
+                        className="soft",
+                    ),
+                ],
+                className="upload-row", **{"data-most": str(room.limits.upload_B)},
+            ),
+            html.Div(id="curves-upload-said", role="status", **{"aria-live": "polite"}),
             parts.job_bar("curves"),
             html.Div(id="curves-problems"),
             dcc.Graph(id="curves-figure", config=parts.GRAPH, className="plot"),
@@ -114,6 +145,26 @@ def register(app: Dash, room: Room) -> None:
     """The figure follows the controls; curves are simulated in the background."""
     from retrompi.studio import drawing
 
+    kept = of_room(room)
+
+    @app.callback(
+        Output("curves-overlays", "options"), Output("curves-overlays", "value"), Output("curves-upload-said", "children"),
+        Output("curves-upload", "contents"),
+        Input("curves-upload", "contents"), State("curves-upload", "filename"), State("curves-overlays", "value"),
+        prevent_initial_call=True,
+    )  # fmt: skip
+    def uploaded(contents: Any, filename: Any, chosen: Any) -> Any:
+        if contents is None:
+            return no_update, no_update, no_update, no_update
+        before = parts.texts(chosen)
+        try:
+            upload = kept.add(parts.session(), filename, contents, "curve")
+        except UsageError as error:
+            return no_update, no_update, parts.notices([str(error)]), None
+        said = html.P(f"{upload.label}, {format_bytes(upload.bytes)}, is uploaded.", className="soft")
+        options = _choices(room, parts.session())
+        return options, [*_there(before, options), f"{UPLOAD}{upload.id}"], said, None
+
     @app.callback(
         Output("curves-modes", "options"), Input("curves-platform", "value"), State("curves-modes", "value"), prevent_initial_call=True
     )
@@ -130,8 +181,20 @@ def register(app: Dash, room: Room) -> None:
         wanted = [(m, _where(m, platform), mode) for m in models for mode in chosen]
         if len(wanted) + len(overlays) > MOST_CURVES:
             raise UsageError(f"{len(wanted) + len(overlays)} curves are too many for one figure; take {MOST_CURVES} at most")
+        # An upload that is gone is a line of the answer: the other curves are drawn all the same.
+        files: dict[str, tuple[str, str]] = {}
+        gone: list[str] = []
+        for name in overlays:
+            if name.startswith(UPLOAD):
+                try:
+                    path, upload = kept.find(parts.session(), name.removeprefix(UPLOAD))
+                except UsageError as error:
+                    gone.append(str(error))
+                else:
+                    files[name] = (str(path), upload.label)
+        there = [name for name in overlays if name in files or not name.startswith(UPLOAD)]
         title = f"{len(wanted)} curve{'s' if len(wanted) != 1 else ''}"
-        return title, runs.curves, (room.places, wanted, parse_sizes(_sizes(sizes)) if sizes else None, overlays)
+        return title, runs.curves, (room.places, wanted, parse_sizes(_sizes(sizes)) if sizes else None, there, files, gone)
 
     def show(answer: dict[str, Any], series: str, y: str, published: list[str]) -> Any:
         lines = list(answer["problems"])
@@ -141,7 +204,8 @@ def register(app: Dash, room: Room) -> None:
             if c["outside"]:
                 lines.append(f"{c['model']} is outside of its calibrated range: {'; '.join(c['outside'])}")
         figure = drawing.curves_figure(answer, series, y, bool(published))
-        return figure, parts.notices(lines), _statements(answer) if published else None, _numbers(answer, series)
+        told = html.Div([parts.notices(lines), *(html.P(line, className="soft") for line in answer["read"])])
+        return figure, told, _statements(answer) if published else None, _numbers(answer, series)
 
     parts.register_job(
         app, room, "curves",
@@ -175,7 +239,7 @@ def _named(answer: dict[str, Any]) -> list[tuple[str, list[dict[str, Any]]]]:
     made = answer["curves"]
     beside = [len({c[key] for c in made}) > 1 for key in ("mode", "platform")]
     found = [(legend_of(c, *beside), c["rows"]) for c in made]
-    return [*found, *((f"run {o['run']}: {o['name']}", o["rows"]) for o in answer["overlays"])]
+    return [*found, *((f"run {o['run']}: {o['name']}" if o["run"] else f"upload: {o['name']}", o["rows"]) for o in answer["overlays"])]
 
 
 def _statements(answer: dict[str, Any]) -> Component | None:

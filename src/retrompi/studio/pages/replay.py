@@ -14,7 +14,7 @@ from retrompi.studio.page import Page
 from retrompi.studio.performance import perform
 from retrompi.studio.programs import MADE, chosen, shipped
 from retrompi.studio.state import Control, Query, choice, number, read, text
-from retrompi.studio.uploads import Uploads
+from retrompi.studio.uploads import of_room
 from retrompi.studio.words import seconds
 from retrompi.units import format_bytes, parse_sizes
 
@@ -59,7 +59,7 @@ PAGE = Page(
 
 def options(room: Room, session: str) -> list[dict[str, str]]:
     """What can be replayed, for the dropdown: the session's uploads first."""
-    own = [{"value": f"upload:{u.id}", "label": f"your upload: {u.label}"} for u in room.uploads.of(session)]
+    own = [{"value": f"upload:{u.id}", "label": f"your upload: {u.label}"} for u in room.uploads.of(session, "trace")]
     made = [{"value": name, "label": f"made: {m.label}"} for name, m in MADE.items()]
     return [*own, *made, *({"value": name, "label": f"recorded: {name}"} for name in shipped())]
 
@@ -140,7 +140,7 @@ def layout(query: Query, room: Room) -> Component:
                     ),
                 ],
                 className="upload-row",
-                **{"data-most": str(room.limits.upload_B)},
+                **{"data-most": str(room.limits.upload_B), "data-advice": ": pack it with zstd or gzip"},
             ),
             html.Div(id="replay-upload-said", role="status", **{"aria-live": "polite"}),
             parts.job_bar("replay"),
@@ -265,8 +265,7 @@ def _rank_tables(r: Mapping[str, Any]) -> Component:
 
 def register(app: Dash, room: Room) -> None:
     """Everything follows the controls; an upload is chosen as soon as it is there."""
-    if room.uploads is None:
-        room.uploads = Uploads(room.folder, room.limits.upload_B)
+    of_room(room)
 
     @app.callback(
         Output("replay-trace", "options"),
