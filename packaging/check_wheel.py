@@ -288,12 +288,12 @@ def fetched(address: str) -> str:
         try:
             with urllib.request.urlopen(address, timeout=10) as answer:
                 return str(answer.read().decode("utf-8", "replace"))
-        except ConnectionError:
+        except (ConnectionError, TimeoutError):
             refused = True
         except urllib.error.HTTPError as error:
             raise Failed(f"{address}: {error}") from error
         except urllib.error.URLError as error:
-            refused = isinstance(error.reason, ConnectionError)
+            refused = isinstance(error.reason, (ConnectionError, TimeoutError))
         need(refused and time.monotonic() < end, f"{address}: no answer")
         time.sleep(0.1)
 
