@@ -52,7 +52,7 @@ _PLOTLY = "/_dash-component-suites/plotly/package_data/plotly.min.js"
 
 KEYS = (
     ("?", "show or hide these keys"),
-    ("1 … 9", "go to a page, in the order of the navigation"),
+    ("1 … 9, 0", "go to a page, in the order of the navigation"),
     ("/", "go to the first control of the page"),
     ("l", "copy the link of this view"),
     ("Esc", "close this; cancel the page's running job"),
@@ -156,7 +156,7 @@ def _told(error: Exception) -> Any:
 def _frame() -> Component:
     """What stands around every page. Made anew for each load: a tab has a name of its own."""
     nav = [
-        html.Li(dcc.Link(page.title, href=page.path, title=f"{page.help} ({i})" if i < 10 else page.help, className="nav-link"))
+        html.Li(dcc.Link(page.title, href=page.path, title=f"{page.help} ({i % 10})" if i <= 10 else page.help, className="nav-link"))
         for i, page in enumerate(pages(), 1)
     ]
     keys = [html.Div([html.Dt(html.Kbd(key)), html.Dd(text)]) for key, text in KEYS]

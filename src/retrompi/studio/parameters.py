@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from retrompi.simulate import place
 if TYPE_CHECKING:
     from retrompi.platform import Placement, Platform
 
-__all__ = ["Slot", "check_names", "command_line", "modes", "overrides", "readable", "slots"]
+__all__ = ["Slot", "check_names", "command_line", "modes", "overrides", "readable", "slots", "slots_for"]
 
 _WIDE = 8.0
 """From this ratio of its ends on a slider is logarithmic."""
@@ -26,6 +26,8 @@ _SHARES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Probabilities that a slider has: what is lost on a wire is rarely more than a hundredth."""
 _MICRO = re.compile(r"(?<![A-Za-z])us(?![A-Za-z])")
 _FLAGS = ("boost", "quantum_carry", "quantum_at_tick")
+_EVERY = "platform.host."
+_OWN = "each its own"
 _WITHOUT = 8
 """A number without a sourced range can be slid to its eighth and its eightfold."""
 
@@ -183,6 +185,33 @@ def slots(model: str, platform: str, mode: str) -> tuple[Slot, ...]:
     if len(hosts) > 1:
         out += _of_room(room, "link", "Network")
     return tuple(out)
+
+
+def slots_for(model: str, platform: str, mode: str, names: Iterable[str]) -> tuple[Slot, ...]:
+    """`slots`, and one more for each ``platform.host.KEY`` among ``names``: of every machine, as --set takes it.
+
+    They come before those of one machine, which so have the last word.
+    """
+    known = slots(model, platform, mode)
+    wanted = set(names)
+    of_one: dict[str, list[Slot]] = {}
+    for slot in known:
+        head, host, key = [*slot.name.split(".", 2), "", ""][:3]
+        if head == "platform" and host != "link" and f"{_EVERY}{key}" in wanted:
+            of_one.setdefault(key, []).append(slot)
+    every = tuple(_of_every(key, mine) for key, mine in of_one.items())
+    at = next((i for i, s in enumerate(known) if s.name.startswith("platform.")), len(known))
+    return (*known[:at], *every, *known[at:])
+
+
+def _of_every(key: str, mine: list[Slot]) -> Slot:
+    """What sets a key of all machines; its base is theirs where they have the same, or else a text that is no value."""
+    first = mine[0]
+    name, group = f"{_EVERY}{key}", "Every machine"
+    if len({s.base for s in mine}) == 1:
+        return replace(first, name=name, group=group)
+    told = "; ".join(f"{s.group.removeprefix('Machine: ')} {s.base}, {s.source}" for s in mine)
+    return replace(first, name=name, group=group, base=_OWN, source=told)
 
 
 def _of_room(room: Platform, part: str, group: str) -> list[Slot]:

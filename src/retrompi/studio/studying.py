@@ -122,10 +122,10 @@ def asked(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> S
         raise UsageError(f"no scenario '{scenario}'{nearest(scenario, registry.scenario_names())}")
     given = [(key.strip(), values.strip()) for key, values in vary if key.strip() or values.strip()]
     if not given:
-        raise UsageError("nothing varies: give a key and its values, e.g. wmpi.packet and 64KiB..1MiB:x2")
+        raise UsageError("nothing varies: give a key and its values, e.g. wmpi.packet and 8KiB..32KiB:x2")
     for key, values in given:
         if not key or not values:
-            raise UsageError(f"'{key or values}' has no {'values' if key else 'key'}: give both, e.g. wmpi.packet and 64KiB..1MiB:x2")
+            raise UsageError(f"'{key or values}' has no {'values' if key else 'key'}: give both, e.g. wmpi.packet and 8KiB..32KiB:x2")
         if case.proper(key) == "trace.file":
             raise UsageError("trace.file is a file of the server: vary it with 'retrompi sweep'")
     study = design.from_command(scenario, dict(given), metric=metric.strip())

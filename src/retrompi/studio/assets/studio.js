@@ -102,9 +102,10 @@ window.dash_clientside = window.dash_clientside || {};
     } else if (event.key === "l") {
       const button = document.querySelector("#main .copy-link");
       if (button) button.click();
-    } else if (/^[1-9]$/.test(event.key) && !document.querySelector("dialog[open]")) {
+    } else if (/^[0-9]$/.test(event.key) && !document.querySelector("dialog[open]")) {
       const links = document.querySelectorAll(".nav-link");
-      if (links[event.key - 1]) links[event.key - 1].click();
+      const place = (Number(event.key) + 9) % 10; /* 0 is the tenth, as on the keyboard */
+      if (links[place]) links[place].click();
     }
   });
 })();

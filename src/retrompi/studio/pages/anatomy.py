@@ -161,7 +161,7 @@ def layout(query: Query, room: Room) -> Component:
             dcc.Store(id="anatomy-scenes"),
             dcc.Store(id="anatomy-drawn"),
             html.H2("Where the time goes"),
-            dcc.Graph(id="anatomy-stages", config=parts.GRAPH, style={"height": "19rem"}),
+            dcc.Graph(id="anatomy-stages", config=parts.GRAPH, style={"height": "22rem"}),
             html.Div(id="anatomy-tables"),
         ]
     )
@@ -210,8 +210,11 @@ def figure(shown: list[dict[str, Any]]) -> Any:
                 )
             )
     common(out, "")
-    out.update_layout(barmode="stack", margin={"l": 10, "r": 16, "t": 10, "b": 50}, legend={"y": -0.35, "traceorder": "normal"})
-    out.update_xaxes(title={"text": f"time since the send call, {unit}"}, gridcolor="#e3e3e3", zeroline=False, rangemode="tozero")
+    # From the bottom of the figure, with the room that its lines take: on a phone they are many.
+    legend = {"yref": "container", "y": 0.0, "yanchor": "bottom", "traceorder": "normal"}
+    out.update_layout(barmode="stack", margin={"l": 10, "r": 16, "t": 10, "b": 50}, legend=legend)
+    out.update_xaxes(title={"text": f"time since the send call, {unit}", "standoff": 8}, gridcolor="#e3e3e3", zeroline=False,
+                     rangemode="tozero", automargin=True)  # fmt: skip
     out.update_yaxes(autorange="reversed", automargin=True)
     return out
 

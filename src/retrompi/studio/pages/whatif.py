@@ -12,7 +12,7 @@ from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.runtime import resolve
 from retrompi.studio import parts, runs
 from retrompi.studio.page import Page
-from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots
+from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots_for
 from retrompi.studio.state import Control, Query, choice, read, text
 from retrompi.units import format_bytes
 
@@ -50,11 +50,11 @@ def layout(query: Query, room: Room) -> Component:
     values, wrong = read(PAGE.controls, query)
     model, platform, mode = values["model"], values["platform"], values["mode"]
     try:
-        known = slots(model, platform, mode)
+        known = slots_for(model, platform, mode, values["set"])
     except RetrompiError as error:
         wrong.append(f"mode={mode} in this link: {error}")
         mode = "shared"
-        known = slots(model, platform, mode)
+        known = slots_for(model, platform, mode, values["set"])
     sets, refused = _meant(model, platform, known, values["set"])
     models = [{"value": name, "label": f"{cls.title} ({name})"} for name, cls in registry.models().items()]
     platforms = [{"value": name, "label": f"{p.title} ({name})"} for name, p in registry.platforms().items()]
@@ -119,14 +119,18 @@ def _meant(model: str, platform: str, known: tuple[Slot, ...], given: Mapping[st
     for name, value in given.items():
         full = name if name in names else f"{model}.{name}" if f"{model}.{name}" in names else ""
         if not full:
-            wrong.append(f"set={name}={value} in this link: no parameter '{name}' in this configuration{nearest(name, names, 4)}")
+            wrong.append(f"no parameter '{name}' in this configuration{nearest(name, names, 4)}. {_left_out(name, value)}")
             continue
         try:
             resolve(model, platform, [f"{full}={value}"])
             out[full] = readable(value)
         except RetrompiError as error:
-            wrong.append(f"set={name}={value} in this link: {error}")
+            wrong.append(f"{error}. {_left_out(name, value)}")
     return out, wrong
+
+
+def _left_out(name: str, value: str) -> str:
+    return f"set={name}={value} in this link was left out: the curves below are without it"
 
 
 def _told(model: str, platform: str, mode: str, known: tuple[Slot, ...]) -> dict[str, Any]:
@@ -208,15 +212,16 @@ def register(app: Dash, room: Room) -> None:
     def other(model: Any, platform: Any, mode: Any, _clicks: int | None, sets: Any) -> Any:
         model, platform, mode = parts.text(model), parts.text(platform), parts.text(mode)
         offered = modes(platform)
+        before = {} if ctx.triggered_id == "whatif-reset" else _named(sets)
         wrong = []
         try:
-            known = slots(model, platform, mode)
+            known = slots_for(model, platform, mode, before)
         except UsageError as error:
             wrong.append(f"{error}: shown in shared mode")
             mode = "shared"
-            known = slots(model, platform, mode)
+            known = slots_for(model, platform, mode, before)
         names = {s.name for s in known}
-        kept = {} if ctx.triggered_id == "whatif-reset" else {k: v for k, v in _named(sets).items() if k in names}
+        kept = {k: v for k, v in before.items() if k in names}
         told = parts.notices(wrong) if wrong else None
         question = {"model": model, "platform": platform, "mode": mode, "sets": kept}
         return _groups(known, kept), _told(model, platform, mode, known), offered, mode, told, kept, question
@@ -270,8 +275,7 @@ def _asked(question: Any) -> tuple[str, str, str, list[str]]:
     sets = _named(question.get("sets"))
     if len(sets) > MOST_SETS:
         raise UsageError(f"{len(sets)} parameters are changed; change {MOST_SETS} at most together")
-    known = slots(model, platform, mode)
-    wanted = overrides(known, sets)
+    wanted = overrides(slots_for(model, platform, mode, sets), sets)
     resolve(model, platform, wanted)
     return model, platform, mode, wanted
 

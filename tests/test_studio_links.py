@@ -1,0 +1,53 @@
+"""The links of the labs' pages into the what-if page, without a browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
+
+from retrompi.labs.lab import lab, lab_names
+from retrompi.studio.jobs import Jobs
+from retrompi.studio.pages import labs, whatif
+from retrompi.studio.parameters import slots_for
+from retrompi.studio.room import Room
+from retrompi.studio.state import Query, read
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
+    made = Room(Jobs(), str(tmp_path_factory.mktemp("studio") / "store.db"))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("student", ["ann", "bob", "nobody", "Zoë 17"])
+@pytest.mark.parametrize("name", lab_names())
+def test_every_what_if_of_a_lab_is_taken_as_it_is(name: str, student: str, room: Room) -> None:
+    """Nothing of a link is left out, and the command that the page shows sets what the link does."""
+    for part in labs._text(lab(name), student):
+        for address in re.findall(r"href='(/whatif\?[^']*)'", str(part)):
+            query = Query(address.partition("?")[2])
+            values, wrong = read(whatif.PAGE.controls, query)
+            assert not wrong, address
+            place = values["model"], values["platform"], values["mode"]
+            known = slots_for(*place, values["set"])
+            sets, refused = whatif._meant(*place[:2], known, values["set"])
+            assert not refused, address
+            assert len(sets) == len(values["set"])
+            wanted = whatif._asked({"model": place[0], "platform": place[1], "mode": place[2], "sets": sets})[3]
+            asked = [f"{n}={v}".replace(" ", "") for n, v in values["set"].items()]
+            own = ("platform.", f"{place[0]}.")
+            assert set(wanted) <= {a if a.startswith(own) else f"{place[0]}.{a}" for a in asked}
+            assert "left out" not in str(whatif.layout(query, room))
+
+
+def test_a_setting_that_there_is_not_is_said_to_be_left_out(room: Room) -> None:
+    shown = str(whatif.layout(Query("model=wmpi&set=platform.host.cores=2&set=platform.host.nonsense=2"), room))
+    assert "set=platform.host.nonsense=2 in this link was left out: the curves below are without it" in shown
+    assert "set=platform.host.cores=2 in this link" not in shown
+    assert "--set platform.host.cores=2" in shown
+    assert "Every machine (1)" in shown
