@@ -161,19 +161,37 @@ def read_toml(file: Path, what: str) -> tuple[str, dict[str, Any]]:
         found = re.search(r"\(at line (\d+)[^)]*\)", said)
         line = int(found[1]) if found else text.count("\n") + 1
         plain = said.replace(found[0], "").strip() if found else said
-        raise InputError(f"not valid TOML: {plain}{_advice(text, line)}", file, line) from None
+        advice, line = _advice(text, line)
+        raise InputError(f"not valid TOML: {plain}{advice}", file, line) from None
     except (RecursionError, ValueError, OverflowError):
         raise InputError("not valid TOML: nested too deep, or a number too long", file) from None
 
 
-def _advice(text: str, line: int) -> str:
-    """What a student usually did to such a line."""
+_CURLY = "“”„‟‘’‚‛«»"
+
+
+def _advice(text: str, line: int) -> tuple[str, int]:
+    """(what a student usually did to such a line, the line where it was done)."""
     lines = text.splitlines()
     raw = lines[line - 1] if 0 < line <= len(lines) else ""
     value = raw.partition("=")[2].strip()
+    opening = [i for i, one in enumerate(lines, 1) if one.count('"""') == 1]
+    if "=" in raw and value[:1] and value[0] in _CURLY:
+        return '; these are curly quotes: write straight ones, as in latency = "1.5 ms"', line
     if "=" in raw and value and not value.startswith(('"', "'", "[")):
-        return '; an answer stands between quotes, as in latency = "1.5 ms"'
-    return ""
+        return '; an answer stands between quotes, as in latency = "1.5 ms"', line
+    if '"""' in value or line > len(lines):
+        # An open text ends at the quotes that begin the next one, so that the error is found there or at the end.
+        begun = [i for i in opening if i <= line and "=" in lines[i - 1].partition('"""')[0]]
+        before = [i for i in begun if i < line]
+        if '"""' in value and len(before) > 0 and len([i for i in opening if i < line]) % 2:
+            return f'; the closing """ of the text that begins in line {before[-1]} is missing', before[-1]
+        if line > len(lines) - 1 and len(opening) % 2 and begun:
+            return f'; the closing """ of the text that begins in line {begun[-1]} is missing', begun[-1]
+    if value[:1] in ('"', "'") and value[:3] != '"""' and value.count(value[0]) % 2:
+        curly = " (a curly one does not count)" if value[-1] in _CURLY else ""
+        return f"; the closing quote {value[0]} is missing{curly}", line
+    return "", line
 
 
 def read_state(folder: Path) -> State:
