@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from retrompi.cli.options import csv_option, debug_option, jobs_option, json_option, open_for, store_option
-from retrompi.cli.output import Column, colored, emit, note, one_format, print_json
+from retrompi.cli.output import Column, colored, emit, one_format, print_json
 from retrompi.errors import RetrompiError, UsageError
 
 if TYPE_CHECKING:
@@ -235,16 +235,13 @@ def hint_lab(words: tuple[str, ...], again: bool, as_json: bool, as_csv: bool) -
     if taken < len(asked.hints) and not again:
         taken += 1
         student.write_state(where, replace(state, hints={**state.hints, task: taken}))
-    if asked.hints:
-        note(_cost(asked, taken, found.hint_cost))
     rows = [{"task": task, "number": i, "of": len(asked.hints), "hint": text.fill(h, known)} for i, h in enumerate(asked.hints[:taken], 1)]
     if as_json or as_csv:
         emit(rows, (), as_json=as_json, as_csv=as_csv, keys=("task", "number", "of", "hint"))
         return
     for row in rows:
         click.echo(f"{row['number']} of {row['of']}: {row['hint']}")
-    if not asked.hints:
-        click.echo(f"there is no hint for '{task}'")
+    click.echo(_cost(asked, taken, found.hint_cost) if asked.hints else f"there is no hint for '{task}'")
 
 
 def _cost(task: Task, taken: int, cost: float) -> str:

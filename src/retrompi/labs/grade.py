@@ -274,7 +274,7 @@ def _graded(
         problem = _too_thin(task, given.text, known)
         if problem:
             return replace(result, status="missing", says=problem)
-        return replace(result, status="right", points=earned, says="; ".join(filter(None, ("read by your teacher", _cost(task, lab, state)))))
+        return replace(result, status="right", points=earned, says=_cost(task, lab, state) or "read by your teacher")
     try:
         value = _answers.value(task, given)
     except Problem as error:
