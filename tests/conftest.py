@@ -9,6 +9,7 @@ import csv
 import os
 import re
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -22,6 +23,10 @@ from retrompi import paths
 
 # Tests are collected before a fixture is set up, and the registry finds a user's own models: not here.
 os.environ["XDG_DATA_HOME"] = os.fspath(Path(__file__).resolve().parent / "no-such-folder")
+
+# Who starts the tests in the background without job control has SIGINT ignored in all that they start; then no Ctrl-C could be tested.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -530,19 +529,6 @@ def test_the_command_line_takes_both(tmp_path: Any, capsys: pytest.CaptureFixtur
 
 
 DOC = Path(__file__).resolve().parents[1] / "docs" / "networks.md"
-COMMANDS = [line for line in DOC.read_text(encoding="utf-8").splitlines() if line.startswith("retrompi ")]
-
-
-def test_the_document_has_commands() -> None:
-    assert len(COMMANDS) >= 10
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_commands_of_the_document_run(command: str, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    line, _, remark = command.partition("  # ")
-    assert cli([*shlex.split(line)[1:], "--store", str(tmp_path / "runs.db")]) == (1 if remark == "exit code 1" else 0)
-    if remark:
-        assert "switch 2.0 down from 0.005 s on (" in capsys.readouterr().err
 
 
 def test_the_document_names_every_kind_and_ready_room() -> None:
