@@ -108,6 +108,12 @@ def test_what_is_right_by_its_own_tolerance_fits_nobody_else() -> None:
     ]
 
 
+def test_what_is_alike_is_told_in_the_order_of_the_tasks() -> None:
+    texts = {task: f"{task} " + "the same eight words are in both of these" for task in ("zeta", "explain", "advice", "beta", "alpha")}
+    found = alike.pairs([alike.Facts(who, who, LAB, f"token of {who}", texts=texts) for who in ("ann", "bob")])
+    assert [w.split("'")[1] for p in found for w in p.why] == list(texts)
+
+
 def test_a_hint_costs_of_a_file_too(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
