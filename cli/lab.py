@@ -10,11 +10,12 @@ import click
 from click.shell_completion import CompletionItem
 
 from retrompi.cli.options import csv_option, debug_option, jobs_option, json_option, open_for, store_option
-from retrompi.cli.output import Column, colored, emit, note, one_format, print_json
+from retrompi.cli.output import Column, colored, emit, one_format, print_json
 from retrompi.errors import RetrompiError, UsageError
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
+    from retrompi.labs.lab import Task
 
 LIST = (
     Column("lab", "lab"),
@@ -210,10 +211,11 @@ def report_lab(ctx: click.Context, folder: str | None, out: Path | None, as_json
 
 @command.command("hint")
 @click.argument("words", nargs=-1, required=True, metavar="[FOLDER|LAB] TASK")
+@click.option("--again", is_flag=True, help="Only show the hints that were taken; takes none and costs nothing.")
 @json_option
 @csv_option
 @debug_option
-def hint_lab(words: tuple[str, ...], as_json: bool, as_csv: bool) -> None:
+def hint_lab(words: tuple[str, ...], again: bool, as_json: bool, as_csv: bool) -> None:
     """Show the next hint for TASK of a started lab; it is noted, and costs points.
 
     The lab is the one here, or in FOLDER, or LAB in the folders below.
@@ -230,18 +232,25 @@ def hint_lab(words: tuple[str, ...], as_json: bool, as_csv: bool) -> None:
     asked = found.task(task)
     taken = state.hints.get(task, 0)
     known = text.names(found, student.draw(found, state.student), state.student)
-    if taken < len(asked.hints):
+    if taken < len(asked.hints) and not again:
         taken += 1
         student.write_state(where, replace(state, hints={**state.hints, task: taken}))
-        note(f"a hint costs {found.hint_cost:g} point{'' if found.hint_cost == 1 else 's'} of this task")
     rows = [{"task": task, "number": i, "of": len(asked.hints), "hint": text.fill(h, known)} for i, h in enumerate(asked.hints[:taken], 1)]
     if as_json or as_csv:
         emit(rows, (), as_json=as_json, as_csv=as_csv, keys=("task", "number", "of", "hint"))
         return
     for row in rows:
         click.echo(f"{row['number']} of {row['of']}: {row['hint']}")
-    if not rows:
-        click.echo(f"there is no hint for '{task}'")
+    click.echo(_cost(asked, taken, found.hint_cost) if asked.hints else f"there is no hint for '{task}'")
+
+
+def _cost(task: Task, taken: int, cost: float) -> str:
+    """What the hints of a task have cost and what the next one does."""
+    left = len(task.hints) - taken
+    lost = min(taken * cost, task.points)
+    told = f"{taken} of {len(task.hints)} hints taken, for {lost:g} of this task's {task.points:g} point{'' if task.points == 1 else 's'}"
+    more = f"; {left} left, the next costs {min(cost, task.points - lost):g}" if left else "; none is left"
+    return told + more + (f"; read again for nothing: 'retrompi lab hint . {task.id} --again'" if taken else "")
 
 
 @command.command("collect")

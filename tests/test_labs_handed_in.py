@@ -108,6 +108,12 @@ def test_what_is_right_by_its_own_tolerance_fits_nobody_else() -> None:
     ]
 
 
+def test_what_is_alike_is_told_in_the_order_of_the_tasks() -> None:
+    texts = {task: f"{task} " + "the same eight words are in both of these" for task in ("zeta", "explain", "advice", "beta", "alpha")}
+    found = alike.pairs([alike.Facts(who, who, LAB, f"token of {who}", texts=texts) for who in ("ann", "bob")])
+    assert [w.split("'")[1] for p in found for w in p.why] == list(texts)
+
+
 def test_a_hint_costs_of_a_file_too(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
@@ -319,6 +325,7 @@ def test_a_class_is_graded_whatever_it_handed_in(handed_in: Path, retrompi: Run,
                          "bomb.zip": "too large"}.items():  # fmt: skip
         assert reason in rows[name]["problem"], name
         assert rows[name]["points"] == ""
+    assert (rows["eve"]["student"], rows["eve"]["lab"]) == ("Eve", _lab.lab(LAB).name)
     assert "seed is not this student's" in rows["carl"]["problem"]
     assert all(c and c[0] not in "=+-@\t\r" for r in rows.values() for c in (r["student"] or "x", r["source"], r["problem"] or "x"))
     assert not list(handed_in.parent.rglob("out-of-it.txt"))
@@ -399,8 +406,6 @@ def test_too_many_files_are_refused(tmp_path: Path) -> None:
         ("startup", 0.001, "thousand"),
         ("startup", 2, "round trip"),
         ("startup", 0.5, "one way"),
-        ("rate", 1 / 1.048576, "MiB/s"),
-        ("rate", 1.048576, "MiB/s"),
         ("rate", 8, "bits and bytes"),
         ("rate", 1e-3, "thousand"),
         ("half", 1024, "2^10"),
@@ -416,15 +421,146 @@ def test_a_wrong_value_is_told_by_its_factor(task: str, factor: float, says: str
     assert says in grade.diagnose(asked, right * factor, right, grade.usual(lab, p, bench).get(task, {}))
 
 
+@pytest.mark.parametrize(
+    ("task", "factor", "right_unit", "unit", "mixed"),
+    [
+        ("rate", 1, "MiB/s", "MB/s", True),
+        ("rate", 1, "MB/s", "MiB/s", True),
+        ("rate", 1, "KiB/s", "kB/s", True),
+        ("half", 1, "KiB", "kB", True),
+        ("net-half", 1, "KiB", "kB", True),
+        ("net-half", 1, "kB", "KiB", True),
+        ("net-half", 10.24 / 10.74, "KiB", "KiB", False),
+        ("rate", 39.3 / 37.46, "MB/s", "MB/s", False),
+        ("rate", 36.6 / 37.46, "MB/s", "MB/s", False),
+        ("rate", 1.048576, "MB/s", "MB/s", False),
+        ("rate", 1.02, "MiB/s", "MB/s", False),
+    ],
+)
+def test_a_mixed_up_unit_is_told_only_of_the_unit_that_was_written(
+    task: str, factor: float, right_unit: str, unit: str, mixed: bool, where: str
+) -> None:  # fmt: skip
+    """The number fits ``right_unit`` times ``factor``, and ``unit`` is what stands there."""
+    from retrompi import units
+
+    lab = _lab.lab(LAB)
+    p, bench = student.draw(lab, "Gil"), Bench(open_store(where))
+    right, asked = grade.computed(lab, p, bench)[task], lab.task(task)
+    factors = units.UNITS[asked.unit]
+    text = f"{right * factor / factors[right_unit]:.4g} {unit}"
+    value = answers.value(asked, answers.Given(text, text))
+    assert not grade.is_right(asked, value, right), "a mix-up is wrong, not within the tolerance"
+    says = grade.diagnose(asked, value, right, grade.usual(lab, p, bench).get(task, {}), text)
+    assert ("powers of two" in says) == mixed, says
+    assert not any(c.isdigit() for c in says) or not mixed
+    assert not mixed or unit in says
+
+
+def test_three_digits_of_a_careful_student_pass(where: str) -> None:
+    """N½ from a table of four digits, its rate and start-up rounded to three on the way."""
+    from retrompi.labs.bench import hockney
+
+    lab = _lab.lab(LAB)
+    for who in ("Ann", "Bob", "Gil", "you"):
+        p, bench = student.draw(lab, who), Bench(open_store(where))
+        right = grade.computed(lab, p, bench)
+        shared = lab.reference._machine(p, bench)
+        network = lab.reference._network(p, bench, **{"wmpi.daemon": p.text("daemon")})
+        for task, curve in (("half", shared), ("net-half", network)):
+            one, other = (float(f"{curve[p[k]]:.4g}") for k in ("small", "large"))
+            t0, rate, _ = hockney(p["small"], one, p["large"], other)
+            assert grade.is_right(lab.task(task), float(f"{float(f'{t0:.3g}') * float(f'{rate:.3g}'):.3g}"), right[task])
+
+
+@pytest.mark.parametrize("text", ["37.46 MB", "37.46MB", "300 KiB", "3e7 B"])
+def test_a_rate_without_its_time_says_what_is_missing(text: str) -> None:
+    with pytest.raises(answers.Problem, match="a rate needs one such as MB/s"):
+        answers.value(_lab.lab(LAB).task("rate"), answers.Given(text, text))
+
+
+@pytest.mark.parametrize(
+    ("task", "sealed", "now", "same"),
+    [
+        ("p-startup", "2 ms", "2.0 ms", True),
+        ("p-startup", "2 ms", "2000 us", True),
+        ("p-startup", "2 ms", "2.1 ms", False),
+        ("p-startup", "2 ms", "", False),
+        ("p-half", "4 KiB", "4KiB", True),
+        ("p-half", "4 KiB", "4 kB", False),
+        ("p-better", "twice the copy rate", "Twice the copy  rate.", True),
+        ("p-better", "twice the copy rate", "half the library work", False),
+    ],
+)
+def test_another_spelling_of_a_prediction_is_no_change(task: str, sealed: str, now: str, same: bool, tmp_path: Path, where: str) -> None:
+    lab = _lab.lab(LAB)
+    folder = start.start(lab, "Ann", tmp_path / "mine")
+    blank = answers.read(folder, lab)
+    state = grade.seal(lab, student.read_state(folder), {**blank, task: answers.Given(sealed, sealed)})
+    graded = grade.grade(lab, folder, state, Bench(open_store(where), folder), {**blank, task: answers.Given(now, now)})
+    assert next(r.status for r in graded.results if r.task == task) == ("sealed" if same else "changed")
+
+
+@pytest.mark.parametrize(
+    ("sheet", "line", "says"),
+    [
+        ('half = "1 KiB"\nstartup = "12 ms\n', 2, "the closing quote"),
+        ("startup = '12 ms\n", 1, "the closing quote"),
+        ('startup = "12 ms”\n', 1, "the closing quote"),
+        ("startup = “12 ms”\n", 1, "straight"),
+        ("startup = ‘12 ms’\n", 1, "straight"),
+        ('half = "1 KiB"\nexplain = """\nfoo\n\nadvice = """\nbar\n"""\n', 2, "the closing"),
+        ('half = "1 KiB"\n\nadvice = """\nbar\n', 3, "the closing"),
+    ],
+)
+def test_a_missing_or_curly_quote_is_named(sheet: str, line: int, says: str, tmp_path: Path) -> None:
+    from retrompi.errors import InputError
+
+    lab = _lab.lab(LAB)
+    folder = start.start(lab, "Ann", tmp_path / "mine")
+    (folder / "answers.toml").write_text(sheet)
+    with pytest.raises(InputError) as caught:
+        answers.read(folder, lab)
+    assert says in str(caught.value)
+    assert f"answers.toml:{line}:" in str(caught.value)
+
+
+def test_hints_are_read_again_for_nothing_and_their_cost_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retrompi: Run, where: str
+) -> None:  # fmt: skip
+    folder = hand_in("Ann", tmp_path / "mine", where)
+    monkeypatch.chdir(folder)
+    before = retrompi("lab", "hint", "half", "--again")
+    assert before.out == "0 of 2 hints taken, for 0 of this task's 2 points; 2 left, the next costs 0.25\n"
+    taken = retrompi("lab", "hint", "half")
+    assert "1 left, the next costs 0.25" in taken.out
+    assert retrompi("lab", "hint", "half", "--again").out == taken.out
+    assert student.read_state(folder).hints == {"half": 1}
+    assert "2 of 2: " in retrompi("lab", "hint", "half").out
+    assert "none is left" in retrompi("lab", "hint", "half").out
+    assert "2 hints cost 0.5" in retrompi("lab", "check", "--store", where).out
+
+
+def test_a_classs_page_has_the_questions_in_the_order_of_the_tasks(where: str, tmp_path: Path, retrompi: Run) -> None:
+    hand_in("Ann", tmp_path / "class" / "ann", where)
+    retrompi("lab", "collect", str(tmp_path / "class"), "--store", where, "-o", str(tmp_path / "class.html"))
+    page = (tmp_path / "class.html").read_text()
+    assert 0 < page.index(": explain</h2><p>Between two machines a message takes") < page.index(": advice</h2>")
+    each = student.draw(_lab.lab(LAB), "Ann").text("each")
+    assert f"each: {each}" in page
+
+
 def test_nothing_is_graded_before_its_prediction(tmp_path: Path, where: str, retrompi: Run) -> None:
     folder = start.start(_lab.lab(LAB), "Ann", tmp_path / "mine")
     sheet = folder / "answers.toml"
     text = "\ufeff" + sheet.read_text().replace('\nstartup = ""', '\nstartup = "9 ms"')
     sheet.write_bytes(text.replace("\n", "\r\n").encode())
     waiting = json.loads(retrompi("lab", "check", str(folder), "--store", where, "--json").out)
-    assert next(t["status"] for t in waiting["tasks"] if t["task"] == "startup") == "waiting"
+    told = next(t for t in waiting["tasks"] if t["task"] == "startup")
+    assert told["status"] == "waiting"
+    assert "empty this answer" in told["says"], "the way out without a mark is said before there is one"
     sheet.write_text(text.lstrip("\ufeff").replace('p-startup = ""', 'p-startup = "1 ms"'))
     graded = json.loads(retrompi("lab", "check", str(folder), "--store", where, "--json").out)
     tasks = {t["task"]: t for t in graded["tasks"]}
     assert tasks["startup"]["status"] == "wrong"
     assert tasks["p-startup"]["notes"] == ["sealed when the answer was there already"]
+    assert "after an answer that depends on it (startup)" in tasks["p-startup"]["says"]

@@ -88,7 +88,7 @@ def _alike(a: Facts, b: Facts, pieces: Mapping[Any, set[tuple[str, ...]]], i: in
         return ["the same student twice"]
     if a.token == b.token:
         why.append("begun by one and the same 'lab start' (a copied folder)")
-    for task in a.texts.keys() & b.texts.keys():
+    for task in (t for t in a.texts if t in b.texts):
         one, other = a.texts[task], b.texts[task]
         if min(len(one.split()), len(other.split())) < LEAST_WORDS:
             continue

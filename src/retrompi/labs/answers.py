@@ -104,6 +104,8 @@ def _number(task: Task, raw: Any) -> float:
     try:
         return units.parse(text, task.unit)
     except UsageError as error:
+        if base == "B/s" and re.fullmatch(r"[+-]?[\d.]\S*?\s*([kKMG]i?B?|B)", text):
+            raise Problem(f"'{text[:40]}' has the unit of a size; a rate needs one such as MB/s") from None
         for other, what in _WHAT.items():
             if other != base and base in _WHAT and _parses(text, other):
                 raise Problem(f"'{text[:40]}' is {what}; asked is {_WHAT[base]}") from None
@@ -151,7 +153,8 @@ def blank(task: Task) -> str:
 def sheet(lab: Lab, p: Parameters, student: str, answers: Mapping[str, Any] | None = None) -> str:
     """The sheet of a student, blank or with ``answers`` (task id -> TOML text of the value)."""
     known = _text.names(lab, p, student)
-    out = [f"# Lab {lab.key}: {lab.title}", "# Answers go between the quotes, numbers with their unit. Then: retrompi lab check"]
+    out = [f"# Lab {lab.key}: {lab.title}", "# Answers go between the quotes, numbers with their unit. Then: retrompi lab check",
+           "# First only the predictions: one that is sealed while its answer stands here is marked for your teacher."]
     for task in lab.tasks:
         if task.kind == "file":
             out += ["", f"# {task.id}: in the file {task.file}"]

@@ -28,12 +28,17 @@ SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Graded:
-    """A submission's outcome: the grading as `grade.Grading.row` has it and what is compared; or ``broken``, why there is none."""
+    """A submission's outcome: the grading as `grade.Grading.row` has it and what is compared; or ``broken``, why there is none.
+
+    ``student`` and ``lab`` are what a broken one's ``.lab.toml`` says, if that can be read.
+    """
 
     source: str
     row: dict[str, Any] | None
     facts: Facts | None
     broken: str = ""
+    student: str = ""
+    lab: str = ""
 
 
 @dataclass
@@ -109,14 +114,26 @@ def _work(submission: Submission, store: str | None, may_run: bool, line: Connec
     try:
         told = _graded(submission, store, may_run)
     except RetrompiError as error:
-        told = Graded(submission.source, None, None, " ".join(str(error).split())[:400])
+        told = _failed(submission, " ".join(str(error).split())[:400])
     except MemoryError:
-        told = Graded(submission.source, None, None, "its grading ran out of memory")
+        told = _failed(submission, "its grading ran out of memory")
     except Exception as error:  # one submission must not end a class's grading
-        told = Graded(submission.source, None, None, f"cannot be graded: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
+        told = _failed(submission, f"cannot be graded: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
     line.send(told)
     line.close()
     server.close()
+
+
+def _failed(submission: Submission, why: str) -> Graded:
+    """A submission that cannot be graded, with whose it is, if its own file can be read."""
+    from retrompi.labs import student
+
+    assert submission.folder is not None
+    try:
+        state = student.read_state(submission.folder)
+    except (RetrompiError, MemoryError):
+        return Graded(submission.source, None, None, why)
+    return Graded(submission.source, None, None, why, student.shown_id(state.student), student.shown_id(state.lab)[:60])
 
 
 def _graded(submission: Submission, store: str | None, may_run: bool) -> Graded:
@@ -166,14 +183,14 @@ def shortly(row: Mapping[str, Any]) -> list[str]:
 
 def rows(graded: Sequence[Graded], pairs: Sequence[Pair]) -> tuple[list[dict[str, Any]], list[str]]:
     """(rows of the grade table, the columns of tasks as LAB:TASK): one row a submission, broken ones with their reason."""
-    names = [g.row["student"] if g.row else g.source for g in graded]
+    names = [g.row["student"] if g.row else g.student or g.source for g in graded]
     columns: dict[str, None] = {}
     out = []
     for number, g in enumerate(graded):
         others = [p.other if p.one == number else p.one for p in pairs if number in (p.one, p.other)]
         row: dict[str, Any] = {
-            "student": "", "source": g.source, "lab": "", "points": None, "of": None, "percent": None, "passed": None, "checks": None,
-            "hints": None, "alike": "; ".join(sorted({names[o] for o in others})), "problem": g.broken,
+            "student": g.student, "source": g.source, "lab": g.lab, "points": None, "of": None, "percent": None, "passed": None,
+            "checks": None, "hints": None, "alike": "; ".join(sorted({names[o] for o in others})), "problem": g.broken,
         }  # fmt: skip
         if g.row is not None:
             row |= {k: g.row[k] for k in ("student", "lab", "points", "of", "passed", "checks", "hints")}

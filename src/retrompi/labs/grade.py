@@ -5,6 +5,8 @@ No message holds the right value or says on which side of it an answer lies: bot
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -155,10 +157,6 @@ _GENERIC: Mapping[str, Sequence[tuple[float, str]]] = {
         *((1e3**k, _THOUSAND) for k in (1, -1, 2, -2)),
     ),
     "B/s": (
-        (1 / 1.048576, "the number fits MiB/s, the unit says MB/s: 1 MB is 10^6 B, 1 MiB is 2^20 B"),
-        (1.048576, "the number fits MB/s, the unit says MiB/s: 1 MB is 10^6 B, 1 MiB is 2^20 B"),
-        (1 / 1.024, "the number fits KiB/s, the unit says kB/s"),
-        (1.024, "the number fits kB/s, the unit says KiB/s"),
         (8.0, "a factor of eight: bits and bytes"),
         (1 / 8.0, "a factor of eight: bits and bytes"),
         (0.5, "half of what is asked: was the time of a round trip taken for one way?"),
@@ -166,10 +164,6 @@ _GENERIC: Mapping[str, Sequence[tuple[float, str]]] = {
         *((1e3**k, _THOUSAND) for k in (1, -1, 2, -2)),
     ),
     "B": (
-        (1 / 1.024, "the number fits KiB, the unit says kB: K is 1024 where the papers write it"),
-        (1.024, "the number fits kB, the unit says KiB: 1 KiB is 1024 B"),
-        (1 / 1.048576, "the number fits MiB, the unit says MB"),
-        (1.048576, "the number fits MB, the unit says MiB"),
         (2.0, "twice what is asked"),
         (0.5, "half of what is asked"),
         *((1e3**k, _THOUSAND) for k in (1, -1, 2, -2)),
@@ -179,9 +173,30 @@ _GENERIC: Mapping[str, Sequence[tuple[float, str]]] = {
     "probability": ((100.0, "a percentage where a share is asked, or the other way round"), (0.01, "a hundredth of what is asked")),
 }
 
+_TWINS = {"kB": 1.024, "MB": 1.024**2, "GB": 1.024**3, "KiB": 1 / 1.024, "MiB": 1 / 1.024**2, "GiB": 1 / 1.024**3}
+"""Prefix as written -> what a number is multiplied by when it is read with the other prefix of its kind."""
+_TWIN = 0.005
+"""How near a number read with the other prefix must be, at most; relative. The prefixes are 2.4 % apart and more."""
 
-def diagnose(task: Task, value: Any, expected: Any, mistakes: Mapping[str, Any]) -> str:
-    """What a wrong answer means: the usual mistake whose value is nearest within the tolerance; else that it is none of them."""
+
+def _mixed(task: Task, value: float, expected: float, written: str) -> tuple[float, str] | None:
+    """(how far off, what to say) when the number is right as soon as the unit that was ``written`` is read as its twin."""
+    found = re.search(r"([kMGK]i?B)(/s)?$", written.strip())
+    if found is None or found[1] not in _TWINS or not expected:
+        return None
+    off = abs(value * _TWINS[found[1]] - expected) / abs(expected)
+    if off > min(task.tolerance / 2, _TWIN):
+        return None
+    ten, two = (f"{found[1][0].replace('K', 'k')}B", f"{found[1][0].replace('k', 'K')}iB")
+    per = found[2] or ""
+    return off, f"{ten}{per} counts by powers of ten, {two}{per} by powers of two: in which of them was this number computed?"
+
+
+def diagnose(task: Task, value: Any, expected: Any, mistakes: Mapping[str, Any], written: str = "") -> str:
+    """What a wrong answer means: the usual mistake whose value is nearest within the tolerance; else that it is none of them.
+
+    ``written`` is the answer as the student wrote it: a mix-up of kB and KiB is only told of the unit that stands there.
+    """
     says = {m.name: m.says for m in task.mistakes}
     if task.kind in ("choice", "order"):
         for name, wrong in mistakes.items():
@@ -202,10 +217,13 @@ def diagnose(task: Task, value: Any, expected: Any, mistakes: Mapping[str, Any])
         look(expected * factor, 1, said)
     if units.canonical(task.unit) == "1" and expected:
         look(1 / expected, 2, "the quotient is upside down")
+    mixed = _mixed(task, value, expected, written)
+    if mixed is not None:
+        found.append((round(mixed[0], 6), 1, mixed[1]))
     if found:
         return min(found)[2]
     return "not within the tolerance, and none of the usual mistakes leads to it: go through your steps again" + (
-        f", or 'retrompi lab hint . {task.id}'" if task.hints else ""
+        f", or 'retrompi lab hint . {task.id}' (it costs points)" if task.hints else ""
     )
 
 
@@ -241,33 +259,43 @@ def _graded(
 ) -> Result:  # fmt: skip
     """The outcome of a task that is no prediction."""
     if task.kind == "file":
-        return _file(task, lab, folder, p, bench, _earned(task, lab, state))
+        return _file(task, lab, folder, p, bench, _earned(task, lab, state), _cost(task, lab, state))
     given = sheet[task.id]
     result = Result(task.id, task.kind, "wrong", 0.0, task.points, given=given.text.strip(), line=given.line)
     if given.empty:
         return replace(result, status="missing", says="no answer yet")
     lacks = [a for a in task.after if a not in state.sealed]
     if lacks:
-        return replace(result, status="waiting", says=f"graded after the prediction is made: {', '.join(lacks)}")
+        told = (f"graded after {', '.join(lacks)}: empty this answer, predict, check, and fill it in again; "
+                "a prediction that is sealed while its answer stands here is marked for your teacher, for good")  # fmt: skip
+        return replace(result, status="waiting", says=told)
     earned = _earned(task, lab, state)
     if task.kind == "text":
         problem = _too_thin(task, given.text, known)
         if problem:
             return replace(result, status="missing", says=problem)
-        return replace(result, status="right", points=earned, says="read by your teacher")
+        return replace(result, status="right", points=earned, says=_cost(task, lab, state) or "read by your teacher")
     try:
         value = _answers.value(task, given)
     except Problem as error:
         return replace(result, status="unreadable", says=str(error))
     expected = computed(lab, p, bench)[task.id]
     if is_right(task, value, expected):
-        return replace(result, status="right", points=earned)
-    return replace(result, says=_text.fill(diagnose(task, value, expected, usual(lab, p, bench).get(task.id, {})), known, strict=False))
+        return replace(result, status="right", points=earned, says=_cost(task, lab, state))
+    said = diagnose(task, value, expected, usual(lab, p, bench).get(task.id, {}), given.text)
+    return replace(result, says=_text.fill(said, known, strict=False))
 
 
 def _earned(task: Task, lab: Lab, state: State) -> float:
     """What a right answer is worth after the hints that were taken for it."""
     return max(task.points - lab.hint_cost * state.hints.get(task.id, 0), 0.0)
+
+
+def _cost(task: Task, lab: Lab, state: State) -> str:
+    """Why a right answer has fewer points than the task; empty when it has all."""
+    taken = state.hints.get(task.id, 0)
+    lost = task.points - _earned(task, lab, state)
+    return f"right; {taken} hint{'' if taken == 1 else 's'} cost{'s' if taken == 1 else ''} {lost:g}" if taken and lost else ""
 
 
 def _too_thin(task: Task, text: str, known: Mapping[str, str]) -> str:
@@ -282,7 +310,7 @@ def _too_thin(task: Task, text: str, known: Mapping[str, str]) -> str:
     return ""
 
 
-def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench, earned: float) -> Result:
+def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench, earned: float, cost: str) -> Result:
     """The outcome of a task that is answered by a file: ``reference.inspect(task id, folder, p, bench)`` says what is wrong with it."""
     result = Result(task.id, task.kind, "wrong", 0.0, task.points, given=task.file)
     path = folder / task.file
@@ -292,7 +320,7 @@ def _file(task: Task, lab: Lab, folder: Path, p: Parameters, bench: Bench, earne
         problem = str(lab.reference.inspect(task.id, folder, p, bench))
     except RetrompiError as error:
         return replace(result, status="unreadable", says=str(error))
-    return replace(result, says=problem) if problem else replace(result, status="right", points=earned)
+    return replace(result, says=problem) if problem else replace(result, status="right", points=earned, says=cost)
 
 
 def _prediction(
@@ -313,13 +341,26 @@ def _prediction(
     notes = []
     if sealed.late:
         notes.append("sealed when the answer was there already")
-    if given.text.strip() != sealed.text:
+        after = ", ".join(t.id for t in lab.tasks if t.id == task.of or task.id in t.after)
+        result = replace(result, says=f"sealed, but after an answer that depends on it ({after}) stood there: your teacher sees that")
+    if not _same(task, given, sealed.text):
         notes.append("changed after sealing (the sealed one counts)")
         result = replace(result, status="changed", says="changed after sealing; the sealed one counts")
     compared = ""
     if task.of and found[task.of].status == "right":
         compared = _compared(task, lab.task(task.of), sealed.text, found[task.of].given)
     return replace(result, notes=tuple(notes), compared=compared)
+
+
+def _same(task: Task, given: Given, sealed: str) -> bool:
+    """Whether a prediction still says what was sealed, however it is spelt."""
+    try:
+        now, then = _answers.value(task, given), _answers.value(task, Given(sealed, sealed))
+    except Problem:
+        return given.text.strip() == sealed
+    if task.number:
+        return math.isclose(now, then, rel_tol=1e-9)
+    return bool(now == then) if task.choices else _answers.normal(str(now)) == _answers.normal(str(then))
 
 
 def _compared(task: Task, other: Task, predicted: str, answered: str) -> str:

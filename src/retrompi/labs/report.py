@@ -6,7 +6,7 @@ The lab's text is ours and is Markdown; whatever a student wrote is only ever te
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -59,10 +59,11 @@ def class_page(graded: Sequence[Graded], pairs: Sequence[Pair]) -> str:
 
     head = ("student", "lab", "points", "checks", "hints", "to look at")
     body: list[str] = []
-    texts: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    texts: dict[tuple[str, str], list[tuple[str, str, Mapping[str, str]]]] = {}
     for g in graded:
         if g.row is None:
-            cells = [escape(g.source), "", "", "", "", escape(g.broken)]
+            who = f"{escape(g.student)}<br><small>{escape(g.source)}</small>" if g.student else escape(g.source)
+            cells = [who, escape(g.lab), "", "", "", escape(g.broken)]
         else:
             points = f"{g.row['points']:g} of {g.row['of']:g}"
             who = f"{escape(g.row['student'])}<br><small>{escape(g.source)}</small>"
@@ -70,7 +71,8 @@ def class_page(graded: Sequence[Graded], pairs: Sequence[Pair]) -> str:
             cells = [who, escape(g.row["lab"]), points, str(g.row["checks"]), str(g.row["hints"]), flags]
             for t in g.row["tasks"]:
                 if t["kind"] == "text":
-                    texts.setdefault((g.row["lab"], t["task"]), []).append((g.row["student"], t["given"]))
+                    texts.setdefault((g.row["lab"], t["task"]), []).append(
+                        (g.row["student"], t["given"], g.row["parameters"]))
         body.append("<tr>" + "".join(html.cell(h, c) for h, c in zip(head, cells, strict=True)) + "</tr>")
     wrap = "td { overflow-wrap: anywhere; min-width: 4rem; }"
     out = [f"<style>{CSS}{wrap}</style><h1>Labs handed in: {len(graded)}</h1>", html.table(head, body)]
@@ -82,10 +84,24 @@ def class_page(graded: Sequence[Graded], pairs: Sequence[Pair]) -> str:
             for p in pairs
         ]
         out.append("<h2>Alike</h2><p>Facts to look at, no verdict.</p>" + html.table(("one", "other", "alike"), rows))
-    for (lab, task), given in sorted(texts.items()):
-        rows = [f"<tr>{html.cell('student', escape(who))}{html.cell('answer', escape(text) or '—', 'given')}</tr>" for who, text in given]
-        out.append(f"<h2>{escape(lab)}: {escape(task)}</h2>" + html.table(("student", "answer"), rows))
+    # By lab, and in a lab as its tasks stand.
+    for (lab, task), given in sorted(texts.items(), key=lambda item: item[0][0]):
+        question = _question(lab, task)
+        used = [n for n in dict.fromkeys(re.findall(r"\{([a-z][a-z0-9_]*)(?::arg)?\}", question)) if n in given[0][2]]
+        rows = []
+        for who, text, own in given:
+            numbers = "".join(f"<br><small>{escape(n)}: {escape(own[n])}</small>" for n in used)
+            rows.append(f"<tr>{html.cell('student', escape(who) + numbers)}{html.cell('answer', escape(text) or '—', 'given')}</tr>")
+        asked = re.sub(r"\{([a-z][a-z0-9_]*)(?::arg)?\}", r"[\1]", question)
+        out.append(f"<h2>{escape(lab)}: {escape(task)}</h2><p>{escape(asked)}</p>" + html.table(("student", "answer"), rows))
     return html.document("Labs handed in", "\n".join(out))
+
+
+def _question(lab: str, task: str) -> str:
+    """A task's question with its names in braces, since every student has other values."""
+    from retrompi.labs import lab as _lab
+
+    return " ".join(_lab.lab(lab).task(task).question.split()) if lab in _lab.lab_names() else ""
 
 
 def _flags(grading: Grading) -> str:

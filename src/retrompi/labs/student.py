@@ -161,19 +161,52 @@ def read_toml(file: Path, what: str) -> tuple[str, dict[str, Any]]:
         found = re.search(r"\(at line (\d+)[^)]*\)", said)
         line = int(found[1]) if found else text.count("\n") + 1
         plain = said.replace(found[0], "").strip() if found else said
-        raise InputError(f"not valid TOML: {plain}{_advice(text, line)}", file, line) from None
+        advice, line = _advice(text, line)
+        raise InputError(f"not valid TOML: {plain}{advice}", file, line) from None
     except (RecursionError, ValueError, OverflowError):
         raise InputError("not valid TOML: nested too deep, or a number too long", file) from None
 
 
-def _advice(text: str, line: int) -> str:
-    """What a student usually did to such a line."""
-    lines = text.splitlines()
-    raw = lines[line - 1] if 0 < line <= len(lines) else ""
-    value = raw.partition("=")[2].strip()
-    if "=" in raw and value and not value.startswith(('"', "'", "[")):
-        return '; an answer stands between quotes, as in latency = "1.5 ms"'
-    return ""
+_CURLY = "“”„‟‘’‚‛«»"
+
+
+def _advice(text: str, line: int) -> tuple[str, int]:
+    """(what a student usually did to such a line, the line where it was done)."""
+    lines = text.split("\n")
+    begun = _unclosed(lines[:line], line >= len(lines))
+    if begun:
+        return f'; the closing """ of the text that begins in line {begun} is missing', begun
+    if line > len(lines) or not lines[line - 1].strip():
+        line = next((i for i, one in enumerate(lines, 1) if _open_quote(_value(one))), line)
+    value = _value(lines[line - 1]) if 0 < line <= len(lines) else ""
+    if value[:1] and value[0] in _CURLY:
+        return '; these are curly quotes: write straight ones, as in latency = "1.5 ms"', line
+    if value and not value.startswith(('"', "'", "[")):
+        return '; an answer stands between quotes, as in latency = "1.5 ms"', line
+    if _open_quote(value):
+        curly = " (a curly one does not count)" if value[-1] in _CURLY else ""
+        return f"; the closing quote {value[0]} is missing{curly}", line
+    return "", line
+
+
+def _value(line: str) -> str:
+    return "" if line.lstrip().startswith("#") else line.partition("=")[2].strip()
+
+
+def _open_quote(value: str) -> bool:
+    """Whether a value begins with a quote that is not closed in its line."""
+    return value.startswith(('"', "'")) and value[:3] != value[:1] * 3 and value.count(value[0]) % 2 == 1
+
+
+def _unclosed(lines: list[str], to_end: bool) -> int:
+    """The line that begins a text which goes on to the next text, or to the end of the sheet; 0 when there is none."""
+    begun = 0
+    for number, line in enumerate(lines, 1):
+        if begun and re.match(r'\s*[\w"-]+\s*=\s*"""', line):
+            return begun
+        if line.count('"""') % 2 and (begun or not line.lstrip().startswith("#")):
+            begun = 0 if begun else number
+    return begun if to_end else 0
 
 
 def read_state(folder: Path) -> State:
