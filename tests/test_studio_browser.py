@@ -482,7 +482,9 @@ class TestAgain:
             settled(page)
             until(page, "document.querySelector('#anatomy-stages .xtitle') !== null")
             box = "((e) => { const r = e.getBoundingClientRect(); return [r.top, r.bottom, r.height]; })"
-            legend, title = (page.evaluate(f"{box}(document.querySelector('#anatomy-stages {which}'))") for which in (".legend .bg", ".xtitle"))
+            legend, title = (
+                page.evaluate(f"{box}(document.querySelector('#anatomy-stages {which}'))") for which in (".legend .bg", ".xtitle")
+            )
             assert legend[2] > 0
             assert title[1] <= legend[0], "the legend lies over the axis's title"
             plot = page.evaluate(f"{box}(document.querySelector('#anatomy-stages .nsewdrag'))")
