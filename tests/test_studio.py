@@ -346,6 +346,20 @@ def test_the_newest_job_of_a_slot_is_its_sessions(jobs: Jobs) -> None:
     later.join()
 
 
+def test_a_page_that_is_loaded_again_takes_up_what_runs(jobs: Jobs) -> None:
+    job = jobs.submit("again", "count", studio_work.count, 1000, 0.05, slot="page old", question="q")
+    assert jobs.take_up("another", "page", "page new", "r") is None, "of its own session only"
+    assert jobs.take_up("again", "pag", "page new", "r") is None, "of this page only"
+    assert jobs.newest("again", "page new", "r", 0.0) is None
+    assert jobs.take_up("again", "page", "page new", "r") == job
+    assert jobs.newest("again", "page new", "r", 0.0) == job
+    assert jobs.newest("again", "page old", "q", 0.0) == job, "another tab may look on"
+    after = jobs.submit("again", "echo", studio_work.echo, 1, slot="page new", question="s")
+    assert jobs.state(job, "again").status == "cancelled"
+    ended(jobs, after, "again")
+    assert jobs.take_up("again", "page", "page third", "r") is None, "what is over is no longer taken up"
+
+
 def question(series: str, by: str, packet: str = "192KiB") -> dict[str, Any]:
     """What a browser posts of the what-if page when ``by`` has changed."""
     sets = {"wmpi.packet": packet}

@@ -455,3 +455,44 @@ class TestByKeyboard:
             page.keyboard.press("Escape")
             assert not page.locator("#studio-keys").is_visible()
             assert seen.errors == []
+
+
+class TestAgain:
+    def test_a_study_that_runs_is_found_by_a_page_that_is_loaded_again(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio) as (page, seen):
+            page.goto("/studies?scenario=bf-wmpi-shared&key=wmpi.event&values=1us..240us:%2B1us")
+            settled(page)
+            page.locator("#studies-vary").click()
+            until(page, "/\\d+ of 240/.test(document.getElementById('studies-job-line').innerText)")
+            page.reload()
+            page.wait_for_selector("#studies-cancel:not([hidden])")
+            until(page, "/of 240/.test(document.getElementById('studies-job-line').innerText)")
+            page.locator("#studies-cancel").click()
+            until(page, "/cancelled/.test(document.getElementById('studies-job-line').innerText)")
+            assert page.locator("#studies-cancel").is_hidden()
+            page.locator("#studies-vary").click()  # what was cancelled holds nothing up
+            until(page, "/: done/.test(document.getElementById('studies-job-line').innerText)")
+            assert seen.errors == []
+
+    @pytest.mark.parametrize("width", [360, 390, 768])
+    def test_the_legend_of_two_messages_leaves_the_axis_alone(self, browser: Any, studio: Server, width: int) -> None:
+        with session(browser, studio, "phone") as (page, _):
+            page.set_viewport_size({"width": width, "height": 844})
+            page.goto("/anatomy?view=two&model=winmpich&mode=distributed")
+            settled(page)
+            until(page, "document.querySelector('#anatomy-stages .xtitle') !== null")
+            box = "((e) => { const r = e.getBoundingClientRect(); return [r.top, r.bottom, r.height]; })"
+            legend, title = (
+                page.evaluate(f"{box}(document.querySelector('#anatomy-stages {which}'))") for which in (".legend .bg", ".xtitle")
+            )
+            assert legend[2] > 0
+            assert title[1] <= legend[0], "the legend lies over the axis's title"
+            plot = page.evaluate(f"{box}(document.querySelector('#anatomy-stages .nsewdrag'))")
+            assert plot[2] > 60, "nothing is left for the bars"
+
+    def test_nought_goes_to_the_tenth_page(self, browser: Any, studio: Server) -> None:
+        with session(browser, studio) as (page, _):
+            page.goto("/")
+            settled(page)
+            page.keyboard.press("0")
+            until(page, f"location.pathname === '{PATHS[9]}'")

@@ -81,6 +81,13 @@ class _Job:
     process: Any = None
     line: Connection | None = None
     parts: list[bytes] = field(default_factory=list)
+    also: dict[str, str] = field(default_factory=dict)
+    """Slots that took it up after it had begun, and what they know it by."""
+
+
+def _asks(job: _Job, slot: str) -> str | None:
+    """The question by which a slot knows a job; None for a slot that is not the job's."""
+    return job.question if job.slot == slot else job.also.get(slot)
 
 
 class Jobs:
@@ -121,7 +128,7 @@ class Jobs:
             if self._closed:
                 raise UsageError("this studio is ending")
             for other in list(self._jobs.values()):
-                if slot and other.session == session and other.slot == slot and other.status not in _ENDED:
+                if slot and other.session == session and _asks(other, slot) is not None and other.status not in _ENDED:
                     self._end(other, "cancelled")
             mine = [j for j in self._jobs.values() if j.session == session and j.status not in _ENDED]
             if len(mine) >= limits.jobs_a_session:
@@ -153,11 +160,23 @@ class Jobs:
         until = time.monotonic() + seconds
         with self._changed:
             while True:
-                job = next((j for j in reversed(self._jobs.values()) if j.session == session and j.slot == slot), None)
+                job = next((j for j in reversed(self._jobs.values()) if j.session == session and _asks(j, slot) is not None), None)
                 left = until - time.monotonic()
-                if job is None or job.question == question or left <= 0:
+                if job is None or _asks(job, slot) == question or left <= 0:
                     return job.id if job else None
                 self._changed.wait(min(left, 0.05))
+
+    def take_up(self, session: str, page: str, slot: str, question: str) -> str | None:
+        """The id of the newest job of a session, in any slot that begins with ``page`` and a space, that has not ended; None without one.
+
+        From then on it is that of ``slot`` too, known there by ``question``: a page that is loaded again finds what it began.
+        """
+        with self._changed:
+            for job in reversed(self._jobs.values()):
+                if job.session == session and job.slot.startswith(f"{page} ") and job.status not in _ENDED:
+                    job.also[slot] = question
+                    return job.id
+        return None
 
     def cancel(self, job_id: str, session: str) -> None:
         """Ends its process at once. Raises UsageError as `state`."""

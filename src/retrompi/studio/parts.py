@@ -164,6 +164,7 @@ def register_job(
     views: Sequence[Any] = (),
     prevent_initial_call: bool = False,
     failed: Callable[[JobState], Any] | None = None,
+    resumes: bool = False,
 ) -> None:
     """Runs a page's question in the background, shows how far it is, and its answer.
 
@@ -171,6 +172,8 @@ def register_job(
     or None for nothing. What the page's job before was doing is cancelled. ``show(result, *views)`` makes the values of ``outputs`` of
     what the job answered, again when one of the inputs ``views`` changes, without asking anew; ``failed(state)`` makes them when the job
     failed or was cancelled (by default they stay, and the job's line says why). The page has a `job_bar`.
+
+    ``resumes``: of a page whose jobs a button begins; loaded again, it shows what the session has running there.
     """
 
     asked = len(inputs) + len(states)
@@ -197,10 +200,13 @@ def register_job(
             if not changed and ctx.triggered_id in (f"{page}-tick", f"{page}-cancel"):  # which begin nothing
                 raise UsageError("no such job: it is over long since, or not yours")
             wanted = begin(*values[:asked])
-            if wanted is None:
+            if wanted is not None:
+                title, function, args = wanted
+                job, patience = room.jobs.submit(session(), title, function, *args, slot=slot, question=question), PATIENCE_S
+            elif resumes:
+                job = room.jobs.take_up(session(), page, slot, question)
+            if job is None:
                 return *same, None, "", "0", True, True, 0
-            title, function, args = wanted
-            job, patience = room.jobs.submit(session(), title, function, *args, slot=slot, question=question), PATIENCE_S
         elif ctx.triggered_id == f"{page}-cancel":
             room.jobs.cancel(job, session())
         elif ctx.triggered_id != f"{page}-tick":

@@ -81,7 +81,7 @@ def _form_line(values: Sequence[Any]) -> list[Part]:
     if not key.strip() and not told.strip():
         return [
             html.Span(
-                "Give a key and its values: a list (a,b,c), a range by a factor (64KiB..1MiB:x2) or by steps (1..9:+2).", className="soft"
+                "Give a key and its values: a list (a,b,c), a range by a factor (8KiB..32KiB:x2) or by steps (1..9:+2).", className="soft"
             )
         ]
     try:
@@ -146,7 +146,7 @@ def layout(query: Query, room: Room) -> Component:
                 ),
                 parts.field(
                     "Values",
-                    dcc.Input(values["values"], id="studies-values", debounce=True, maxLength=200, placeholder="e.g. 64KiB..1MiB:x2"),
+                    dcc.Input(values["values"], id="studies-values", debounce=True, maxLength=200, placeholder="e.g. 8KiB..32KiB:x2"),
                 ),
                 parts.field(
                     "Second key (may be empty)",
@@ -240,7 +240,7 @@ def register(app: Dash, room: Room) -> None:
         [Output("studies-ran", "data")],
         lambda result: result,
         states=[State("studies-study", "value"), *(State(c.id, c.property) for c in FORM)],
-        prevent_initial_call=True,
+        resumes=True,
         failed=lambda state: {"failed": state.id},
     )
 
