@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrompi.labs.bench import Bench, Curve, Line, hockney
+from retrompi.labs.bench import Bench, Curve, Line, hockney, options
 from retrompi.labs.student import Parameters
 
 KIB = 1024
@@ -30,7 +30,7 @@ def own(p: Parameters) -> dict[str, str]:
 
 def derive(p: Parameters) -> dict[str, str]:
     """The overrides as options of a command."""
-    return {"sets": " ".join(f"--set {k}={v.replace(' ', '')}" for k, v in own(p).items())}
+    return {"sets": options(own(p))}
 
 
 def _sizes(p: Parameters) -> list[int]:

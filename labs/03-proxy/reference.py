@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from retrompi import registry
-from retrompi.labs.bench import Bench, Curve, Line
+from retrompi.labs.bench import Bench, Curve, Line, options
 from retrompi.labs.student import Parameters
 from retrompi.runtime import resolve
 
@@ -41,8 +41,7 @@ def own(p: Parameters) -> dict[str, str]:
 
 def derive(p: Parameters) -> dict[str, str]:
     """The overrides as options of a command, and twice the size."""
-    sets = " ".join(f"--set {k}={v.replace(' ', '')}" for k, v in own(p).items())
-    return {"sets": sets, "double": f"{2 * p['size'] // 1024} KiB"}
+    return {"sets": options(own(p)), "double": f"{2 * p['size'] // 1024} KiB"}
 
 
 def _curve(p: Parameters, bench: Bench, mode: str = "distributed", **more: str) -> Curve:

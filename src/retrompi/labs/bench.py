@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.store import Store
 
-__all__ = ["Bench", "Curve", "Line", "hockney", "most"]
+__all__ = ["Bench", "Curve", "Line", "hockney", "most", "options"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,11 @@ def most(low: int, high: int, holds: Callable[[int], bool]) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low
+
+
+def options(sets: Mapping[str, str]) -> str:
+    """Overrides as options of a command."""
+    return " ".join(f"--set {key}={value.replace(' ', '')}" for key, value in sets.items())
 
 
 def hockney(n1: float, t1: float, n2: float, t2: float) -> tuple[float, float, float]:

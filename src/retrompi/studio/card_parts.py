@@ -7,16 +7,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from dash import html
+from dash import dcc, html
 
 from retrompi.report.figures import name_of
+from retrompi.studio import parts
 from retrompi.studio.numbers import AREAS, KINDS, Difference, Group, Number, Side
 from retrompi.studio.pieces import Part, cell, cited, facts, named, number_rows, source, table, verdict, worded
 from retrompi.units import format_time
 
-__all__ = ["collectives", "fit", "hosts", "judged", "kinds", "parameters", "side_tables", "start", "variants", "wire"]
+__all__ = ["collectives", "filters", "fit", "hosts", "judged", "kinds", "parameters", "side_tables", "start", "variants", "wire"]
 
 _HEAD = ("parameter", "value", "range", "source")
+
+
+def filters(page: str, source: str, words: str, example: str) -> Any:
+    """What picks among a card's numbers: the kind of source, and words; ``PAGE-source`` and ``PAGE-text``."""
+    offered = [{"label": "all sources", "value": ""}, *({"label": f"{k}: {told}", "value": k} for k, told in KINDS.items())]
+    return parts.controls(
+        parts.field("Source", dcc.Dropdown(offered, source, id=f"{page}-source", clearable=False), wide=True),
+        parts.field("Words", dcc.Input(words, id=f"{page}-text", type="search", debounce=0.4, maxLength=80, placeholder=example)),
+    )
 
 
 def kinds(found: Counter[str], chosen: str = "") -> html.Div:

@@ -14,19 +14,23 @@ from typing import Any
 
 from retrompi.errors import RetrompiError
 
-__all__ = ["run"]
+__all__ = ["run", "taken_B"]
 
 _APART = 0.05
 """Reports closer together than so many seconds are left out."""
 
 
+def taken_B() -> int:
+    """The address space that this process has, in bytes; 0 where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except (OSError, ValueError):
+        return 0
+
+
 def _limit(memory_B: int) -> None:
     """This process may take so much memory more than it has."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-    except (OSError, ValueError):
-        pages = 0
-    most = pages * resource.getpagesize() + memory_B
+    most = taken_B() + memory_B
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from retrompi.studio.room import Room
 
-__all__ = ["GRAPH", "controls", "copyable", "csv_text", "enlarged", "field", "group", "job_bar", "job_line", "notices", "register_job",
-           "session", "table", "text", "texts"]  # fmt: skip
+__all__ = ["GRAPH", "controls", "copyable", "csv_text", "enlarged", "field", "group", "job_bar", "job_line", "notices",
+           "overrides_field", "register_job", "session", "table", "text", "texts"]  # fmt: skip
 
 GRAPH: dict[str, Any] = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
 """The ``config`` of every dcc.Graph."""
@@ -62,6 +62,15 @@ def field(label: str, control: Component, help: str = "", *, wide: bool = False)
     target = control_id if isinstance(control_id, str) else None
     below = [html.Small(help, className="soft")] if help else []
     return html.Div([html.Label(label, htmlFor=target), control, *below], className="field wide" if wide else "field")
+
+
+def overrides_field(control_id: str, value: str, more: str = "") -> Component:
+    """A text entry for parameters other than they are; ``more`` is added to its line of help."""
+    entry = dcc.Input(
+        id=control_id, type="text", value=value, debounce=True, maxLength=500, placeholder="packet=16KiB, platform.host.quantum=20ms",
+        style={"width": "100%"},
+    )  # fmt: skip
+    return field("What if", entry, f"parameters other than they are, KEY=VALUE, separated by commas{more}", wide=True)
 
 
 def group(label: str, control: Component, help: str = "") -> Component:

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retrompi.errors import InputError, RetrompiError, UsageError
+from retrompi.studio.child import taken_B
 from retrompi.units import format_bytes
 
 if TYPE_CHECKING:
@@ -174,13 +175,9 @@ def confined(cpu_s: int = CPU_S, memory_B: int = MEMORY_B) -> Iterator[None]:
     Who takes too much processor time is ended by the system (SIGXCPU), the others get an error.
     """
     used = resource.getrusage(resource.RUSAGE_SELF)
-    try:
-        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    except (OSError, ValueError):
-        now = 0
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     before = [
-        (resource.RLIMIT_AS, _lowered(resource.RLIMIT_AS, now + memory_B)),
+        (resource.RLIMIT_AS, _lowered(resource.RLIMIT_AS, taken_B() + memory_B)),
         (resource.RLIMIT_FSIZE, _lowered(resource.RLIMIT_FSIZE, 2 * MOST_UNPACKED)),
         (resource.RLIMIT_CPU, _lowered(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + cpu_s)),
     ]

@@ -8,7 +8,7 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from retrompi import registry
 from retrompi.errors import UsageError
-from retrompi.studio import parts, runs
+from retrompi.studio import menus, parts, runs
 from retrompi.studio.laid import MOST_CURVES
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import check_names, modes
@@ -79,9 +79,7 @@ def _there(chosen: list[str], options: list[dict[str, str]]) -> list[str]:
 def layout(query: Query, room: Room) -> Component:
     """The controls as the query says; the figure, the statements and the numbers below."""
     values, wrong = read(PAGE.controls, query)
-    models = [{"value": name, "label": f"{cls.title} ({name})"} for name, cls in registry.models().items()]
-    platforms = [{"value": OWN, "label": "each runtime's own (where it was calibrated)"}]
-    platforms += [{"value": name, "label": f"{room_.title} ({name})"} for name, room_ in registry.platforms().items()]
+    platforms = [{"value": OWN, "label": "each runtime's own (where it was calibrated)"}, *menus.platforms()]
     stored = _choices(room, parts.session())
     if len(there := _there(values["run"], stored)) < len(values["run"]):
         wrong.append("a measured curve of this link was uploaded in another browser, or has been removed; upload it again")
@@ -92,7 +90,7 @@ def layout(query: Query, room: Room) -> Component:
         [
             parts.notices(wrong),
             parts.controls(
-                parts.field("Runtimes", dcc.Dropdown(models, values["model"], multi=True, id="curves-models")),
+                parts.field("Runtimes", dcc.Dropdown(menus.models(), values["model"], multi=True, id="curves-models")),
                 parts.field("Platform", dcc.Dropdown(platforms, values["platform"], clearable=False, id="curves-platform")),
                 parts.field("Modes", dcc.Dropdown(_mode_options(values["platform"], values["mode"]), values["mode"], multi=True,
                                                   id="curves-modes"), "where the two ranks run"),

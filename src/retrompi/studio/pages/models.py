@@ -9,7 +9,7 @@ from dash import Dash, Input, Output, dcc, html, no_update
 
 from retrompi import registry
 from retrompi.errors import RetrompiError
-from retrompi.studio import card_parts, numbers, parts
+from retrompi.studio import card_parts, menus, numbers, parts
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, facts
 from retrompi.studio.state import Control, Query, choice, read, text
@@ -111,27 +111,17 @@ def layout(query: Query, room: Room) -> Component:
     values, lines = read(PAGE.controls, query)
     lines += [f"'{name}' is left out: {type(error).__name__}" for name, error in registry.broken().items()]
     card = _dossier(values["model"], room)
-    kinds = [{"label": "all sources", "value": ""}, *({"label": f"{k}: {words}", "value": k} for k, words in numbers.KINDS.items())]
-    rooms = [{"label": "its own", "value": ""}, *({"label": f"{p.title} ({n})", "value": n} for n, p in registry.platforms().items())]
-    models = [{"label": f"{c.title} ({n})", "value": n} for n, c in registry.models().items()]
+    rooms = [{"label": "its own", "value": ""}, *menus.platforms()]
     return html.Div(
         [
             html.Div(parts.notices(lines)),
             parts.controls(
-                parts.field("Model", dcc.Dropdown(models, values["model"], id="models-model", clearable=False), wide=True),
+                parts.field("Model", dcc.Dropdown(menus.models(), values["model"], id="models-model", clearable=False), wide=True),
                 parts.field("Machine room of the start", dcc.Dropdown(rooms, values["platform"], id="models-platform", clearable=False)),
             ),
             html.Div(_head(card), id="models-head"),
             html.H2("Numbers", id="numbers"),
-            parts.controls(
-                parts.field("Source", dcc.Dropdown(kinds, values["source"], id="models-source", clearable=False), wide=True),
-                parts.field(
-                    "Words",
-                    dcc.Input(
-                        values["q"], id="models-text", type="search", debounce=0.4, maxLength=80, placeholder="e.g. packet or BF-SM-05"
-                    ),
-                ),
-            ),
+            card_parts.filters("models", values["source"], values["q"], "e.g. packet or BF-SM-05"),
             html.Div(_table(card, values["source"], values["q"]), id="models-numbers"),
             html.Div(_rest(card, values["platform"]), id="models-rest"),
         ]

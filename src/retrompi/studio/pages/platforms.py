@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from dash import Dash, Input, Output, dcc, html, no_update
 
 from retrompi import registry
-from retrompi.studio import card_parts, memory_levels, numbers, parts
+from retrompi.studio import card_parts, memory_levels, menus, numbers, parts
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, cited, facts
 from retrompi.studio.state import Control, Query, choice, read, text
@@ -90,26 +90,18 @@ def layout(query: Query, room: Room) -> Component:
     """The card of one machine room, with filters on its numbers."""
     values, lines = read(PAGE.controls, query)
     card, groups = _card(values["platform"])
-    kinds = [{"label": "all sources", "value": ""}, *({"label": f"{k}: {words}", "value": k} for k, words in numbers.KINDS.items())]
-    rooms = [{"label": f"{p.title} ({n})", "value": n} for n, p in registry.platforms().items()]
     return html.Div(
         [
             html.Div(parts.notices(lines)),
             parts.controls(
-                parts.field("Platform", dcc.Dropdown(rooms, values["platform"], id="platforms-platform", clearable=False), wide=True)
+                parts.field(
+                    "Platform", dcc.Dropdown(menus.platforms(), values["platform"], id="platforms-platform", clearable=False), wide=True
+                )
             ),
             html.Div(_head(card, groups), id="platforms-head"),
             html.Div(_levels(card["name"]), id="platforms-levels"),
             html.H2("Numbers", id="numbers"),
-            parts.controls(
-                parts.field("Source", dcc.Dropdown(kinds, values["source"], id="platforms-source", clearable=False), wide=True),
-                parts.field(
-                    "Words",
-                    dcc.Input(
-                        values["q"], id="platforms-text", type="search", debounce=0.4, maxLength=80, placeholder="e.g. quantum or E-NT-01"
-                    ),
-                ),
-            ),
+            card_parts.filters("platforms", values["source"], values["q"], "e.g. quantum or E-NT-01"),
             html.Div(_numbers(card, values["source"], values["q"]), id="platforms-numbers"),
         ]
     )

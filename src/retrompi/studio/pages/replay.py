@@ -110,20 +110,7 @@ def layout(query: Query, room: Room) -> Component:
                     id="replay-made",
                     style=made,
                 ),
-                parts.field(
-                    "What if",
-                    dcc.Input(
-                        id="replay-set",
-                        type="text",
-                        value=values["set"],
-                        debounce=True,
-                        maxLength=500,
-                        placeholder="packet=16KiB, platform.host.quantum=20ms",
-                        style={"width": "100%"},
-                    ),
-                    "parameters other than they are, KEY=VALUE, separated by commas",
-                    wide=True,
-                ),
+                parts.overrides_field("replay-set", values["set"]),
             ),
             html.Div(
                 [

@@ -10,7 +10,7 @@ from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, ctx
 from retrompi import registry, units
 from retrompi.errors import RetrompiError, UsageError, nearest
 from retrompi.runtime import resolve
-from retrompi.studio import parts, runs
+from retrompi.studio import menus, parts, runs
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots_for
 from retrompi.studio.state import Control, Query, choice, read, text
@@ -56,8 +56,6 @@ def layout(query: Query, room: Room) -> Component:
         mode = "shared"
         known = slots_for(model, platform, mode, values["set"])
     sets, refused = _meant(model, platform, known, values["set"])
-    models = [{"value": name, "label": f"{cls.title} ({name})"} for name, cls in registry.models().items()]
-    platforms = [{"value": name, "label": f"{p.title} ({name})"} for name, p in registry.platforms().items()]
     figure = html.Div(
         [
             parts.job_bar("whatif"),
@@ -70,8 +68,8 @@ def layout(query: Query, room: Room) -> Component:
         [
             html.Div(parts.notices([*wrong, *refused]), id="whatif-wrong"),
             parts.controls(
-                parts.field("Runtime", dcc.Dropdown(models, model, clearable=False, id="whatif-model")),
-                parts.field("Platform", dcc.Dropdown(platforms, platform, clearable=False, id="whatif-platform")),
+                parts.field("Runtime", dcc.Dropdown(menus.models(), model, clearable=False, id="whatif-model")),
+                parts.field("Platform", dcc.Dropdown(menus.platforms(), platform, clearable=False, id="whatif-platform")),
                 parts.field("Mode", dcc.Dropdown(_modes(platform, mode), mode, clearable=False, id="whatif-mode")),
                 parts.group("Series", dcc.RadioItems(["time", "bandwidth"], values["series"], id="whatif-series", inline=True)),
                 parts.group("Vertical axis", dcc.RadioItems(["log", "linear"], values["y"], id="whatif-y", inline=True)),
