@@ -1,0 +1,259 @@
+"""The studio's jobs: progress, ends, limits, turns between sessions."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import studio_work
+from studio_room import PATIENCE_S, UPDATE, app, client, ended, room, soon
+
+from retrompi.errors import UsageError
+from retrompi.studio.jobs import Jobs
+from retrompi.studio.room import Limits, Room
+
+__all__ = ["app", "client", "room"]  # fixtures
+
+
+@pytest.fixture(scope="module")
+def jobs() -> Iterator[Jobs]:
+    made = Jobs(Limits(running=4, running_a_session=2, jobs_a_session=5, kept=4, job_s=120, result_B=1 << 20))
+    yield made
+    made.close()
+
+
+def test_a_job_answers(jobs: Jobs) -> None:
+    value = {"numbers": [1, 2.5, None, True], "text": "µ <b>", "nested": {"a": []}}
+    found = ended(jobs, jobs.submit("a", "echo", studio_work.echo, value))
+    assert (found.status, found.result, found.error) == ("done", value, "")
+    assert (found.done, found.total, found.what) == (1, 1, "said")
+
+
+def test_a_job_that_cannot_begin_is_told_and_the_next_one_runs(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: Any) -> Any:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as m:
+        m.setattr(jobs._context, "Pipe", full)
+        found = ended(jobs, jobs.submit("a", "first", studio_work.echo, 1))
+    assert (found.status, found.error) == ("failed", "its process cannot be started: OSError: [Errno 24] Too many open files")
+    assert ended(jobs, jobs.submit("a", "second", studio_work.echo, 2)).result == 2
+
+
+@pytest.mark.parametrize("said", [b"[1]", b"{}", b'{"kind": "report"}', b'{"kind": "report", "done": "x", "total": 1, "what": ""}', b"["])
+def test_a_process_that_talks_nonsense_fails_alone(jobs: Jobs, said: bytes) -> None:
+    found = ended(jobs, jobs.submit("a", "nonsense", studio_work.say, said.decode()))
+    assert found.status == "failed"
+    assert "died" in found.error or "says nothing" in found.error
+    assert ended(jobs, jobs.submit("a", "next", studio_work.echo, 2)).result == 2
+
+
+def test_a_job_says_how_far_it_is(jobs: Jobs) -> None:
+    job = jobs.submit("a", "count", studio_work.count, 400, 0.05)
+    assert soon(lambda: jobs.state(job, "a").done > 1)
+    found = jobs.state(job, "a")
+    assert found.status == "running"
+    assert found.total == 400
+    assert found.what.startswith("step ")
+    jobs.cancel(job, "a")
+
+
+@pytest.mark.parametrize(("work", "args", "line"), [
+    (studio_work.refuse, (), "this is not possible"),
+    (studio_work.fail, (), "internal error: KeyError"),
+    (studio_work.abort, (), "died (signal 6)"),
+    (studio_work.no_json, (), "internal error: TypeError"),
+    (studio_work.nan, (), "internal error: ValueError"),
+    (studio_work.large, (2 << 20,), "more than the studio shows"),
+])  # fmt: skip
+def test_a_failure_is_one_line(jobs: Jobs, work: Any, args: Any, line: str) -> None:
+    found = ended(jobs, jobs.submit("a", "fails", work, *args))
+    assert found.status == "failed"
+    assert line in found.error
+    assert "\n" not in found.error
+    assert "secret" not in found.error
+    assert found.result is None
+
+
+def test_too_much_memory_is_a_line(jobs: Jobs) -> None:
+    found = ended(jobs, jobs.submit("a", "eats", studio_work.eat, 1 << 30, memory_B=256 << 20))
+    assert found.status == "failed"
+    assert "256 MiB of memory" in found.error
+    assert ended(jobs, jobs.submit("a", "eats", studio_work.eat, 1 << 20, memory_B=256 << 20)).status == "done"
+
+
+def test_too_long_is_a_line(jobs: Jobs) -> None:
+    found = ended(jobs, jobs.submit("a", "long", studio_work.count, 1000, 1.0, seconds=1.0))
+    assert found.status == "failed"
+    assert "ended after 1 s" in found.error
+
+
+def gone(pid: int) -> bool:
+    """Whether a process is no more, or only waits to be buried."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_cancelling_ends_the_process_and_what_it_started(jobs: Jobs, tmp_path: Path) -> None:
+    file = tmp_path / "pids"
+    job = jobs.submit("a", "hangs", studio_work.hang, str(file))
+    assert soon(lambda: file.exists() and len(file.read_text().split()) == 2)
+    pids = [int(p) for p in file.read_text().split()]
+    jobs.cancel(job, "a")
+    assert jobs.state(job, "a").status == "cancelled"
+    assert soon(lambda: all(gone(p) for p in pids))
+
+
+def test_another_session_can_neither_read_nor_cancel(jobs: Jobs) -> None:
+    job = jobs.submit("a", "count", studio_work.count, 1000, 0.05)
+    for use in (jobs.state, jobs.cancel, lambda j, s: jobs.wait(j, s, 0)):
+        with pytest.raises(UsageError, match="no such job"):
+            use(job, "b")
+    assert jobs.of_session("b") == []
+    assert not jobs.state(job, "a").ended
+    jobs.cancel(job, "a")
+
+
+def test_a_newer_job_takes_the_place_of_the_older(jobs: Jobs) -> None:
+    first = jobs.submit("a", "count", studio_work.count, 1000, 0.05, slot="page tab")
+    other = jobs.submit("a", "count", studio_work.count, 1000, 0.05, slot="page other-tab")
+    second = jobs.submit("a", "echo", studio_work.echo, 2, slot="page tab")
+    assert jobs.state(first, "a").status == "cancelled"
+    assert not jobs.state(other, "a").ended
+    assert ended(jobs, second).result == 2
+    jobs.cancel(other, "a")
+
+
+def test_the_newest_job_of_a_slot_is_its_sessions(jobs: Jobs) -> None:
+    job = jobs.submit("a", "echo", studio_work.echo, 1, slot="newest", question="q")
+    ended(jobs, job)
+    assert jobs.newest("a", "newest", "q", 0.0) == job
+    assert jobs.newest("a", "newest", "another", 0.01) == job, "better an older answer than none"
+    assert jobs.newest("b", "newest", "q", 0.0) is None
+    assert jobs.newest("a", "other", "q", 0.0) is None
+    later = threading.Timer(0.2, lambda: jobs.submit("a", "echo", studio_work.echo, 2, slot="newest", question="next"))
+    later.start()
+    assert jobs.newest("a", "newest", "next", PATIENCE_S) != job, "the job of a question that is about to be asked is waited for"
+    later.join()
+
+
+def test_a_page_that_is_loaded_again_takes_up_what_runs(jobs: Jobs) -> None:
+    job = jobs.submit("again", "count", studio_work.count, 1000, 0.05, slot="page old", question="q")
+    assert jobs.take_up("another", "page", "page new", "r") is None, "of its own session only"
+    assert jobs.take_up("again", "pag", "page new", "r") is None, "of this page only"
+    assert jobs.newest("again", "page new", "r", 0.0) is None
+    assert jobs.take_up("again", "page", "page new", "r") == job
+    assert jobs.newest("again", "page new", "r", 0.0) == job
+    assert jobs.newest("again", "page old", "q", 0.0) == job, "another tab may look on"
+    after = jobs.submit("again", "echo", studio_work.echo, 1, slot="page new", question="s")
+    assert jobs.state(job, "again").status == "cancelled"
+    ended(jobs, after, "again")
+    assert jobs.take_up("again", "page", "page third", "r") is None, "what is over is no longer taken up"
+
+
+def question(series: str, by: str, packet: str = "192KiB") -> dict[str, Any]:
+    """What a browser posts of the what-if page when ``by`` has changed."""
+    sets = {"wmpi.packet": packet}
+    asked = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "sets": sets}
+    outputs = [("figure", "figure"), ("outcome", "children"), ("numbers", "children"), ("command", "children"), ("job", "data"),
+               ("job-line", "children"), ("progress", "value"), ("progress", "hidden"), ("cancel", "hidden"),
+               ("tick", "max_intervals")]  # fmt: skip
+    inputs = [("whatif-question", "data", asked), ("whatif-series", "value", series), ("whatif-y", "value", "log"),
+              ("whatif-tick", "n_intervals", 3), ("whatif-cancel", "n_clicks", 0)]  # fmt: skip
+    states = [("studio-tab", "data", "a-tab"), ("studio-letters", "data", 16)]
+    return {
+        "output": f"..{'...'.join(f'whatif-{i}.{p}' for i, p in outputs)}..",
+        "outputs": [{"id": f"whatif-{i}", "property": p} for i, p in outputs],
+        "inputs": [{"id": i, "property": p, "value": v} for i, p, v in inputs],
+        "state": [{"id": i, "property": p, "value": v} for i, p, v in states],
+        "changedPropIds": [by],
+    }
+
+
+def test_what_overtakes_a_question_is_answered_with_its_job(client: Any, room: Room) -> None:
+    """A view or a tick that comes while the answer is on its way asks no other job, nor for an older one."""
+    answers = []
+    for series, by in (("bandwidth", "whatif-question.data"), ("time", "whatif-series.value"), ("time", "whatif-tick.n_intervals")):
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            got = client.post(UPDATE, json=question(series, by)).json["response"]
+            if "whatif-figure" in got or time.monotonic() > until:
+                break
+            by = "whatif-tick.n_intervals"
+        answers.append(got)
+    assert len({a["whatif-job"]["data"] for a in answers}) == 1
+    axes = [a["whatif-figure"]["figure"]["layout"]["yaxis"]["title"]["text"] for a in answers]
+    assert axes == ["bandwidth", "one-way time", "one-way time"]
+    other = client.post(UPDATE, json=question("time", "whatif-question.data", "32KiB")).json["response"]
+    assert other["whatif-job"]["data"] != answers[0]["whatif-job"]["data"]
+    view = client.post(UPDATE, json=question("bandwidth", "whatif-series.value", "32KiB")).json["response"]
+    assert view["whatif-job"]["data"] == other["whatif-job"]["data"]
+
+
+def test_a_session_has_so_many_jobs_and_its_oldest_answers_are_forgotten(jobs: Jobs) -> None:
+    busy = [jobs.submit("many", "count", studio_work.count, 1000, 0.05) for _ in range(5)]
+    with pytest.raises(UsageError, match="5 of your jobs"):
+        jobs.submit("many", "echo", studio_work.echo, 1)
+    assert sum(jobs.state(j, "many").status == "queued" for j in busy) >= 3
+    assert ended(jobs, jobs.submit("b", "echo", studio_work.echo, "not kept waiting"), "b").status == "done"
+    for j in busy:
+        jobs.cancel(j, "many")
+    done = [jobs.submit("few", "echo", studio_work.echo, i) for i in range(4)]
+    assert [ended(jobs, j, "few").result for j in done] == [0, 1, 2, 3]
+    done.append(jobs.submit("few", "echo", studio_work.echo, 4))
+    ended(jobs, done[-1], "few")
+    known = {s.id for s in jobs.of_session("few")}
+    assert len(known) == 4
+    assert done[-1] in known
+    with pytest.raises(UsageError, match="no such job"):
+        jobs.state(next(j for j in done if j not in known), "few")
+
+
+def test_answers_take_so_much_memory_and_no_more() -> None:
+    small = Jobs(Limits(kept_B=3000, kept=50))
+    try:
+        done = []
+        for session in ("a", "b", "c", "d"):
+            done.append((small.submit(session, "large", studio_work.large, 1000), session))
+            assert ended(small, *done[-1]).status == "done"
+        for job, session in done[:2]:
+            with pytest.raises(UsageError, match="no such job"):
+                small.state(job, session)
+        assert small.state(*done[-1]).result == "x" * 1000
+    finally:
+        small.close()
+
+
+def test_sessions_are_served_in_turns(tmp_path: Path) -> None:
+    """One process, four waiting jobs of one session and one each of two others: nobody waits for all four."""
+    one = Jobs(Limits(running=1, running_a_session=1))
+    try:
+        gate, order = tmp_path / "open", tmp_path / "order"
+        first = one.submit("greedy", "waits", studio_work.wait_for, str(gate))
+        assert soon(lambda: one.state(first, "greedy").status == "running")
+        work = [("greedy", f"greedy {i}") for i in range(4)] + [("b", "b"), ("c", "c")]
+        ids = [(one.submit(s, word, studio_work.note, str(order), word), s) for s, word in work]
+        assert one.state(*ids[-1]).ahead == 6
+        gate.write_text("")
+        for job, session in ids:
+            ended(one, job, session)
+        assert order.read_text().split("\n")[:3] == ["greedy 0", "b", "c"]
+        assert order.read_text().split("\n")[3:6] == ["greedy 1", "greedy 2", "greedy 3"]
+    finally:
+        one.close()
+
+
+def test_closing_ends_every_process(tmp_path: Path) -> None:
+    jobs, file = Jobs(), tmp_path / "pids"
+    jobs.submit("a", "hangs", studio_work.hang, str(file))
+    assert soon(lambda: file.exists() and len(file.read_text().split()) == 2)
+    jobs.close()
+    assert soon(lambda: all(gone(int(p)) for p in file.read_text().split()))
+    with pytest.raises(UsageError, match="ending"):
+        jobs.submit("a", "echo", studio_work.echo, 1)
