@@ -47,6 +47,7 @@ class SimulationEnded(RetrompiError):
     """A benchmark did not complete: the outcome is a result, with exit code 1."""
 
     exit_code = 1
+    code = "not-completed"
 
 
 @dataclass
