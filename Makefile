@@ -37,7 +37,7 @@ lint: setup
 	cd build/lint && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p retrompi
 	@# every lab's reference.py has the same module name, so each is looked at by itself
 	cd build/lint && for f in ../../labs/*/reference.py; do ../../$(BIN)/mypy --config-file ../../pyproject.toml $$f || exit 1; done
-	@if command -v clang-format >/dev/null; then clang-format --dry-run -Werror src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp src/retrompi/engine/coll/*.cpp src/retrompi/engine/coll/*.hpp src/retrompi/smpi/native/*.cpp src/retrompi/smpi/native/*.hpp benchmarks/*.cpp; \
+	@if command -v clang-format >/dev/null; then clang-format --dry-run -Werror src/retrompi/engine/*/*.?pp src/retrompi/measure/smpi/native/*.?pp benchmarks/*.cpp; \
 	  else echo "clang-format is not installed: C++ layout not checked"; fi
 
 sanitize: setup
@@ -95,7 +95,7 @@ apt-chromium:
 	  echo "could not be installed: the tests of the studio in a browser will be skipped"; \
 	fi
 
-ENGINE := $(wildcard src/retrompi/engine/*.cpp src/retrompi/engine/*.hpp src/retrompi/engine/coll/*.cpp src/retrompi/engine/coll/*.hpp)
+ENGINE := $(wildcard src/retrompi/engine/*/*.cpp src/retrompi/engine/*/*.hpp)
 $(STAMP): pyproject.toml CMakeLists.txt $(ENGINE) | apt
 	@echo "setting up $(VENV): virtual environment, build tools, retrompi (editable)"
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)

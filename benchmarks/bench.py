@@ -27,10 +27,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 import rival
 
-from retrompi import registry, simulate
-from retrompi.platform import Platform
+from retrompi.sim import simulate
+from retrompi.sim.worker import ForkServer
+from retrompi.spec import registry
+from retrompi.spec.platform import Platform
 from retrompi.traces import Trace, generate
-from retrompi.worker import ForkServer
 
 MODELS = {
     "winmpich": "nt-cluster",
@@ -66,7 +67,7 @@ def cases(scale: float) -> list[Case]:
         return max(1, round(n * scale))
 
     def lu() -> Trace:
-        from retrompi.validate import nas
+        from retrompi.papers import nas
 
         return nas.read(NAS)
 

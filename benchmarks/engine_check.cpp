@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "sim.hpp"
+#include "sim/sim.hpp"
 
 using namespace retrompi;
 

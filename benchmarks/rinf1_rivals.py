@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from retrompi import kernels, registry, rinf1, simulate
+from retrompi.papers import claims, rinf1
+from retrompi.papers.metrics import SAME
+from retrompi.sim import simulate
+from retrompi.spec import kernels, registry
 from retrompi.traces import generate
-from retrompi.validate import claims
-from retrompi.validate.metrics import SAME
 
 HOSTS = {"server": "S", "workstation": "W"}
 Loops = dict[str, kernels.Loop]
@@ -237,7 +238,7 @@ RIVALS = [
 
 
 class Model:
-    """Puts a rival into `retrompi.kernels` for the time of a ``with``."""
+    """Puts a rival into `retrompi.spec.kernels` for the time of a ``with``."""
 
     def __init__(self, rival: Rival) -> None:
         self.rival = rival

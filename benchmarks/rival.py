@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from retrompi import traces
-from retrompi.platform import Platform
+from retrompi.spec.platform import Platform
 from retrompi.traces import Trace
 
 __all__ = ["Smpi", "Spent", "there"]

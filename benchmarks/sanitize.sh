@@ -22,7 +22,7 @@ build() { # TARGET SOURCE...: what is older than its source or a header is compi
   for f in "$@"; do
     o=$out/$(echo "${f#"$root"/}" | tr / _).o
     objects="$objects $o"
-    for h in "$f" "$engine"/*.hpp "$engine"/coll/*.hpp; do
+    for h in "$f" "$engine"/*/*.hpp; do
       if [ ! -e "$o" ] || [ "$h" -nt "$o" ]; then
         stale="$stale $f $o"
         break
@@ -39,10 +39,10 @@ build() { # TARGET SOURCE...: what is older than its source or a header is compi
 }
 
 libs=""
-build fuzz_trace "$engine"/fuzz_trace.cpp "$engine"/trace*.cpp
+build fuzz_trace "$engine"/trace/*.cpp
 libs="-lsimgrid"
 # shellcheck disable=SC2046
-build engine_check "$root"/benchmarks/engine_check.cpp $(ls "$engine"/*.cpp "$engine"/coll/*.cpp | grep -v -e /module.cpp -e /bind_ -e /fuzz_trace.cpp)
+build engine_check "$root"/benchmarks/engine_check.cpp $(ls "$engine"/*/*.cpp | grep -v -e /bind/ -e /fuzz_)
 
 "$out/fuzz_trace" "-seconds=${SECONDS_EACH:-20}"
 "$out/engine_check"

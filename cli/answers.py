@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from retrompi.base.errors import UsageError
 from retrompi.cli.options import (
     complete_scenario,
     csv_option,
@@ -20,14 +21,13 @@ from retrompi.cli.options import (
     store_option,
     warn,
 )
-from retrompi.errors import UsageError
 
 if TYPE_CHECKING:
-    from retrompi.scenario import Scenario
     from retrompi.store import Store
     from retrompi.studies.metrics import Metric
     from retrompi.studies.reading import Asker
     from retrompi.studies.run import Executor
+    from retrompi.studies.scenario import Scenario
 
 __all__ = ["answer_options", "asking", "count_line", "metric_for", "outside_lines", "scenario_argument", "share", "the_scenario", "workers"]
 
@@ -66,8 +66,8 @@ def answer_options(command: F) -> F:
 
 def the_scenario(name: str, sets: Sequence[str]) -> Scenario:
     """The scenario with ``--set`` applied; refuses here, before anything runs, what no run could have."""
-    from retrompi import registry
-    from retrompi.runtime import parse_sets
+    from retrompi.spec import registry
+    from retrompi.spec.model import parse_sets
     from retrompi.studies import case
 
     found = case.apply(registry.scenario(name), parse_sets(list(sets)))
@@ -128,10 +128,10 @@ def count_line(counts: tuple[int, int]) -> str:
 
 def outside_lines(scenarios: Sequence[Scenario]) -> list[str]:
     """One warning on stderr for each model that is used outside of its calibrated range; the lines, for JSON."""
-    from retrompi.calibrated import outside, outside_of_trace
-    from retrompi.scenario import trace_of
+    from retrompi.spec.calibrated_range import outside, outside_of_trace
     from retrompi.studies import metrics
     from retrompi.studies.keys import ranks_of
+    from retrompi.studies.scenario import trace_of
 
     told: dict[str, list[str]] = {}
     for s in scenarios:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.cli.answers import answer_options, asking, count_line, metric_for, outside_lines, scenario_argument, share, the_scenario
 from retrompi.cli.options import open_for
 from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
-from retrompi.errors import RetrompiError, UsageError
 
 if TYPE_CHECKING:
-    from retrompi.scenario import Scenario
     from retrompi.studies.breakeven import BreakEven, Crossing, Pair
     from retrompi.studies.metrics import Metric
     from retrompi.studies.scale import Scale
+    from retrompi.studies.scenario import Scenario
 
 POINT_KEYS = ("key", "value", "text", "a", "b", "unit", "ahead", "outcome_a", "outcome_b", "run_a", "run_b")
 
@@ -53,7 +53,7 @@ def command(
     A scan over the range finds every change of who is ahead, bisection narrows each down. Both ends of every interval were simulated.
     Whole numbers end as neighbours. CSV has every point that was looked at. Ends with exit code 1 when neither side completes anywhere.
     """
-    from retrompi.runtime import parse_sets
+    from retrompi.spec.model import parse_sets
     from retrompi.studies import case
     from retrompi.studies.breakeven import break_even
 

@@ -85,8 +85,9 @@ def command(
     MPI and the platform 'this-machine' are written among your own models and platforms. Sizes and programs that the fit
     does not see judge it.
     """
-    from retrompi import calibrate, registry
-    from retrompi.errors import UsageError
+    from retrompi.base.errors import UsageError
+    from retrompi.papers import calibrate
+    from retrompi.spec import registry
 
     own = {"--mpi": mpi, "--quick": quick, "--internode": internode, "--rate": rate, "--delay": delay, "--name": name, "--record": record,
            "--from": recorded}  # fmt: skip
@@ -148,9 +149,9 @@ DISK = (
 
 def _study(ctx: click.Context, nas: bool, store: str | None, dry_run: bool, as_json: bool, as_csv: bool) -> None:
     """The fits that belong to a study, on the study's own platform: T(1) and T(4) of the NAS programs, or the disks."""
-    from retrompi.validate import nas as programs
-    from retrompi.validate import replication as disks
-    from retrompi.validate.study import setup
+    from retrompi.papers import nas as programs
+    from retrompi.papers import replication as disks
+    from retrompi.papers.study import setup
 
     plan = setup(programs.PAPER)
     kept = open_for(ctx, store)

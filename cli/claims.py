@@ -32,7 +32,7 @@ def command() -> None:
 @debug_option
 def list_claims(paper: str | None, use: str | None, system: str | None, as_json: bool, as_csv: bool) -> None:
     """List the claims of all papers or of one."""
-    from retrompi.validate import claims
+    from retrompi.papers import claims
 
     found = claims.load() if paper is None else claims.by_paper(paper)
     rows = [c.row() for c in found]
@@ -48,7 +48,7 @@ def list_claims(paper: str | None, use: str | None, system: str | None, as_json:
 @debug_option
 def show_claim(claim: str, as_json: bool, as_csv: bool) -> None:
     """Show the claim ID with everything that is known about it, contradictions included."""
-    from retrompi.validate import claims
+    from retrompi.papers import claims
 
     row = claims.find(claim).row()
     if as_json or as_csv:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from retrompi.base.errors import UsageError
+from retrompi.base.units import format_bytes, format_time
 from retrompi.cli.options import (
     complete_model,
     complete_platform,
@@ -23,11 +25,9 @@ from retrompi.cli.options import (
     store_option,
 )
 from retrompi.cli.output import Column, note, one_format, print_csv, print_json, print_table
-from retrompi.errors import UsageError
-from retrompi.units import format_bytes, format_time
 
 if TYPE_CHECKING:
-    from retrompi.compare import Comparison, Verdict
+    from retrompi.measure.compare import Comparison, Verdict
 
 NAMES = {"native": "native", "smpi": "SMPI", "model": "model"}
 MOST_CALLS = 12
@@ -118,7 +118,7 @@ def command(
     With --models, PROGRAM is a scenario, a trace or a generator (arguments after it as KEY=VALUE), and the table has a row
     for each runtime, the fastest first. Exit code 1: a runtime did not complete it.
     """
-    from retrompi import compare
+    from retrompi.measure import compare
 
     if models is not None:
         from retrompi.cli.compare_runtimes import run_runtimes
@@ -168,7 +168,7 @@ def command(
     else:
         print_comparison(found, verdict)
     if out is not None:
-        from retrompi.report import comparison
+        from retrompi.render import comparison
 
         comparison.write(out, found, verdict, compare.hashes_of(kept, found))
         click.echo(f"page: {out}", err=as_json or as_csv)

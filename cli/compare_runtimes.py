@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.base.errors import UsageError
+from retrompi.base.units import format_time
 from retrompi.cli.answers import count_line, outside_lines, workers
 from retrompi.cli.options import open_for, progress
 from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
-from retrompi.errors import UsageError
-from retrompi.units import format_time
 
 if TYPE_CHECKING:
-    from retrompi.scenario import Scenario
     from retrompi.studies.metrics import Metric
     from retrompi.studies.runtimes import Row
+    from retrompi.studies.scenario import Scenario
 
 
 def run_runtimes(
@@ -27,8 +27,8 @@ def run_runtimes(
     """Run, print and, where a runtime did not complete, end with exit code 1."""
     from click.core import ParameterSource
 
-    from retrompi import registry
-    from retrompi.runtime import parse_sets
+    from retrompi.spec import registry
+    from retrompi.spec.model import parse_sets
     from retrompi.studies import case, metrics, runtimes
 
     one_format(as_json, as_csv)

@@ -12,7 +12,7 @@ from retrompi.cli.options import open_for, progress
 from retrompi.cli.output import Column, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
-    from retrompi.compare.suite import Judged
+    from retrompi.measure.compare.suite import Judged
 
 
 def _percent(value: Any) -> str:
@@ -48,8 +48,8 @@ def run_suite(
     as_json: bool, as_csv: bool, store: str | None,
 ) -> None:
     """Run, print and judge the suite; exit code 1 when something did not complete or a bound was not met."""
-    from retrompi import compare
-    from retrompi.compare import suite
+    from retrompi.measure import compare
+    from retrompi.measure.compare import suite
 
     wanted = suite.cases(only)
     compare.chosen(options.get("backends", compare.BACKENDS), options.get("model"))
@@ -71,7 +71,7 @@ def run_suite(
         pairs = [{**g, "pair": f"{g['backend']} / {g['reference']}"} for g in groups]
         print_table(pairs, (Column("group", "all held-out rows of"), Column("pair", "pair"), *_SPREAD))
     if out is not None:
-        from retrompi.report import comparison_suite
+        from retrompi.render import comparison_suite
 
         comparison_suite.write(out, done, bounds)
         click.echo(f"page: {out}", err=as_json or as_csv)

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 from click.shell_completion import get_completion_class
 
+from retrompi.base.errors import UsageError
 from retrompi.cli.options import debug_option
-from retrompi.errors import UsageError
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.base.units import format_bytes
 from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
 from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
-from retrompi.units import format_bytes
 
 if TYPE_CHECKING:
     from retrompi.studies.differences import Differences

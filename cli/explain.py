@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from retrompi.base.errors import UsageError
+from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.options import (
     complete_model,
     csv_option,
@@ -20,8 +22,6 @@ from retrompi.cli.options import (
     store_option,
 )
 from retrompi.cli.output import Column, emit, note, print_json
-from retrompi.errors import UsageError
-from retrompi.units import format_bytes, format_time, parse_sizes
 
 KEYS = ("stage", "process", "seconds")
 
@@ -56,7 +56,8 @@ def command(
 
     MODEL is a name or a folder. The stages sum to the total exactly, to the picosecond.
     """
-    from retrompi import experiment, registry
+    from retrompi.spec import registry
+    from retrompi.store import lookup as experiment
 
     registry.model(model), registry.platform(platform).placement(mode)
     sizes = parse_sizes(size)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from retrompi.base.errors import UsageError
+from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.options import (
     complete_model,
     csv_option,
@@ -19,9 +21,7 @@ from retrompi.cli.options import (
     warn,
 )
 from retrompi.cli.output import Column, emit, time_column
-from retrompi.errors import UsageError
-from retrompi.rows import NO_LIMIT
-from retrompi.units import format_bytes, format_time, parse_sizes
+from retrompi.spec.channels import NO_LIMIT
 
 CURVE = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
@@ -71,8 +71,10 @@ def command(
     MODEL is a name or a folder. The rungs are the mechanism, the curve sampled from it, and LogGP fitted to that curve; the spread
     is the largest time over the smallest. Ends with exit code 1 when a rung does not complete.
     """
-    from retrompi import fidelity, registry, traces
-    from retrompi.calibrated import outside, outside_of_trace
+    from retrompi import traces
+    from retrompi.sim import fidelity
+    from retrompi.spec import registry
+    from retrompi.spec.calibrated_range import outside, outside_of_trace
 
     registry.model(model), registry.platform(platform).placement(mode)
     if trace is not None:

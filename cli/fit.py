@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.base.units import format_bytes, format_rate, format_time
 from retrompi.cli.measured import columns_of, reading_options
 from retrompi.cli.options import complete_model, complete_platform, csv_option, debug_option, json_option, open_for, store_option
 from retrompi.cli.output import Column, emit, print_json
-from retrompi.units import format_bytes, format_rate, format_time
 
 if TYPE_CHECKING:
-    from retrompi.fitted.make import Curve, Made
-    from retrompi.measured import Measured
+    from retrompi.measure.curves import Measured
+    from retrompi.measure.fit.make import Curve, Made
 
 
 def _interval(show: Callable[[float], str]) -> Callable[[Sequence[float]], str]:
@@ -124,9 +124,10 @@ def command(
     The curve is a benchmark's output or a table (see 'retrompi measured import'), or one that is stored. T = latency + size / rate,
     piecewise; the places and the number of thresholds are found, and may be pinned. The model is then found by its name.
     """
-    from retrompi import registry, units
-    from retrompi.errors import UsageError
-    from retrompi.fitted.make import fitted_curve, make, name_from
+    from retrompi.base import units
+    from retrompi.base.errors import UsageError
+    from retrompi.measure.fit.make import fitted_curve, make, name_from
+    from retrompi.spec import registry
 
     if remote is not None and pair == "remote":
         raise UsageError("--remote goes with --pair same: the curve itself is said to be the remote one")
@@ -161,8 +162,8 @@ def command(
 
 
 def _curve(ctx: click.Context, store: str | None, which: str, format_: str | None, kept: dict[str, Any]) -> Measured:
-    from retrompi.measured import read
-    from retrompi.measured.stored import series_of
+    from retrompi.measure.curves import read
+    from retrompi.measure.curves.stored import series_of
 
     if Path(which).is_file() or "/" in which or "." in which:
         return read(which, format_, **kept)
@@ -170,8 +171,8 @@ def _curve(ctx: click.Context, store: str | None, which: str, format_: str | Non
 
 
 def _streams(file: str) -> list[Measured]:
-    from retrompi.errors import UsageError
-    from retrompi.measured import read_all
+    from retrompi.base.errors import UsageError
+    from retrompi.measure.curves import read_all
 
     found = [s for s in read_all(file) if s.what in ("bw", "bibw", "mbw_mr")]
     if not found:
@@ -188,7 +189,7 @@ def rows_of(curves: Sequence[Curve]) -> tuple[list[dict[str, Any]], list[dict[st
 
 
 def _show(made: Made, curves: Sequence[Curve], out: Path | None, platform: str | None, as_json: bool, as_csv: bool) -> None:
-    from retrompi.fitted.make import POOR, far_off, limit_text, summary
+    from retrompi.measure.fit.make import POOR, far_off, limit_text, summary
 
     for c in curves:
         if c.fit.noise > POOR:

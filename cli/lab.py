@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.cli.options import csv_option, debug_option, jobs_option, json_option, open_for, store_option
 from retrompi.cli.output import Column, colored, emit, one_format, print_json
-from retrompi.errors import RetrompiError, UsageError
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
@@ -192,7 +192,7 @@ def report_lab(ctx: click.Context, folder: str | None, out: Path | None, as_json
     Nothing is sealed; 'retrompi lab check' does that.
     """
     from retrompi.labs import bench, grade, report, student
-    from retrompi.report.html import save
+    from retrompi.render.html import save
 
     one_format(as_json, as_csv)
     where = student.find(folder)
@@ -273,10 +273,10 @@ def collect_labs(
     """
     import tempfile
 
-    from retrompi.cells import safe_cell
+    from retrompi.base.csv_safe import safe_cell
     from retrompi.cli.options import progress
     from retrompi.labs import collect, submissions
-    from retrompi.report.html import save
+    from retrompi.render.html import save
     from retrompi.studies.pool import processors
 
     one_format(as_json, as_csv)

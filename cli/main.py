@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import click
 
-from retrompi.errors import RetrompiError, nearest
+from retrompi.base.errors import RetrompiError, nearest
 
 # name -> one line of help, so that `retrompi --help` loads no command (a test compares it with the command's own)
 COMMANDS = {

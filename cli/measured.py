@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
+from retrompi.base.units import format_bytes, format_time
 from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
 from retrompi.cli.output import Column, emit, note
-from retrompi.units import format_bytes, format_time
 
 LIST = (
     Column("id", "run", right=True),
@@ -39,7 +39,7 @@ POINTS = (
 
 def reading_options(command: Any) -> Any:
     """What a user says of a file: its format, and of a table its unit, one way or round trip, columns."""
-    from retrompi.measured import FORMATS
+    from retrompi.measure.curves import FORMATS
 
     options = (
         click.option("--format", "format_", type=click.Choice(FORMATS), help="What the file is (default: told by its content)."),
@@ -61,7 +61,7 @@ def reading_options(command: Any) -> Any:
 
 def columns_of(given: Sequence[str]) -> dict[str, str] | None:
     """``("size=1", "time=rtt")`` -> a mapping; None without any."""
-    from retrompi.errors import UsageError
+    from retrompi.base.errors import UsageError
 
     found = {}
     for text in given:
@@ -112,8 +112,8 @@ def import_file(
     Each table of the file becomes a run of kind "measured", with the file's name and SHA-256, tool and version, units, host and date.
     Drawn beside simulated curves by 'retrompi pingpong --measured' and 'retrompi reproduce --measured'.
     """
-    from retrompi.measured import read_all
-    from retrompi.measured.stored import default_label, save, stored
+    from retrompi.measure.curves import read_all
+    from retrompi.measure.curves.stored import default_label, save, stored
 
     found = read_all(file, format_, unit=unit, way=way, columns=columns_of(columns), what=what, host=host, date=date, by=by)
     kept = open_for(ctx, store)
@@ -137,7 +137,7 @@ def import_file(
 @click.pass_context
 def list_measured(ctx: click.Context, as_json: bool, as_csv: bool, store: str | None) -> None:
     """List the measured curves in the store."""
-    from retrompi.measured.stored import stored
+    from retrompi.measure.curves.stored import stored
 
     rows = stored(open_for(ctx, store, write=False))
     emit(
@@ -173,8 +173,8 @@ def show_measured(
     from dataclasses import asdict
 
     from retrompi.cli.output import print_json
-    from retrompi.measured import read_all
-    from retrompi.measured.stored import default_label, series_of
+    from retrompi.measure.curves import read_all
+    from retrompi.measure.curves.stored import default_label, series_of
 
     if Path(which).is_file():
         found = read_all(which, format_, unit=unit, way=way, columns=columns_of(columns))
@@ -200,7 +200,7 @@ def show_measured(
 
 
 def _print_one(series: dict[str, Any], again: bool) -> None:
-    from retrompi.measured import MEANINGS
+    from retrompi.measure.curves import MEANINGS
 
     click.echo(("\n" if again else "") + f"{series['label']}: {MEANINGS.get(series['what'], 'the time of one call')}"
                + (f", {series['ranks']} ranks" if series["ranks"] else ""))  # fmt: skip

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
+from retrompi.base.units import format_quantity
 from retrompi.cli.options import complete_model, csv_option, debug_option, json_option, open_for, set_option, store_option
 from retrompi.cli.output import Column, as_text, emit, print_json
-from retrompi.units import format_quantity
 
 LIST = (
     Column("name", "name"),
@@ -51,7 +51,7 @@ def command() -> None:
 @debug_option
 def list_models(as_json: bool, as_csv: bool) -> None:
     """List every model and variant."""
-    from retrompi import registry
+    from retrompi.spec import registry
 
     rows = [
         {
@@ -74,7 +74,7 @@ def list_models(as_json: bool, as_csv: bool) -> None:
 
 def warn_of_broken() -> None:
     """A line on stderr for each of the user's own models and platforms that cannot be used; the others can."""
-    from retrompi import registry
+    from retrompi.spec import registry
 
     for name, error in registry.broken().items():
         click.echo(f"warning: '{name}' is left out: {error}", err=True)
@@ -92,7 +92,7 @@ def range_of(row: dict[str, Any]) -> str:
 
 def newest_verdicts(ctx: click.Context, store: str | None) -> list[dict[str, Any]]:
     """The newest verdict of every claim in the store; none where there is no store yet."""
-    from retrompi.errors import StoreError
+    from retrompi.base.errors import StoreError
     from retrompi.store import default_path
 
     named = store or (ctx.find_root().obj or {}).get("store") or os.environ.get("RETROMPI_STORE")
@@ -195,7 +195,7 @@ def show_model(
     collectives; its fit;
     the claims that judge it, with the newest verdicts in the store; where it was calibrated and what it is known to miss.
     """
-    from retrompi.report.dossier import model_dossier, references
+    from retrompi.render.dossier import model_dossier, references
 
     card = model_dossier(model, sets, newest_verdicts(ctx, store))
     rows = card["parameters"]

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from retrompi.errors import RetrompiError, UsageError
-from retrompi.units import LARGEST_SEED, parse
+from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.base.units import LARGEST_SEED, parse
 
 if TYPE_CHECKING:
-    from retrompi.report.measured import Measured
+    from retrompi.render.measured import Measured
     from retrompi.store import Store
 
 __all__ = [
@@ -45,7 +45,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def _names(kind: str, incomplete: str) -> list[CompletionItem]:
     """Completions from folder and file names alone: pressing TAB must not import a model."""
-    from retrompi import paths, registry
+    from retrompi.base import paths
+    from retrompi.spec import registry
 
     try:
         if kind == "model":
@@ -178,7 +179,7 @@ def measured_curves(ctx: click.Context, store: str | None, names: Sequence[str])
     """The curves that ``--measured`` names; UsageError for one that is not there."""
     if not names:
         return []
-    from retrompi.report.measured import from_store
+    from retrompi.render.measured import from_store
 
     kept = open_for(ctx, store, write=False)
     return [from_store(kept, name) for name in names]

@@ -14,8 +14,8 @@ from typing import Any
 
 import click
 
-from retrompi.errors import UsageError
-from retrompi.units import format_time
+from retrompi.base.errors import UsageError
+from retrompi.base.units import format_time
 
 __all__ = [
     "Column",

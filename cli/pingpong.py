@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.options import (
     csv_option,
     debug_option,
@@ -28,10 +29,9 @@ from retrompi.cli.options import (
     warn,
 )
 from retrompi.cli.output import Column, emit, note
-from retrompi.units import format_bytes, format_time, parse_sizes
 
 if TYPE_CHECKING:
-    from retrompi.report.measured import Measured
+    from retrompi.render.measured import Measured
 
 COLUMNS = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
@@ -93,8 +93,10 @@ def command(
     store: str | None,
 ) -> None:
     """Simulate a PingPong curve: one-way time and bandwidth against message size."""
-    from retrompi import experiment, network, registry
-    from retrompi.calibrated import outside
+    from retrompi.spec import cross_traffic as network
+    from retrompi.spec import registry
+    from retrompi.spec.calibrated_range import outside
+    from retrompi.store import lookup as experiment
 
     registry.model(model), registry.platform(platform).placement(mode)  # wrong names first, before any store is made
     overlaid = measured_curves(ctx, store, measured)
@@ -113,7 +115,7 @@ def command(
     if overlaid and not as_json and not as_csv:
         _beside(found.rows, overlaid)
     if out is not None:
-        from retrompi.report import pingpong as page
+        from retrompi.render import pingpong as page
 
         page.write(out, page.Simulated(model, platform, mode, tuple(found.rows), found.run_id), overlaid)
         click.echo(f"page: {out}", err=True)

@@ -39,7 +39,7 @@ def command() -> None:
 @debug_option
 def list_platforms(as_json: bool, as_csv: bool) -> None:
     """List every platform."""
-    from retrompi import registry
+    from retrompi.spec import registry
 
     rows = [
         {
@@ -65,8 +65,8 @@ def list_platforms(as_json: bool, as_csv: bool) -> None:
 @debug_option
 def show_platform(platform: str, as_json: bool, as_csv: bool) -> None:
     """Show PLATFORM (a name or a TOML file): its hosts, its link, and every number with its source and what that source says."""
-    from retrompi import registry
-    from retrompi.report.dossier import platform_dossier, references
+    from retrompi.render.dossier import platform_dossier, references
+    from retrompi.spec import registry
 
     card = platform_dossier(registry.platform(platform))
     rows = card["quantities"]

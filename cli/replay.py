@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import click
 
+from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.options import (
     csv_option,
     debug_option,
@@ -26,7 +27,6 @@ from retrompi.cli.options import (
 )
 from retrompi.cli.output import Column, emit, note, print_json, time_column
 from retrompi.cli.timeline import Wanted, timeline_options, write_timeline
-from retrompi.units import format_bytes, format_time, parse
 
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
 SECTION = {"section_begin_s": "begin_s", "section_end_s": "end_s", "section_s": "seconds"}
@@ -126,15 +126,17 @@ def command(
     not complete; a deadlock names who waits for whom on which line. Published times are often those of a benchmark's
     timed part: --section measures it, and --compute sets how long it computes on the machine that is simulated.
     """
-    from retrompi import experiment, kernels, network, registry
+    from retrompi.spec import cross_traffic as network
+    from retrompi.spec import kernels, registry
+    from retrompi.store import lookup as experiment
 
     registry.model(model), registry.platform(platform).placement(mode)
     given = list(sets)
     if compute_kernel:
         given = [f"{k}={v}" for k, v in kernels.compute_sets(platform, compute_kernel).items()] + given
     from retrompi import traces
-    from retrompi.calibrated import outside_of_trace
-    from retrompi.program import Program
+    from retrompi.spec.calibrated_range import outside_of_trace
+    from retrompi.spec.timed_section import Program
 
     program = Program(section, None if compute is None else parse(compute, "s"), memory_share)
     read = traces.read(trace, np=ranks, undefined_source=undefined_source, partial=partial)
@@ -207,8 +209,8 @@ def timed(section: dict[str, Any] | None) -> str:
 
 
 def why(run: dict[str, Any]) -> list[str]:
-    """How a run ended and why: see `retrompi.diagnosis.lines`."""
-    from retrompi import diagnosis
+    """How a run ended and why: see `retrompi.sim.diagnosis.lines`."""
+    from retrompi.sim import diagnosis
 
     facts = run["facts"]
     return diagnosis.lines(run["outcome"], run["detail"], facts.get("waits", []), facts.get("diagnosis", {}))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from retrompi.base.units import parse
 from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
 from retrompi.cli.output import Column, as_text, emit, time_column
-from retrompi.replication import NETWORKS
-from retrompi.units import parse
+from retrompi.papers.disk_replication import NETWORKS
 
 COLUMNS = (
     Column("machines", "machines", right=True),
@@ -52,9 +52,9 @@ def command(
     Every machine receives, writes and forwards. The network's rate is that of TCP through a machine that does so, from a
     simulation of three. Beyond a limit of machines only the closed form answers.
     """
-    from retrompi.errors import UsageError
-    from retrompi.replication import replicate
-    from retrompi.validate import replication as study
+    from retrompi.base.errors import UsageError
+    from retrompi.papers import replication as study
+    from retrompi.papers.disk_replication import replicate
 
     try:
         counts = [int(n) for n in machines.split(",")]

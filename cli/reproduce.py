@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.base.errors import UsageError, nearest
 from retrompi.cli.options import (
     csv_option,
     debug_option,
@@ -23,10 +24,9 @@ from retrompi.cli.options import (
     warn,
 )
 from retrompi.cli.output import Column, emit, note
-from retrompi.errors import UsageError, nearest
 
 if TYPE_CHECKING:
-    from retrompi.validate import Study, Verdict
+    from retrompi.papers import Study, Verdict
 
 ALL = "all"
 _SUMMARY = (
@@ -76,12 +76,12 @@ def command(
     Prints the verdicts and the report's path; a failing statement is a finding shown there, not an error (use 'retrompi
     validate' for an exit code).
     """
-    from retrompi import report
-    from retrompi.calibrated import outside_of_points
+    from retrompi import render as report
     from retrompi.cli.validate import KEYS, print_verdicts, studies
-    from retrompi.validate import judge_all, setups
-    from retrompi.validate.claims import paper_key
-    from retrompi.validate.study import WORKERS
+    from retrompi.papers import judge_all, setups
+    from retrompi.papers.claims import paper_key
+    from retrompi.papers.study import WORKERS
+    from retrompi.spec.calibrated_range import outside_of_points
 
     if paper != ALL and paper_key(paper) not in setups():
         raise UsageError(f"no paper '{paper}'{nearest(paper, [*setups(), ALL])}")
@@ -97,7 +97,7 @@ def command(
         written = report.write(found[0], out, images=images)
         print_verdicts(found[0].verdicts, as_json=as_json, as_csv=as_csv)
     else:
-        from retrompi.report.front import made
+        from retrompi.render.front import made
 
         written = report.write_atlas(found, out, made(open_for(ctx, store), found, spent, jobs or WORKERS), images=images)
         verdicts = judge_all(found)
@@ -117,7 +117,7 @@ def command(
 
 
 def _counted(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
-    from retrompi.validate import summary
+    from retrompi.papers import summary
 
     by_use = {s.use: s for s in summary(verdicts)}
     row: dict[str, Any] = {"paper": name}
@@ -131,8 +131,8 @@ def _counted(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
 
 def _print_summary(found: Sequence[Study], verdicts: Sequence[Verdict]) -> None:
     """Counts per paper and in all; papers that were not replayed have only unjudged claims."""
-    from retrompi.validate import summary
-    from retrompi.validate.claims import by_paper, papers
+    from retrompi.papers import summary
+    from retrompi.papers.claims import by_paper, papers
 
     mine = {v.id: v for v in verdicts}
     rows = [_counted([mine[c.id] for c in by_paper(p) if c.id in mine], p) for p in papers()]

@@ -41,8 +41,8 @@ KEYS = ("kernel", "title", "statement", "claim", "min", "at_min", "max", "at_max
 
 def published(rows: list[dict[str, Any]], platform: str, host: str) -> list[dict[str, Any]]:
     """``rows`` with the published minimum and maximum (flop/s) where the paper measured this host, and the total below."""
-    from retrompi import rinf1
-    from retrompi.validate.claims import checks, load
+    from retrompi.papers import rinf1
+    from retrompi.papers.claims import checks, load
 
     told = {str(c.get("path")): claim for claim in load() for c in checks().get(claim.id, ()) if claim.low and claim.high}
     out = [dict(r) for r in rows]
@@ -89,7 +89,8 @@ def command(
     Rates are Mflop/s (flop/s in JSON and CSV): the smallest and the largest over the vector lengths by the machine's own
     clock, then Rinf and n1/2 of the loop in the cache.
     """
-    from retrompi import kernels, registry, rinf1
+    from retrompi.papers import rinf1
+    from retrompi.spec import kernels, registry
 
     room = registry.platform(platform)
     hosts = [room.host(host).name] if host else [h.name for h in room.hosts]
@@ -115,7 +116,7 @@ def command(
 
 
 def _fit(name: str, platform: str, hosts: list[str], seed: int, dry_run: bool, as_json: bool, as_csv: bool) -> None:
-    from retrompi import rinf1
+    from retrompi.papers import rinf1
 
     fits = []
     with progress(f"fit {name}") as report:

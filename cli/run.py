@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.base.errors import UsageError
+from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.options import (
     complete_model,
     csv_option,
@@ -24,8 +26,6 @@ from retrompi.cli.options import (
     store_option,
 )
 from retrompi.cli.output import Column, emit, note, one_format, print_json, print_table, time_column
-from retrompi.errors import UsageError
-from retrompi.units import format_bytes, format_time, parse
 
 if TYPE_CHECKING:
     from retrompi.store import Store
@@ -121,7 +121,7 @@ def command(
     ARGUMENTS come after --. Sections are what it marks with MPI_Pcontrol(N) … MPI_Pcontrol(-PARTS). Exit code 1: it failed, hung or
     deadlocked.
     """
-    from retrompi import backends
+    from retrompi.measure import launch as backends
 
     _check(ctx, backend)
     one_format(as_json, as_csv)
@@ -187,7 +187,7 @@ def _given(ctx: click.Context, name: str, value: str) -> str | None:
 
 def _summaries(done: Any) -> list[dict[str, Any]]:
     """The whole MPI part (section ""), then each section: n, min, quantiles and max in seconds."""
-    from retrompi.backends.stats import summary
+    from retrompi.measure.launch.stats import summary
 
     def row(section: str, parts: int, samples: Sequence[float]) -> dict[str, Any]:
         told = summary(samples)

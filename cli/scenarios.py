@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import click
 
+from retrompi.base.units import format_time
 from retrompi.cli.options import (
     complete_scenario,
     csv_option,
@@ -19,7 +20,6 @@ from retrompi.cli.options import (
     warn,
 )
 from retrompi.cli.output import Column, emit, note
-from retrompi.units import format_time
 
 LIST = (
     Column("name", "name"),
@@ -46,7 +46,7 @@ def command() -> None:
 @debug_option
 def list_scenarios(as_json: bool, as_csv: bool) -> None:
     """List every scenario."""
-    from retrompi import registry
+    from retrompi.spec import registry
 
     rows = [s.row() for s in registry.scenarios().values()]
     emit(rows, LIST, as_json=as_json, as_csv=as_csv, keys=KEYS, empty="no scenarios")
@@ -59,7 +59,7 @@ def list_scenarios(as_json: bool, as_csv: bool) -> None:
 @debug_option
 def show_scenario(scenario: str, as_json: bool, as_csv: bool) -> None:
     """Show SCENARIO (a name or a TOML file)."""
-    from retrompi import registry
+    from retrompi.spec import registry
 
     s = registry.scenario(scenario)
     if as_json or as_csv:
@@ -85,10 +85,11 @@ def run_scenario(
     store: str | None,
 ) -> None:  # fmt: skip
     """Run SCENARIO (a name or a TOML file) and print its curve, or its ranks for a trace."""
-    from retrompi import experiment, registry
-    from retrompi.calibrated import outside
     from retrompi.cli import pingpong, replay, rinf1, startup
-    from retrompi.scenario import trace_of
+    from retrompi.spec import registry
+    from retrompi.spec.calibrated_range import outside
+    from retrompi.store import lookup as experiment
+    from retrompi.studies.scenario import trace_of
 
     s = registry.scenario(scenario)
     s = replace(s, traffic=(*s.traffic, *traffic), failures=(*s.failures, *failures))

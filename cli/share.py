@@ -35,7 +35,8 @@ def command(ctx: click.Context, scenario: str, fresh: bool, as_json: bool, as_cs
     SCENARIO (a name or a TOML file) has the further jobs in its [[job]] tables. The time of a background job is the mean of its
     runs that ended. Ends with exit code 1 when a job did not complete.
     """
-    from retrompi import registry, sharing
+    from retrompi.spec import registry
+    from retrompi.studies import sharing
 
     s = registry.scenario(scenario)
     with progress("jobs") as report:

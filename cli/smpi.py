@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from retrompi.base.errors import UsageError
 from retrompi.cli.options import (
     complete_model,
     csv_option,
@@ -20,7 +21,6 @@ from retrompi.cli.options import (
     store_option,
 )
 from retrompi.cli.output import note, one_format, print_csv, print_json
-from retrompi.errors import UsageError
 
 POINTS = ("pair", "curve", "size_B", "send_ps", "transit_ps", "recv_ps", "gap_ps", "port_ps", "both_ps", "wire_ps")
 
@@ -66,8 +66,8 @@ def export_command(
     Without --out it is printed; --csv prints the points of the curves. 'retrompi run --backend smpi' does all of this by itself;
     docs/smpi.md says how to do it by hand.
     """
-    from retrompi.smpi.export import export
-    from retrompi.smpi.plain import plain as for_plain_smpi
+    from retrompi.measure.smpi.export import export
+    from retrompi.measure.smpi.plain import plain as for_plain_smpi
 
     one_format(as_json, as_csv)
     if pairs is not None and not plain:
@@ -108,7 +108,7 @@ def export_command(
 @debug_option
 def plugin_command(mpicc: str | None, as_json: bool, as_csv: bool) -> None:
     """Print the path of the plug-in for the SimGrid in use, and compile it if need be."""
-    from retrompi.smpi.plugin import plugin
+    from retrompi.measure.smpi.plugin import plugin
 
     with progress("smpi plugin") as report:
         path = plugin(mpicc, report)

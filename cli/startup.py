@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from retrompi.base.units import format_time
 from retrompi.cli.options import csv_option, debug_option, json_option, mode_option, model_option, platform_option, seed_option, set_option
 from retrompi.cli.output import Column, emit, print_json
-from retrompi.units import format_time
 
 COLUMNS = (
     Column("step", "step"),
@@ -50,7 +50,8 @@ def command(
     The times of the steps are those of the first start; the failures are counted over all of them. Exit code 1 when the
     runtime cannot join the hosts in one job.
     """
-    from retrompi import registry, simulate
+    from retrompi.sim import simulate
+    from retrompi.spec import registry
 
     cls, room = registry.model(model), registry.platform(platform)
     n = ranks or len(room.hosts)
@@ -69,7 +70,7 @@ def command(
 
 
 def summary(told: Mapping[str, Any]) -> str:
-    """One line for the counts of a start-up, as `retrompi.simulate.startup` gives them."""
+    """One line for the counts of a start-up, as `retrompi.sim.simulate.startup` gives them."""
     return (
         f"{told['ranks']} ranks on {told['hosts']} hosts: {told['manual_steps_per_job']} steps by hand, {told['windows']} windows, "
         f"{told['daemons']} daemons; {told['failures']} of {told['attempts']} starts fail"

@@ -8,8 +8,8 @@ import sys
 
 import click
 
+from retrompi.base.errors import UsageError
 from retrompi.cli.options import debug_option, store_option
-from retrompi.errors import UsageError
 
 PORT = 8418
 
@@ -29,7 +29,7 @@ def command(
     store: str | None,
 ) -> None:
     """Start the studio: curves, what-if sliders, the path of a message, studies and labs in a browser; Ctrl-C ends it."""
-    from retrompi.signals import terminated_is_interrupted
+    from retrompi.base.signals import terminated_is_interrupted
     from retrompi.studio.serve import Studio, is_loopback
 
     host = host or ("0.0.0.0" if public else "127.0.0.1")

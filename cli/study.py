@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.base.errors import UsageError
 from retrompi.cli import study_files, study_show
 from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
 from retrompi.cli.output import Column, emit
 from retrompi.cli.sweep import go, running_options
-from retrompi.errors import UsageError
 
 if TYPE_CHECKING:
     from retrompi.store import Store
@@ -59,13 +59,13 @@ for _one in (study_show.show, study_show.figure, study_files.export, study_files
 
 
 def _is_file(which: str) -> bool:
-    from retrompi import registry
+    from retrompi.spec import registry
 
     return which.endswith(".toml") or "/" in which or which in registry.study_names()
 
 
 def _loaded(which: str) -> Study:
-    from retrompi import registry
+    from retrompi.spec import registry
 
     return registry.study(which)
 
@@ -85,8 +85,8 @@ def stored(store: Store, which: str) -> Study:
 @click.pass_context
 def list_studies(ctx: click.Context, as_json: bool, as_csv: bool, store: str | None) -> None:
     """List the studies of the store, newest last, and the ready ones that have not been run."""
-    from retrompi import registry
-    from retrompi.errors import RetrompiError
+    from retrompi.base.errors import RetrompiError
+    from retrompi.spec import registry
     from retrompi.studies.design import count, from_definition
 
     rows = open_for(ctx, store, write=False).studies()

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.base.errors import UsageError
 from retrompi.cli.options import csv_option, debug_option, json_option, open_for, progress, store_option
 from retrompi.cli.output import Column, emit, note, one_format
-from retrompi.errors import UsageError
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -147,8 +147,8 @@ def opened(path: Path, trust: bool) -> Package:
 
 def run_zip(ctx: click.Context, path: Path, trust: bool, check: bool, **running: Any) -> None:
     """Run a packed study; with ``check`` print where it parts from the numbers in the zip, and end with exit code 1 when it does."""
-    from retrompi import registry
     from retrompi.cli.sweep import executor_of, go
+    from retrompi.spec import registry
 
     package = opened(path, trust)
     study = registry.study(str(package.study))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.base.errors import UsageError
 from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option, warn
 from retrompi.cli.output import Column, note, one_format, print_csv, print_json, print_table
-from retrompi.errors import UsageError
 
 if TYPE_CHECKING:
     from retrompi.studies.table import Table
@@ -110,8 +110,8 @@ def show(
         v.axis(str(k))
     told = about(found.definition, found.runs, found.curves)
     if output is not None:
-        from retrompi.report import study as page
-        from retrompi.report.sweep_figures import choose
+        from retrompi.render import study as page
+        from retrompi.render.sweep_figures import choose
 
         page.write(Path(output), v, told, plans=choose(v, x, by, panel), panel=panel)
         note(f"page written to {output}")
@@ -160,7 +160,7 @@ def figure(
     STUDY is a number, a name or the beginning of a hash. A PNG or SVG needs a Chromium or Chrome.
     """
     from retrompi.cli.study_files import written
-    from retrompi.report.sweep_figures import choose, plan_of
+    from retrompi.render.sweep_figures import choose, plan_of
     from retrompi.studies import stored
 
     one_format(as_json, as_csv)
@@ -177,9 +177,9 @@ def figure(
 
 
 def _drawn(v: View, plan: Any, target: Path, ending: str, study: dict[str, Any]) -> list[Path]:
-    from retrompi.report import study as page
-    from retrompi.report.export import images
-    from retrompi.report.sweep_figures import draw
+    from retrompi.render import study as page
+    from retrompi.render.export import images
+    from retrompi.render.sweep_figures import draw
 
     drawn = draw(v, plan)
     if ending == "html":

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from retrompi.base.errors import UsageError
+from retrompi.base.units import format_time
 from retrompi.cli.options import (
     complete_scenario,
     csv_option,
@@ -23,8 +25,6 @@ from retrompi.cli.options import (
     store_option,
 )
 from retrompi.cli.output import emit, note, one_format
-from retrompi.errors import UsageError
-from retrompi.units import format_time
 
 if TYPE_CHECKING:
     from retrompi.store import Store
@@ -97,7 +97,7 @@ def command(
 
 def _study(which: str) -> Study | None:
     """The study of that name or path; None for a scenario."""
-    from retrompi import registry
+    from retrompi.spec import registry
 
     path = Path(which)
     if path.suffix == ".toml" and path.is_file():
@@ -114,7 +114,7 @@ def _changed(study: Study, vary: Sequence[str], zips: Sequence[str], sets: Seque
     for option, value in (("--vary", vary), ("--zip", zips), ("--sample", sample)):
         if value:
             raise UsageError(f"{option} is for a scenario; what varies in the study '{study.name}' is in its file")
-    from retrompi.runtime import parse_sets
+    from retrompi.spec.model import parse_sets
     from retrompi.studies.case import proper
     from retrompi.studies.design import check_name
 

@@ -12,7 +12,7 @@ from retrompi.cli.options import progress
 from retrompi.cli.output import Column, as_text, emit, print_json, print_table
 
 if TYPE_CHECKING:
-    from retrompi.machine.recording import Recording
+    from retrompi.measure.this_machine.recording import Recording
 
 __all__ = ["Wanted", "calibrate"]
 
@@ -67,8 +67,8 @@ LEVELS = (
 
 def _recording(wanted: Wanted) -> Recording:
     """What is to be fitted: from a file, or measured now."""
-    from retrompi.errors import UsageError
-    from retrompi.machine import recording
+    from retrompi.base.errors import UsageError
+    from retrompi.measure.this_machine import recording
 
     if wanted.recorded is not None:
         clash = [
@@ -79,8 +79,8 @@ def _recording(wanted: Wanted) -> Recording:
         if clash:
             raise UsageError(f"{clash[0]} is for measuring; --from fits what was measured before")
         return recording.load(Path(wanted.recorded))
-    from retrompi.backends import BackendError
-    from retrompi.machine import internode, native, plan
+    from retrompi.measure.launch import BackendError
+    from retrompi.measure.this_machine import internode, native, plan
 
     if not wanted.internode and (wanted.rate or wanted.delay):
         raise UsageError(f"{'--rate' if wanted.rate else '--delay'} is of the link between two hosts: add --internode")
@@ -106,8 +106,9 @@ def _recording(wanted: Wanted) -> Recording:
 
 def calibrate(wanted: Wanted, as_json: bool, as_csv: bool) -> None:
     """Runs the command; see ``retrompi calibrate --help``."""
-    from retrompi import fitted, paths
-    from retrompi.machine import model
+    from retrompi.base import paths
+    from retrompi.measure import fit as fitted
+    from retrompi.measure.this_machine import model
 
     if wanted.name is not None:
         fitted.check_name(wanted.name)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.base.errors import UsageError
+from retrompi.base.units import parse
 from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
 from retrompi.cli.output import Column, emit, time_column
-from retrompi.errors import UsageError
-from retrompi.timeline import LIMIT, PS, Request, Timeline
-from retrompi.units import parse
+from retrompi.sim.timeline import LIMIT, PS, Request, Timeline
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -56,7 +56,7 @@ def timeline_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def inner(*args: Any, files: tuple[str, ...], timeline_window: str | None, timeline_limit: int, **kwargs: Any) -> Any:
         wanted = None
         if files:
-            from retrompi.timeline.write import check
+            from retrompi.sim.timeline.write import check
 
             wanted = Wanted(tuple(check(f) for f in files), Request(timeline_limit, *_window(timeline_window)))
         elif timeline_window:
@@ -77,7 +77,7 @@ def _window(text: str | None) -> tuple[float, float]:
 
 def write_timeline(timeline: Timeline | None, wanted: Wanted, told: Sequence[str] = ()) -> None:
     """Write every file; what a format cannot say goes to stderr. ``told``: how the run ended."""
-    from retrompi.timeline.write import write
+    from retrompi.sim.timeline.write import write
 
     if timeline is None:
         raise UsageError("the job was never started: there is no timeline")
@@ -110,7 +110,7 @@ def command(ctx: click.Context, run_id: int, files: tuple[str, ...], as_json: bo
 
     A run that was replayed with --timeline keeps a sample of it in the store. FILE ends in .html, .otf2, .paje, .json or .csv.
     """
-    from retrompi.timeline.write import check
+    from retrompi.sim.timeline.write import check
 
     paths = tuple(check(f) for f in files)
     kept = open_for(ctx, store, write=False)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.base.errors import UsageError
+from retrompi.base.units import canonical, format_quantity
 from retrompi.cli.answers import answer_options, asking, count_line, metric_for, outside_lines, scenario_argument, share, the_scenario
 from retrompi.cli.options import open_for
 from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
-from retrompi.errors import UsageError
-from retrompi.units import canonical, format_quantity
 
 if TYPE_CHECKING:
-    from retrompi.scenario import Scenario
     from retrompi.studies.metrics import Metric
+    from retrompi.studies.scenario import Scenario
     from retrompi.studies.tolerance import Answer, Place, Tolerance, Way
 
 KEYS = ("slower", "status", "within", "within_text", "beyond", "beyond_text", "estimate", "by_slope", "metric_within", "metric_beyond",

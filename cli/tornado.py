@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from retrompi.base.errors import UsageError
 from retrompi.cli.answers import answer_options, asking, count_line, metric_for, outside_lines, scenario_argument, the_scenario
 from retrompi.cli.options import open_for, seed_option
 from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
-from retrompi.errors import UsageError
 
 if TYPE_CHECKING:
-    from retrompi.scenario import Scenario
     from retrompi.studies.metrics import Metric
     from retrompi.studies.reading import Asker
+    from retrompi.studies.scenario import Scenario
     from retrompi.studies.tornado import Bar, Factor, OneAtATime, Sobol
 
 OAT_KEYS = ("key", "base", "value", "metric", "change", "unit", "outcome", "reason", "run", "swing", "source")

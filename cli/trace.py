@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 import click
 
+from retrompi.base.errors import UsageError
+from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.options import csv_option, debug_option, json_option, mode_option, set_option
 from retrompi.cli.output import Column, emit, print_json
 from retrompi.cli.trace_convert import command as convert_command
 from retrompi.cli.trace_cut import command as cut_command
 from retrompi.cli.trace_merge import command as merge_command
 from retrompi.cli.trace_record import record
-from retrompi.errors import UsageError
-from retrompi.units import format_bytes, format_time, parse
 
 SIZES = (Column("up_to_B", "messages up to", lambda v: format_bytes(int(v)), right=True), Column("messages", "messages", right=True))
 SCALED = (Column("trace", "written"), Column("ranks", "ranks", right=True), Column("factor", "computation times", right=True))
@@ -70,7 +70,8 @@ def info(
 
     --csv prints the communication matrix. With --model a short run tells about how long a replay will take.
     """
-    from retrompi import registry, traces
+    from retrompi import traces
+    from retrompi.spec import registry
     from retrompi.traces import preflight
 
     read = traces.read(trace, np=ranks, undefined_source=undefined_source)
@@ -150,7 +151,7 @@ def scale(
     Communication and sleeping stay as they are. The result is plain TI, which SMPI replays as well.
     """
     from retrompi import traces
-    from retrompi.program import compute_scale
+    from retrompi.spec.timed_section import compute_scale
 
     if (factor is None) == (compute is None):
         raise UsageError("give either --factor or --compute")

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import click
 
+from retrompi.base.errors import UsageError
+from retrompi.base.units import parse
 from retrompi.cli.options import csv_option, debug_option, json_option, progress
 from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
-from retrompi.errors import UsageError
-from retrompi.units import parse
 
 __all__ = ["command"]
 

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import click
 
+from retrompi.base.errors import UsageError
+from retrompi.base.units import format_bytes
 from retrompi.cli.options import csv_option, debug_option, json_option, progress
 from retrompi.cli.output import Column, emit
-from retrompi.errors import UsageError
-from retrompi.units import format_bytes
 
 __all__ = ["command"]
 

@@ -7,9 +7,9 @@ from typing import Literal
 
 import click
 
+from retrompi.base.errors import UsageError
 from retrompi.cli.options import csv_option, debug_option, json_option
 from retrompi.cli.output import Column, emit
-from retrompi.errors import UsageError
 
 __all__ = ["command"]
 

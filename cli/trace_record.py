@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from retrompi.base.errors import UsageError
+from retrompi.base.units import format_bytes, parse
 from retrompi.cli.options import csv_option, debug_option, json_option
 from retrompi.cli.output import Column, emit, print_json
-from retrompi.errors import UsageError
-from retrompi.units import format_bytes, parse
 
 COLUMNS = (
     Column("rank", "rank", right=True),
@@ -59,7 +59,7 @@ def record(
     MPICH and Open MPI, C, C++, Fortran and mpi4py; nothing is compiled again. A program that is killed leaves the trace up to then.
     Exit code 1: the program failed, or a rank did not reach MPI_Finalize; the trace is kept.
     """
-    from retrompi import record as recorder
+    from retrompi.measure import record as recorder
 
     if finish is not None:
         if command:

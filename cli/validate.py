@@ -11,7 +11,7 @@ from retrompi.cli.options import csv_option, debug_option, fresh_option, jobs_op
 from retrompi.cli.output import Column, as_text, emit
 
 if TYPE_CHECKING:
-    from retrompi.validate import Study, Verdict
+    from retrompi.papers import Study, Verdict
 
 KEYS = ("id", "system", "use", "verdict", "observed", "low", "high", "unit", "note")
 COLUMNS = (
@@ -43,7 +43,7 @@ def print_verdicts(verdicts: Sequence[Verdict], *, as_json: bool, as_csv: bool, 
 
     The table has what was judged and what is excluded; ``all_rows`` adds the rest. JSON and CSV have everything.
     """
-    from retrompi.validate import summary
+    from retrompi.papers import summary
 
     rows = [v.row() for v in verdicts]
     shown: list[dict[str, Any]] = rows
@@ -64,8 +64,8 @@ def studies(
     ctx: click.Context, paper: str | None, store: str | None, fresh: bool, jobs: int | None = None, fidelity: str = "mechanism"
 ) -> list[Study]:
     """The replayed study of ``paper``, or of every paper that is modelled, at a rung of the fidelity ladder; ``jobs`` at a time."""
-    from retrompi.validate import run_papers, setup, setups
-    from retrompi.validate.study import WORKERS
+    from retrompi.papers import run_papers, setup, setups
+    from retrompi.papers.study import WORKERS
 
     keys = [setup(paper).paper] if paper is not None else list(setups())
     opened = open_for(ctx, store)
@@ -102,10 +102,10 @@ def command(
     What is not in the store yet is simulated. Fit and held-out claims are counted apart. Ends with exit code 1
     when a statement fails.
     """
-    from retrompi.validate import judge_all
+    from retrompi.papers import judge_all
 
     if model is not None:
-        from retrompi.validate.evidence import judge_model
+        from retrompi.papers.evidence import judge_model
 
         verdicts = judge_model(model, platform, open_for(ctx, store), fresh=fresh)
         print_verdicts(verdicts, as_json=as_json, as_csv=as_csv, all_rows=all_rows)

@@ -184,7 +184,7 @@ class Bed:
 
     def trace(self) -> str:
         """A captured NAS program on another runtime."""
-        folder = self.ask("from retrompi.paths import reference_dir; print(reference_dir() / 'traces')")
+        folder = self.ask("from retrompi.base.paths import reference_dir; print(reference_dir() / 'traces')")
         said = self.run("retrompi", "replay", f"{folder}/npb3.3.1-lu-A-4.tar.zst", "-m", "winmpich", "-p", "nt-cluster", "--np", "4")
         need("completed" in said.stdout, said.stdout[-500:])
         return "NAS LU, class A, 4 ranks, completed"

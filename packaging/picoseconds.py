@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import sys
 
-from retrompi import _engine, registry, simulate
-from retrompi.errors import RetrompiError
+from retrompi import _engine
+from retrompi.base.errors import RetrompiError
+from retrompi.sim import simulate
+from retrompi.spec import registry
 from retrompi.traces import generate
 
 TRACES = {

@@ -1,1 +1,1 @@
-"""Machine rooms, one TOML file each; see `retrompi.platform` for the keys."""
+"""Machine rooms, one TOML file each; see `retrompi.spec.platform` for the keys."""

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from postgres import Server
 
-from retrompi import paths
+from retrompi.base import paths
 
 # Tests are collected before a fixture is set up, and the registry finds a user's own models: not here.
 os.environ["XDG_DATA_HOME"] = os.fspath(Path(__file__).resolve().parent / "no-such-folder")
@@ -103,8 +103,8 @@ class Watched:
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Watched:
-    """Watch `retrompi.simulate.run`, through which everything that simulates goes."""
-    from retrompi import simulate
+    """Watch `retrompi.sim.simulate.run`, through which everything that simulates goes."""
+    from retrompi.sim import simulate
 
     watched, real = Watched(), simulate.run
 
@@ -121,7 +121,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Watched:
 TOY_MODEL = '''
 """A model small enough to read in a test."""
 
-from retrompi.runtime import Param, RuntimeModel
+from retrompi.spec.model import Param, RuntimeModel
 
 
 class Toy(RuntimeModel):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrompi import simulate, traces
-from retrompi.simulate import Result
+from retrompi import traces
+from retrompi.sim import simulate
+from retrompi.sim.simulate import Result
 
 MODELS = ("winmpich", "wmpi", "hpvm")
 MODES = ("shared", "distributed")

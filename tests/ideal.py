@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from retrompi import _engine, registry, rows, traces
-from retrompi.platform import Platform
+from retrompi import _engine, traces
+from retrompi.spec import channels as rows
+from retrompi.spec import registry
+from retrompi.spec.platform import Platform
 
 ALPHA, BETA = 10_000_000, 10_000
 """Picoseconds, and picoseconds a byte: 10 us and 100 MB/s."""

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from retrompi.errors import UsageError
+from retrompi.base.errors import UsageError
 
 
 def echo(report: Any, value: Any) -> Any:

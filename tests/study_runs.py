@@ -13,7 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from retrompi.errors import RetrompiError
+from retrompi.base.errors import RetrompiError
 from retrompi.store import Store, open_store
 from retrompi.store.schema import Anatomy, Point, RankTime, Run, StudyPoint
 from retrompi.studies.design import Study, from_command

@@ -23,7 +23,8 @@ def test_its_files_are_four() -> None:
 
 def test_a_folder_among_the_models_is_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the page says about models/: a folder there needs no path and no registration."""
-    from retrompi import paths, registry
+    from retrompi.base import paths
+    from retrompi.spec import registry
 
     (tmp_path / "postbox").mkdir()
     (tmp_path / "postbox" / "__init__.py").write_text(_files()["postbox/__init__.py"], encoding="utf-8")
@@ -45,9 +46,9 @@ def test_a_folder_among_the_models_is_found_by_name(tmp_path: Path, monkeypatch:
     ],
 )
 def test_wrong_evidence_is_told_in_one_line(change: tuple[str, str], message: str, tmp_path: Path) -> None:
-    from retrompi import registry
-    from retrompi.errors import InputError
-    from retrompi.validate.evidence import evidence
+    from retrompi.base.errors import InputError
+    from retrompi.papers.evidence import evidence
+    from retrompi.spec import registry
 
     files = _files()
     (tmp_path / "postbox").mkdir()

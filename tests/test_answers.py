@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 from conftest import Outcome, Watched
 
-from retrompi import experiment, registry
-from retrompi.scenario import Scenario, load
+from retrompi.spec import registry
+from retrompi.store import lookup as experiment
 from retrompi.store import open_store
 from retrompi.studies import case, keys, metrics
+from retrompi.studies.scenario import Scenario, load
 
 Run = Callable[..., Outcome]
 
@@ -47,7 +48,7 @@ def small(tmp_path: Path) -> str:
 
 def value(store_path: Path, scenario: Scenario, metric: str, **values: str) -> float | None:
     """What one point comes to, on the plain road to a run."""
-    from retrompi.simulate import SimulationEnded
+    from retrompi.sim.simulate import SimulationEnded
 
     store = open_store(store_path.with_name("grid.db"))
     try:

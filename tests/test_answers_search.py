@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi.errors import RetrompiError, UsageError
+from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.studies import axes, tornado
 from retrompi.studies.breakeven import BreakEven, break_even
 from retrompi.studies.reading import NoNumber, Reading

@@ -24,16 +24,16 @@ from typing import Any
 import pytest
 from pages import Page
 
-from retrompi import report
-from retrompi.errors import InputError, RetrompiError
-from retrompi.report import cards, exhibits, front, numbers, overlay, tables
-from retrompi.report import figures as drawing
+from retrompi import render as report
+from retrompi.base.errors import InputError, RetrompiError
+from retrompi.papers import claims, study, systems, verdicts
+from retrompi.papers import experiments as kinds
+from retrompi.papers.exhibits import ClaimTable, CurveFigure, FactFigure, FactTable, ScatterFigure, read_figures, read_tables
+from retrompi.papers.experiments import Done, Job
+from retrompi.papers.study import Setup, Study
+from retrompi.render import cards, exhibits, front, numbers, overlay, tables
+from retrompi.render import figures as drawing
 from retrompi.store import open_store
-from retrompi.validate import claims, study, systems, verdicts
-from retrompi.validate import experiments as kinds
-from retrompi.validate.exhibits import ClaimTable, CurveFigure, FactFigure, FactTable, ScatterFigure, read_figures, read_tables
-from retrompi.validate.experiments import Done, Job
-from retrompi.validate.study import Setup, Study
 
 SIZES = (0, 1, 1024, 65536)
 
@@ -586,7 +586,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_reproduce_all_for_real_and_again_from_the_store(retrompi: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from retrompi import validate
+    from retrompi import papers as validate
 
     monkeypatch.setattr(validate, "setups", study.setups, raising=False)
     arguments = ("reproduce", "all", "--out", str(tmp_path / "out"), "--store", str(tmp_path / "runs.db"), "--jobs", "2")
@@ -610,7 +610,7 @@ def test_reproduce_all_for_real_and_again_from_the_store(retrompi: Any, tmp_path
 
 
 def test_jobs_are_passed_on_and_checked(retrompi: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from retrompi import validate
+    from retrompi import papers as validate
 
     asked: list[Any] = []
 
@@ -631,9 +631,9 @@ def test_jobs_are_passed_on_and_checked(retrompi: Any, monkeypatch: pytest.Monke
 INTERRUPTED = """
 import sys
 from dataclasses import replace
-from retrompi import validate
+from retrompi import papers as validate
 from retrompi.cli.main import run
-from retrompi.validate import study
+from retrompi.papers import study
 
 plan = study.setup("baker-fox")
 many = ",".join(f"{n}B" for n in range(0, 60000, 50))  # a minute or so of work

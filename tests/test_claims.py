@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import retrompi
-from retrompi.errors import InputError, UsageError
-from retrompi.validate import claims
-from retrompi.validate.claims import SizeRange, parse_size_range
+from retrompi.base.errors import InputError, UsageError
+from retrompi.papers import claims
+from retrompi.papers.claims import SizeRange, parse_size_range
 
 MODELS = ("wmpi", "winmpich", "hpvm")
 HEADER = "id,system,platform,configuration,observable,value,unit,low,high,kind,paper,section,also_in,note,use\n"
@@ -144,21 +144,21 @@ def test_calibration_uses_no_other_door() -> None:
     assert path.is_file()
     tree = ast.parse(path.read_text(encoding="utf-8"))
     allowed = {
-        "retrompi.validate.claims": {"for_fit", "Claim"},
-        "retrompi.validate.verdicts": {"measure", "residual", "Finding"},
-        "retrompi.validate.metrics": {"Curve", "curves"},
-        "retrompi.validate.evidence": {"own_for_fit"},
+        "retrompi.papers.claims": {"for_fit", "Claim"},
+        "retrompi.papers.verdicts": {"measure", "residual", "Finding"},
+        "retrompi.papers.metrics": {"Curve", "curves"},
+        "retrompi.papers.evidence": {"own_for_fit"},
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
-            if node.module == "retrompi.validate":
+            if node.module == "retrompi.papers":
                 assert {a.name for a in node.names} <= {"for_fit", "measure"}
-            elif node.module.startswith("retrompi.validate."):
+            elif node.module.startswith("retrompi.papers."):
                 assert {a.name for a in node.names} <= allowed.get(node.module, set()), node.lineno
-            elif node.module == "retrompi.paths":
+            elif node.module == "retrompi.base.paths":
                 assert "reference_dir" not in {a.name for a in node.names}
         if isinstance(node, ast.Import):
-            assert not any(a.name.startswith("retrompi.validate") for a in node.names), node.lineno
+            assert not any(a.name.startswith("retrompi.papers") for a in node.names), node.lineno
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             assert not any(word in node.value for word in ("claims.csv", "import_module")), node.lineno
         if isinstance(node, ast.Name):

@@ -20,9 +20,9 @@ import click
 import pytest
 from conftest import Outcome, Watched
 
-from retrompi import registry
+from retrompi.base.errors import EngineError
 from retrompi.cli.main import COMMANDS, cli
-from retrompi.errors import EngineError
+from retrompi.spec import registry
 
 Run = Callable[..., Outcome]
 
@@ -412,8 +412,8 @@ def test_a_scenario_runs(retrompi: Run, engine: Watched) -> None:
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Make run_papers return studies in which one held-out claim has the given verdict and no other is judged."""
-    from retrompi import validate
-    from retrompi.validate import claims
+    from retrompi import papers as validate
+    from retrompi.papers import claims
 
     def judged(word: str) -> None:
         def one(paper: str) -> validate.Study:
@@ -457,7 +457,7 @@ def test_validate_table(retrompi: Run, study: Callable[[str], None]) -> None:
 def test_reproduce_prints_the_verdicts_and_the_report(
     retrompi: Run, study: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from retrompi import report
+    from retrompi import render as report
 
     study("fail")
     written = report.Written(tmp_path / "out" / "baker-fox.html", (), (), "no PNG or SVG written: no browser")
@@ -470,7 +470,7 @@ def test_reproduce_prints_the_verdicts_and_the_report(
 
 
 def test_calibrate(retrompi: Run, toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from retrompi import calibrate
+    from retrompi.papers import calibrate
 
     asked: list[Any] = []
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrompi import _engine
-from retrompi.collectives import OPERATIONS, algorithms
+from retrompi.spec.collectives import OPERATIONS, algorithms
 
 BY_MEMORY = ("put_tree", "by_reference")
 """Not made of messages: tests/test_one_sided.py."""

@@ -207,7 +207,7 @@ def test_time_messages_and_bytes_are_those_of_the_closed_form(op: str, name: str
 
 
 def test_every_algorithm_made_of_messages_alone_has_a_closed_form() -> None:
-    from retrompi.collectives import OPERATIONS, algorithms
+    from retrompi.spec.collectives import OPERATIONS, algorithms
 
     # chain below; nodes: test_collectives_on_nodes
     apart = {"put_tree", "by_reference", "nothing", "nodes", "nodes_scatter", "nodes_forward", "chain"}

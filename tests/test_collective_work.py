@@ -7,15 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from retrompi import paths, registry, rows, simulate
 from retrompi._engine import Trace
-from retrompi.collectives import Choice
-from retrompi.errors import InputError, UsageError
-from retrompi.fitted import Parts, fit, sample_of
-from retrompi.fitted.write import default_folder, write_model, write_room
-from retrompi.machine import estimate, plan, recording
-from retrompi.machine.native import Row
-from retrompi.smpi.export import export
+from retrompi.base import paths
+from retrompi.base.errors import InputError, UsageError
+from retrompi.measure.fit import Parts, fit, sample_of
+from retrompi.measure.fit.write import default_folder, write_model, write_room
+from retrompi.measure.smpi.export import export
+from retrompi.measure.this_machine import estimate, plan, recording
+from retrompi.measure.this_machine.native import Row
+from retrompi.sim import simulate
+from retrompi.spec import channels as rows
+from retrompi.spec import registry
+from retrompi.spec.collectives import Choice
 
 SIZES = [0, 1024, 65536, 1 << 20]
 NS = 1000
@@ -169,7 +172,7 @@ def test_nothing_of_it_is_measured_between_ranks() -> None:
 
 @pytest.mark.skipif(shutil.which("mpicc.mpich") is None, reason="MPICH is not installed")
 def test_it_is_measured_here() -> None:
-    from retrompi.machine import native
+    from retrompi.measure.this_machine import native
 
     bench = native.bench("mpich")
     said = [r for what in ("alone", "temporary") for r in bench.run(what, [8, 4096], rounds=1, quick=True)]

@@ -13,11 +13,12 @@ from engine_runs import job
 from ideal import cost as c
 from ideal import run as ideal
 
-from retrompi import registry, simulate
+from retrompi.base.errors import UsageError
 from retrompi.cli.main import cli
-from retrompi.collectives import COUNTS, MPICH1, OPERATIONS, VOLUMES, Choice, algorithms, described, doors
-from retrompi.errors import UsageError
-from retrompi.runtime import model_values
+from retrompi.sim import simulate
+from retrompi.spec import registry
+from retrompi.spec.collectives import COUNTS, MPICH1, OPERATIONS, VOLUMES, Choice, algorithms, described, doors
+from retrompi.spec.model import model_values
 
 MODELS = sorted(registry.models())
 FAR = 1 << 62

@@ -12,18 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrompi import backends, compare, measured, report
-from retrompi.backends import Call, Execution, Machine, Noise, native, stored
-from retrompi.backends.stats import quantile
-from retrompi.compare import comparison, errors, suite
-from retrompi.errors import UsageError
-from retrompi.measured import stored as saved
-from retrompi.report import comparison as drawn
-from retrompi.report import measured as overlaid
-from retrompi.report import pingpong as single
+from retrompi import render as report
+from retrompi.base.errors import UsageError
+from retrompi.measure import compare
+from retrompi.measure import curves as measured
+from retrompi.measure import launch as backends
+from retrompi.measure.compare import comparison, errors, suite
+from retrompi.measure.curves import stored as saved
+from retrompi.measure.launch import Call, Execution, Machine, Noise, native, stored
+from retrompi.measure.launch.stats import quantile
+from retrompi.papers import study
+from retrompi.render import comparison as drawn
+from retrompi.render import measured as overlaid
+from retrompi.render import pingpong as single
 from retrompi.store import open_store
 from retrompi.store.database import Store
-from retrompi.validate import study
 
 TIMES = st.floats(1e-9, 1e3)
 SAMPLES = st.lists(TIMES, min_size=1, max_size=40)

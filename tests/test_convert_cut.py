@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_jobs import jobs
 
-from retrompi import simulate, traces
+from retrompi import traces
+from retrompi.sim import simulate
 from retrompi.traces import Trace, TraceError
 from retrompi.traces.cut import Piece, cut
 from retrompi.traces.lines import rank_lines, split

@@ -12,7 +12,7 @@ from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import simulate
+from retrompi.sim import simulate
 from retrompi.traces import Trace, TraceError, convert, generate, preflight
 from retrompi.traces.convert.goal_out import goal_text
 

@@ -12,7 +12,8 @@ from engine_runs import job
 from hypothesis import assume, given, settings
 from random_jobs import jobs
 
-from retrompi import simulate, traces
+from retrompi import traces
+from retrompi.sim import simulate
 from retrompi.traces import Trace, TraceError
 from retrompi.traces.cut import cut
 from retrompi.traces.lines import join, parse_group, rank_lines, show_group, split

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import Outcome
 
-from retrompi.errors import UsageError
+from retrompi.base.errors import UsageError
 from retrompi.traces import TraceError, convert
 
 pytest.importorskip("otf2", reason="the otf2 library reads and writes OTF2 (retrompi[otf2])")

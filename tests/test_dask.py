@@ -17,7 +17,7 @@ from conftest import Outcome, Watched
 from postgres import Server
 from study_runs import POINTS, Sweep, check_store, children, descendants, done, ended, lives, small, sweep, until, words
 
-from retrompi.errors import UsageError
+from retrompi.base.errors import UsageError
 from retrompi.store import open_store
 from retrompi.studies import dask_executor
 from retrompi.studies.case import Done, Job
@@ -110,7 +110,7 @@ def test_two_worker_processes_give_the_rows_of_the_pool(
     assert (code, err) == (0, "")
     assert check_store(open_store(server), small()) == undisturbed
     # Both workers took part, and what they simulated in goes with them, however they end.
-    simulating = [p for p in descendants(nanny.pid) if b"retrompi.worker" in Path(f"/proc/{p}/cmdline").read_bytes()]
+    simulating = [p for p in descendants(nanny.pid) if b"retrompi.sim.worker" in Path(f"/proc/{p}/cmdline").read_bytes()]
     assert len(simulating) == 2
     os.kill(nanny.pid, signal.SIGKILL)
     ended(simulating)
@@ -263,7 +263,7 @@ def _simulates(pid: int) -> bool:
         words_ = [Path(f"/proc/{p}/cmdline").read_bytes() for p in (pid, int(Path(f"/proc/{pid}/stat").read_text().split()[3]))]
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return all(b"retrompi.worker" in w for w in words_)
+    return all(b"retrompi.sim.worker" in w for w in words_)
 
 
 def _refused(scheduler: str) -> str:

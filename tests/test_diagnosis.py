@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from engine_runs import ANY_SOURCE, ANY_TAG, PATHS, job, run
 
-from retrompi import experiment, simulate
+from retrompi.base.errors import RetrompiError
 from retrompi.cli.main import run as cli
-from retrompi.diagnosis import lines
-from retrompi.errors import RetrompiError
+from retrompi.sim import simulate
+from retrompi.sim.diagnosis import lines
+from retrompi.store import lookup as experiment
 from retrompi.store import open_store
 from retrompi.traces import generate
 
@@ -287,7 +288,7 @@ def test_a_hang_for_want_of_room_names_the_resource_and_the_cycle() -> None:
 
 @pytest.mark.parametrize("name", ["buffer-overflow-hpvm", "credits-hang-hpvm"])
 def test_the_studies_of_full_resources_name_messages(name: str, tmp_path: Path) -> None:
-    from retrompi import registry
+    from retrompi.spec import registry
 
     store = open_store(f"{tmp_path}/runs.db")
     found = experiment.run_scenario(store, registry.scenario(name))

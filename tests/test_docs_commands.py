@@ -41,8 +41,7 @@ def _base(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
 
 def read_toml(text: str, folder: Path) -> None:
     """Load a TOML block by the reader that it is for, which its keys tell; raises what that reader raises."""
-    from retrompi import scenario
-    from retrompi.studies import design
+    from retrompi.studies import design, scenario
 
     data = tomllib.loads(text)
     if "vary" in data or "zip" in data:
@@ -52,11 +51,11 @@ def read_toml(text: str, folder: Path) -> None:
             )
         )
     elif "claim" in data:
-        from retrompi.validate.evidence import KEYS
+        from retrompi.papers.evidence import KEYS
 
         assert all(set(c) <= set(KEYS) for c in data["claim"])
     elif {"host", "link"} & set(data):
-        from retrompi.platform import HOST_KEYS, LINK_KEYS, LINK_MORE_KEYS
+        from retrompi.spec.platform import HOST_KEYS, LINK_KEYS, LINK_MORE_KEYS
 
         assert set(data.get("link", {})) <= {*LINK_KEYS, *LINK_MORE_KEYS, "kind", "shape", "sites", "rail_policy"}
         for host in data.get("host", []):

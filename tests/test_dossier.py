@@ -7,9 +7,9 @@ import json
 import pytest
 from conftest import cited_ids, reference_ids
 
-from retrompi import registry
-from retrompi.report import dossier
-from retrompi.validate import claims, sources
+from retrompi.papers import claims, sources
+from retrompi.render import dossier
+from retrompi.spec import registry
 
 MODELS = sorted(registry.models())
 PLATFORMS = sorted(registry.platforms())

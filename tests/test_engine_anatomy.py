@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 from engine_runs import MODELS, MODES, PATHS, run
 
-from retrompi import simulate
-from retrompi.errors import RetrompiError
+from retrompi.base.errors import RetrompiError
+from retrompi.sim import simulate
 
 KIB = 1024
 STAGES = {

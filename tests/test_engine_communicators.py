@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from engine_runs import ANY_SOURCE, ANY_TAG, PATHS, completed, job, run
 
-from retrompi import simulate
-from retrompi.errors import InputError
+from retrompi.base.errors import InputError
+from retrompi.sim import simulate
 
 everywhere = pytest.mark.parametrize(("model", "mode"), PATHS)
 LINES = (

@@ -7,10 +7,11 @@ from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import registry, simulate
-from retrompi.errors import UsageError
-from retrompi.program import Program
-from retrompi.simulate import Result
+from retrompi.base.errors import UsageError
+from retrompi.sim import simulate
+from retrompi.sim.simulate import Result
+from retrompi.spec import registry
+from retrompi.spec.timed_section import Program
 
 FLOPS = registry.platform("nt-pair").host("server").flops
 TWO = ("platform.host.cores=2",)

@@ -7,7 +7,7 @@ from engine_runs import PATHS, completed, job, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi.errors import InputError, UsageError
+from retrompi.base.errors import InputError, UsageError
 
 everywhere = pytest.mark.parametrize(("model", "mode"), PATHS)
 N = 4

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from engine_runs import ANY_SOURCE, ANY_TAG, PATHS, PROC_NULL, completed, job, run
 
-from retrompi import registry
-from retrompi.simulate import Result
+from retrompi.sim.simulate import Result
+from retrompi.spec import registry
 
 KIB = 1024
 # Below a packet, above a packet, and long enough for a rendezvous where a runtime has one.

@@ -11,8 +11,8 @@ from engine_runs import ANY_SOURCE, ANY_TAG, PATHS, completed, job
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from retrompi import simulate
-from retrompi.simulate import Result
+from retrompi.sim import simulate
+from retrompi.sim.simulate import Result
 
 everywhere = pytest.mark.parametrize(("model", "mode"), PATHS)
 modest = settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

@@ -12,9 +12,11 @@ from functools import lru_cache
 import pytest
 from trace_account import Account, account, texts
 
-from retrompi import registry, simulate, traces
-from retrompi.errors import InputError, UsageError
-from retrompi.paths import reference_dir
+from retrompi import traces
+from retrompi.base.errors import InputError, UsageError
+from retrompi.base.paths import reference_dir
+from retrompi.sim import simulate
+from retrompi.spec import registry
 from retrompi.traces import Trace
 
 FOLDER = reference_dir() / "traces"

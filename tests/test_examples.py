@@ -18,7 +18,10 @@ import pytest
 from conftest import need
 from test_record import communication
 
-from retrompi import record, registry, simulate, traces
+from retrompi import traces
+from retrompi.measure import record
+from retrompi.sim import simulate
+from retrompi.spec import registry
 
 pytestmark = pytest.mark.usefixtures("here", "one_cache", "open_mpi_runs")
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from retrompi.validate import claims, metrics, verdicts
-from retrompi.validate.claims import Claim
-from retrompi.validate.experiments import merge
-from retrompi.validate.findings import scaled, unit_of
+from retrompi.papers import claims, metrics, verdicts
+from retrompi.papers.claims import Claim
+from retrompi.papers.experiments import merge
+from retrompi.papers.findings import scaled, unit_of
 
 MADE_UP = ("near", "digits", "extremes", "compare", "faster")
 MINE = [

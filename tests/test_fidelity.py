@@ -13,9 +13,13 @@ from engine_runs import completed, job, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import calibrated, experiment, fidelity, registry, rows, sampling, simulate
-from retrompi.errors import UsageError
-from retrompi.sampling import Point
+from retrompi.base.errors import UsageError
+from retrompi.sim import fidelity, sampling, simulate
+from retrompi.sim.sampling import Point
+from retrompi.spec import calibrated_range as calibrated
+from retrompi.spec import channels as rows
+from retrompi.spec import registry
+from retrompi.store import lookup as experiment
 from retrompi.store import open_store
 
 MODELS = {name: cls for name, cls in registry.models().items() if cls.calibrated is not None}

@@ -16,9 +16,11 @@ from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import paths, registry, simulate, toml_text
-from retrompi.errors import InputError, UsageError
-from retrompi.fitted import (
+from retrompi.base import paths
+from retrompi.base import toml as toml_text
+from retrompi.base.errors import InputError, UsageError
+from retrompi.measure.curves import read
+from retrompi.measure.fit import (
     FittedModel,
     Parts,
     check_name,
@@ -29,12 +31,13 @@ from retrompi.fitted import (
     write_model,
     write_room,
 )  # fmt: skip
-from retrompi.fitted.make import fitted_curve, held_out, make, name_from
-from retrompi.fitted.segments import Fit
-from retrompi.measured import read
-from retrompi.platform import SOURCE_KINDS, Placement
-from retrompi.runtime import fit_tables, resolve
-from retrompi.sampling import Point, Sample
+from retrompi.measure.fit.make import fitted_curve, held_out, make, name_from
+from retrompi.measure.fit.segments import Fit
+from retrompi.sim import simulate
+from retrompi.sim.sampling import Point, Sample
+from retrompi.spec import registry
+from retrompi.spec.model import fit_tables, resolve
+from retrompi.spec.platform import SOURCE_KINDS, Placement
 
 # -- models -----------------------------------------------------------------------------------------------------------------
 

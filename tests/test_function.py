@@ -10,15 +10,18 @@ import pytest
 from conftest import reference_ids
 from engine_runs import job, one_way, run
 
-from retrompi import experiment, registry, simulate, traces
+from retrompi import traces
+from retrompi.base.errors import EngineError, InputError, UsageError
+from retrompi.base.paths import reference_dir
 from retrompi.cli.main import run as cli
-from retrompi.errors import EngineError, InputError, UsageError
-from retrompi.paths import reference_dir
-from retrompi.scenario import load
+from retrompi.papers import claims, study, verdicts
+from retrompi.papers.experiments import jobs, merge, suite
+from retrompi.sim import simulate
+from retrompi.spec import registry
+from retrompi.store import lookup as experiment
 from retrompi.store import open_store
+from retrompi.studies.scenario import load
 from retrompi.traces import generate
-from retrompi.validate import claims, study, verdicts
-from retrompi.validate.experiments import jobs, merge, suite
 
 ARCHIVE = "ibm-suite.tar.zst"
 BAD = [n for n in registry.scenario_names() if registry.scenario(n).outcome != "completed"]

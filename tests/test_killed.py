@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from engine_runs import MODES, job, run
 
-from retrompi import experiment, simulate
+from retrompi.base.errors import UsageError
 from retrompi.cli.main import run as cli
-from retrompi.errors import UsageError
+from retrompi.sim import simulate
+from retrompi.store import lookup as experiment
 from retrompi.store import open_store
 from retrompi.traces import generate
 

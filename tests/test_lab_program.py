@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from retrompi.backends import build
-from retrompi.errors import RetrompiError
+from retrompi.base.errors import RetrompiError
 from retrompi.labs import grade, start, student
 from retrompi.labs import lab as _lab
 from retrompi.labs.bench import Bench
+from retrompi.measure.launch import build
 from retrompi.store import open_store
 
 LAB = _lab.lab("09")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from retrompi import units
+from retrompi.base import units
 from retrompi.labs import grade, start, student, text
 from retrompi.labs import lab as _lab
 from retrompi.labs.bench import Bench

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from retrompi.cells import safe_cell
+from retrompi.base.csv_safe import safe_cell
 from retrompi.labs import alike, answers, collect, grade, start, student, submissions
 from retrompi.labs import lab as _lab
 from retrompi.labs.bench import Bench
@@ -268,7 +268,7 @@ def test_a_submission_names_no_code(name: str, tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_lab_of_ones_own_is_found_by_name(tmp_path: Path, retrompi: Run, here: None) -> None:
-    from retrompi import paths
+    from retrompi.base import paths
 
     shutil.copytree(_lab.lab(LAB).folder, paths.user_labs_dir() / "77-mine")
     assert "77" in retrompi("lab", "list").out
@@ -441,7 +441,7 @@ def test_a_mixed_up_unit_is_told_only_of_the_unit_that_was_written(
     task: str, factor: float, right_unit: str, unit: str, mixed: bool, where: str
 ) -> None:  # fmt: skip
     """The number fits ``right_unit`` times ``factor``, and ``unit`` is what stands there."""
-    from retrompi import units
+    from retrompi.base import units
 
     lab = _lab.lab(LAB)
     p, bench = student.draw(lab, "Gil"), Bench(open_store(where))
@@ -513,7 +513,7 @@ def test_another_spelling_of_a_prediction_is_no_change(task: str, sealed: str, n
     ],
 )
 def test_a_missing_or_curly_quote_is_named(sheet: str, line: int, says: str, tmp_path: Path) -> None:
-    from retrompi.errors import InputError
+    from retrompi.base.errors import InputError
 
     lab = _lab.lab(LAB)
     folder = start.start(lab, "Ann", tmp_path / "mine")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from retrompi import simulate, traces
-from retrompi.errors import InputError, RetrompiError
-from retrompi.validate import replication
+from retrompi import traces
+from retrompi.base.errors import InputError, RetrompiError
+from retrompi.papers import replication
+from retrompi.sim import simulate
 
 
 @pytest.mark.parametrize("action", ["compute 1e300", "sleep 1e30", "kernel daxpy 1000 1e300", "compute 1e16"])
@@ -53,6 +54,6 @@ def test_the_disk_fit_is_refused_a_held_out_row() -> None:
 
 
 def replication_claims() -> list[replication.Claim]:
-    from retrompi.validate.claims import by_paper
+    from retrompi.papers.claims import by_paper
 
     return [c for c in by_paper("lefevre-westrelin") if c.id.startswith("LW-R-")]

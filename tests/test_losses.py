@@ -10,7 +10,7 @@ from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import simulate
+from retrompi.sim import simulate
 from retrompi.traces import generate
 
 TCP = [
@@ -144,7 +144,7 @@ def test_what_a_card_loses_is_lost(model: str, platform: str, host: str) -> None
 
 
 def test_a_second_job_goes_on_when_the_first_loses_its_connection() -> None:
-    from retrompi.jobs import JobSpec
+    from retrompi.spec.cojobs import JobSpec
 
     result = simulate.run("winmpich", "nt-cluster", SHORT, mode="n1,n2", failures=["link n1@0.05s"], sets={"platform.link.kind": "switch"},
                           jobs=[JobSpec("winmpich", generate.pingpong([1024], 2000), "n3,n4")])  # fmt: skip

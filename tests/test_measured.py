@@ -13,9 +13,9 @@ from conftest import Outcome
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi.errors import InputError, RetrompiError, UsageError
-from retrompi.measured import FORMATS, read, read_all
-from retrompi.measured.table import RATES, TIMES
+from retrompi.base.errors import InputError, RetrompiError, UsageError
+from retrompi.measure.curves import FORMATS, read, read_all
+from retrompi.measure.curves.table import RATES, TIMES
 
 DATA = Path(__file__).parent / "data" / "measured"
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from retrompi import experiment, registry
-from retrompi.errors import UsageError
-from retrompi.scenario import Scenario, load
+from retrompi.base.errors import UsageError
+from retrompi.spec import registry
+from retrompi.store import lookup as experiment
 from retrompi.store import open_store
 from retrompi.studies import metrics
+from retrompi.studies.scenario import Scenario, load
 
 POINTS = [
     {"size_B": 0, "time_us": 10.0, "bandwidth_MBps": 0.0, "repetitions": 1},

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from retrompi import registry
+from retrompi.spec import registry
 from retrompi.store import open_store
 from retrompi.studies import design
 from retrompi.studies.results import rows

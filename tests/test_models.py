@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from engine_runs import MODES, completed, job, run
 
-from retrompi import registry, simulate
+from retrompi.sim import simulate
+from retrompi.spec import registry
 
 ALL = sorted(registry.models())
 PLATFORMS = sorted(registry.platforms())

@@ -14,11 +14,15 @@ from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import paths, program, registry, simulate, traces
-from retrompi.errors import RetrompiError, UsageError
-from retrompi.program import Program
+from retrompi import traces
+from retrompi.base import paths
+from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.papers import claims, nas
+from retrompi.sim import simulate
+from retrompi.spec import registry
+from retrompi.spec import timed_section as program
+from retrompi.spec.timed_section import Program
 from retrompi.traces import TraceError
-from retrompi.validate import claims, nas
 
 TRACES = paths.reference_dir() / "traces"
 INDEX = tomllib.loads((TRACES / "INDEX.toml").read_text())

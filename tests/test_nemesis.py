@@ -13,10 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_engine_properties import facts, matched
 
-from retrompi import platform_file, registry, simulate, traces
-from retrompi.errors import InputError, UsageError
+from retrompi import traces
+from retrompi.base.errors import InputError, UsageError
+from retrompi.papers import claims, verdicts
+from retrompi.sim import simulate
+from retrompi.spec import platform_file, registry
 from retrompi.traces import generate, osu
-from retrompi.validate import claims, verdicts
 
 KIB, MIB = 1 << 10, 1 << 20
 UNIX, WINDOWS, QUEUES = ("nemesis", "abe"), ("nemesis:windows", "abe-windows"), ("nemesis:windows-queues", "abe-windows")
@@ -337,7 +339,7 @@ def test_who_waits_for_whom_is_told(model: str, room: str, mode: str, sets: tupl
 
 
 def test_a_fit_sees_one_latency_and_meets_it() -> None:
-    from retrompi import calibrate
+    from retrompi.papers import calibrate
 
     for who, claim_id in ((UNIX, "KB-01"), (WINDOWS, "KB-02")):
         found = calibrate.fit(*who, evaluations=20)

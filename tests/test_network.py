@@ -10,11 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import _engine, experiment, network, registry, scenario, simulate, topology
+from retrompi import _engine
+from retrompi.base.errors import InputError, UsageError
 from retrompi.cli.main import run as cli
-from retrompi.errors import InputError, UsageError
-from retrompi.platform_file import load
+from retrompi.sim import simulate
+from retrompi.spec import cross_traffic as network
+from retrompi.spec import registry, topology
+from retrompi.spec.platform_file import load
+from retrompi.store import lookup as experiment
 from retrompi.store import open_store
+from retrompi.studies import scenario
 from retrompi.traces import generate
 
 MB, US, MS, S = 1e6, 10**6, 10**9, 10**12  # bytes; picoseconds

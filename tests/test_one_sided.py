@@ -7,8 +7,9 @@ from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import simulate, traces
-from retrompi.errors import InputError, UsageError
+from retrompi import traces
+from retrompi.base.errors import InputError, UsageError
+from retrompi.sim import simulate
 from retrompi.traces import generate, rates
 
 MIB = 1 << 20

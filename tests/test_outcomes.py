@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from engine_runs import ANY_SOURCE, ANY_TAG, MODELS, PATHS, completed, job, one_way, run
 
-from retrompi import simulate
-from retrompi.errors import RetrompiError, UsageError
+from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.sim import simulate
 
 KIB = 1024
 everywhere = pytest.mark.parametrize(("model", "mode"), PATHS)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from conftest import cited_ids, reference_ids
 
-from retrompi import platform, platform_file, registry
-from retrompi.errors import InputError, UsageError
-from retrompi.platform import HOST_KEYS, LINK_KEYS, SOURCE_KINDS
+from retrompi.base.errors import InputError, UsageError
+from retrompi.spec import platform, platform_file, registry
+from retrompi.spec.platform import HOST_KEYS, LINK_KEYS, SOURCE_KINDS
 
 NAMES = registry.platform_names()
 

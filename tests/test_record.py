@@ -18,9 +18,11 @@ from pathlib import Path
 import pytest
 from conftest import Outcome, need
 
-from retrompi import record, simulate, traces
-from retrompi.record.assemble import without_cancelled
-from retrompi.record.library import find_compiler, library
+from retrompi import traces
+from retrompi.measure import record
+from retrompi.measure.record.assemble import without_cancelled
+from retrompi.measure.record.library import find_compiler, library
+from retrompi.sim import simulate
 
 pytestmark = pytest.mark.usefixtures("here", "one_cache", "open_mpi_runs")
 

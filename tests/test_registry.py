@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from conftest import cited_ids, reference_ids
 
-from retrompi import registry
-from retrompi.errors import InputError, RetrompiError, UsageError, nearest
-from retrompi.platform import SOURCE_KINDS
-from retrompi.runtime import RuntimeModel, resolve
+from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.spec import registry
+from retrompi.spec.model import RuntimeModel, resolve
+from retrompi.spec.platform import SOURCE_KINDS
 
 MODELS = registry.models()
 PLACEMENTS = ([0, 0], [0, 1], [1, 1])
@@ -128,7 +128,7 @@ def test_a_folder_of_ones_own(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ("\n\nx = 1 +", 3, "SyntaxError"),
         ("import nothing_like_this", 1, "No module named 'nothing_like_this'"),
         (
-            "from retrompi.runtime import Param, RuntimeModel\n"
+            "from retrompi.spec.model import Param, RuntimeModel\n"
             "class M(RuntimeModel):\n"
             "    name, title, version, years, summary = 'bad', 't', '1', '1997', 's'\n"
             "    packet = Param('16 KB', 'B', 'packet', source='assumed: x')\n",
@@ -136,7 +136,7 @@ def test_a_folder_of_ones_own(toy: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             "the unit 'KB' is ambiguous",
         ),
         (
-            "from retrompi.runtime import RuntimeModel\n"
+            "from retrompi.spec.model import RuntimeModel\n"
             "class M(RuntimeModel):\n"
             "    name, title, version, years, summary = 'good', 't', '1', '1997', 's'\n",
             None,

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import replication
-from retrompi.errors import UsageError
-from retrompi.replication import Copy, closed_form, levels, network_rate, replicate, simulate_chain
-from retrompi.validate import claims
-from retrompi.validate import replication as study
+from retrompi.base.errors import UsageError
+from retrompi.papers import claims
+from retrompi.papers import disk_replication as replication
+from retrompi.papers import replication as study
+from retrompi.papers.disk_replication import Copy, closed_form, levels, network_rate, replicate, simulate_chain
 
 copies = st.builds(
     Copy,

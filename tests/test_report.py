@@ -13,14 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import Page
 
-from retrompi import experiment, registry, report, units
-from retrompi.errors import InputError, RetrompiError, UsageError
-from retrompi.report import cards, exhibits, export, figures, overlay, page
-from retrompi.runtime import resolve
+from retrompi import render as report
+from retrompi.base import units
+from retrompi.base.errors import InputError, RetrompiError, UsageError
+from retrompi.papers import claims, markdown, study, verdicts
+from retrompi.papers.exhibits import CurveFigure
+from retrompi.papers.study import Study
+from retrompi.render import cards, exhibits, export, figures, overlay, page
+from retrompi.spec import registry
+from retrompi.spec.model import resolve
+from retrompi.store import lookup as experiment
 from retrompi.store import open_store
-from retrompi.validate import claims, markdown, study, verdicts
-from retrompi.validate.exhibits import CurveFigure
-from retrompi.validate.study import Study
 
 PLAN = study.setup("baker-fox")
 CURVES = replace(PLAN, experiments=("pingpong", "startup", "anatomy"))
@@ -513,7 +516,7 @@ def test_validation_page_is_up_to_date(part: str, tmp_path: Path) -> None:
     copy = tmp_path / "validation.md"
     copy.write_text((ROOT / "docs" / "validation.md").read_text(encoding="utf-8"), encoding="utf-8")
     wanted = markdown.reading_table() if part == "readings" else markdown.check_table()
-    assert not markdown.fill(copy, part, wanted), "run: python -m retrompi.validate.markdown docs/validation.md"
+    assert not markdown.fill(copy, part, wanted), "run: python -m retrompi.papers.markdown docs/validation.md"
 
 
 def test_fill_refuses_a_missing_part(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 from postgres import Server
 from study_runs import POINTS, Sweep, check_store, children, descendants, done, ended, lives, small, sweep, told, until, words
 
-from retrompi.errors import StoreError
+from retrompi.base.errors import StoreError
 from retrompi.store import open_store
 from retrompi.studies.pool import Pool
 from retrompi.studies.run import run_study

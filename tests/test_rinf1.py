@@ -14,11 +14,12 @@ from conftest import reference_ids
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import kernels, registry, rinf1, simulate
 from retrompi._engine import Trace
-from retrompi.errors import UsageError
+from retrompi.base.errors import UsageError
+from retrompi.papers import claims, rinf1
+from retrompi.sim import simulate
+from retrompi.spec import kernels, registry
 from retrompi.traces import generate
-from retrompi.validate import claims
 
 HOSTS = ("server", "workstation")
 LOOPS = sorted(kernels.loops())

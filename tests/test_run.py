@@ -24,11 +24,14 @@ from conftest import Outcome, need
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrompi import backends, record, simulate, traces
-from retrompi.backends import Call, Execution, Machine, build, job, machine, model, native, profile, stats, stored
-from retrompi.errors import UsageError
-from retrompi.machine import state
-from retrompi.record.run import Launcher
+from retrompi import traces
+from retrompi.base.errors import UsageError
+from retrompi.measure import launch as backends
+from retrompi.measure import record
+from retrompi.measure.launch import Call, Execution, Machine, build, job, machine, model, native, profile, stats, stored
+from retrompi.measure.record.run import Launcher
+from retrompi.measure.this_machine import state
+from retrompi.sim import simulate
 from retrompi.store import Store, open_store
 
 pytestmark = pytest.mark.usefixtures("here", "one_cache")
@@ -462,7 +465,7 @@ def test_a_trace_is_recorded_once_and_replayed_at_every_rung(store: Store, monke
 def test_a_programs_sections_are_the_generators_curve(store: Store, tmp_path: Path) -> None:
     """The same PingPong as a program, without what it computes between its calls, and as a generated trace."""
     need_mpi("mpich")
-    from retrompi import experiment
+    from retrompi.store import lookup as experiment
 
     options = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "mpi": "mpich"}
     kept = Path(backends.run(store, "model", str(SECTIONS), (), 2, **options).trace)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrompi import registry
-from retrompi.errors import InputError, UsageError
-from retrompi.runtime import Param, RuntimeModel, Values, check_read, model_values, parse_sets, resolve
+from retrompi.base.errors import InputError, UsageError
+from retrompi.spec import registry
+from retrompi.spec.model import Param, RuntimeModel, Values, check_read, model_values, parse_sets, resolve
 
 
 @pytest.fixture

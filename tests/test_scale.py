@@ -12,10 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import _engine, registry, simulate
-from retrompi.errors import UsageError
+from retrompi import _engine
+from retrompi.base.errors import UsageError
+from retrompi.sim import simulate
+from retrompi.sim.worker import ForkServer
+from retrompi.spec import registry
 from retrompi.traces import Trace, TraceError, generate
-from retrompi.worker import ForkServer
 
 # --- channels on first use -------------------------------------------------------------------------------------------------
 
@@ -162,9 +164,10 @@ def test_a_generated_halo_of_two_dimensions_is_the_known_one() -> None:
 LIMIT = 200_000
 MEASURE = """
 import sys
-from retrompi import _engine, simulate
+from retrompi import _engine
+from retrompi.sim import simulate
 from retrompi.traces import generate
-from retrompi.worker import ForkServer
+from retrompi.sim.worker import ForkServer
 trace = generate.halo(16, int(sys.argv[1]), 1024)
 server = ForkServer()
 result = simulate.run("mpibip", "myrinet-piii*16", trace, fidelity="loggp", server=server)

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from conftest import reference_ids
 
-from retrompi import registry, scenario
-from retrompi.errors import InputError, UsageError
-from retrompi.runtime import resolve
-from retrompi.scenario import Scenario
+from retrompi.base.errors import InputError, UsageError
+from retrompi.spec import registry
+from retrompi.spec.model import resolve
+from retrompi.studies import scenario
+from retrompi.studies.scenario import Scenario
 from retrompi.traces import generate
 
 NAMES = registry.scenario_names()
@@ -43,7 +44,7 @@ def test_contract(one: Scenario) -> None:
 
 def test_the_claims_of_the_six_curves_are_all_their_checkable_claims() -> None:
     named = {c for name in CURVES for c in registry.scenario(name).claims}
-    from retrompi.validate import load
+    from retrompi.papers import load
 
     wanted = {c.id for c in load() if c.id.startswith(("BF-SM-", "BF-DM-")) and c.use in ("calibrate", "validate")}
     assert wanted - named <= {"BF-DM-16"}, "only the claim about the link belongs to no runtime"

@@ -11,9 +11,9 @@ from curves import BRACKETED, KNOWN, POWERS, Truth, time_of, times
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi.errors import UsageError
-from retrompi.fitted import fit
-from retrompi.fitted.segments import LEAST, _costs, _merged
+from retrompi.base.errors import UsageError
+from retrompi.measure.fit import fit
+from retrompi.measure.fit.segments import LEAST, _costs, _merged
 
 
 def test_known_thresholds_are_found_exactly_and_rates_within_one_percent() -> None:

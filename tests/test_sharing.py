@@ -10,11 +10,14 @@ from engine_runs import job, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import experiment, registry, sharing, simulate
+from retrompi.base.errors import InputError, UsageError
 from retrompi.cli.main import run as cli
-from retrompi.errors import InputError, UsageError
-from retrompi.jobs import JobSpec
+from retrompi.sim import simulate
+from retrompi.spec import registry
+from retrompi.spec.cojobs import JobSpec
+from retrompi.store import lookup as experiment
 from retrompi.store import open_store
+from retrompi.studies import sharing
 from retrompi.traces import generate
 
 SWITCH = {"platform.link.kind": "switch"}
@@ -185,7 +188,7 @@ def test_any_mixture_ends_and_keeps_its_bytes(others: list[Any], first: str) -> 
 
 
 def test_a_timeline_and_an_anatomy_are_of_the_first_job() -> None:
-    from retrompi.timeline import Request
+    from retrompi.sim.timeline import Request
 
     both = on("n1,n2", jobs=[JobSpec("wmpi", SHORT, "n1,n2")], timeline=Request(), profile=True)
     assert both.time_ps == on("n1,n2", jobs=[JobSpec("wmpi", SHORT, "n1,n2")]).time_ps

@@ -18,14 +18,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from retrompi import registry, simulate, traces
-from retrompi.backends import Execution, Request
-from retrompi.backends import smpi as backend
-from retrompi.backends.build import build
-from retrompi.backends.smpi import Online
+from retrompi import traces
 from retrompi.cli.main import cli
-from retrompi.smpi.export import SETTINGS, Export, export
-from retrompi.smpi.plain import plain
+from retrompi.measure.launch import Execution, Request
+from retrompi.measure.launch import smpi as backend
+from retrompi.measure.launch.build import build
+from retrompi.measure.launch.smpi import Online
+from retrompi.measure.smpi.export import SETTINGS, Export, export
+from retrompi.measure.smpi.plain import plain
+from retrompi.sim import simulate
+from retrompi.spec import registry
 from retrompi.store import open_store
 
 ROOT = Path(__file__).parents[1]
@@ -127,9 +129,9 @@ def test_all_kinds_of_calls(program: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("operation", ["allreduce", "reduce", "allgather", "alltoall", "gather", "scatter", "barrier"])
 def test_what_collectives_do_beside_messages(operation: str, tmp_path: Path) -> None:
     """A model of a measured machine, with a cost for every kind of work."""
-    from retrompi.fitted import Parts, fit, sample_of
-    from retrompi.fitted.write import write_model, write_room
-    from retrompi.machine import mpich4
+    from retrompi.measure.fit import Parts, fit, sample_of
+    from retrompi.measure.fit.write import write_model, write_room
+    from retrompi.measure.this_machine import mpich4
 
     line = fit([0, 1024, 65536, 1 << 20], [1e-6 + s * 1e-9 for s in (0, 1024, 65536, 1 << 20)])
     names = ("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather")
@@ -155,7 +157,7 @@ def test_the_platform_alone_has_the_pingpong(tmp_path: Path) -> None:
     program = tmp_path / "pingpong.c"
     program.write_text(PINGPONG)
     command = build(str(program), "smpi").command
-    from retrompi.smpi.plugin import plugin
+    from retrompi.measure.smpi.plugin import plugin
 
     words = backend.command_line(list(command), 2, facts, plugin(), tmp_path)
     said = subprocess.run(
@@ -240,7 +242,7 @@ def _limited(rows: Any, limit: int) -> dict[str, Any]:
 
 @needs_smpi
 def test_what_is_stored(tmp_path: Path) -> None:
-    from retrompi import backends
+    from retrompi.measure import launch as backends
 
     store = open_store(str(tmp_path / "runs.db"))
     request = Request(str(EXAMPLES / "pingpong.c"), ("--sizes", "8,4096", "--scale", "0.005"), 2, model="mpibip", platform="myrinet-piii")

@@ -16,7 +16,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from postgres import Server
 
-from retrompi.errors import StoreError, UsageError
+from retrompi.base.errors import StoreError, UsageError
 from retrompi.store import RunSpec, Store, code_version, database, default_path, open_store, run_spec
 from retrompi.store.schema import REVISION, VERSION_TABLE, Base
 

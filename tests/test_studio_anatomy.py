@@ -11,8 +11,9 @@ import pytest
 
 pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
-from retrompi import registry, simulate
-from retrompi.journey import Journey
+from retrompi.sim import simulate
+from retrompi.sim.message_path import Journey
+from retrompi.spec import registry
 from retrompi.studio import diagram, message, scene, words
 from retrompi.studio.pages import anatomy
 from retrompi.studio.state import Query

@@ -9,15 +9,15 @@ import pytest
 
 pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
-from retrompi import registry
-from retrompi.errors import UsageError
-from retrompi.platform import SOURCE_KINDS
-from retrompi.report.dossier import model_dossier, platform_dossier
+from retrompi.base.errors import UsageError
+from retrompi.papers import run_paper
+from retrompi.papers.claims import load
+from retrompi.render.dossier import model_dossier, platform_dossier
+from retrompi.spec import registry
+from retrompi.spec.platform import SOURCE_KINDS
 from retrompi.store import open_store
 from retrompi.studio import memory_levels, numbers, studying
 from retrompi.studio.statements import Choice, chosen, counts, matrix, read, statements
-from retrompi.validate import run_paper
-from retrompi.validate.claims import load
 
 ROWS = [
     {

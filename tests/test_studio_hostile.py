@@ -22,7 +22,7 @@ from urllib.parse import quote
 import pytest
 from browser import Server, browser, session, settled, until
 
-from retrompi import paths
+from retrompi.base import paths
 from retrompi.studio.page import Page, pages
 
 __all__ = ["browser"]  # a fixture

@@ -12,7 +12,7 @@ import pytest
 import studio_work
 from studio_room import PATIENCE_S, UPDATE, app, client, ended, room, soon
 
-from retrompi.errors import UsageError
+from retrompi.base.errors import UsageError
 from retrompi.studio.jobs import Jobs
 from retrompi.studio.room import Limits, Room
 

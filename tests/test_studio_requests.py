@@ -22,7 +22,7 @@ import pytest
 import studio_work
 from studio_room import JSON, UPDATE, app, client, ended, room, soon
 
-from retrompi.errors import RetrompiError, UsageError
+from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.studio.app import create_app
 from retrompi.studio.guard import Guard
 from retrompi.studio.page import pages

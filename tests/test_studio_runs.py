@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from studio_room import PATIENCE_S, UPDATE, app, client, draw, every, room, words
 
-from retrompi import registry, units
-from retrompi.errors import UsageError
+from retrompi.base import units
+from retrompi.base.errors import UsageError
+from retrompi.spec import registry
 from retrompi.studio import parameters, parts, runs
 from retrompi.studio.room import Room
 
@@ -121,8 +122,8 @@ def test_published_statements_are_judged_on_the_very_curves_shown(places: runs.P
 
 
 def test_stored_runs_and_measured_curves_lie_over_the_others(places: runs.Places) -> None:
-    from retrompi.measured.series import Measured, Point, Provenance
-    from retrompi.measured.stored import save
+    from retrompi.measure.curves.series import Measured, Point, Provenance
+    from retrompi.measure.curves.stored import save
     from retrompi.store import open_store
     from retrompi.studio import drawing
 

@@ -21,7 +21,7 @@ import zstandard
 
 pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
-from retrompi.errors import RetrompiError, UsageError
+from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.studio import laid, performance, uploads
 from retrompi.studio.jobs import Jobs
 from retrompi.studio.room import Limits

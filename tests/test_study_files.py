@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from retrompi import traces
-from retrompi.errors import InputError, RetrompiError, UsageError
+from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.store import open_store
 from retrompi.store.database import Store
 from retrompi.studies import design, export, stored, unpack
@@ -24,8 +24,8 @@ from retrompi.studies.unpack import compare, default_folder
 from retrompi.traces import generate
 
 MODEL = """
-from retrompi import rows
-from retrompi.runtime import Param, RuntimeModel
+from retrompi.spec import channels as rows
+from retrompi.spec.model import Param, RuntimeModel
 
 (__import__("pathlib").Path(__file__).parents[1] / "ran").write_text("this model was imported")
 
@@ -205,7 +205,7 @@ def test_the_same_study_packs_to_the_same_bytes(small: Stored, tmp_path: Path) -
 
 
 def test_a_trace_of_retrompi_itself_goes_by_name_and_hash(tmp_path: Path) -> None:
-    from retrompi import paths
+    from retrompi.base import paths
 
     trace = paths.reference_dir() / "traces" / "npb3.3.1-is-A-4.tar.zst"
     text = f"""

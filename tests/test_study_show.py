@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pages import Page
 
-from retrompi.errors import UsageError
-from retrompi.report import export, study
-from retrompi.report.sweep_figures import KINDS, choose, draw, label_of, plan_of
+from retrompi.base.errors import UsageError
+from retrompi.render import export, study
+from retrompi.render.sweep_figures import KINDS, choose, draw, label_of, plan_of
 from retrompi.studies import metrics
 from retrompi.studies.about import about, sources
 from retrompi.studies.axes import ABSENT

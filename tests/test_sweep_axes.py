@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import units
-from retrompi.errors import UsageError
+from retrompi.base import units
+from retrompi.base.errors import UsageError
 from retrompi.studies import case, design
 from retrompi.studies.axes import ABSENT, Axis, parse, split
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from retrompi import registry
-from retrompi.errors import InputError, RetrompiError, UsageError
-from retrompi.scenario import Scenario, load
+from retrompi.base.errors import InputError, RetrompiError, UsageError
+from retrompi.spec import registry
 from retrompi.studies import case, design
+from retrompi.studies.scenario import Scenario, load
 
 EXAMPLE = Path(__file__).parent / "data" / "study-example.toml"
 HALO = """

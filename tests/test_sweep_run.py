@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
-from retrompi import experiment, registry, worker
-from retrompi.errors import EngineError, StoreError
+from retrompi.base.errors import EngineError, StoreError
+from retrompi.sim import worker
+from retrompi.spec import registry
 from retrompi.store import Store, open_store
+from retrompi.store import lookup as experiment
 from retrompi.store.kept import Outbox
 from retrompi.store.migrate import config
 from retrompi.store.schema import REVISION, VERSION_TABLE

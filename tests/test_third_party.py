@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from retrompi import backends, measured, simulate
+from retrompi.measure import curves as measured
+from retrompi.measure import launch as backends
+from retrompi.sim import simulate
 from retrompi.store import open_store
 
 FOLDER = os.environ.get("RETROMPI_THIRD_PARTY", "")

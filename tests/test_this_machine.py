@@ -15,11 +15,12 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import platform_file, registry, simulate
-from retrompi.backends import BackendError
-from retrompi.errors import InputError, UsageError
-from retrompi.machine import estimate, internode, model, mpich4, native, plan, recording, state, switches
-from retrompi.machine.native import Row
+from retrompi.base.errors import InputError, UsageError
+from retrompi.measure.launch import BackendError
+from retrompi.measure.this_machine import estimate, internode, model, mpich4, native, plan, recording, state, switches
+from retrompi.measure.this_machine.native import Row
+from retrompi.sim import simulate
+from retrompi.spec import platform_file, registry
 
 RECORDED = Path(__file__).parent / "data" / "machine" / "epyc-mpich.json.zst"
 

@@ -16,13 +16,14 @@ from engine_runs import PATHS, job, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import experiment, simulate
+from retrompi.base.errors import UsageError
 from retrompi.cli.main import run as cli
-from retrompi.errors import UsageError
-from retrompi.report import timeline as report
+from retrompi.render import timeline as report
+from retrompi.sim import simulate
+from retrompi.sim.timeline import PS, STORED, Process, Request, Timeline, _coarser, flat, paje
+from retrompi.sim.timeline.write import FORMATS, check, write
+from retrompi.store import lookup as experiment
 from retrompi.store import open_store
-from retrompi.timeline import PS, STORED, Process, Request, Timeline, _coarser, flat, paje
-from retrompi.timeline.write import FORMATS, check, write
 from retrompi.traces import generate
 
 HALO = generate.halo2d(3, 3, 8192, 3, flops=1e5)

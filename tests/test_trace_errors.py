@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from retrompi import traces
-from retrompi.errors import InputError, nearest
+from retrompi.base.errors import InputError, nearest
 from retrompi.traces import TraceError
 
 DATA = Path(__file__).parent / "data" / "traces"

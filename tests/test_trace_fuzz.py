@@ -1,6 +1,6 @@
 """Whatever the bytes, reading ends with a trace or a TraceError; and a trace survives being written.
 
-The native twin of this test is src/retrompi/engine/fuzz_trace.cpp, built with sanitizers.
+The native twin of this test is src/retrompi/engine/trace/fuzz_trace.cpp, built with sanitizers.
 """
 
 from __future__ import annotations

@@ -15,8 +15,10 @@ from extended_traces import everything, random_trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi import registry, simulate, traces
-from retrompi.errors import InputError
+from retrompi import traces
+from retrompi.base.errors import InputError
+from retrompi.sim import simulate
+from retrompi.spec import registry
 from retrompi.traces import generate, preflight
 
 DATA = Path(__file__).parent / "data" / "traces"

@@ -16,7 +16,7 @@ import pytest
 import zstandard
 
 from retrompi import traces
-from retrompi.errors import UsageError
+from retrompi.base.errors import UsageError
 from retrompi.traces import generate
 
 DATA = Path(__file__).parent / "data" / "traces"

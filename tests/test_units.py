@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrompi import units
-from retrompi.errors import UsageError
+from retrompi.base import units
+from retrompi.base.errors import UsageError
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrompi.validate import claims, metrics, verdicts
-from retrompi.validate.claims import Claim, SizeRange
-from retrompi.validate.metrics import Curve, curves
+from retrompi.papers import claims, metrics, verdicts
+from retrompi.papers.claims import Claim, SizeRange
+from retrompi.papers.metrics import Curve, curves
 
 SIZES = (0, *(1 << k for k in range(23)))
 MIB = 1 << 20

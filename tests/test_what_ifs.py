@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import what_ifs
 
-from retrompi import registry
+from retrompi.papers import claims
+from retrompi.spec import registry
 from retrompi.studies import design
-from retrompi.validate import claims
 
 TEXT = Path(__file__).resolve().parents[1] / "docs" / "what-ifs.md"
 GOLDEN = what_ifs.load()

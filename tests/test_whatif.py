@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from engine_runs import MODELS, PATHS, completed, job, one_way
 
-from retrompi import registry, simulate
-from retrompi.errors import UsageError
-from retrompi.runtime import resolve
+from retrompi.base.errors import UsageError
+from retrompi.sim import simulate
+from retrompi.spec import registry
+from retrompi.spec.model import resolve
 
 KIB, MIB = 1024, 1024 * 1024
 MS = 1e-3

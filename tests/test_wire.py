@@ -9,7 +9,8 @@ import sys
 
 import pytest
 
-from retrompi import _engine, simulate
+from retrompi import _engine
+from retrompi.sim import simulate
 from retrompi.traces import generate
 
 MB, US = 1e6, 1e-6

@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 from engine_runs import MODELS, job, run
 
-from retrompi import _engine, simulate, traces, worker
-from retrompi.errors import EngineError, InputError
+from retrompi import _engine, traces
+from retrompi.base.errors import EngineError, InputError
+from retrompi.sim import simulate, worker
 from retrompi.traces import generate
 
 DATA = Path(__file__).parent / "data" / "traces"

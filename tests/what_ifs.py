@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from retrompi import registry, simulate
+from retrompi.sim import simulate
+from retrompi.spec import registry
 from retrompi.studies import design, metrics
 from retrompi.studies.case import Job, apply, evaluate
 

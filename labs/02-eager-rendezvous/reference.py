@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from retrompi import registry, traces
-from retrompi.errors import InputError
+from retrompi import traces
+from retrompi.base.errors import InputError
 from retrompi.labs.bench import Bench, Curve, Line, most
 from retrompi.labs.student import Parameters, read_text
-from retrompi.runtime import resolve
+from retrompi.spec import registry
+from retrompi.spec.model import resolve
 
 KIB = 1024
 ROOM = {"wmpi.pool": "15 MiB"}

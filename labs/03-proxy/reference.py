@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from retrompi import registry
 from retrompi.labs.bench import Bench, Curve, Line, options
 from retrompi.labs.student import Parameters
-from retrompi.runtime import resolve
+from retrompi.spec import registry
+from retrompi.spec.model import resolve
 
 REPS = 20
 PATH = [

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from retrompi import experiment, scenario
+from retrompi.base.units import format_bytes
 from retrompi.labs.bench import Bench
 from retrompi.labs.text import fill
-from retrompi.units import format_bytes
+from retrompi.store import lookup as experiment
+from retrompi.studies import scenario
 
 HERE = Path(__file__).parent
 MIB = 1 << 20

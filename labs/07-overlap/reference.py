@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from retrompi import experiment, scenario
+from retrompi.base.units import format_bytes, format_time
 from retrompi.labs.bench import Bench
 from retrompi.labs.text import fill
-from retrompi.units import format_bytes, format_time
+from retrompi.store import lookup as experiment
+from retrompi.studies import scenario
 
 HERE = Path(__file__).parent
 LOOKS = (1, 4, 16, 64, 256, 1024, 4096)

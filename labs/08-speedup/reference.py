@@ -6,11 +6,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from retrompi import experiment, traces
+from retrompi import traces
+from retrompi.base.paths import reference_dir
 from retrompi.labs.bench import Bench
 from retrompi.labs.student import Parameters
-from retrompi.paths import reference_dir
-from retrompi.program import Program
+from retrompi.spec.timed_section import Program
+from retrompi.store import lookup as experiment
 
 FILES = {1: "one.tar.zst", 4: "four.tar.zst", 8: "eight.tar.zst"}
 TITLES = {"cg": "CG, conjugate gradients", "mg": "MG, multigrid", "is": "IS, an integer sort"}

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import zstandard
 
-from retrompi import experiment, simulate, traces
-from retrompi.backends import job
-from retrompi.backends.job import Ended
-from retrompi.errors import InputError
+from retrompi import traces
+from retrompi.base.errors import InputError
 from retrompi.labs.bench import Bench
 from retrompi.labs.student import Parameters
+from retrompi.measure.launch import job
+from retrompi.measure.launch.job import Ended
+from retrompi.sim import simulate
+from retrompi.store import lookup as experiment
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
@@ -212,9 +214,9 @@ def _read(file: Path) -> Trace:
 
 def _recorded(source: Path, ranks: int, work: Path) -> Trace:
     """The trace of the program in ``source``, compiled and run here: under SMPI, or natively where only an MPI is."""
-    from retrompi.backends import build, native
-    from retrompi.record.library import find_compiler
-    from retrompi.record.run import record
+    from retrompi.measure.launch import build, native
+    from retrompi.measure.record.library import find_compiler
+    from retrompi.measure.record.run import record
 
     family = "smpi" if shutil.which("smpicc") else build.default_family()
     if family is None:

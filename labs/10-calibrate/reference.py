@@ -9,11 +9,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from retrompi import simulate
-from retrompi.fitted.make import held_out
-from retrompi.fitted.segments import Fit, fit
 from retrompi.labs.bench import Bench
 from retrompi.labs.student import Parameters
+from retrompi.measure.fit.make import held_out
+from retrompi.measure.fit.segments import Fit, fit
+from retrompi.sim import simulate
 
 MODEL, PLATFORM = "mpibip", "myrinet-piii"
 LARGEST = 4 << 20
@@ -103,7 +103,7 @@ def _all(p: Parameters, bench: Bench) -> dict[str, Any]:
 
 def step(p: Parameters, times: dict[int, float]) -> tuple[int, int]:
     """The measured sizes on either side of the machine's change of protocol."""
-    from retrompi import units
+    from retrompi.base import units
 
     limit = units.parse(hidden(int(p["machine"]))["mpibip.short"], "B")
     return max(s for s in times if s <= limit), min(s for s in times if s > limit)

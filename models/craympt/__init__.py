@@ -10,11 +10,11 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from retrompi import rows
-from retrompi.calibrated import Range
-from retrompi.collectives import MPICH1, Choice
-from retrompi.platform import Platform
-from retrompi.runtime import Param, RuntimeModel, StartStep, Values
+from retrompi.spec import channels as rows
+from retrompi.spec.calibrated_range import Range
+from retrompi.spec.collectives import MPICH1, Choice
+from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
+from retrompi.spec.platform import Platform
 
 Hop = dict[str, Any]
 

@@ -7,10 +7,10 @@ import math
 from random import Random
 from typing import Any
 
-from retrompi import rows
-from retrompi.calibrated import Range
-from retrompi.platform import Platform
-from retrompi.runtime import Param, RuntimeModel, StartStep, Values
+from retrompi.spec import channels as rows
+from retrompi.spec.calibrated_range import Range
+from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
+from retrompi.spec.platform import Platform
 
 
 class Hpvm(RuntimeModel):

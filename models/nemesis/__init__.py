@@ -6,11 +6,11 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from retrompi import rows
-from retrompi.calibrated import Range
-from retrompi.collectives import Choice, Making
-from retrompi.platform import Platform
-from retrompi.runtime import Param, RuntimeModel, StartStep, Values
+from retrompi.spec import channels as rows
+from retrompi.spec.calibrated_range import Range
+from retrompi.spec.collectives import Choice, Making
+from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
+from retrompi.spec.platform import Platform
 
 PROGRESS = ("poll", "select", "iocp")
 LOCKS = ("pthread", "critical_section", "mutex")

@@ -6,10 +6,10 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from retrompi import rows
-from retrompi.calibrated import Range
-from retrompi.platform import Platform
-from retrompi.runtime import Param, RuntimeModel, StartStep, Values
+from retrompi.spec import channels as rows
+from retrompi.spec.calibrated_range import Range
+from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
+from retrompi.spec.platform import Platform
 
 CLASSES = tuple(64 << 2 * k for k in range(8))
 """Sizes of the pool's buffers, 64 B to 1 MiB [E-P4-03]; a larger request is cut out as it is."""

@@ -1,4 +1,4 @@
-"""Types of the native module (``engine/module.cpp``, ``engine/bind_trace.cpp``)."""
+"""Types of the native module (``engine/bind/module.cpp``, ``engine/bind/bind_trace.cpp``)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, overload

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi import units
-from retrompi.errors import InputError, UsageError, nearest
+from retrompi.base import units
+from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.labs import text as _text
 from retrompi.labs.student import ANSWERS, Parameters, read_toml
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi import experiment
+from retrompi.store import lookup as experiment
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace

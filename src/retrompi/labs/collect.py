@@ -14,11 +14,11 @@ from multiprocessing.connection import Connection, wait
 from time import monotonic
 from typing import Any
 
-from retrompi import worker
-from retrompi.errors import RetrompiError
+from retrompi.base.errors import RetrompiError
 from retrompi.labs import alike
 from retrompi.labs.alike import Facts, Pair
 from retrompi.labs.submissions import Submission
+from retrompi.sim import worker
 
 __all__ = ["Graded", "collect", "rows", "shortly"]
 

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from retrompi import units
-from retrompi.errors import InputError, RetrompiError
+from retrompi.base import units
+from retrompi.base.errors import InputError, RetrompiError
 from retrompi.labs import answers as _answers
 from retrompi.labs import text as _text
 from retrompi.labs.answers import Given, Problem

@@ -14,7 +14,7 @@
 
     [[parameter]]
     name = "library"
-    unit = "s"                                     # a base unit of `retrompi.units`, "" for a word
+    unit = "s"                                     # a base unit of `retrompi.base.units`, "" for a word
     choices = ["40 us", "50 us"]                   # or low, high and step; or words
     about = "what it is"
 
@@ -49,8 +49,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from retrompi import paths, toml_text, units
-from retrompi.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.base import paths, units
+from retrompi.base import toml as toml_text
+from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 
 __all__ = ["CURRICULUM", "KINDS", "Goal", "Lab", "Mistake", "Parameter", "Task", "curriculum", "lab", "lab_names", "labs", "load"]
 

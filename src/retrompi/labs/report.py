@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from retrompi.base.units import format_bytes, format_time
 from retrompi.labs import text as _text
-from retrompi.report import html
-from retrompi.units import format_bytes, format_time
+from retrompi.render import html
 
 if TYPE_CHECKING:
     from retrompi.labs.alike import Pair
@@ -170,8 +170,8 @@ def _curves(lab: Lab, p: Parameters, bench: Bench) -> str:
     """The student's own curves: one-way time and bandwidth."""
     import plotly.graph_objects as go
 
-    from retrompi.report import figures
-    from retrompi.report.page import drawing, figure_html
+    from retrompi.render import figures
+    from retrompi.render.page import drawing, figure_html
 
     lines: Sequence[Line] = _drawn(lab, p)
     if not lines:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi import toml_text, units
-from retrompi.errors import InputError, UsageError
+from retrompi.base import toml as toml_text
+from retrompi.base import units
+from retrompi.base.errors import InputError, UsageError
 from retrompi.labs import answers, grade, text
 from retrompi.labs.student import ANSWERS, STATE, begun, draw, folder_name, read_text, write_state
 

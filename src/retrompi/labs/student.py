@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi import toml_text
-from retrompi.errors import InputError, UsageError
+from retrompi.base import toml as toml_text
+from retrompi.base.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from retrompi.labs.lab import Lab

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from retrompi import units
-from retrompi.errors import InputError, nearest
+from retrompi.base import units
+from retrompi.base.errors import InputError, nearest
 
 if TYPE_CHECKING:
     from retrompi.labs.lab import Lab, Task

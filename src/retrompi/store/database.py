@@ -21,8 +21,8 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from retrompi.errors import RetrompiError, StoreError, UsageError
-from retrompi.paths import data_dir
+from retrompi.base.errors import RetrompiError, StoreError, UsageError
+from retrompi.base.paths import data_dir
 from retrompi.store.identity import RunSpec
 from retrompi.store.kept import Kept, numbered, plain
 from retrompi.store.schema import REVISION, VERSION_TABLE, Anatomy, Point, RankTime, Run, Verdict, VerdictBatch

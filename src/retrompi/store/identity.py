@@ -11,9 +11,9 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from retrompi import registry
-from retrompi.platform import Platform
-from retrompi.runtime import RuntimeModel, parse_sets, resolve
+from retrompi.spec import registry
+from retrompi.spec.model import RuntimeModel, parse_sets, resolve
+from retrompi.spec.platform import Platform
 
 __all__ = ["RunSpec", "code_version", "run_spec", "sha256_json"]
 
@@ -32,7 +32,8 @@ def code_version() -> str:
     from retrompi import __version__
 
     here = Path(__file__).resolve().parents[1]
-    files = [*sorted(here.glob("*.py")), *sorted((here / "traces").glob("*.py")), here / "fitted" / "model.py"]
+    files = [*sorted((here / "base").glob("*.py")), *sorted((here / "spec").glob("*.py")), *sorted((here / "sim").glob("*.py")),
+             *sorted((here / "traces").glob("*.py")), here / "measure" / "fit" / "model.py"]
     try:
         spec = importlib.util.find_spec("retrompi._engine")
     except (ImportError, ValueError):

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
-from retrompi.errors import StoreError, UsageError, nearest
+from retrompi.base.errors import StoreError, UsageError, nearest
 from retrompi.store.schema import Run, Study, StudyPoint
 
 if TYPE_CHECKING:

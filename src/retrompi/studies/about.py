@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from retrompi.errors import RetrompiError
+from retrompi.base.errors import RetrompiError
 from retrompi.studies.results import axes_of
 
 __all__ = ["About", "about", "outside_of_runs", "sources"]
@@ -57,8 +57,8 @@ def _varied(definition: Mapping[str, Any]) -> list[str]:
 
 def sources(keys: Sequence[str], runs: Sequence[Row]) -> list[dict[str, str]]:
     """Rows key, of (model or platform), value, source: what each varied parameter is when nobody overrides it, and where that is from."""
-    from retrompi import registry
-    from retrompi.units import format_quantity
+    from retrompi.base.units import format_quantity
+    from retrompi.spec import registry
 
     out: list[dict[str, str]] = []
     models = dict.fromkeys(str(r["model"]) for r in runs)
@@ -92,7 +92,7 @@ def sources(keys: Sequence[str], runs: Sequence[Row]) -> list[dict[str, str]]:
 
 def outside_of_runs(runs: Sequence[Row], curves: Mapping[int, Sequence[Row]]) -> dict[str, list[str]]:
     """Model -> what of the runs lies outside its calibrated range, in a few words each; models with nothing outside are left out."""
-    from retrompi.calibrated import outside
+    from retrompi.spec.calibrated_range import outside
 
     asked: dict[tuple[str, str, tuple[str, ...]], tuple[Row, set[int], set[int]]] = {}
     for r in runs:

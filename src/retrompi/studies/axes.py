@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from retrompi import units
-from retrompi.errors import UsageError
+from retrompi.base import units
+from retrompi.base.errors import UsageError
 
 __all__ = ["ABSENT", "Axis", "Span", "Steps", "Text", "parse", "split"]
 

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from retrompi.errors import UsageError
+from retrompi.base.errors import UsageError
 from retrompi.studies.boundaries import Search
 from retrompi.studies.reading import Reading, counted
 from retrompi.studies.scale import LEAST_TOLERANCE, Scale

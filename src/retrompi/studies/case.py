@@ -9,15 +9,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from retrompi import network, registry, topology, units
-from retrompi.collectives import PREFIX, doors
-from retrompi.errors import RetrompiError, UsageError, nearest
-from retrompi.platform import LINK_WORDS, MAX_HOSTS, WHOLE_FROM_ONE, Platform
-from retrompi.program import Program
-from retrompi.scenario import Scenario
+from retrompi.base import units
+from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.base.units import LARGEST_SEED
+from retrompi.spec import cross_traffic as network
+from retrompi.spec import registry, topology
+from retrompi.spec.collectives import PREFIX, doors
+from retrompi.spec.platform import LINK_WORDS, MAX_HOSTS, WHOLE_FROM_ONE, Platform
+from retrompi.spec.timed_section import Program
 from retrompi.store.identity import RunSpec
 from retrompi.store.kept import Kept, Outbox
-from retrompi.units import LARGEST_SEED
+from retrompi.studies.scenario import Scenario
 
 __all__ = [
     "ERROR",
@@ -223,7 +225,7 @@ def about(scenario: Scenario, key: str) -> About:
     if (operation := PREFIX + key.rpartition(PREFIX)[2]) in doors():
         return About("", tuple(doors()[operation].choices or ()), "", None)
     if _owner(key) and concerns(key, scenario.model):
-        from retrompi.runtime import resolve
+        from retrompi.spec.model import resolve
 
         values, _ = resolve(scenario.model, scenario.platform, scenario.sets)
         row = next((r for r in values.describe() if r["name"] == key.rpartition(".")[2]), None)
@@ -277,7 +279,7 @@ class Room:
 
     def keys(self) -> list[str]:
         """Every key that means something here."""
-        from retrompi.platform import HOST_KEYS, LINK_KEYS, LINK_MORE_KEYS
+        from retrompi.spec.platform import HOST_KEYS, LINK_KEYS, LINK_MORE_KEYS
 
         params = [f"{cls.name.partition(':')[0]}.{k}" for cls in map(registry.model, self.models) for k in cls.params()]
         of_link = [f"platform.link.{k}" for k in (*LINK_WORDS, *LINK_KEYS, *LINK_MORE_KEYS)]
@@ -297,7 +299,7 @@ class Room:
         if key == "mode":
             return lambda text: self._any(lambda room: room.placement(text))
         if key == "fidelity":
-            from retrompi.fidelity import check
+            from retrompi.sim.fidelity import check
 
             return check
         if key == "kills":
@@ -334,7 +336,7 @@ class Room:
 
 
 def _with(models: Iterable[str], key: str, text: str) -> None:
-    from retrompi.runtime import model_values
+    from retrompi.spec.model import model_values
 
     for model in models:
         model_values(registry.model(model), {key: text})
@@ -396,7 +398,7 @@ class _Question:
 
 def specification(scenario: Scenario) -> RunSpec:
     """The specification of a scenario's run: asked of the road that would run it. Raises what resolving it raises."""
-    from retrompi import experiment
+    from retrompi.store import lookup as experiment
 
     question: Any = _Question()
     try:
@@ -413,8 +415,8 @@ def identity(scenario: Scenario) -> str:
 
 def evaluate(job: Job) -> Done:
     """Runs a job where no store is. Never raises for what a simulation or its input does: that is the Done's outcome and reason."""
-    from retrompi import experiment
-    from retrompi.simulate import SimulationEnded
+    from retrompi.sim.simulate import SimulationEnded
+    from retrompi.store import lookup as experiment
 
     outbox: Any = Outbox()
     began = time.perf_counter()

@@ -25,8 +25,8 @@ from multiprocessing.resource_tracker import ensure_running
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
-from retrompi import worker
-from retrompi.errors import RetrompiError, UsageError
+from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.sim import worker
 from retrompi.store.identity import code_version
 from retrompi.studies.case import ERROR, Done, Job, evaluate
 from retrompi.studies.pool import processors

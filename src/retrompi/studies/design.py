@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from retrompi import toml_text
-from retrompi.errors import InputError, RetrompiError, UsageError, nearest
-from retrompi.scenario import Scenario, from_data, line_of
+from retrompi.base import toml as toml_text
+from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.studies import case
 from retrompi.studies.axes import ABSENT, Axis, Steps, Text, parse
+from retrompi.studies.scenario import Scenario, from_data, line_of
 
 __all__ = ["KEYS", "LIMIT", "SAMPLINGS", "Point", "Study", "check", "check_name", "count", "each", "from_command", "from_definition",
            "load", "points"]  # fmt: skip
@@ -170,7 +170,7 @@ _NOWHERE = Scenario("", "", "", "", "", "", "")
 
 
 def _base(data: Mapping[str, Any], file: Path | None, text: str, fail: Any) -> Scenario:
-    from retrompi import registry
+    from retrompi.spec import registry
 
     if "base" in data:
         given = data["base"]
@@ -241,8 +241,8 @@ def from_command(
     metric: str = "",
 ) -> Study:
     """A study of a command line: ``vary`` items KEY=VALUES, ``zip_`` items "KEY=VALUES;KEY=VALUES", ``sample`` "lhs:N"."""
-    from retrompi import registry
-    from retrompi.runtime import parse_sets
+    from retrompi.spec import registry
+    from retrompi.spec.model import parse_sets
 
     base = replace(registry.scenario(scenario), path=Path.cwd() / "study")
     pairs = list(vary.items()) if isinstance(vary, Mapping) else [_pair("--vary", item) for item in vary]

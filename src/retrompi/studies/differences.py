@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from retrompi import registry, topology, units
-from retrompi.errors import RetrompiError
+from retrompi.base import units
+from retrompi.base.errors import RetrompiError
+from retrompi.spec import registry, topology
 
 if TYPE_CHECKING:
-    from retrompi.platform import Platform
-    from retrompi.runtime import RuntimeModel
+    from retrompi.spec.model import RuntimeModel
+    from retrompi.spec.platform import Platform
     from retrompi.store import Store
 
 __all__ = ["PARTS", "Differences", "diff", "show"]
@@ -143,7 +144,7 @@ def _parameters(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[list[Row], 
 
 def _described(run: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Parameter -> (unit, source), from the model as it is now; a source only where the value is still that."""
-    from retrompi.runtime import model_values
+    from retrompi.spec.model import model_values
 
     cls = _model(run)
     if cls is None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from retrompi.errors import InputError, UsageError, nearest
+from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.results import axes_of
 from retrompi.studies.stored import Stored

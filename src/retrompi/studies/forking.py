@@ -22,8 +22,8 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from retrompi import worker
-from retrompi.errors import EngineError, InputError
+from retrompi.base.errors import EngineError, InputError
+from retrompi.sim import worker
 
 __all__ = ["HELLO", "Forking"]
 
@@ -36,7 +36,7 @@ _CHUNK = 1 << 20
 
 
 class Forking:
-    """What `retrompi.worker.ForkServer` is to others, without a server: the process that asks simulates itself, or in a fork of itself.
+    """What `retrompi.sim.worker.ForkServer` is to others, without a server: the process that asks simulates itself, or in a fork of itself.
 
     For one thread. ``apart`` forks for every simulation.
     """
@@ -49,7 +49,7 @@ class Forking:
         self._errors = os.memfd_create("retrompi-stderr") if sys.platform == "linux" else _scratch()
 
     def simulate(self, config: dict[str, Any], trace: Any, key: str, further: Sequence[Any] = ()) -> dict[str, Any]:
-        """The engine's answer, as of `retrompi.worker.ForkServer.simulate`."""
+        """The engine's answer, as of `retrompi.sim.worker.ForkServer.simulate`."""
         traces = [trace, *further]
         if not self.apart and config["wire"] == "native" and sum(t.actions for t in traces) <= INSIDE:
             return self._inside(config, traces)
@@ -127,7 +127,7 @@ def serve(descriptor: int, parent: int) -> None:
     worker.end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who asked
     asker = Connection(descriptor)
-    from retrompi import _engine, experiment, simulate  # noqa: F401  what every job needs is there before the first fork
+    from retrompi.sim import simulate  # noqa: F401  what every job needs is there before the first fork
     from retrompi.studies import case
     from retrompi.traces import generate  # noqa: F401
 

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from retrompi import registry, units
-from retrompi.errors import UsageError
-from retrompi.scenario import trace_of
+from retrompi.base import units
+from retrompi.base.errors import UsageError
+from retrompi.spec import registry
 from retrompi.studies import axes, case, tornado
+from retrompi.studies.scenario import trace_of
 
 if TYPE_CHECKING:
-    from retrompi.platform import Platform
-    from retrompi.scenario import Scenario
+    from retrompi.spec.platform import Platform
+    from retrompi.studies.scenario import Scenario
 
 __all__ = ["Key", "hosts_of", "number", "ranks_of", "sourced"]
 
@@ -40,7 +41,7 @@ def ranks_of(scenario: Scenario) -> int:
 
 def hosts_of(scenario: Scenario, room: Platform) -> list[str]:
     """The hosts that run a rank, in the platform's order."""
-    from retrompi import simulate
+    from retrompi.sim import simulate
 
     return [room.hosts[i].name for i in sorted(set(simulate.place(room, scenario.mode, ranks_of(scenario))))]
 
@@ -63,7 +64,7 @@ def number(scenario: Scenario, key: str) -> Key:
 
 
 def _alike(scenario: Scenario, name: str) -> None:
-    from retrompi.runtime import resolve
+    from retrompi.spec.model import resolve
 
     _, room = resolve(scenario.model, scenario.platform, scenario.sets)
     short = name.rpartition(".")[2]
@@ -80,8 +81,8 @@ def sourced(scenario: Scenario) -> list[tornado.Factor]:
     of them have the same value and range), and the link unless all ranks are on one host. A range that is all that a probability can be
     is nobody's estimate and no factor.
     """
-    from retrompi import simulate
-    from retrompi.runtime import resolve
+    from retrompi.sim import simulate
+    from retrompi.spec.model import resolve
 
     cls = registry.model(scenario.model)
     values, room = resolve(cls, registry.platform(scenario.platform), scenario.sets)

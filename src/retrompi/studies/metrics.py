@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from retrompi import units
-from retrompi.errors import UsageError, nearest
+from retrompi.base import units
+from retrompi.base.errors import UsageError, nearest
 
 if TYPE_CHECKING:
-    from retrompi.scenario import Scenario
+    from retrompi.studies.scenario import Scenario
 
 __all__ = ["NAMES", "Metric", "parse", "sizes_of"]
 
@@ -138,7 +138,7 @@ NAMES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: ``name`` as `parse` takes it, ``unit`` a base unit of `retrompi.units`, ``label`` for axes and tables."""
+    """A metric: ``name`` as `parse` takes it, ``unit`` a base unit of `retrompi.base.units`, ``label`` for axes and tables."""
 
     name: str
     unit: str

@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from retrompi import paths, registry
-from retrompi.errors import InputError, UsageError
+from retrompi.base import paths
+from retrompi.base.errors import InputError, UsageError
+from retrompi.spec import registry
 from retrompi.studies.axes import split
 from retrompi.studies.stored import Stored
 

@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from retrompi.errors import RetrompiError
+from retrompi.base.errors import RetrompiError
 from retrompi.studies import case, design
 
 if TYPE_CHECKING:
-    from retrompi.scenario import Scenario
     from retrompi.store.database import Store
     from retrompi.store.identity import RunSpec
     from retrompi.studies.design import Study
+    from retrompi.studies.scenario import Scenario
 
 __all__ = ["OVERHEAD_S", "Outside", "Plan", "keep_reason", "plan"]
 
@@ -42,7 +42,7 @@ class Outside:
 
     def add(self, scenario: Scenario) -> None:
         """Counts a point."""
-        from retrompi.calibrated import outside
+        from retrompi.spec.calibrated_range import outside
 
         args = scenario.args
         sizes = args.get("sizes") or ([args["size"]] if "size" in args else [])

@@ -16,10 +16,10 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from typing import IO, Any
 
-from retrompi.errors import EngineError
+from retrompi.base.errors import EngineError
+from retrompi.sim.worker import processors
 from retrompi.studies.case import ERROR, Done, Job
 from retrompi.studies.forking import HELLO
-from retrompi.worker import processors
 
 __all__ = ["TRIES", "Pool", "processors"]
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from retrompi.errors import RetrompiError
+from retrompi.base.errors import RetrompiError
 
 if TYPE_CHECKING:
-    from retrompi.scenario import Scenario
     from retrompi.store import Store
     from retrompi.studies.metrics import Metric
     from retrompi.studies.run import Executor
+    from retrompi.studies.scenario import Scenario
 
 __all__ = ["Asker", "NoNumber", "Reading", "counted"]
 

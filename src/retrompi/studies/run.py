@@ -9,16 +9,16 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from retrompi.errors import RetrompiError, StoreError
-from retrompi.signals import terminated_is_interrupted
+from retrompi.base.errors import RetrompiError, StoreError
+from retrompi.base.signals import terminated_is_interrupted
 from retrompi.studies import case, design
 from retrompi.studies.case import ERROR, Done, Job
 from retrompi.studies.design import Point, Study
 from retrompi.studies.plan import Outside, keep_reason
 
 if TYPE_CHECKING:
-    from retrompi.scenario import Scenario
     from retrompi.store.database import Store
+    from retrompi.studies.scenario import Scenario
 
 __all__ = ["Asked", "Executor", "Here", "StudyRun", "run_study", "runs_of"]
 

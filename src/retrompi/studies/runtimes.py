@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi import registry
-from retrompi.errors import RetrompiError, UsageError, nearest
-from retrompi.scenario import Scenario
+from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.spec import registry
 from retrompi.studies import case, metrics
 from retrompi.studies.run import runs_of
+from retrompi.studies.scenario import Scenario
 
 if TYPE_CHECKING:
     from retrompi.store import Store

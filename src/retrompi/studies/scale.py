@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from retrompi import units
-from retrompi.errors import UsageError
+from retrompi.base import units
+from retrompi.base.errors import UsageError
 
 __all__ = ["LEAST_TOLERANCE", "Scale", "scale_of"]
 

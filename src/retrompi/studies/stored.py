@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from retrompi.errors import UsageError
+from retrompi.base.errors import UsageError
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -49,7 +49,7 @@ class Stored:
 
 
 def _row(store: Store, study: int | str) -> Row:
-    from retrompi import registry
+    from retrompi.spec import registry
 
     try:
         return store.study(study)

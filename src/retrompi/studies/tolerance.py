@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from retrompi.errors import UsageError
+from retrompi.base.errors import UsageError
 from retrompi.studies.boundaries import Search
 from retrompi.studies.reading import NoNumber, Reading, counted
 from retrompi.studies.scale import LEAST_TOLERANCE, Scale

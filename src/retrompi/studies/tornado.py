@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from retrompi.errors import UsageError
+from retrompi.base.errors import UsageError
 from retrompi.studies.axes import Axis
 from retrompi.studies.reading import NoNumber, Reading, counted
 

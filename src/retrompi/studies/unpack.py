@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from retrompi import paths
-from retrompi.errors import InputError, UsageError
+from retrompi.base import paths
+from retrompi.base.errors import InputError, UsageError
+from retrompi.base.toml import quoted, value
 from retrompi.studies.pack import FORMAT, INSIDE, MANIFEST, OURS, ROWS, rewritten
-from retrompi.toml_text import quoted, value
 
 __all__ = ["Difference", "Package", "compare", "default_folder", "unpack"]
 

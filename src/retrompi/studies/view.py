@@ -13,8 +13,8 @@ from itertools import groupby
 from statistics import median
 from typing import Any
 
-from retrompi import units
-from retrompi.errors import UsageError, nearest
+from retrompi.base import units
+from retrompi.base.errors import UsageError, nearest
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.metrics import Metric
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update, set_props
 from flask import request
 
-from retrompi.errors import RetrompiError
+from retrompi.base.errors import RetrompiError
 from retrompi.studio import guard, parts
 from retrompi.studio.page import Page, modules, pages
 from retrompi.studio.state import MOST_CHARACTERS, Control, Query

@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 
 from dash import dcc, html
 
-from retrompi.report.figures import name_of
+from retrompi.base.units import format_time
+from retrompi.render.figures import name_of
 from retrompi.studio import parts
 from retrompi.studio.numbers import AREAS, KINDS, Difference, Group, Number, Side
 from retrompi.studio.pieces import Part, cell, cited, facts, named, number_rows, source, table, verdict, worded
-from retrompi.units import format_time
 
 __all__ = ["collectives", "filters", "fit", "hosts", "judged", "kinds", "parameters", "side_tables", "start", "variants", "wire"]
 

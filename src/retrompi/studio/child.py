@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from retrompi.errors import RetrompiError
+from retrompi.base.errors import RetrompiError
 
 __all__ = ["run", "taken_B"]
 
@@ -38,7 +38,7 @@ def _limit(memory_B: int) -> None:
 
 def run(line: Connection, memory_B: int, result_B: int, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     """Does one job and says on ``line`` how far it is and what came out."""
-    from retrompi import worker
+    from retrompi.sim import worker
     from retrompi.studies.forking import Forking
 
     worker.end_with_parent(os.getppid())

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from retrompi.journey import Channel, Journey, Passage
-from retrompi.units import format_bytes
+from retrompi.base.units import format_bytes
+from retrompi.sim.message_path import Channel, Journey, Passage
 
 __all__ = ["Box", "Diagram", "Line", "diagram"]
 

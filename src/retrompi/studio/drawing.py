@@ -8,14 +8,14 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from retrompi.report.figures import AXES, DASHES, PALETTE, curve_figure, name_of, place
-from retrompi.report.measured import Measured
-from retrompi.report.measured import add as add_measured
-from retrompi.report.overlay import Mark
+from retrompi.base.units import format_bytes
+from retrompi.papers.exhibits import CurveFigure
+from retrompi.render.figures import AXES, DASHES, PALETTE, curve_figure, name_of, place
+from retrompi.render.measured import Measured
+from retrompi.render.measured import add as add_measured
+from retrompi.render.overlay import Mark
 from retrompi.studies import metrics
 from retrompi.studio.parameters import readable
-from retrompi.units import format_bytes
-from retrompi.validate.exhibits import CurveFigure
 
 __all__ = ["curves_figure", "legend_of", "metric_rows", "number_rows", "plain", "settled", "what_if_figure"]
 

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from flask import Flask, Response, g, redirect, request
 from werkzeug.exceptions import HTTPException
 
-from retrompi.errors import nearest
+from retrompi.base.errors import nearest
 from retrompi.studio.page import modules
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from retrompi.errors import EngineError, UsageError
+from retrompi.base.errors import EngineError, UsageError
 from retrompi.studio import child
 from retrompi.studio.room import Limits
 

@@ -13,9 +13,9 @@ def run(report: Callable[[int, int, str], None], store: str | None, papers: Sequ
 
     Gives how many statements pass, fail and are not judged by use, how many runs were simulated, and how many there are.
     """
+    from retrompi.papers import run_papers, setup, setups
+    from retrompi.papers.verdicts import summary
     from retrompi.store import open_store
-    from retrompi.validate import run_papers, setup, setups
-    from retrompi.validate.verdicts import summary
 
     def whole(done: int, total: int, what: str) -> None:
         report(round(done / 1000), round(total / 1000), what)  # work is counted in thousandths of a job

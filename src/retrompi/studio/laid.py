@@ -7,11 +7,11 @@ import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from retrompi.errors import InputError
-from retrompi.units import format_bytes
+from retrompi.base.errors import InputError
+from retrompi.base.units import format_bytes
 
 if TYPE_CHECKING:
-    from retrompi.measured import Measured
+    from retrompi.measure.curves import Measured
 
 __all__ = ["LARGEST_B", "MOST_CURVES", "MOST_POINTS", "laid"]
 
@@ -31,7 +31,7 @@ def laid(path: str, label: str, most: int, taken: Collection[str] = ()) -> tuple
     Overlays are as of `retrompi.studio.runs.curves`, ``run`` 0 since no store has them. A PingPong comes first; of more than ``most``
     curves the others are left out, and told. Raises InputError in one line, with the user's own name of the file and the line.
     """
-    from retrompi.measured import MEANINGS
+    from retrompi.measure.curves import MEANINGS
     from retrompi.studio import uploads
 
     every = [_sound(m, label) for m in uploads.curves(path, label)]

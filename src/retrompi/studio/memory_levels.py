@@ -6,9 +6,9 @@ from math import exp
 
 import plotly.graph_objects as go
 
-from retrompi.platform import Host, Platform
-from retrompi.report.figures import DASHES, PALETTE, layout, size_label
-from retrompi.units import format_bytes, format_rate
+from retrompi.base.units import format_bytes, format_rate
+from retrompi.render.figures import DASHES, PALETTE, layout, size_label
+from retrompi.spec.platform import Host, Platform
 
 __all__ = ["copy_rate", "figure", "misses"]
 

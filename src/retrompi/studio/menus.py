@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from retrompi import registry
+from retrompi.spec import registry
 
 __all__ = ["models", "platforms"]
 

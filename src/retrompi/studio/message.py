@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from retrompi import registry, simulate
-from retrompi.calibrated import outside
-from retrompi.errors import RetrompiError, UsageError
-from retrompi.runtime import resolve
-from retrompi.simulate import place
+from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.base.units import format_bytes, parse_sizes
+from retrompi.sim import simulate
+from retrompi.sim.simulate import place
+from retrompi.spec import registry
+from retrompi.spec.calibrated_range import outside
+from retrompi.spec.model import resolve
 from retrompi.studio import scene, words
-from retrompi.units import format_bytes, parse_sizes
 
 __all__ = ["LARGEST", "parameters", "sets_of", "size_of", "travel"]
 

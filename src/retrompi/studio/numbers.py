@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from retrompi import registry
-from retrompi.errors import RetrompiError, UsageError, nearest
-from retrompi.platform import HOST_KEYS, SOURCE_KINDS, Platform
-from retrompi.runtime import RuntimeModel, model_values
-from retrompi.units import format_quantity
+from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.base.units import format_quantity
+from retrompi.spec import registry
+from retrompi.spec.model import RuntimeModel, model_values
+from retrompi.spec.platform import HOST_KEYS, SOURCE_KINDS, Platform
 
 __all__ = [
     "AREAS",
@@ -134,7 +134,7 @@ def _number(row: Mapping[str, Any], name: str, area: str = "") -> Number:
 
 
 def model_numbers(dossier: Mapping[str, Any]) -> list[Number]:
-    """The parameters of a model's card (`retrompi.report.dossier.model_dossier`)."""
+    """The parameters of a model's card (`retrompi.render.dossier.model_dossier`)."""
     return [_number(r, str(r["name"])) for r in dossier["parameters"]]
 
 
@@ -147,7 +147,7 @@ def area_of(path: str) -> str:
 
 
 def room_numbers(dossier: Mapping[str, Any]) -> list[Number]:
-    """The quantities of a platform's card (`retrompi.report.dossier.platform_dossier`), with the costs of its loops behind them."""
+    """The quantities of a platform's card (`retrompi.render.dossier.platform_dossier`), with the costs of its loops behind them."""
     found = [_number(r, str(r["path"]), area_of(str(r["path"]))) for r in dossier["quantities"]]
     return found + [_number(r, str(r["path"]), "loops") for r in dossier["kernels"]]
 
@@ -278,11 +278,11 @@ STARTS = 200
 
 
 def starts(model: str, platform: str, mode: str = "distributed") -> Mapping[str, Any]:
-    """How a job of one rank a host is started (`retrompi.simulate.startup`), with ``refused``: why the runtime cannot join these hosts.
+    """How a job of one rank a host is started (`retrompi.sim.simulate.startup`), with ``refused``: why the runtime cannot join these hosts.
 
     ``refused`` alone where a start cannot even be described there.
     """
-    from retrompi import simulate
+    from retrompi.sim import simulate
 
     cls, room = registry.model(model), registry.platform(platform)
     try:

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from retrompi import registry, units
-from retrompi.errors import UsageError, nearest
-from retrompi.runtime import resolve
-from retrompi.simulate import place
+from retrompi.base import units
+from retrompi.base.errors import UsageError, nearest
+from retrompi.sim.simulate import place
+from retrompi.spec import registry
+from retrompi.spec.model import resolve
 
 if TYPE_CHECKING:
-    from retrompi.platform import Placement, Platform
+    from retrompi.spec.platform import Placement, Platform
 
 __all__ = ["Slot", "check_names", "command_line", "modes", "overrides", "readable", "slots", "slots_for"]
 
@@ -215,7 +216,7 @@ def _of_every(key: str, mine: list[Slot]) -> Slot:
 
 
 def _of_room(room: Platform, part: str, group: str) -> list[Slot]:
-    from retrompi.platform import WHOLE_FROM_ONE
+    from retrompi.spec.platform import WHOLE_FROM_ONE
 
     rows = [r for r in room.describe() if r["path"].startswith(f"{part}.")]
     return [

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update, set_props
 from flask import g
 
-from retrompi.cells import safe_cell
-from retrompi.errors import UsageError
+from retrompi.base.csv_safe import safe_cell
+from retrompi.base.errors import UsageError
 from retrompi.studio.jobs import JobState
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from retrompi import simulate
-from retrompi.calibrated import outside_of_trace
-from retrompi.diagnosis import lines
+from retrompi.sim import simulate
+from retrompi.sim.diagnosis import lines
+from retrompi.sim.timeline import Request
+from retrompi.spec.calibrated_range import outside_of_trace
 from retrompi.studio.message import sets_of
 from retrompi.studio.programs import load
-from retrompi.timeline import Request
 
 __all__ = ["perform", "sums"]
 
@@ -25,7 +25,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
     report(0, 3, "reading the trace")
     trace, name = load(asked["trace"], asked["ranks"], asked["size"], path, label)
 
-    from retrompi.report import timeline as drawn
+    from retrompi.render import timeline as drawn
 
     report(1, 3, f"simulating {trace.ranks} ranks, {trace.actions} calls")
     sets = sets_of(asked["set"])
@@ -69,7 +69,7 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
 
 def sums(t: Any) -> list[dict[str, Any]]:
     """Of each process: its share of the run in each kind of state."""
-    from retrompi.report.timeline import KINDS, order
+    from retrompi.render.timeline import KINDS, order
 
     rows = []
     for i in order(t):

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from retrompi.errors import RetrompiError, UsageError, nearest
-from retrompi.paths import reference_dir, source_root
+from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.base.paths import reference_dir, source_root
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace

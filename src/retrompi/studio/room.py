@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.worker import processors
+from retrompi.sim.worker import processors
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from retrompi.errors import RetrompiError, StoreError
+from retrompi.base.errors import RetrompiError, StoreError
 from retrompi.studio.laid import MOST_CURVES, laid
 from retrompi.studio.parameters import check_names
 
@@ -73,8 +73,9 @@ def curve_of(
     """One PingPong: rows (size_B, time_us, bandwidth_MBps, repetitions), run (its number, None if it is not in the user's store), found,
     outcome, detail. A run that did not complete is a result, with the rows that it came to; a wrong name or value raises UsageError.
     """
-    from retrompi import experiment, registry
-    from retrompi.simulate import SimulationEnded
+    from retrompi.sim.simulate import SimulationEnded
+    from retrompi.spec import registry
+    from retrompi.store import lookup as experiment
     from retrompi.traces.generate import DEFAULT_SIZES
 
     theirs, ours = stores
@@ -110,7 +111,7 @@ def curves(
     outside (what of the question lies outside the calibrated range); marks and verdicts: what papers state and how the curves meet it;
     overlays: run (0 of an upload), name, about, rows; read: what each uploaded curve is; problems: lines.
     """
-    from retrompi.calibrated import outside
+    from retrompi.spec.calibrated_range import outside
 
     made: list[dict[str, Any]] = []
     over: list[dict[str, Any]] = []
@@ -148,10 +149,10 @@ def _published(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]],
     """The marks of published statements, and the verdicts that these very curves get."""
     from dataclasses import asdict
 
-    from retrompi.report.overlay import marks
-    from retrompi.validate.claims import by_paper, checks
-    from retrompi.validate.study import setups
-    from retrompi.validate.verdicts import judge
+    from retrompi.papers.claims import by_paper, checks
+    from retrompi.papers.study import setups
+    from retrompi.papers.verdicts import judge
+    from retrompi.render.overlay import marks
 
     told: list[dict[str, Any]] = []
     rows: dict[str, dict[str, Any]] = {}
@@ -175,8 +176,8 @@ def _published(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]],
 
 def _overlay(store: Store | None, name: str) -> dict[str, Any]:
     """A run of the user's store by number, or a measured curve by its label."""
-    from retrompi.errors import UsageError
-    from retrompi.report.measured import from_store
+    from retrompi.base.errors import UsageError
+    from retrompi.render.measured import from_store
 
     if store is None:
         raise UsageError(f"no run {name}: there is no store that can be read")
@@ -215,7 +216,7 @@ def what_if(
     report: Report, places: Places, model: str, platform: str, mode: str, sets: Sequence[str], sizes: Sequence[int] | None = None
 ) -> dict[str, Any]:
     """base: the curve as the model is; changed: with overrides (None without any); outside: what lies outside the calibrated range."""
-    from retrompi.calibrated import outside
+    from retrompi.spec.calibrated_range import outside
 
     report(0, 1 + bool(sets), "as it was")
     changed = None
@@ -232,8 +233,9 @@ def keep(
     report: Report, places: Places, model: str, platform: str, mode: str, sets: Sequence[str], sizes: Sequence[int] | None = None
 ) -> dict[str, Any]:
     """Has the run in the user's store: its number, and whether it was there already."""
-    from retrompi import experiment, registry
-    from retrompi.simulate import SimulationEnded
+    from retrompi.sim.simulate import SimulationEnded
+    from retrompi.spec import registry
+    from retrompi.store import lookup as experiment
     from retrompi.store import open_store
     from retrompi.traces.generate import DEFAULT_SIZES
 

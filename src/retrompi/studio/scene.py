@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any
 
-from retrompi.journey import Journey, Leg, Link, Passage, Stretch, Thing, Work
+from retrompi.base.units import format_bytes
+from retrompi.sim.message_path import Journey, Leg, Link, Passage, Stretch, Thing, Work
 from retrompi.studio.diagram import Diagram, card_of, diagram, kernel_of, memory_of
 from retrompi.studio.words import STAGE_WORDS, Speaker
-from retrompi.units import format_bytes
 
 Piece = tuple[Any, ...]
 """(begin, end, stage, further signs …): a stretch of a lane or of the chain's strip."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from retrompi.errors import RetrompiError, UsageError
+from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.studio.guard import Guard
 from retrompi.studio.room import Limits, Room
 
@@ -58,7 +58,7 @@ def _bound(host: str, port: int) -> socket.socket:
 
 def _remember() -> None:
     """Reads what the first page with sliders needs, while nobody waits for it."""
-    from retrompi import registry
+    from retrompi.spec import registry
     from retrompi.studio.parameters import slots
 
     with suppress(RetrompiError):  # the page says what is wrong

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
-from retrompi.errors import RetrompiError, UsageError, nearest
+from retrompi.base.errors import RetrompiError, UsageError, nearest
 
 __all__ = ["Control", "Query", "choice", "encode", "flag", "link", "number", "read", "text"]
 

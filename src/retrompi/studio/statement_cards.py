@@ -7,12 +7,12 @@ from urllib.parse import urlencode
 
 from dash import html
 
-from retrompi.report.dossier import how_of
-from retrompi.report.figures import name_of
+from retrompi.base.units import format_bytes
+from retrompi.papers.verdicts import Summary, Verdict
+from retrompi.render.dossier import how_of
+from retrompi.render.figures import name_of
 from retrompi.studio.pieces import Part, facts, verdict, worded
 from retrompi.studio.statements import GROUPS, KINDS, Place, Statement
-from retrompi.units import format_bytes
-from retrompi.validate.verdicts import Summary, Verdict
 
 __all__ = ["card", "links", "matrix", "read_as", "tallies"]
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from retrompi.errors import UsageError
-from retrompi.validate.claims import Claim, checks, load, paper_key, papers
-from retrompi.validate.findings import residual
-from retrompi.validate.study import Setup, setups
-from retrompi.validate.systems import SYSTEMS, system_of
-from retrompi.validate.verdicts import Summary, Verdict, judge, summary
+from retrompi.base.errors import UsageError
+from retrompi.papers.claims import Claim, checks, load, paper_key, papers
+from retrompi.papers.findings import residual
+from retrompi.papers.study import Setup, setups
+from retrompi.papers.systems import SYSTEMS, system_of
+from retrompi.papers.verdicts import Summary, Verdict, judge, summary
 
 __all__ = ["GROUPS", "KINDS", "VERDICTS", "Choice", "Place", "Statement", "chosen", "counts", "matrix", "read", "statements"]
 
@@ -186,7 +186,7 @@ def read(store: Any) -> list[Statement]:
 
 def chosen(all_of_them: Sequence[Statement], want: Choice) -> list[Statement]:
     """Those that fit every filter. Raises UsageError for a filter with a value that does not exist."""
-    from retrompi.errors import nearest
+    from retrompi.base.errors import nearest
 
     valid = {"paper": papers(), "system": list(SYSTEMS), "verdict": list(VERDICTS), "group": list(GROUPS)}
     for name, values in valid.items():

@@ -8,8 +8,8 @@ from typing import Any
 
 from dash import dcc, html
 
-from retrompi.report.figures import name_of
-from retrompi.report.html import ranges
+from retrompi.render.figures import name_of
+from retrompi.render.html import ranges
 from retrompi.studies.table import Table
 from retrompi.studio import parts
 from retrompi.studio.pieces import Part, cell, counted, facts, table

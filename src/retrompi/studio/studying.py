@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from retrompi.errors import RetrompiError, UsageError, nearest
+from retrompi.base.errors import RetrompiError, UsageError, nearest
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -62,7 +62,7 @@ class Listed:
 
 def listed(store: Store | None) -> list[Listed]:
     """The stored studies, newest first, then the ready ones that have not been run; without a store those alone."""
-    from retrompi import registry
+    from retrompi.spec import registry
     from retrompi.studies.design import count, from_definition
 
     ready = registry.studies()
@@ -102,7 +102,7 @@ def listed(store: Store | None) -> list[Listed]:
 
 def found(store: Store, which: str) -> Study:
     """A ready study by its name or one of the store by its number, made again of its definition; UsageError when there is none."""
-    from retrompi import registry
+    from retrompi.spec import registry
     from retrompi.studies.design import from_definition
 
     if which in registry.study_names():
@@ -115,7 +115,7 @@ def asked(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> S
 
     Raises UsageError in one line for what is no study, has more than `MOST_POINTS` points or would open a file.
     """
-    from retrompi import registry
+    from retrompi.spec import registry
     from retrompi.studies import case, design
 
     if scenario not in registry.scenario_names():
@@ -191,13 +191,13 @@ class Shown:
     completed: int
     span: str = ""
     kinds: Mapping[str, str] = field(default_factory=dict)
-    """Figure -> its kind of `retrompi.report.sweep_figures.KINDS`."""
+    """Figure -> its kind of `retrompi.render.sweep_figures.KINDS`."""
 
 
 def shown(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[str] = (), panel: Sequence[str] = ()) -> Shown:
     """A study of the store by number or name, by the same code as ``retrompi study show``; UsageError in one line when it cannot be."""
-    from retrompi.report.study import figures
-    from retrompi.report.sweep_figures import choose
+    from retrompi.render.study import figures
+    from retrompi.render.sweep_figures import choose
     from retrompi.studies import stored
     from retrompi.studies.about import about
     from retrompi.studies.table import tables

@@ -25,13 +25,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.errors import InputError, RetrompiError, UsageError
+from retrompi.base.errors import InputError, RetrompiError, UsageError
+from retrompi.base.units import format_bytes
 from retrompi.studio.child import taken_B
-from retrompi.units import format_bytes
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.measured import Measured
+    from retrompi.measure.curves import Measured
     from retrompi.studio.room import Room
 
 __all__ = ["MOST_UNPACKED", "Upload", "Uploads", "confined", "curves", "label_of", "of_room", "trace"]
@@ -216,7 +216,7 @@ def trace(path: str, label: str) -> Trace:
 
 def curves(path: str, label: str) -> list[Measured]:
     """The measured curves in an uploaded file of OSU, IMB, NetPIPE, mpptest or mpi4py, or a table. Raises InputError with file and line."""
-    from retrompi import measured
+    from retrompi.measure import curves as measured
 
     # Messages name the file; the reader of it never sees what it is called on our disk.
     try:

@@ -8,8 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import retrompi.cli.main  # noqa: F401  a job's process looks at what started the studio: the command
-from retrompi import _engine, experiment, registry, simulate  # noqa: F401
-from retrompi.errors import RetrompiError
+from retrompi.base.errors import RetrompiError
+from retrompi.sim import simulate  # noqa: F401
+from retrompi.spec import registry
 from retrompi.store import code_version, database, migrate, open_store  # noqa: F401
 from retrompi.studies import case, forking  # noqa: F401
 from retrompi.traces import generate
@@ -17,7 +18,7 @@ from retrompi.traces import generate
 
 def _once() -> None:
     """Does what a what-if does, in this very process: what is imported, read and remembered by it is there for every job."""
-    from retrompi import worker
+    from retrompi.sim import worker
     from retrompi.studio import message, runs
 
     registry.models()

@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from retrompi.journey import Journey, Link, Passage
-from retrompi.units import PS, format_bytes, format_time
+from retrompi.base.units import PS, format_bytes, format_time
+from retrompi.sim.message_path import Journey, Link, Passage
 
 __all__ = ["STAGE_WORDS", "Hop", "Speaker", "hops", "seconds", "time_of"]
 

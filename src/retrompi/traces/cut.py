@@ -99,7 +99,7 @@ def _place(trace: Trace, lines: Sequence[str], numbers: Sequence[int], what: str
     for i, label in marks:
         if label == what and i >= after:
             return i + 1 if end else i
-    from retrompi.errors import nearest
+    from retrompi.base.errors import nearest
 
     raise TraceError(f"rank 0 has no mark {what!r}{' after it' if after else ''}{nearest(what, [m for _, m in marks])}", trace.files[0])
 

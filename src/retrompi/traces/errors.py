@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from retrompi.errors import InputError
+from retrompi.base.errors import InputError
 
 __all__ = ["TraceError"]
 

@@ -22,7 +22,7 @@ from typing import BinaryIO, Literal, cast
 import zstandard
 
 from retrompi._engine import Trace
-from retrompi.paths import stamp
+from retrompi.base.paths import stamp
 
 from .errors import TraceError
 
@@ -388,7 +388,7 @@ def _from_archive(archive: _Archive, folder: str | None, np: int | None) -> list
         # The innermost name is enough: archives repeat their own name as the outer folder.
         matches = [f for f in inside if f == wanted] or [f for f in inside if PurePosixPath(f).name == wanted]
         if not matches:
-            from retrompi.errors import nearest
+            from retrompi.base.errors import nearest
 
             raise TraceError(f"no folder {_shown(folder)} in the archive{nearest(folder, inside)}", archive.name)
         inside = matches

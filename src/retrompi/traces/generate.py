@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from retrompi._engine import Trace
-from retrompi.errors import UsageError, nearest
+from retrompi.base.errors import UsageError, nearest
 from retrompi.traces import osu
 
 __all__ = ["DEFAULT_SIZES", "GENERATORS", "Generator", "all_at_once", "allreduce", "alltoall", "broadcast", "default_reps", "generator",
@@ -26,7 +26,7 @@ KIB = 1024
 DEFAULT_SIZES: tuple[int, ...] = (0, *(1 << k for k in range(23)))
 
 MOST_RANKS = 1 << 20
-"""What the engine reads (engine/trace_parser.hpp, MAX_RANKS)."""
+"""What the engine reads (engine/trace/trace_parser.hpp, MAX_RANKS)."""
 
 Reps = int | Mapping[int, int] | Callable[[int], int] | None
 
@@ -231,12 +231,12 @@ def all_at_once(ranks: int, size: int) -> Trace:
 
 
 def rinf1(kernels: str = "") -> Trace:
-    """The Rinf1 benchmark on one rank: every loop at every length (`retrompi.kernels`), marked ``kernel NAME n N reps R``.
+    """The Rinf1 benchmark on one rank: every loop at every length (`retrompi.spec.kernels`), marked ``kernel NAME n N reps R``.
 
     ``kernels`` names the loops, separated by commas; all 17 when it is empty. A measurement's end is the next one's mark; the
     last is ``end``.
     """
-    from retrompi import kernels as model
+    from retrompi.spec import kernels as model
 
     names = [w.strip() for w in kernels.split(",") if w.strip()] or list(model.loops())
     lines = ["0 init\n"]
@@ -304,7 +304,7 @@ GENERATORS: dict[str, Generator] = {
         counted=lambda size, a: size * int(a["ranks"]) // (1 if a.get("both") else 2),
         rule="the bytes of the messages that travel at the same time: one a pair, or two if both halves send",
     ),
-    "rinf1": Generator(rinf1, rule="operations of the loop, see `retrompi.rinf1`"),
+    "rinf1": Generator(rinf1, rule="operations of the loop, see `retrompi.papers.rinf1`"),
 }
 """Name -> generator, for scenarios and studies; `osu` and others add theirs."""
 

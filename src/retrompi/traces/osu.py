@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from retrompi._engine import Trace
-from retrompi.errors import UsageError
+from retrompi.base.errors import UsageError
 
 __all__ = ["LATENCY_SIZES", "bandwidth", "latency", "overlap"]
 

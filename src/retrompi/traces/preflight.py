@@ -78,8 +78,8 @@ def fate(trace: Trace, model: str, platform: str) -> dict[str, Any]:
     accepted and ignored, collectives that differ between ranks, and calls of MPI-3 on a runtime that is older than it, which run on what
     the runtime has. ``lines`` counts the lines, of kinds of calls the first.
     """
-    from retrompi import registry
-    from retrompi.runtime import resolve
+    from retrompi.spec import registry
+    from retrompi.spec.model import resolve
 
     why = [f"{file}:{line}: {action}: {reason}" for file, line, action, reason in trace.unsupported()]
     runtime = registry.model(model)
@@ -122,7 +122,7 @@ def estimate(told: Mapping[str, Any], model: str, platform: str, mode: str, sets
 
     A PingPong of messages of the trace's mean length is replayed on the runtime and timed; the simulated program may contend more.
     """
-    from retrompi import simulate
+    from retrompi.sim import simulate
     from retrompi.traces import generate
 
     sent = max(sum(count for _, count in told["sizes"]), 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from retrompi._engine import Trace
-from retrompi.errors import UsageError
+from retrompi.base.errors import UsageError
 from retrompi.traces.generate import GENERATORS, Generator
 
 __all__ = ["broadcasts", "fork_join", "get_one_way", "halves", "one_sided_halves", "one_way", "put_one_way"]

@@ -2,7 +2,7 @@
 // ceil(log2 p) start-ups, (p - 1) blocks, for every p.
 // paper: Bruck, Ho, Kipnis, Upfal, Weathersby 1997; Thakur, Rabenseifner, Gropp 2005, 4.1;
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/allgather.c and allgatherv.c
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

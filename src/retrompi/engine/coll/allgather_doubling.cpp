@@ -1,6 +1,6 @@
 // Recursive doubling. log2 p start-ups, (p - 1) blocks.
 // paper: Thakur, Rabenseifner, Gropp 2005, 4.1; code: MPICH2 1.0 to 1.3, src/mpi/coll/allgather.c and allgatherv.c
-#include "doubling.hpp"
+#include "coll/doubling.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,6 +1,6 @@
 // A gather to the first member and a broadcast of everything from it, each as the model does them.
 // code: Open MPI 1.x, ompi/mca/coll/basic, allgather_intra; the obvious one of the first MPI libraries
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,7 +1,7 @@
 // The ring with long blocks cut into segments, of the smallest block or 32 KiB at least, so that unequal blocks do not wait for each other.
 // paper: Traff, Ripke, Siebert, Balaji, Thakur, Gropp 2008, A Simple, Pipelined Algorithm for Large, Irregular All-gather Problems;
 // code: MPICH2 1.1 to 1.3, src/mpi/coll/allgatherv.c, MPIR_ALLGATHERV_PIPELINE_MSGSIZE
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,7 +1,7 @@
 // In round k members 2^k apart exchange and combine the whole vector. log2 p start-ups, n log2 p bytes. Of the first 2 (p - 2^k) members each
 // even one gives its data to the odd one above it and gets the result from it at the end.
 // paper: Thakur, Rabenseifner, Gropp 2005, 4.5; code: MPICH2 1.0 to 1.3, src/mpi/coll/allreduce.c
-#include "halving.hpp"
+#include "coll/halving.hpp"
 
 namespace retrompi::coll {
 namespace {

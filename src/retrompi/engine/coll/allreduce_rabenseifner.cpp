@@ -1,7 +1,7 @@
 // A reduce-scatter by recursive halving, then an allgather by recursive doubling. 2 log2 p start-ups, 2 n (p - 1) / p bytes.
 // Members beside a power of two as in allreduce_doubling.
 // paper: Rabenseifner 1997; Thakur, Rabenseifner, Gropp 2005, 4.5; code: MPICH2 1.0 to 1.3, src/mpi/coll/allreduce.c
-#include "halving.hpp"
+#include "coll/halving.hpp"
 
 namespace retrompi::coll {
 namespace {

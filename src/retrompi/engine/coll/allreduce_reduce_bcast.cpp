@@ -1,6 +1,6 @@
 // A reduction to the first member, then a broadcast from it, each as the model does them.
 // code: MPICH 1.0.5 to 1.2.0, src/coll/intra_fns.c, intra_Allreduce
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,6 +1,6 @@
 // A reduce-scatter around the ring, then an allgather around it. 2 (p - 1) start-ups, 2 n (p - 1) / p bytes.
 // paper: Patarasuk, Yuan 2009, Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations; code: Open MPI 1.3 on, coll/tuned, ring
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

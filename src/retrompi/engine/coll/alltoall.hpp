@@ -1,6 +1,6 @@
 // What the algorithms of an alltoall have in common.
 #pragma once
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 

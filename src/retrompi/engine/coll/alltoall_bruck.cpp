@@ -1,7 +1,7 @@
 // Blocks travel by the bits of their distance: in round k all whose distance has bit k go 2^k ahead, packed into one message.
 // ceil(log2 p) start-ups, about p / 2 blocks a round, and copies: the blocks are turned before, packed, and put in order at the end.
 // paper: Bruck, Ho, Kipnis, Upfal, Weathersby 1997; Thakur, Rabenseifner, Gropp 2005, 4.3; code: MPICH2 1.0 to 1.3, src/mpi/coll/alltoall.c
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

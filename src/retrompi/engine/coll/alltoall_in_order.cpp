@@ -1,6 +1,6 @@
 // A receive and a send for every member in the order of the ranks, so that all begin with the same one, then one wait.
 // code: MPICH 1.0.5 to 1.2.4, src/coll/intra_fns.c, intra_Alltoall, intra_Alltoallv
-#include "alltoall.hpp"
+#include "coll/alltoall.hpp"
 
 namespace retrompi::coll {
 namespace {

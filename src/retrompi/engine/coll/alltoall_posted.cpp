@@ -1,6 +1,6 @@
 // All receives, then all sends, then one wait; every member begins with itself and goes on with the next.
 // code: MPICH 1.2.5 to 1.2.7, src/coll/intra_fns_new.c, intra_Alltoall, intra_Alltoallv (before them: alltoall_in_order)
-#include "alltoall.hpp"
+#include "coll/alltoall.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,7 +1,7 @@
 // So many receives and sends at a time, with partners spread over the members, and a wait for all of them before the next.
 // The vector form leaves out what is empty.
 // code: MPICH2 1.2 to MPICH 3.0.4, src/mpi/coll/alltoall.c and alltoallv.c, ALLTOALL_THROTTLE 4; 32 from MPICH 3.1 on
-#include "alltoall.hpp"
+#include "coll/alltoall.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,7 +1,7 @@
 // Dissemination: in round k every member tells the one 2^k places on and hears from the one 2^k places back.
 // ceil(log2 p) start-ups. paper: Hensgen, Finkel, Manber 1988, Two algorithms for barrier synchronization;
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/barrier.c (MPICH 1: barrier_power_of_two)
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,6 +1,6 @@
 // Everybody reports up a binomial tree, and the first member's word goes down the same tree.
 // code: Open MPI 1.x, ompi/mca/coll/tuned, barrier tree; before it p4's global operations
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,7 +1,7 @@
 // A binomial tree from the root, the largest subtree first. ceil(log2 p) start-ups, n log2 p bytes.
 // code: MPICH 1.1.1 to 1.2, src/coll/intra_fns.c, intra_Bcast (1.1.0 and before: bcast_folded, the same for a power of two);
 // MPICH2 1.0 to 1.3, src/mpi/coll/bcast.c, for short vectors
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

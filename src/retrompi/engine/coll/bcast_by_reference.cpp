@@ -1,6 +1,6 @@
 // One copy into a shared buffer, whose place is told along a binomial tree; every receiver copies out of it.
 // assumed: how Cray MPT broadcasts in shared memory (models/craympt)
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

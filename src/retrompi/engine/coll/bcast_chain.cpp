@@ -1,6 +1,6 @@
 // A pipeline: each member passes a segment of 8 KiB on to the next while it waits for the next segment.
 // paper: Patarasuk, Faraj, Yuan 2006, Pipelined Broadcast on Ethernet Switched Clusters; assumed: the segment, as SimGrid's NTSL has it
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,6 +1,6 @@
 // A binomial tree over the largest power of two of members; the others get it from those at last.
 // code: MPICH 1.0.5 to 1.1.0, src/coll/intra_fns.c, intra_Bcast with blocks of one member (1.1.1 has the plain binomial tree)
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,6 +1,6 @@
 // The root sends to one member after the other.
 // code: Open MPI 1.x, ompi/mca/coll/basic, bcast_lin; SimGrid, smpi/colls/bcast, flat_tree
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

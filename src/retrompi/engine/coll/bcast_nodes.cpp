@@ -2,7 +2,7 @@
 // hosts, another the members of each. "nodes_scatter": first all of the root's host, then scatter and allgather between the hosts, then the
 // other hosts.
 // code: MPICH2 1.1 to 1.3, src/mpi/coll/bcast.c, MPIR_SMP_Bcast
-#include "nodes.hpp"
+#include "coll/nodes.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,6 +1,6 @@
 // The binomial tree by one-sided puts into buffers that every member has, each followed by a flag.
 // assumed: how Cray MPT broadcasts between processing elements (models/craympt)
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,6 +1,6 @@
 // A broadcast of a very long vector: a binomial scatter, then an allgather around the ring. log2 p + p - 1 start-ups, 2 n (p - 1) / p bytes.
 // paper: van de Geijn and others (Barnett et al. 1994); Thakur, Rabenseifner, Gropp 2005, 4.2; code: MPICH2 1.0 to 1.3, src/mpi/coll/bcast.c
-#include "scatter.hpp"
+#include "coll/scatter.hpp"
 
 namespace retrompi::coll {
 namespace {

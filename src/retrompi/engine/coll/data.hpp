@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "../coll.hpp"
+#include "mpi/coll.hpp"
 
 namespace retrompi::coll {
 

@@ -1,5 +1,5 @@
 // paper: Thakur, Rabenseifner, Gropp 2005, 4.1; code: MPICH2 1.0 to 1.3, src/mpi/coll/allgather.c
-#include "doubling.hpp"
+#include "coll/doubling.hpp"
 
 namespace retrompi::coll {
 

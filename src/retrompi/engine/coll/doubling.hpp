@@ -1,6 +1,6 @@
 // Recursive doubling of an allgather, shared by the algorithms that end with one.
 #pragma once
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 

@@ -1,6 +1,6 @@
 // Up a binomial tree: each member sends the blocks of its subtree. log2 p start-ups, (p - 1) blocks at the root.
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/gather.c
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

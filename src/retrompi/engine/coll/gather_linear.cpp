@@ -1,6 +1,6 @@
 // The root receives from one member after the other.
 // code: MPICH 1.0.5 to 1.2, src/coll/intra_fns.c, intra_Gather, intra_Gatherv
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

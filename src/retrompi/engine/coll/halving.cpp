@@ -1,6 +1,6 @@
 // paper: Rabenseifner 1997, A new optimized MPI reduce algorithm; Thakur, Rabenseifner, Gropp 2005, 4.5;
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/reduce.c and allreduce.c
-#include "halving.hpp"
+#include "coll/halving.hpp"
 
 namespace retrompi::coll {
 

@@ -1,6 +1,6 @@
 // Recursive halving among a power of two of members, shared by Rabenseifner's algorithms.
 #pragma once
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 

@@ -1,6 +1,6 @@
 // All receives in the order of the sources, all sends in the order of the destinations, then one wait.
 // code: MPICH 3.0, src/mpi/coll/inhb_allgather.c and its relatives (the blocking forms start these and wait)
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,5 +1,5 @@
 // code: MPICH2 1.1 to 1.3, src/mpi/comm/commutil.c, MPIR_Comm_commit: a communicator knows its nodes when any has two members
-#include "nodes.hpp"
+#include "coll/nodes.hpp"
 
 #include <algorithm>
 

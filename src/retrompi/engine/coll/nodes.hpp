@@ -1,6 +1,6 @@
 // Collectives that know which members share a host: within the hosts and between one member of each.
 #pragma once
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 

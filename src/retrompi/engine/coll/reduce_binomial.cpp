@@ -1,6 +1,6 @@
 // A binomial tree towards the root, the smallest subtree first. ceil(log2 p) start-ups, n log2 p bytes.
 // code: MPICH 1.0.5 to 1.2, src/coll/intra_fns.c, intra_Reduce; MPICH2 1.0 to 1.3, src/mpi/coll/reduce.c, for short vectors
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

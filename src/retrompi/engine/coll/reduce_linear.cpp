@@ -1,6 +1,6 @@
 // The root receives from one member after the other and combines.
 // code: Open MPI 1.x, ompi/mca/coll/basic, reduce_lin; SimGrid, smpi/colls/reduce, flat_tree (both from the last rank down)
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -3,7 +3,7 @@
 // "nodes_forward" reduces to member 0, wherever the root is.
 // code: MPICH 4.0, src/mpid/ch4/src/ch4_coll_impl.h, MPIDI_Reduce_intra_composition_alpha (nodes_forward)
 // code: MPICH2 1.1 to 1.3, src/mpi/coll/reduce.c, MPI_Reduce, and allreduce.c, MPI_Allreduce, for commutative operations
-#include "nodes.hpp"
+#include "coll/nodes.hpp"
 
 namespace retrompi::coll {
 namespace {

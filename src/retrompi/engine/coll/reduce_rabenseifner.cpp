@@ -2,7 +2,7 @@
 // Members beside a power of two give their data to a neighbour first; a root among them takes the first one's place at the end.
 // paper: Rabenseifner 1997; Thakur, Rabenseifner, Gropp 2005, 4.5; code: MPICH2 1.0 to 1.3, src/mpi/coll/reduce.c,
 // MPIR_Reduce_redscat_gather
-#include "halving.hpp"
+#include "coll/halving.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,7 +1,7 @@
 // A reduction of everything to the first member, which then sends each its part.
 // code: MPICH 1.0.5 to 1.2, src/coll/intra_fns.c, intra_Reduce_scatter;
 // MPICH2 1.2 and 1.3, src/mpi/coll/red_scat_block.c (equal parts, so by a scatter)
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

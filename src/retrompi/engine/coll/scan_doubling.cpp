@@ -1,7 +1,7 @@
 // In round k members 2^k apart exchange what their subtrees have combined; what comes from below goes into the result as well.
 // ceil(log2 p) start-ups, n log2 p bytes.
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/scan.c and exscan.c
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,6 +1,6 @@
 // Each member waits for the one before it. The exclusive form sends the same messages, it only leaves its own data out.
 // p - 1 start-ups. code: MPICH 1.0.5 to 1.2, src/coll/intra_fns.c, intra_Scan
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

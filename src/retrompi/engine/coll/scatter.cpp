@@ -1,6 +1,6 @@
 // paper: Barnett, Shuler, van de Geijn, Gupta, Payne, Watts 1994, Interprocessor collective communication library (InterCom);
 // code: MPICH2 1.2 and 1.3, src/mpi/coll/bcast.c, scatter_for_bcast
-#include "scatter.hpp"
+#include "coll/scatter.hpp"
 
 namespace retrompi::coll {
 

@@ -1,6 +1,6 @@
 // The binomial scatter of a vector that begins a long broadcast.
 #pragma once
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 

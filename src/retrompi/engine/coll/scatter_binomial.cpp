@@ -1,6 +1,6 @@
 // Down a binomial tree: each member gets the blocks of its subtree and passes on the upper half again and again.
 // code: MPICH2 1.0 to 1.3, src/mpi/coll/scatter.c
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,6 +1,6 @@
 // The root sends to one member after the other.
 // code: MPICH 1.0.5 to 1.2, src/coll/intra_fns.c, intra_Scatter, intra_Scatterv
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

@@ -1,6 +1,6 @@
 // The root starts all sends at once and waits for all; nothing is sent for an empty block.
 // code: MPICH2 1.1 to 1.3, src/mpi/coll/scatterv.c
-#include "data.hpp"
+#include "coll/data.hpp"
 
 namespace retrompi::coll {
 namespace {

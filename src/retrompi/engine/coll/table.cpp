@@ -3,7 +3,7 @@
 #include <bit>
 #include <numeric>
 
-#include "nodes.hpp"
+#include "coll/nodes.hpp"
 
 namespace retrompi::coll {
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import context
 from sqlalchemy.engine import Connection
 
-from retrompi.errors import StoreError
+from retrompi.base.errors import StoreError
 from retrompi.store.schema import VERSION_TABLE, Base
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dash import ClientsideFunction, Dash, Input, Output, dcc, html
 
-from retrompi import registry
+from retrompi.spec import registry
 from retrompi.studio import menus, parts
 from retrompi.studio.message import size_of, travel
 from retrompi.studio.page import Page
@@ -161,7 +161,7 @@ def figure(shown: list[dict[str, Any]]) -> Any:
     """Stacked bars, one a message: microseconds by stage, in the colours of the moving picture."""
     import plotly.graph_objects as go
 
-    from retrompi.report.figures import layout as common
+    from retrompi.render.figures import layout as common
     from retrompi.studio.scene import STAGES
     from retrompi.studio.words import STAGE_WORDS, time_of
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
-from retrompi import registry
-from retrompi.errors import UsageError
+from retrompi.base.errors import UsageError
+from retrompi.base.units import format_bytes, parse_sizes
+from retrompi.spec import registry
 from retrompi.studio import menus, parts, runs
 from retrompi.studio.laid import MOST_CURVES
 from retrompi.studio.page import Page
@@ -15,7 +16,6 @@ from retrompi.studio.parameters import check_names, modes
 from retrompi.studio.runs import UPLOAD
 from retrompi.studio.state import Control, Query, choice, read, text
 from retrompi.studio.uploads import of_room
-from retrompi.units import format_bytes, parse_sizes
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component

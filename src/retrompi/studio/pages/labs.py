@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 from dash import Dash, Input, Output, dcc, html
 
-from retrompi import registry
-from retrompi.errors import RetrompiError, UsageError, nearest
+from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.spec import registry
 from retrompi.studio import parts
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, facts

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 from dash import Dash, Input, Output, dcc, html, no_update
 
-from retrompi import registry
-from retrompi.errors import RetrompiError
+from retrompi.base.errors import RetrompiError
+from retrompi.spec import registry
 from retrompi.studio import card_parts, menus, numbers, parts
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, facts
@@ -41,7 +41,7 @@ def _verdicts(room: Room) -> list[dict[str, Any]]:
 
 
 def _dossier(model: str, room: Room) -> dict[str, Any]:
-    from retrompi.report.dossier import model_dossier
+    from retrompi.render.dossier import model_dossier
 
     return model_dossier(model, (), _verdicts(room))
 

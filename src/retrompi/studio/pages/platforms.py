@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 from dash import Dash, Input, Output, dcc, html, no_update
 
-from retrompi import registry
+from retrompi.spec import registry
 from retrompi.studio import card_parts, memory_levels, menus, numbers, parts
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, cited, facts
@@ -79,7 +79,7 @@ def _numbers(card: dict[str, Any], source: str, words: str) -> list[Part]:
 
 
 def _card(platform: str) -> tuple[dict[str, Any], list[numbers.Group]]:
-    from retrompi.report.dossier import platform_dossier
+    from retrompi.render.dossier import platform_dossier
 
     room = registry.platform(platform)
     card = platform_dossier(room)

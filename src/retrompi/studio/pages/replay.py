@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
-from retrompi import registry
-from retrompi.errors import UsageError
+from retrompi.base.errors import UsageError
+from retrompi.base.units import format_bytes, parse_sizes
+from retrompi.spec import registry
 from retrompi.studio import menus, parts
 from retrompi.studio.page import Page
 from retrompi.studio.performance import perform
@@ -16,7 +17,6 @@ from retrompi.studio.programs import MADE, chosen, shipped
 from retrompi.studio.state import Control, Query, choice, number, read, text
 from retrompi.studio.uploads import of_room
 from retrompi.studio.words import seconds
-from retrompi.units import format_bytes, parse_sizes
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from dash import Dash, Input, Output, State, ctx, dcc, html
 
-from retrompi.errors import RetrompiError, UsageError, nearest
+from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.papers.claims import papers
+from retrompi.papers.study import setups
+from retrompi.papers.systems import SYSTEMS
 from retrompi.studio import judging, parts, statement_cards
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part, counted
 from retrompi.studio.state import Control, Query, choice, number, read, text
 from retrompi.studio.statements import GROUPS, VERDICTS, Choice, Statement, chosen, counts, matrix, statements
 from retrompi.studio.statements import read as stored
-from retrompi.validate.claims import papers
-from retrompi.validate.study import setups
-from retrompi.validate.systems import SYSTEMS
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
-from retrompi import registry
-from retrompi.errors import RetrompiError, UsageError
+from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.spec import registry
 from retrompi.studio import parts, study_parts, studying
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html
 
-from retrompi import registry, units
-from retrompi.errors import RetrompiError, UsageError, nearest
-from retrompi.runtime import resolve
+from retrompi.base import units
+from retrompi.base.errors import RetrompiError, UsageError, nearest
+from retrompi.base.units import format_bytes
+from retrompi.spec import registry
+from retrompi.spec.model import resolve
 from retrompi.studio import menus, parts, runs
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots_for
 from retrompi.studio.state import Control, Query, choice, read, text
-from retrompi.units import format_bytes
 
 if TYPE_CHECKING:
     from dash.development.base_component import Component

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from retrompi._engine import Trace
-from retrompi.errors import UsageError
+from retrompi.base.errors import UsageError
 from retrompi.traces import files
 from retrompi.traces.errors import TraceError
 from retrompi.traces.lines import not_held

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from retrompi.errors import UsageError
+from retrompi.base.errors import UsageError
 from retrompi.traces.errors import TraceError
 
 __all__ = ["Archive", "Collective", "Communicator", "MpiCall", "is_anchor", "read_archive"]

@@ -1,0 +1,228 @@
+"""Quantities with units: the one door between text and numbers.
+
+Base units: ``B`` bytes, ``s`` seconds, ``B/s``, ``s/B``, ``Hz``, ``flop/s``, ``1`` (a plain number) and
+``probability``. Everything past this module is a float in a base unit.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from retrompi.base.errors import UsageError
+
+__all__ = [
+    "LARGEST_SEED",
+    "PS",
+    "UNITS",
+    "canonical",
+    "check_unit",
+    "format_bytes",
+    "format_quantity",
+    "format_rate",
+    "format_time",
+    "parse",
+    "parse_sizes",
+]
+
+PS = 1e-12
+"""Seconds in the engine's unit of time."""
+
+LARGEST_SEED = 2**63 - 1
+"""Engine and store keep a seed in 64 bits, the store with a sign."""
+
+_BYTES: Mapping[str, float] = {"B": 1, "kB": 1e3, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
+
+UNITS: Mapping[str, Mapping[str, float]] = {
+    "B": _BYTES,
+    "s": {"s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9, "ps": 1e-12},
+    "B/s": {
+        "B/s": 1,
+        "kB/s": 1e3,
+        "KiB/s": 2.0**10,
+        "MB/s": 1e6,
+        "MiB/s": 2.0**20,
+        "GB/s": 1e9,
+        "GiB/s": 2.0**30,
+        "bps": 1 / 8,
+        "kbps": 1e3 / 8,
+        "Mbps": 1e6 / 8,
+        "Gbps": 1e9 / 8,
+    },
+    "s/B": {"s/B": 1, "us/B": 1e-6, "µs/B": 1e-6, "ns/B": 1e-9, "ps/B": 1e-12},
+    "Hz": {"Hz": 1, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9},
+    "flop/s": {"flop/s": 1, "kflop/s": 1e3, "Mflop/s": 1e6, "Gflop/s": 1e9},
+    "1": {"": 1},
+    "probability": {"": 1, "%": 1e-2},
+}
+"""Base unit -> spelling -> how many base units it is."""
+
+_SYNONYMS = {"count": "1"}
+
+# The papers mean sometimes 1000 and sometimes 1024 by these, so neither is guessed.
+_AMBIGUOUS = {
+    "KB": "write KiB (1024 B) or kB (1000 B)",
+    "K": "write KiB (1024 B) or kB (1000 B)",
+    "MB": "write MiB (1048576 B); a decimal size is written in kB",
+    "M": "write MiB (1048576 B)",
+    "GB": "write GiB (1073741824 B); a decimal size is written in kB",
+    "KB/s": "write KiB/s (1024 B/s) or kB/s (1000 B/s)",
+}
+
+# No leading sign for anything but a plain number: a negative time or size is always a mistake.
+_TEXT = re.compile(r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S*)\s*")
+
+
+def canonical(unit: str) -> str:
+    """The base unit that ``unit`` names; raises ValueError when it names none (a programming error)."""
+    base = _SYNONYMS.get(unit, unit)
+    if base not in UNITS:
+        raise ValueError(f"no base unit '{unit}'; valid: {', '.join(UNITS)}")
+    return base
+
+
+def check_unit(unit: str) -> bool:
+    """Whether ``unit`` names a base unit."""
+    return _SYNONYMS.get(unit, unit) in UNITS
+
+
+def _accepted(base: str) -> str:
+    spellings = [s for s in UNITS[base] if s and not s.startswith(("µ", "μ"))]
+    if base == "1":
+        return "a plain number"
+    if base == "probability":
+        return "a number in 0..1 or a percentage"
+    return ", ".join(spellings)
+
+
+def parse(text: str, unit: str) -> float:
+    """``"16 KiB", "B"`` -> 16384.0: the value of ``text`` in the base unit ``unit``.
+
+    Raises UsageError naming the accepted spellings when the unit is wrong or missing; a bare number is
+    accepted for plain numbers and probabilities only, and a bare zero everywhere since 0 B is 0 KiB.
+    """
+    base = canonical(unit)
+    found = _TEXT.fullmatch(text)
+    if found is None:
+        raise UsageError(f"'{text}' is not a number with a unit; accepted: {_accepted(base)}")
+    number, spelling = float(found[1].replace("_", "")), found[2]
+    factor = UNITS[base].get(spelling)
+    if factor is None:
+        if spelling == "" and number == 0:
+            return 0.0
+        if spelling in _AMBIGUOUS and base in ("B", "B/s"):
+            raise UsageError(f"'{text}': the unit '{spelling}' is ambiguous; {_AMBIGUOUS[spelling]}")
+        problem = f"'{text}' has no unit" if spelling == "" else f"'{text}' has the wrong unit '{spelling}'"
+        raise UsageError(f"{problem}; accepted: {_accepted(base)}")
+    # Powers of ten below one are applied by division: 120 / 1e3 is the double nearest 0.12, 120 * 1e-3 is not.
+    value = number / round(1 / factor) if 0 < factor < 1 else number * factor
+    if not math.isfinite(value):
+        raise UsageError(f"'{text}' is not a finite number")
+    if value < 0 and base != "1":
+        raise UsageError(f"'{text}' is negative; a value in {unit} is zero or more")
+    if base == "probability" and value > 1:
+        raise UsageError(f"'{text}' is not a probability; accepted: {_accepted(base)}")
+    return value
+
+
+def _size(text: str) -> int:
+    value = parse(text, "B")
+    if value != int(value):
+        raise UsageError(f"'{text.strip()}' is not a whole number of bytes")
+    return int(value)
+
+
+def parse_sizes(text: str) -> list[int]:
+    """``"0,1KiB,4KiB..4MiB:x2"`` -> message sizes in bytes, in the order given, repeats dropped.
+
+    ``A..B:xN`` multiplies from A to B, ``A..B:+S`` adds S; ``A..B`` alone doubles. A and B are both included
+    when the steps reach B. Raises UsageError on an empty list, a falling range or a size without a unit.
+    """
+    sizes: list[int] = []
+    for item in text.split(","):
+        if not item.strip():
+            raise UsageError(f"'{text}' has an empty size; example: 0,1KiB,4KiB..4MiB:x2")
+        low_text, dots, rest = item.partition("..")
+        if not dots:
+            sizes.append(_size(item))
+            continue
+        high_text, _, step = rest.partition(":")
+        low, high, step = _size(low_text), _size(high_text), step.strip() or "x2"
+        if high < low:
+            raise UsageError(f"the range '{item.strip()}' falls; write the smaller size first")
+        sizes += _range(item.strip(), low, high, step)
+    return list(dict.fromkeys(sizes))
+
+
+def _range(item: str, low: int, high: int, step: str) -> list[int]:
+    if step.startswith("x"):
+        if not step[1:].isdigit() or int(step[1:]) < 2:
+            raise UsageError(f"the step '{step}' of '{item}' is no factor; example: 1KiB..4MiB:x2")
+        if low == 0:
+            raise UsageError(f"the range '{item}' multiplies from zero; write 0,1B..{item.split('..')[1]}")
+        out, value = [], low
+        while value <= high:
+            out.append(value)
+            value *= int(step[1:])
+        return out
+    if step.startswith("+"):
+        width = _size(step[1:])
+        if width == 0:
+            raise UsageError(f"the step '{step}' of '{item}' is zero")
+        if (high - low) // width > 100_000:
+            raise UsageError(f"the range '{item}' has more than 100000 sizes")
+        return list(range(low, high + 1, width))
+    raise UsageError(f"the step '{step}' of '{item}' is not understood; write :x2 or :+1KiB")
+
+
+def _short(value: float) -> str:
+    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+
+
+def format_bytes(size: float) -> str:
+    """A size for people and for ``parse``: ``65536`` -> ``64 KiB``, ``1000`` -> ``1000 B`` (never rounded)."""
+    for spelling in ("GiB", "MiB", "KiB"):
+        factor = _BYTES[spelling]
+        if size >= factor and size % factor == 0:
+            return f"{size / factor:.0f} {spelling}"
+    return f"{size:.0f} B" if size == int(size) else f"{size!r} B"
+
+
+def format_time(seconds: float) -> str:
+    """A time in the unit that leaves one to four digits before the point: ``0.000175`` -> ``175 us``."""
+    if seconds == 0:
+        return "0 s"
+    for spelling, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
+        if abs(seconds) * factor >= 0.99995:
+            return f"{_short(seconds * factor)} {spelling}"
+    return f"{_short(seconds * 1e12)} ps"
+
+
+def format_rate(rate: float) -> str:
+    """A rate in decimal bytes per second: ``8.25e7`` -> ``82.5 MB/s``."""
+    for spelling, factor in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
+        if abs(rate) >= factor * 0.99995:
+            return f"{_short(rate / factor)} {spelling}"
+    return f"{_short(rate)} B/s"
+
+
+def format_quantity(value: float | str, unit: str) -> str:
+    """``value`` (in base unit ``unit``) as a text for tables and cards; a string passes through."""
+    if isinstance(value, str):
+        return value
+    base = canonical(unit)
+    if base == "B":
+        return format_bytes(value)
+    if base == "s":
+        return format_time(value)
+    if base == "B/s":
+        return format_rate(value)
+    if base == "s/B":
+        return f"{_short(value * 1e9)} ns/B"
+    if base in ("Hz", "flop/s"):
+        for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+            if value >= factor:
+                return f"{_short(value / factor)} {prefix}{base}"
+        return f"{_short(value)} {base}"
+    return f"{value:.6g}"

@@ -1,0 +1,92 @@
+// retrompi._engine.ActionList and trace_memory: the store of a trace's actions by itself, for its tests and for whoever sets its limit.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <array>
+#include <optional>
+
+#include "trace/trace.hpp"
+
+namespace py = pybind11;
+
+void bind_store(py::module_ &m);
+
+namespace {
+
+using retrompi::Action;
+using retrompi::ActionList;
+
+// op, flags, peer, tag, peer2, aux, line, bytes, bytes2, amount, comm, req
+using Fields = std::tuple<uint8_t, uint8_t, int32_t, int32_t, int32_t, int32_t, uint32_t, int64_t, int64_t, double, int32_t, int32_t>;
+
+Action action(const Fields &f) {
+  const auto &[op, flags, peer, tag, peer2, aux, line, bytes, bytes2, amount, comm, req] = f;
+  if (op >= retrompi::OP_COUNT) throw py::value_error("no such operation: " + std::to_string(op));
+  return {static_cast<retrompi::Op>(op), flags, peer, tag, peer2, aux, line, bytes, bytes2, amount, comm, req};
+}
+
+Fields fields(const Action &a) {
+  return {static_cast<uint8_t>(a.op), a.flags, a.peer, a.tag, a.peer2, a.aux, a.line, a.bytes, a.bytes2, a.amount, a.comm, a.req};
+}
+
+size_t checked(const ActionList &list, size_t i) {
+  if (i >= list.size()) throw py::index_error("action " + std::to_string(i) + " of " + std::to_string(list.size()));
+  return i;
+}
+
+py::dict memory(std::optional<uint64_t> limit) {
+  using retrompi::TraceMemory;
+  if (limit) TraceMemory::set_limit(*limit);
+  py::dict d;
+  d["limit_B"] = TraceMemory::limit();
+  d["held_B"] = TraceMemory::held();
+  d["spilled_B"] = TraceMemory::spilled();
+  return d;
+}
+
+}  // namespace
+
+void bind_store(py::module_ &m) {
+  py::class_<ActionList>(m, "ActionList",
+                         "One rank's actions as they are stored. An action is (op, flags, peer, tag, peer2, aux, line, bytes, bytes2, amount, "
+                         "comm, req), the fields of engine/trace/trace.hpp.")
+      .def(py::init<>())
+      .def(py::init<const ActionList &>(), py::arg("other"), "A copy, which shares what is packed.")
+      .def(
+          "append", [](ActionList &l, const Fields &f) { l.push_back(action(f)); }, py::arg("action"))
+      .def("seal", &ActionList::seal, "Packs the last actions as well.")
+      .def("__len__", &ActionList::size)
+      .def(
+          "__getitem__", [](const ActionList &l, size_t i) { return fields(l[checked(l, i)]); }, py::arg("index"))
+      .def(
+          "__setitem__", [](ActionList &l, size_t i, const Fields &f) { l.set(checked(l, i), action(f)); }, py::arg("index"), py::arg("action"))
+      .def(
+          "rows",
+          [](const ActionList &l, size_t first) {
+            py::list out;
+            for (auto a = l.from(first); a != l.end(); ++a) out.append(fields(*a));
+            return out;
+          },
+          py::arg("first") = 0, "The actions in order from one of them on.")
+      .def(
+          "pack",
+          [](const ActionList &l) {
+            std::string out;
+            l.pack(out, nullptr);
+            return py::bytes(out);
+          },
+          "As bytes, for ``unpack``.")
+      .def_static(
+          "unpack",
+          [](const py::bytes &image) {
+            std::string_view bytes(image);
+            ActionList l = ActionList::unpack(bytes, nullptr);
+            for (auto a = l.begin(); a != l.end();) ++a;  // a broken block shows when it is taken apart
+            return l;
+          },
+          py::arg("image"), "The inverse of ``pack``; raises TraceError for anything else.")
+      .def_property_readonly("memory_B", &ActionList::memory_use, "Bytes held in memory, not in the file.");
+  m.def("trace_memory", &memory, py::arg("limit") = py::none(),
+        "What the traces of this process hold: limit_B (set by ``limit`` and by RETROMPI_TRACE_MEMORY), held_B in memory, spilled_B in a "
+        "temporary file.");
+}

@@ -1,0 +1,455 @@
+// retrompi._engine.Trace: the parsed trace as Python sees it. retrompi.traces has the reading of files.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "trace/trace.hpp"
+#include "trace/trace_actions.hpp"
+
+namespace py = pybind11;
+
+void bind_trace(py::module_ &m);
+
+namespace {
+
+using retrompi::Action;
+using retrompi::Op;
+using retrompi::Trace;
+
+using Row = std::tuple<std::string, size_t, std::string, std::string>;  // file, line, action, reason
+
+std::vector<Row> rows(const Trace &t, const std::vector<retrompi::Remark> &remarks) {
+  std::vector<Row> out;
+  for (const auto &r : remarks) out.emplace_back(t.files[static_cast<size_t>(r.rank)], r.line, r.action, r.reason);
+  return out;
+}
+
+size_t checked_rank(const Trace &t, size_t rank) {
+  if (rank >= t.ranks.size()) throw py::index_error("rank " + std::to_string(rank) + " is out of range 0.." + std::to_string(t.ranks.size() - 1));
+  return rank;
+}
+
+// The next bytes of an iterator over them.
+bool take(py::iterator &pieces, std::string &out) {
+  const py::gil_scoped_acquire gil;
+  if (pieces == py::iterator::sentinel()) return false;
+  if (!py::isinstance<py::bytes>(*pieces)) throw py::type_error("a trace is read from pieces of bytes");
+  out += std::string_view(py::reinterpret_borrow<py::bytes>(*pieces));
+  ++pieces;
+  return true;
+}
+
+Trace parse(const std::vector<std::tuple<py::object, std::string, int32_t>> &sources, int32_t ranks, const std::string &undefined_source,
+            bool partial) {
+  retrompi::ReadOptions options;
+  options.ranks = ranks;
+  options.partial = partial;
+  using Undefined = retrompi::ReadOptions::Undefined;
+  if (undefined_source == "any")
+    options.undefined_source = Undefined::AnySource;
+  else if (undefined_source == "null")
+    options.undefined_source = Undefined::ProcNull;
+  else if (undefined_source != "refuse")
+    throw py::value_error("undefined_source must be 'refuse', 'any' or 'null', not '" + undefined_source + "'");
+  std::vector<py::buffer_info> held;  // keeps the buffers in place while the GIL is away
+  std::vector<retrompi::Source> views;
+  held.reserve(sources.size());
+  for (const auto &[object, name, rank] : sources) {
+    if (!PyObject_CheckBuffer(object.ptr())) {
+      auto pieces = std::make_shared<py::iterator>();
+      views.push_back({{},
+                       name,
+                       rank,
+                       [pieces](std::string &out) { return take(*pieces, out); },
+                       [pieces, from = object.ptr()] {
+                         const py::gil_scoped_acquire gil;
+                         *pieces = py::iter(py::handle(from));
+                       }});
+      continue;
+    }
+    held.push_back(py::reinterpret_borrow<py::buffer>(object).request());
+    const py::buffer_info &info = held.back();
+    if (info.ndim != 1 || info.itemsize != 1 || (info.size > 1 && info.strides[0] != 1))
+      throw py::value_error("a trace is read from contiguous bytes");
+    views.push_back({std::string_view(static_cast<const char *>(info.ptr), static_cast<size_t>(info.size)), name, rank});
+  }
+  py::gil_scoped_release release;
+  return retrompi::parse(views, options);
+}
+
+std::string sha256(const Trace &t) {
+  if (!t.digest.value.empty()) return t.digest.value;
+  py::object update, hash = py::module_::import("hashlib").attr("sha256")();
+  update = hash.attr("update");
+  for (size_t r = 0; r < t.ranks.size(); ++r) {
+    update(py::bytes("rank " + std::to_string(r) + "\n"));
+    const py::gil_scoped_release release;
+    t.write_ti(r, false, [&](std::string_view text) {
+      const py::gil_scoped_acquire gil;
+      update(py::memoryview::from_memory(text.data(), static_cast<py::ssize_t>(text.size())));
+    });
+  }
+  return t.digest.value = hash.attr("hexdigest")().cast<std::string>();
+}
+
+py::dict info(const Trace &t) {
+  struct Sum {
+    std::vector<int64_t> calls = std::vector<int64_t>(retrompi::WORD_COUNT);
+    double compute = 0, sleep = 0;
+    size_t bytes = 0;
+    int64_t largest = 0, sends = 0, collectives = 0, nonblocking = 0, one_sided = 0, marks = 0;
+  } sum;
+  for (const auto &r : t.ranks) {
+    sum.bytes += r.memory_use();
+    for (const Action &a : r) {
+      if (a.op == Op::Mark) {
+        ++sum.marks;
+        continue;
+      }
+      ++sum.calls[retrompi::word_index(retrompi::word_of(a))];
+      const bool collective = retrompi::is_collective(a.op), once = retrompi::is_one_sided(a.op);
+      const bool message = retrompi::is_send(a.op) || retrompi::is_receive(a.op) || (a.op >= Op::SendInit && a.op <= Op::RsendInit);
+      if (message || collective || once) sum.largest = std::max(sum.largest, a.bytes);
+      if (a.op == Op::Sendrecv || collective) sum.largest = std::max(sum.largest, a.bytes2);
+      sum.sends += retrompi::is_send(a.op);
+      sum.collectives += collective;
+      sum.one_sided += once;
+      sum.nonblocking += collective && (a.flags & retrompi::FLAG_NONBLOCKING) != 0;
+      if (retrompi::is_vector(a.op))
+        for (const int64_t b : t.vec[static_cast<size_t>(a.aux)]) sum.largest = std::max(sum.largest, b);
+      if (a.op == Op::Compute) sum.compute += a.amount;
+      if (a.op == Op::Sleep) sum.sleep += a.amount;
+    }
+  }
+  py::dict calls;
+  for (size_t i = 0; i < retrompi::WORD_COUNT; ++i)
+    if (sum.calls[i] != 0) calls[py::str(std::string(retrompi::word_at(i).name))] = sum.calls[i];
+  if (sum.marks != 0) calls["mark"] = sum.marks;
+  py::dict d;
+  d["ranks"] = t.ranks.size();
+  d["actions"] = t.actions();
+  d["calls"] = calls;
+  d["sends"] = sum.sends;
+  d["bytes_sent"] = t.bytes_sent();
+  d["collectives"] = sum.collectives;
+  d["nonblocking_collectives"] = sum.nonblocking;
+  d["one_sided"] = sum.one_sided;
+  d["largest_B"] = sum.largest;
+  d["compute_flops"] = sum.compute;
+  d["sleep_s"] = sum.sleep;
+  d["refused"] = t.refused_total;
+  d["warnings"] = t.warned_total;
+  d["memory_B"] = sum.bytes;
+  d["files"] = t.files;
+  return d;
+}
+
+// Who sends how much to whom, how long messages are, and how many receives name no source.
+py::dict traffic(const Trace &t) {
+  const size_t n = t.ranks.size();
+  std::map<std::pair<int32_t, int32_t>, std::pair<int64_t, int64_t>> pairs;
+  std::map<int64_t, int64_t> sizes;  // largest length of a class (0, 1, 2, 4 ...) -> messages
+  int64_t receives = 0, wildcards = 0, matched = 0;
+  auto send = [&](int32_t from, int32_t to, int64_t bytes) {
+    if (from < 0 || to < 0 || static_cast<size_t>(from) >= n || static_cast<size_t>(to) >= n) return;
+    auto &cell = pairs[{from, to}];
+    ++cell.first;
+    cell.second += bytes;
+    ++sizes[bytes <= 0 ? 0 : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)))];
+  };
+  for (size_t r = 0; r < n; ++r)
+    for (const Action &a : t.ranks[r]) {
+      const auto me = static_cast<int32_t>(r);
+      if (retrompi::is_send(a.op) || (retrompi::is_one_sided(a.op) && a.op != Op::Get)) send(me, a.peer, a.bytes);
+      if (a.op == Op::Get || a.op == Op::GetAccumulate || a.op == Op::FetchOp || a.op == Op::CompareSwap) send(a.peer, me, a.bytes);
+      if (retrompi::is_receive(a.op) || a.op == Op::Sendrecv) {
+        ++receives;
+        wildcards += (a.op == Op::Sendrecv ? a.peer2 : a.peer) == retrompi::ANY_SOURCE;
+        matched += (a.op == Op::Sendrecv ? a.peer2 : a.peer) == retrompi::ANY_SOURCE && (a.flags & retrompi::FLAG_MATCHED) != 0;
+      }
+    }
+  py::list matrix, histogram;
+  for (const auto &[who, cell] : pairs) matrix.append(py::make_tuple(who.first, who.second, cell.first, cell.second));
+  for (const auto &[top, count] : sizes) histogram.append(py::make_tuple(top, count));
+  py::dict d;
+  d["pairs"] = matrix;
+  d["sizes"] = histogram;
+  d["receives"] = receives;
+  d["wildcards"] = wildcards;
+  d["matched"] = matched;
+  return d;
+}
+
+const char *kind_name(retrompi::Comm::Kind kind) {
+  constexpr const char *NAMES[] = {"intra", "inter", "cart", "graph"};
+  return NAMES[kind];
+}
+
+// Every communicator, and how much is called on it.
+py::list communicators(const Trace &t) {
+  struct Use {
+    int64_t messages = 0, collectives = 0;
+    std::map<size_t, int64_t> calls;  // of its collectives, by word
+    size_t rank = 0;
+    uint32_t line = 0;
+    int32_t how = -1;
+  };
+  std::vector<Use> use(t.comms.size());
+  for (size_t r = 0; r < t.ranks.size(); ++r)
+    for (const Action &a : t.ranks[r]) {
+      Use &u = use[static_cast<size_t>(a.comm)];
+      u.messages += retrompi::is_send(a.op) || (a.op >= Op::SendInit && a.op <= Op::RsendInit) || retrompi::is_one_sided(a.op);
+      if (retrompi::is_collective(a.op)) {
+        ++u.collectives;
+        ++u.calls[retrompi::word_index(retrompi::word_of(a))];
+      }
+      if (a.op != Op::CommNew || a.peer < 0) continue;
+      Use &made = use[static_cast<size_t>(a.peer)];
+      if (made.line == 0) made.rank = r, made.line = a.line, made.how = a.tag;
+    }
+  py::list out;
+  for (size_t i = 0; i < t.comms.size(); ++i) {
+    const retrompi::Comm &c = t.comms[i];
+    Action made;
+    made.op = Op::CommNew;
+    made.tag = use[i].how;
+    py::dict d;
+    d["id"] = c.id;
+    d["kind"] = kind_name(c.kind);
+    d["made_by"] = use[i].how < 0 ? "" : retrompi::action_name(made);
+    d["size"] = c.group.size();
+    d["remote_size"] = c.remote.size();
+    d["messages"] = use[i].messages;
+    d["collectives"] = use[i].collectives;
+    py::dict calls;
+    for (const auto &[word, count] : use[i].calls) calls[py::str(std::string(retrompi::word_at(word).name))] = count;
+    d["calls"] = calls;
+    size_t neighbours = 0;
+    for (const auto &list : c.destinations)
+      neighbours += static_cast<size_t>(std::count_if(list.begin(), list.end(), [](int32_t r) { return r >= 0; }));
+    d["neighbours"] = neighbours;
+    d["file"] = use[i].line == 0 ? "" : t.files[use[i].rank];
+    d["line"] = use[i].line;
+    out.append(d);
+  }
+  return out;
+}
+
+// Where each action stands first.
+py::dict first_lines(const Trace &t) {
+  std::vector<bool> seen(retrompi::WORD_COUNT);
+  py::dict out;
+  for (size_t r = 0; r < t.ranks.size(); ++r)
+    for (const Action &a : t.ranks[r]) {
+      if (a.op == Op::Mark) continue;
+      const retrompi::Word &word = retrompi::word_of(a);
+      const size_t i = retrompi::word_index(word);
+      if (seen[i]) continue;
+      seen[i] = true;
+      out[py::str(std::string(word.name))] = py::make_tuple(t.files[r], a.line);
+    }
+  return out;
+}
+
+py::dict communicator(const Trace &t, int32_t id) {
+  const auto c = std::find_if(t.comms.begin(), t.comms.end(), [&](const retrompi::Comm &x) { return x.id == id; });
+  if (c == t.comms.end()) throw py::key_error("no communicator " + std::to_string(id) + " in the trace");
+  py::dict d;
+  d["id"] = c->id;
+  d["kind"] = kind_name(c->kind);
+  d["group"] = c->group;
+  d["remote"] = c->remote;
+  d["dims"] = c->dims;
+  d["periods"] = std::vector<int>(c->periods.begin(), c->periods.end());
+  d["sources"] = c->sources;
+  d["destinations"] = c->destinations;
+  return d;
+}
+
+// (name, n, file, line) of every kernel and length, where it stands first
+py::list kernels(const Trace &t) {
+  std::set<std::pair<int32_t, int64_t>> seen;
+  py::list out;
+  for (size_t r = 0; r < t.ranks.size(); ++r)
+    for (const Action &a : t.ranks[r])
+      if (a.op == Op::Kernel && seen.emplace(a.tag, a.bytes).second)
+        out.append(py::make_tuple(t.labels[static_cast<size_t>(a.tag)], a.bytes, t.files[r], a.line));
+  return out;
+}
+
+// What an action says beyond the eight fields of plain TI; only what its line had.
+py::dict extension(const Trace &t, const Action &a) {
+  py::dict d;
+  const auto matched = [&](int64_t source, int64_t tag) {
+    d["from"] = source;
+    d["mtag"] = tag;
+  };
+  const bool hit = (a.flags & retrompi::FLAG_MATCHED) != 0;
+  if (a.comm != 0) d["comm"] = t.comms[static_cast<size_t>(a.comm)].id;
+  if (a.op == Op::Sendrecv) {
+    d["stag"] = a.tag;
+    d["rtag"] = a.aux == -1 ? 0 : a.aux;
+    if (hit) matched(a.req, static_cast<int64_t>(a.amount));
+    return d;
+  }
+  if (a.req != 0) d["req"] = a.req;
+  if ((a.flags & retrompi::FLAG_TOLD) != 0 && a.op != Op::Waitany && a.op != Op::Waitsome) d["flag"] = (a.flags & retrompi::FLAG_DONE) != 0;
+  if (retrompi::is_window(a.op) || a.op == Op::WinNew || a.op == Op::WinFree) {
+    d["win"] = a.peer2;
+    if (a.aux >= 0) d["group"] = t.vec[static_cast<size_t>(a.aux)];
+  } else if (a.op == Op::CommNew) {
+    d["new"] = a.peer < 0 ? -1 : t.comms[static_cast<size_t>(a.peer)].id;
+  } else if (retrompi::is_some(a.op) && a.aux >= 0) {
+    const auto &all = t.vec[static_cast<size_t>(a.aux)];
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(a.bytes);
+    d["reqs"] = std::vector<int64_t>(all.begin(), middle);
+    if (a.op == Op::Startall) {
+      py::dict matches;
+      for (auto m = middle; m + 2 < all.end(); m += 3) matches[py::int_(m[0])] = py::make_tuple(m[1], m[2]);
+      if (hit) d["matched"] = matches;
+    } else if ((a.flags & retrompi::FLAG_TOLD) != 0) {
+      d["done"] = std::vector<int64_t>(middle, all.end());
+    }
+  } else if (retrompi::is_vector(a.op)) {
+    d["counts"] = t.vec[static_cast<size_t>(a.aux)];
+  } else if (hit) {
+    matched(a.op == Op::Start ? a.bytes : a.peer2, a.bytes2);
+  }
+  return d;
+}
+
+// (line, action, peer, tag, peer2, bytes, bytes2, amount); of a mark the action is "mark LABEL"
+py::list rank_actions(const Trace &t, size_t rank, size_t first, std::optional<size_t> count, bool extended) {
+  const auto &actions = t.ranks[checked_rank(t, rank)];
+  py::list out;
+  const size_t begin = std::min(first, actions.size());
+  const size_t end = begin + std::min(count.value_or(actions.size()), actions.size() - begin);
+  auto next = actions.from(begin);
+  for (size_t i = begin; i < end; ++i, ++next) {
+    const Action &a = *next;
+    const bool mark = a.op == Op::Mark;
+    const std::string name = mark ? "mark " + t.labels[static_cast<size_t>(a.tag)] : std::string(retrompi::action_name(a));
+    const int32_t tag = mark ? 0 : a.tag;
+    if (extended)
+      out.append(py::make_tuple(a.line, name, a.peer, tag, a.peer2, a.bytes, a.bytes2, a.amount, extension(t, a)));
+    else
+      out.append(py::make_tuple(a.line, name, a.peer, tag, a.peer2, a.bytes, a.bytes2, a.amount));
+  }
+  return out;
+}
+
+}  // namespace
+
+void bind_trace(py::module_ &m) {
+  // The Python class is retrompi.traces.TraceError, a retrompi.base.errors.InputError, so that the command line treats it like
+  // any other bad input. It is looked up when needed: this module must load without that package.
+  py::register_exception_translator([](std::exception_ptr p) {
+    try {
+      if (p) std::rethrow_exception(p);
+    } catch (const retrompi::TraceError &e) {
+      const py::object type = py::module_::import("retrompi.traces.errors").attr("TraceError");
+      const py::object line = e.line == 0 ? py::object(py::none()) : py::object(py::int_(e.line));
+      PyErr_SetObject(type.ptr(), type(e.message, e.file, line).ptr());
+    }
+  });
+
+  py::class_<Trace>(m, "Trace", R"(A parsed time-independent trace; immutable.
+
+Equality is of the actions: line numbers and file names do not count.)")
+      .def_static("parse", &parse, py::arg("sources"), py::arg("ranks") = 0, py::arg("undefined_source") = "refuse", py::arg("partial") = false,
+                  R"(Parse ``[(bytes, name for messages, rank or -1 for one file of all ranks), ...]``; raises TraceError.
+
+In place of the bytes there may be what yields them piece by piece whenever it is iterated; a file of all ranks is read twice.
+
+``ranks`` 0 means as many as there are files, or the highest rank of a shared file plus one. ``undefined_source`` says what a
+receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC_NULL). ``partial`` accepts a rank cut before finalize.)")
+      .def_property_readonly(
+          "ranks", [](const Trace &t) { return t.ranks.size(); }, "How many ranks.")
+      .def_property_readonly("actions", &Trace::actions, "Actions of all ranks, without marks.")
+      .def_property_readonly("bytes_sent", &Trace::bytes_sent, "Payload of all point-to-point sends in bytes (persistent ones are not counted).")
+      .def_property_readonly(
+          "files", [](const Trace &t) { return t.files; }, "The file of each rank, for messages.")
+      .def_property_readonly(
+          "labels", [](const Trace &t) { return t.labels; }, "The labels of marks and the names of kernels.")
+      .def("kernels", &kernels, "``[(name, vector length, file, line), ...]`` of every kernel that a rank computes, each once.")
+      .def_property_readonly(
+          "warnings", [](const Trace &t) { return rows(t, t.warned); }, "What is doubtful: (file, line, action, reason), at most 1000.")
+      .def_property_readonly("sha256", &sha256, "SHA-256 of what the trace says: equal however it was stored.")
+      .def(
+          "unsupported", [](const Trace &t) { return rows(t, t.refused); },
+          "Lines that cannot be simulated: (file, line, action, reason), at most 1000.")
+      .def("traffic", &traffic,
+           "Point-to-point and one-sided traffic: pairs (from, to, messages, bytes), sizes (largest length of a class, messages), receives, "
+           "wildcards (from any source), matched (of these, what they matched is recorded).")
+      .def("communicators", &communicators,
+           "Every communicator, MPI_COMM_WORLD first: id, kind (intra, inter, cart, graph), made_by, size, remote_size, messages sent and "
+           "collectives called on it by all ranks (calls: by name), neighbours (of all its ranks), file and line where it is made first.")
+      .def("first_lines", &first_lines, "Where each action stands first, by its name: (file, line).")
+      .def("communicator", &communicator, py::arg("id"),
+           "One communicator: id, kind, group and remote (ranks of the world), dims and periods (cart), sources and destinations of each of its "
+           "ranks (cart, graph; -666: none). KeyError when there is none.")
+      .def("info", &info,
+           "Totals: ranks, actions, calls by name, sends, bytes_sent, collectives, nonblocking_collectives (of these), one_sided, "
+           "largest_B (the longest message or contribution), compute_flops, "
+           "sleep_s, refused, warnings, memory_B, "
+           "files.")
+      .def(
+          "to_ti", [](const Trace &t, size_t rank, bool shared) { return t.to_ti(checked_rank(t, rank), shared); }, py::arg("rank"),
+          py::arg("shared") = false,
+          "The rank's lines in the trace format, sizes in bytes; ``shared`` names the rank in marks, for one file of all ranks.")
+      .def(
+          "to_smpi",
+          [](const Trace &t, size_t rank, bool shared) {
+            std::vector<retrompi::Remark> lost;
+            size_t total = 0;
+            return t.to_smpi(checked_rank(t, rank), shared, lost, total);
+          },
+          py::arg("rank"), py::arg("shared") = false,
+          "The rank's lines in words that SMPI's replay reads; ``smpi_losses`` tells what that leaves out.")
+      .def(
+          "smpi_losses",
+          [](const Trace &t) {
+            std::vector<retrompi::Remark> lost;
+            size_t total = 0;
+            for (size_t r = 0; r < t.ranks.size(); ++r) t.to_smpi(r, false, lost, total);
+            return std::pair{rows(t, lost), total};
+          },
+          "What ``to_smpi`` leaves out or changes: ([(file, line, action, reason), ...] at most 1000, how many in all).")
+      .def("rank_actions", &rank_actions, py::arg("rank"), py::arg("first") = 0, py::arg("count") = py::none(), py::arg("extension") = false,
+           "Actions as (line, action, peer, tag, peer2, bytes, bytes2, amount); the fields are described in engine/trace/trace.hpp. With "
+           "``extension`` a "
+           "dict stands behind them: comm, req, reqs, done, flag, from, mtag, stag, rtag, win, new, group, counts, where the line has them.")
+      .def(
+          "with_marks",
+          [](const Trace &t, const std::vector<std::tuple<size_t, uint32_t, std::string>> &marks) {
+            std::vector<Trace::MarkAt> list;
+            for (const auto &[rank, line, label] : marks) list.push_back({checked_rank(t, rank), line, label});
+            return t.with_marks(std::move(list));
+          },
+          py::arg("marks"), "A copy with marks ``[(rank, line, label), ...]``, each before the first action at or after its line.")
+      .def("scaled", &Trace::scaled, py::arg("factor"), "A copy with every amount of computation times ``factor``.")
+      .def("smoothed", &Trace::smoothed,
+           "A copy without the noise of the capture: in an iterative program, the computation before a call is its mean over the iterations.")
+      .def("section_compute", &Trace::section_compute, py::arg("first"), py::arg("last"),
+           "Computation of each rank, flops, while rank 0 runs its lines ``first`` to ``last``; the others' part lies between the same "
+           "collectives.")
+      .def(
+          "dump", [](const Trace &t) { return py::bytes(t.dump()); }, "The parsed trace as bytes, for ``load`` in a worker on the same machine.")
+      .def("save", &Trace::save, py::arg("path"), "Writes the parsed trace for ``open`` in another process of this machine.")
+      .def_static("open", &Trace::open, py::arg("path"),
+                  "A trace that reads its actions from the file of ``save`` when they are needed; the file may be unlinked meanwhile.")
+      .def_static(
+          "load", [](const py::bytes &image) { return Trace::load(std::string_view(image)); }, py::arg("image"), "The inverse of ``dump``.")
+      .def(
+          py::pickle([](const Trace &t) { return py::bytes(t.dump()); }, [](const py::bytes &image) { return Trace::load(std::string_view(image)); }))
+      .def(
+          "__eq__", [](const Trace &a, const Trace &b) { return a == b; }, py::is_operator())
+      .def("__hash__", [](const Trace &t) { return py::hash(py::str(sha256(t))); })
+      .def("__repr__",
+           [](const Trace &t) { return "<Trace of " + std::to_string(t.ranks.size()) + " ranks, " + std::to_string(t.actions()) + " actions>"; });
+}

@@ -1,0 +1,85 @@
+// Python's door to a wire alone: flows sent at given times, and when each arrives. For tests of the wire against its reference.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <map>
+
+#include "network/wire.hpp"
+
+namespace py = pybind11;
+
+namespace retrompi {
+
+namespace {
+
+struct Ride {
+  Wire* wire;
+  Loop* loop;
+  int from, to;
+  int64_t bytes;
+  Ps arrived = -1;
+  static void on_start(void* p, uint64_t) {
+    auto& r = *static_cast<Ride*>(p);
+    r.wire->send(r.from, r.to, r.bytes, &Ride::on_end, p, 0);
+  }
+  static void on_lost(void* p, uint64_t) {
+    auto& r = *static_cast<Ride*>(p);
+    r.arrived = -2 - r.loop->now;
+  }
+  static void on_end(void* p, uint64_t) {
+    auto& r = *static_cast<Ride*>(p);
+    r.arrived = r.loop->now;
+  }
+};
+
+using Row = std::tuple<Ps, int, int, int64_t>;
+using Down = std::tuple<std::string, size_t, size_t, Ps, Ps>;
+
+Failure failure(const Down& d) {
+  static const std::map<std::string, Failure::What> kinds = {{"host", Failure::Host},     {"pair", Failure::Pair}, {"whole", Failure::Whole},
+                                                             {"switch", Failure::Switch}, {"site", Failure::Site}, {"wan", Failure::Wan},
+                                                             {"rail", Failure::Rail}};
+  const auto& [what, a, b, from, until] = d;
+  const auto kind = kinds.find(what);
+  if (kind == kinds.end()) throw ConfigError("failures: no '" + what + "'");
+  return {kind->second, a, b, from, until < 0 ? kNever : until, what};
+}
+
+std::vector<Ps> carry(const std::string& wire, const std::string& kind, const std::vector<unsigned long>& shape, double bandwidth, double latency,
+                      const std::vector<size_t>& positions, const std::vector<Row>& flows, double wan_bandwidth, double wan_latency, size_t rails,
+                      const std::vector<Down>& failures) {
+  Loop loop;
+  Anatomy anatomy;
+  const LinkSpec link{kind, shape, bandwidth, latency, wan_bandwidth, wan_latency, rails};
+  const auto w = wire == "simgrid" ? simgrid_wire(loop, anatomy, positions, link) : native_wire(loop, anatomy, positions, link);
+  w->lost = &Ride::on_lost;
+  std::vector<Failure> down;
+  for (const Down& d : failures) down.push_back(failure(d));
+  if (!down.empty()) w->fail(down);
+  std::vector<Ride> rides;
+  rides.reserve(flows.size());
+  const auto cards = static_cast<int>(positions.size());
+  for (const auto& [at, from, to, bytes] : flows) {
+    if (from < 0 || from >= cards || to < 0 || to >= cards || from == to) throw ConfigError("a flow goes from one of the hosts to another");
+    if (static_cast<size_t>(from) % rails != static_cast<size_t>(to) % rails) throw ConfigError("a flow stays on its rail");
+    rides.push_back({w.get(), &loop, from, to, bytes});
+    loop.at(at, &Ride::on_start, &rides.back());
+  }
+  w->run([] { return true; });
+  std::vector<Ps> out;
+  for (const Ride& r : rides) out.push_back(r.arrived);
+  return out;
+}
+
+}  // namespace
+
+}  // namespace retrompi
+
+void bind_wire(py::module_& m) {
+  m.def("carry", &retrompi::carry, py::arg("wire"), py::arg("kind"), py::arg("shape"), py::arg("bandwidth"), py::arg("latency"), py::arg("positions"),
+        py::arg("flows"), py::arg("wan_bandwidth") = 0.0, py::arg("wan_latency") = 0.0, py::arg("rails") = 1,
+        py::arg("failures") = std::vector<retrompi::Down>{},
+        "When each of `flows` (start in ps, from card, to card, bytes) arrives, in ps; -1: never; -2 - t: lost at t. `positions` has the place of "
+        "each card's host. `wire` is native or simgrid (once in a process); bandwidth in B/s, latency in s. `failures`: (what, a, b, from, until) "
+        "in ps, until -1: for good.");
+}

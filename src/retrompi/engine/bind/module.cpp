@@ -1,0 +1,559 @@
+// The Python side of the engine: dictionaries in, dictionaries out; nothing of Python runs during a simulation.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "bind/bind_results.hpp"
+#include "sim/sim.hpp"
+
+namespace py = pybind11;
+void bind_trace(py::module_& m);
+void bind_wire(py::module_& m);
+void bind_coll(py::module_& m);
+void bind_store(py::module_& m);
+
+namespace retrompi {
+namespace {
+
+/// Reads one dictionary of a compiled model; a missing or surplus key is our defect and says so.
+class Reader {
+ public:
+  Reader(const py::dict& d, std::string where) : d_(d), where_(std::move(where)) {}
+  ~Reader() = default;
+  double num(const char* k) { return get(k).cast<double>(); }
+  Ps ps(const char* k) { return to_ps(num(k)); }
+  int64_t integer(const char* k) { return static_cast<int64_t>(num(k) + 0.5); }
+  std::string text(const char* k) { return get(k).cast<std::string>(); }
+  py::object get(const char* k) {
+    if (!d_.contains(k)) throw ConfigError(where_ + ": '" + k + "' is missing");
+    ++read_;
+    return d_[k];
+  }
+  void end() const {
+    if (read_ != py::len(d_)) throw ConfigError(where_ + ": " + std::to_string(py::len(d_) - read_) + " keys are not known to the engine");
+  }
+
+ private:
+  py::dict d_;
+  std::string where_;
+  size_t read_ = 0;
+};
+
+WaitPolicy policy(const py::object& o, const std::string& where) {
+  Reader r(o.cast<py::dict>(), where);
+  WaitPolicy p;
+  const std::string kind = r.text("kind");
+  if (kind == "block")
+    p.kind = WaitPolicy::Block;
+  else if (kind == "spin")
+    p.kind = WaitPolicy::Spin;
+  else if (kind == "spin_yield")
+    p.kind = WaitPolicy::SpinYield;
+  else if (kind == "poll")
+    p.kind = WaitPolicy::Poll;
+  else
+    throw ConfigError(where + ": unknown wait policy '" + kind + "'; valid: block, poll, spin, spin_yield");
+  p.polls = static_cast<int>(r.integer("polls"));
+  p.poll_cost = r.ps("poll_cost");
+  p.period = r.ps("period");
+  p.look_every = static_cast<int>(r.integer("look_every"));
+  if (p.look_every > 1 && p.poll_cost <= 0) throw ConfigError(where + ": looking at the network once in several polls needs polls that take time");
+  p.look_cost = r.ps("look_cost");
+  r.end();
+  return p;
+}
+
+HostSpec host(const py::dict& d) {
+  Reader r(d, "host");
+  HostSpec h;
+  h.name = r.text("name");
+  h.speed = r.num("speed");
+  h.cores = static_cast<int>(r.integer("cores"));
+  h.quantum = r.ps("quantum");
+  h.tick = r.ps("tick");
+  h.dispatch = r.ps("dispatch");
+  h.syscall = r.ps("syscall");
+  h.boost = static_cast<int>(r.integer("boost"));
+  h.quantum_carry = r.num("quantum_carry") != 0;
+  h.wait_charge = r.ps("wait_charge");
+  h.quantum_at_tick = r.num("quantum_at_tick") != 0;
+  h.l1 = r.num("l1");
+  h.l2 = r.num("l2");
+  h.l2_ways = r.num("l2_ways");
+  h.copy_l1 = r.num("copy_l1");
+  h.copy_l2 = r.num("copy_l2");
+  h.copy_mem = r.num("copy_mem");
+  h.tcp_segment = r.ps("tcp_segment");
+  h.tcp_byte = r.num("tcp_byte") * kPsPerSecond;
+  h.interrupt = r.ps("interrupt");
+  h.loopback_segment = r.ps("loopback_segment");
+  h.loopback_mss = r.integer("loopback_mss");
+  h.window = r.integer("window");
+  h.mss = r.integer("mss");
+  h.sndbuf = r.integer("sndbuf");
+  h.delayed_ack = r.ps("delayed_ack");
+  h.rto_first = r.ps("rto_first");
+  h.rto_min = r.ps("rto_min");
+  h.rto_max = r.ps("rto_max");
+  h.tcp_retries = static_cast<int>(r.integer("tcp_retries"));
+  h.dup_acks = static_cast<int>(r.integer("dup_acks"));
+  h.nic_rate = r.num("nic_rate");
+  h.nic_latency = r.ps("nic_latency");
+  h.bus_rate = r.num("bus_rate");
+  h.flops = r.num("flops");
+  h.big_endian = r.num("big_endian") != 0;
+  h.l2_shared_by = static_cast<int>(r.integer("l2_shared_by"));
+  h.package_cores = static_cast<int>(r.integer("package_cores"));
+  h.line_shared = r.ps("line_shared");
+  h.line_bus = r.ps("line_bus");
+  h.lines_in_flight = r.num("lines_in_flight");
+  h.fsb_rate = r.num("fsb_rate");
+  r.end();
+  for (const auto& [what, v] : {std::pair<const char*, double>{"speed", h.speed},
+                                {"cores", h.cores},
+                                {"quantum", to_s(h.quantum)},
+                                {"tick", to_s(h.tick)},
+                                {"copy_l1", h.copy_l1},
+                                {"copy_l2", h.copy_l2},
+                                {"copy_mem", h.copy_mem},
+                                {"nic_rate", h.nic_rate},
+                                {"bus_rate", h.bus_rate},
+                                {"flops", h.flops},
+                                {"l2_shared_by", h.l2_shared_by},
+                                {"package_cores", h.package_cores},
+                                {"lines_in_flight", h.lines_in_flight},
+                                {"fsb_rate", h.fsb_rate},
+                                {"rto_first", to_s(h.rto_first)},
+                                {"rto_min", to_s(h.rto_min)},
+                                {"rto_max", to_s(h.rto_max)},
+                                {"tcp_retries", h.tcp_retries},
+                                {"dup_acks", h.dup_acks},
+                                {"mss", static_cast<double>(h.mss)}})
+    if (!(v > 0)) throw ConfigError("host " + h.name + ": " + what + " must be more than nothing");
+  return h;
+}
+
+std::shared_ptr<const CurveSet> curve_set(const py::object& o) {
+  Reader r(o.cast<py::dict>(), "curve");
+  auto set = std::make_shared<CurveSet>();
+  set->classes = r.get("classes").cast<std::vector<size_t>>();
+  set->of = r.get("of").cast<std::vector<std::vector<int32_t>>>();
+  set->rank_ports = r.text("ports") == "rank";
+  for (const auto& [rows, limit, reason] :
+       r.get("tables").cast<std::vector<std::tuple<std::vector<std::array<int64_t, 8>>, std::optional<int64_t>, std::string>>>()) {
+    CurveTable table;
+    table.limit = limit.value_or(INT64_MAX);
+    table.reason = reason;
+    for (const auto& p : rows) {
+      if (p[0] < 0 || (!table.points.empty() && p[0] <= table.points.back().size)) throw ConfigError("curve: sizes must rise from 0 on");
+      if (std::any_of(p.begin(), p.end(), [](int64_t v) { return v < 0; })) throw ConfigError("curve: a time is negative");
+      table.points.push_back({p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]});
+    }
+    if (table.points.empty()) throw ConfigError("curve: a table has no points");
+    set->tables.push_back(std::move(table));
+  }
+  r.end();
+  return set;
+}
+
+HopSpec hop(const py::dict& d) {
+  Reader r(d, "hop");
+  HopSpec h;
+  const std::string m = r.text("medium");
+  if (m == "pool")
+    h.medium = Medium::Pool;
+  else if (m == "ring")
+    h.medium = Medium::Ring;
+  else if (m == "stream")
+    h.medium = Medium::Stream;
+  else if (m == "datagram")
+    h.medium = Medium::Datagram;
+  else if (m == "dma")
+    h.medium = Medium::Dma;
+  else if (m == "curve")
+    h.medium = Medium::Curve;
+  else
+    throw ConfigError("unknown medium '" + m + "'; valid: curve, datagram, dma, pool, ring, stream");
+  h.from = r.text("from");
+  h.to = r.text("to");
+  h.packet = r.integer("packet");
+  h.short_packet = r.integer("short_packet");
+  h.short_until = r.integer("short_until");
+  h.header = r.integer("header");
+  h.copies_in = r.num("copies_in");
+  h.copies_out = r.num("copies_out");
+  h.ws_message = r.num("ws_message");
+  h.ws_packet = r.num("ws_packet");
+  h.ws_fixed = r.num("ws_fixed");
+  h.send_cpu = r.ps("send_cpu");
+  h.recv_cpu = r.ps("recv_cpu");
+  h.message_cpu = r.ps("message_cpu");
+  h.event = r.ps("event");
+  h.by_event = r.num("by_event") != 0;
+  h.progress = r.num("progress") != 0;
+  h.hold_unexpected = r.num("hold_unexpected") != 0;
+  h.space_wait = policy(r.get("space_wait"), "hop " + h.from + " to " + h.to);
+  h.slots = static_cast<int32_t>(r.integer("slots"));
+  h.slots_of_sender = r.num("slots_of_sender") != 0;
+  h.one_message = r.num("one_message") != 0;
+  h.cores = r.num("cores") != 0;
+  h.lines_in = static_cast<int32_t>(r.integer("lines_in"));
+  h.lines_out = static_cast<int32_t>(r.integer("lines_out"));
+  h.first_read = r.integer("first_read");
+  const std::string io = r.text("io");
+  if (io == "nonblocking")
+    h.io = SocketIo::Nonblocking;
+  else if (io == "async")
+    h.io = SocketIo::Async;
+  else if (io != "blocking")
+    throw ConfigError("unknown way to drive a socket '" + io + "'; valid: async, blocking, nonblocking");
+  h.pool = r.integer("pool");
+  h.prefix = r.integer("prefix");
+  h.exhausted_aborts = r.num("exhausted_aborts") != 0;
+  h.sndbuf = r.integer("sndbuf");
+  h.rcvbuf = r.integer("rcvbuf");
+  h.nagle = r.num("nagle") != 0;
+  h.header_write = r.num("header_write") != 0;
+  h.credits = static_cast<int32_t>(r.integer("credits"));
+  h.connect = r.ps("connect");
+  h.call = r.ps("call");
+  h.window = static_cast<int32_t>(r.integer("window"));
+  h.retries = static_cast<int32_t>(r.integer("retries"));
+  h.timeout = r.ps("timeout");
+  h.loss = r.num("loss");
+  h.duplicate = r.num("duplicate");
+  h.reorder = r.num("reorder");
+  h.reorder_delay = r.ps("reorder_delay");
+  h.lock = r.num("lock") != 0;
+  h.until_taken = r.num("until_taken") != 0;
+  h.pack = r.num("pack");
+  h.unpack = r.num("unpack");
+  h.rate = r.num("rate");
+  h.cpu_driven = r.num("cpu_driven") != 0;
+  h.pio_limit = r.integer("pio_limit");
+  h.pio_rate = r.num("pio_rate");
+  h.piece = r.integer("piece");
+  h.piece_min = r.integer("piece_min");
+  h.pieces = std::max<int64_t>(1, r.integer("pieces"));
+  h.pin = r.ps("pin");
+  h.pin_page = r.ps("pin_page");
+  h.page = std::max<int64_t>(1, r.integer("page"));
+  const py::object curve = r.get("curve");
+  if (h.medium == Medium::Curve) h.curve = curve_set(curve);
+  r.end();
+  if (h.io != SocketIo::Blocking && h.first_read < 1) throw ConfigError("a socket that does not wait needs a first read of at least 1 B");
+  return h;
+}
+
+const coll::Algorithm& algorithm(Op op, const std::string& name) {
+  if (const coll::Algorithm* a = coll::find(op, name)) return *a;
+  std::string valid;
+  for (const std::string_view n : coll::names(op)) valid.append(valid.empty() ? "" : ", ").append(n);
+  throw ConfigError(std::string(op_name(op)) + ": no algorithm '" + name + "'; valid: " + valid);
+}
+
+/// Rows (operation, algorithm, from B, to B or None, ranks from, ranks to or None, "any" | "power" | "other", "both" | "blocking" | "nonblocking",
+/// only where members share a host).
+void collectives(coll::Table& table, const py::object& o) {
+  using Tuple = std::tuple<std::string, std::string, double, std::optional<double>, int32_t, std::optional<int32_t>, std::string, std::string, bool>;
+  std::map<Op, std::vector<coll::Row>> by_op;
+  for (const auto& [name, chosen, from, to, ranks_from, ranks_to, count, forms, nodes] : o.cast<std::vector<Tuple>>()) {
+    int i = 0;
+    while (i < OP_COUNT && name != op_name(static_cast<Op>(i))) ++i;
+    if (i == OP_COUNT) throw ConfigError("collectives: no operation '" + name + "'");
+    coll::Row row{.algorithm = &algorithm(static_cast<Op>(i), chosen), .from = static_cast<int64_t>(from), .ranks_from = ranks_from};
+    if (to) row.to = static_cast<int64_t>(*to);
+    if (ranks_to) row.ranks_to = *ranks_to;
+    row.count = count == "power" ? coll::Row::PowerOfTwo : count == "other" ? coll::Row::NotPowerOfTwo : coll::Row::Any;
+    row.blocking = forms != "nonblocking";
+    row.nonblocking = forms != "blocking";
+    row.nodes = nodes;
+    by_op[static_cast<Op>(i)].push_back(row);
+  }
+  for (auto& [op, rows] : by_op) table.prefer(op, std::move(rows));
+}
+
+/// What the library does beside messages: {"call": {operation: points}, "combine": points, "buffers": [points, points]}; a point is (B, ps).
+void work(coll::Work& w, const py::object& o) {
+  using Points = std::vector<std::pair<int64_t, int64_t>>;
+  auto cost = [](const Points& points) {
+    for (size_t i = 0; i < points.size(); ++i)
+      if (points[i].first < 0 || points[i].second < 0 || (i > 0 && points[i].first <= points[i - 1].first))
+        throw ConfigError("work: sizes must rise from 0 on, and no time is negative");
+    return coll::Cost{{points.begin(), points.end()}};
+  };
+  Reader r(o.cast<py::dict>(), "work");
+  for (const auto& [name, points] : r.get("call").cast<std::map<std::string, Points>>()) {
+    int i = 0;
+    while (i < OP_COUNT && name != op_name(static_cast<Op>(i))) ++i;
+    if (i == OP_COUNT) throw ConfigError("work: no operation '" + name + "'");
+    w.call.emplace_back(static_cast<Op>(i), cost(points));
+  }
+  w.combine = cost(r.get("combine").cast<Points>());
+  const auto buffers = r.get("buffers").cast<std::vector<Points>>();
+  if (buffers.size() != w.buffers.size()) throw ConfigError("work: buffers are two lists of points");
+  for (size_t i = 0; i < buffers.size(); ++i) w.buffers[i] = cost(buffers[i]);
+  r.end();
+}
+
+/// What a job's rows say, whether it is the first or a further one.
+void job_config(Reader& r, const py::dict& d, JobConfig& c) {
+  c.placement = r.get("placement").cast<std::vector<size_t>>();
+  c.cores = r.get("cores").cast<std::vector<int>>();
+  for (const auto& h : r.get("same").cast<py::list>()) c.same.push_back(hop(h.cast<py::dict>()));
+  for (const auto& h : r.get("same_bulk").cast<py::list>()) c.same_bulk.push_back(hop(h.cast<py::dict>()));
+  for (const auto& h : r.get("remote").cast<py::list>()) c.remote.push_back(hop(h.cast<py::dict>()));
+  auto rows = [](const py::object& o) {
+    std::vector<ProtocolRow> out;
+    for (const auto& e : o.cast<py::list>()) {
+      const auto t = e.cast<std::tuple<double, double, std::string>>();
+      const std::string& kind = std::get<2>(t);
+      ProtocolRow::Kind row = ProtocolRow::Eager;
+      if (kind == "rendezvous")
+        row = ProtocolRow::Rendezvous;
+      else if (kind == "direct")
+        row = ProtocolRow::Direct;
+      else if (kind != "eager")
+        throw ConfigError("unknown protocol '" + kind + "'; valid: direct, eager, rendezvous");
+      const double to = std::get<1>(t);
+      out.push_back({static_cast<int64_t>(std::get<0>(t)), to < 9e18 ? static_cast<int64_t>(to) : INT64_MAX, row});
+    }
+    return out;
+  };
+  c.rank.same = rows(r.get("protocol_same"));
+  c.rank.remote = rows(r.get("protocol_remote"));
+  c.rank.send_cpu = r.ps("send_cpu");
+  c.rank.recv_cpu = r.ps("recv_cpu");
+  c.rank.test_cpu = r.ps("test_cpu");
+  c.rank.convert_byte = r.num("convert_byte") * kPsPerSecond;
+  c.rank.convert_buffer = r.integer("convert_buffer");
+  c.rank.convert_call = r.ps("convert_call");
+  c.rank.lock = r.ps("call_lock");
+  c.rank.direct_call = r.ps("direct_call");
+  c.rank.recv_wait = policy(r.get("recv_wait"), "recv_wait");
+  c.rank.send_wait = policy(r.get("send_wait"), "send_wait");
+  auto rma = [](const py::object& o) {
+    RmaSpec s;
+    if (o.is_none()) return s;
+    Reader e(o.cast<py::dict>(), "one-sided");
+    s.there = true;
+    s.put_rate = e.num("put_rate");
+    s.get_rate = e.num("get_rate");
+    s.cpu = e.ps("cpu");
+    s.latency = e.ps("latency");
+    s.piece = e.integer("piece");
+    e.end();
+    return s;
+  };
+  c.rma_same = rma(r.get("one_sided_same"));
+  c.rma_remote = rma(r.get("one_sided_remote"));
+  {
+    Reader b(r.get("bcast").cast<py::dict>(), "bcast");
+    c.collectives.prefer(Op::Bcast, {coll::Row{.algorithm = &algorithm(Op::Bcast, b.text("algorithm"))}});
+    c.collectives.copies_root = b.num("copies_root");
+    c.collectives.copies_leaf = b.num("copies_leaf");
+    b.end();
+  }
+  if (d.contains("wildcards")) {
+    const std::string wildcards = r.text("wildcards");
+    if (wildcards != "recorded" && wildcards != "free") throw ConfigError("wildcards: '" + wildcards + "'; valid: free, recorded");
+    c.free_wildcards = wildcards == "free";
+  }
+  if (d.contains("collectives")) collectives(c.collectives, r.get("collectives"));
+  if (d.contains("work")) work(c.collectives.work, r.get("work"));
+  if (d.contains("context_bytes")) c.collectives.context_bytes = r.integer("context_bytes");
+  if (d.contains("split_gathers")) c.collectives.split_gathers = r.get("split_gathers").cast<bool>();
+  for (const auto& [k, v] : r.get("idle").cast<py::dict>()) c.idle[k.cast<std::string>()] = policy(v.cast<py::object>(), "idle");
+  for (const auto& [k, v] : r.get("forward_cost").cast<py::dict>()) c.forward_cost[k.cast<std::string>()] = to_ps(v.cast<double>());
+  c.unexpected_limit = r.integer("unexpected_limit");
+  if (d.contains("kernels"))
+    for (const auto& k : r.get("kernels").cast<py::list>()) {
+      const auto t = k.cast<std::tuple<std::string, int64_t, std::vector<double>>>();
+      for (const double s : std::get<2>(t))
+        if (!(s > 0 && s < 1e12)) throw ConfigError("kernel '" + std::get<0>(t) + "': seconds must be more than nothing");
+      c.kernels.push_back({std::get<0>(t), std::get<1>(t), std::get<2>(t)});
+    }
+  c.compute_scale = r.num("compute_scale");
+  c.memory_share = r.num("memory_share");
+  if (!(c.memory_share >= 0 && c.memory_share <= 1)) throw ConfigError("memory_share must be in 0..1");
+  c.rank.recv_wait.what = WaitFor::Message;
+  c.rank.send_wait.what = WaitFor::Send;
+  for (auto* route : {&c.same, &c.same_bulk, &c.remote})
+    for (HopSpec& h : *route) h.space_wait.what = WaitFor::Room;
+}
+
+JobConfig further_job(const py::dict& d) {
+  Reader r(d, "job");
+  JobConfig c;
+  c.name = r.text("name");
+  c.start = r.ps("start");
+  c.background = r.get("background").cast<bool>();
+  job_config(r, d, c);
+  r.end();
+  return c;
+}
+
+SimConfig config(const py::dict& d) {
+  Reader r(d, "simulation");
+  SimConfig c;
+  for (const auto& h : r.get("hosts").cast<py::list>()) c.hosts.push_back(host(h.cast<py::dict>()));
+  {
+    Reader l(r.get("link").cast<py::dict>(), "link");
+    c.link.kind = l.text("kind");
+    c.link.bandwidth = l.num("bandwidth");
+    c.link.latency = l.num("latency");
+    c.link.shape = l.get("shape").cast<std::vector<unsigned long>>();
+    c.link.wan_bandwidth = l.num("wan_bandwidth");
+    c.link.wan_latency = l.num("wan_latency");
+    c.link.rails = static_cast<size_t>(l.integer("rails"));
+    c.stripe = l.num("stripe") != 0;
+    c.frame_overhead = l.integer("frame_overhead");
+    c.mtu = l.integer("mtu");
+    l.end();
+    if (!(c.link.bandwidth > 0)) throw ConfigError("link: bandwidth must be more than nothing");
+  }
+  if (d.contains("wire")) {
+    const std::string wire = r.text("wire");
+    if (wire != "native" && wire != "simgrid") throw ConfigError("unknown wire '" + wire + "'; valid: native, simgrid");
+    c.simgrid = wire == "simgrid";
+  }
+  c.positions = r.get("positions").cast<std::vector<size_t>>();
+  if (d.contains("traffic"))
+    for (const auto& [from, to, rate, frame, law, on, off] :
+         r.get("traffic").cast<std::vector<std::tuple<int, int, double, int64_t, int, double, double>>>()) {
+      const auto ends = static_cast<int>(c.positions.size());
+      if (from >= ends || to >= ends || (from >= 0 && from == to) || ends < 2) throw ConfigError("traffic goes from one machine to another");
+      if (!(rate > 0) || frame < 1 || law < 0 || law > 2) throw ConfigError("traffic: a rate, a frame and a law are needed");
+      c.traffic.push_back({static_cast<TrafficSpec::Law>(law), from, to, rate, frame, to_ps(on), to_ps(off)});
+    }
+  if (d.contains("failures"))
+    for (const auto& [what, a, b, from, until, name] :
+         r.get("failures").cast<std::vector<std::tuple<int, size_t, size_t, double, double, std::string>>>()) {
+      if (what < 0 || what > Failure::Rail) throw ConfigError("failures: unknown kind " + std::to_string(what));
+      c.failures.push_back({static_cast<Failure::What>(what), a, b, to_ps(from), until < 0 ? kNever : to_ps(until), name});
+    }
+  job_config(r, d, c);
+  c.seed = r.get("seed").cast<uint64_t>();
+  c.limit_s = r.num("limit_s");
+  c.anatomy = r.get("anatomy").cast<bool>();
+  c.anatomy_rank = static_cast<int32_t>(r.integer("anatomy_rank"));
+  c.anatomy_from = r.text("anatomy_from");
+  c.anatomy_to = r.text("anatomy_to");
+  for (const auto& [name, at] : r.get("kills").cast<std::vector<std::pair<std::string, double>>>()) c.kills.emplace_back(name, to_ps(at));
+  if (d.contains("legs"))
+    for (const auto& [from_rank, from, to_rank, to] : r.get("legs").cast<std::vector<std::tuple<int32_t, std::string, int32_t, std::string>>>())
+      c.legs.push_back({from_rank, from, to_rank, to});
+  c.profile = d.contains("profile") && r.integer("profile") != 0;
+  if (d.contains("timeline_limit")) {
+    c.timeline.limit = r.integer("timeline_limit");
+    c.timeline.from = r.ps("timeline_from");
+    c.timeline.until = r.ps("timeline_until");
+  }
+  if (d.contains("jobs"))
+    for (const auto& j : r.get("jobs").cast<py::list>()) c.further.push_back(further_job(j.cast<py::dict>()));
+  r.end();
+  return c;
+}
+
+/// What is told of every job.
+void job_dict(py::dict& o, const JobResult& s) {
+  o["outcome"] = s.outcome;
+  o["detail"] = s.detail;
+  o["time_ps"] = s.time;
+  o["messages"] = s.count.messages;
+  o["bytes"] = s.count.bytes;
+  o["delivered"] = s.count.delivered;
+  o["delivered_bytes"] = s.count.delivered_bytes;
+  o["own_bytes"] = s.count.own_bytes;
+  py::dict done;
+  for (int op = 0; op < OP_COUNT; ++op)
+    if (s.count.done[static_cast<size_t>(op)] > 0) done[op_name(static_cast<Op>(op))] = s.count.done[static_cast<size_t>(op)];
+  o["done"] = done;
+  o["packets"] = s.count.packets;
+  o["frames"] = s.count.frames;
+  o["retransmissions"] = s.count.retransmissions;
+  o["lost"] = s.count.lost;
+  o["duplicates"] = s.count.duplicates;
+  py::list ranks;
+  for (const auto& k : s.ranks) {
+    py::dict e;
+    e["rank"] = k.rank;
+    e["host"] = k.host;
+    e["time_ps"] = k.time;
+    e["mpi_ps"] = k.mpi;
+    e["compute_ps"] = k.compute;
+    e["cpu_ps"] = k.cpu;
+    e["sent"] = k.sends;
+    e["received"] = k.receives;
+    e["bytes_sent"] = k.bytes_sent;
+    e["bytes_received"] = k.bytes_received;
+    ranks.append(e);
+  }
+  o["per_rank"] = ranks;
+  py::list waits;
+  for (const auto& k : s.waits) {
+    py::dict e;
+    e["rank"] = k.rank;
+    e["line"] = k.line;
+    e["file"] = k.file;
+    e["action"] = k.action;
+    e["on"] = k.on;
+    waits.append(e);
+  }
+  o["waits"] = waits;
+  py::list chosen;
+  for (const auto& u : s.collectives) chosen.append(py::make_tuple(op_name(u.op), u.algorithm->name, u.calls));
+  o["collectives"] = chosen;
+  if (s.outcome != "completed" && s.outcome != "ended") o["diagnosis"] = diagnosis_dict(s.why);
+}
+
+py::dict run(const py::dict& d, const Trace& trace, const std::vector<const Trace*>& further) {
+  const SimConfig c = config(d);
+  SimResult s;
+  {
+    py::gil_scoped_release release;
+    s = simulate(c, trace, further);
+  }
+  py::dict o;
+  job_dict(o, s);
+  o["events"] = s.events;
+  py::list marks;
+  for (const auto& m : s.marks) marks.append(py::make_tuple(m.rank, trace.labels[static_cast<size_t>(m.label)], m.time));
+  o["marks"] = marks;
+  py::list rows;
+  for (const auto& a : s.anatomy) rows.append(py::make_tuple(a.stage, a.process, a.ps));
+  o["anatomy"] = rows;
+  o["anatomy_total_ps"] = s.anatomy_total;
+  o["end_ps"] = s.end;
+  if (s.journey) o["journey"] = journey_dict(*s.journey);
+  if (s.timeline) o["timeline"] = timeline_dict(*s.timeline, trace);
+  if (s.profile) o["profile"] = profile_dict(*s.profile);
+  py::list jobs;
+  for (const JobResult& j : s.further) {
+    py::dict e;
+    job_dict(e, j);
+    e["start_ps"] = j.start;
+    e["runs"] = j.runs;
+    jobs.append(e);
+  }
+  o["jobs"] = jobs;
+  o["failed"] = s.failed;
+  py::list traffic;
+  for (const auto& t : s.traffic) traffic.append(py::make_tuple(t.frames, t.arrived, t.bytes, t.dropped, t.lost));
+  o["traffic"] = traffic;
+  return o;
+}
+
+}  // namespace
+}  // namespace retrompi
+
+PYBIND11_MODULE(_engine, m) {
+  m.doc() = "The discrete-event engine of retrompi (C++ on SimGrid).";
+  py::register_exception<retrompi::ConfigError>(m, "ConfigError", PyExc_ValueError);
+  bind_trace(m);
+  bind_wire(m);
+  bind_coll(m);
+  bind_store(m);
+  m.def("simulate", &retrompi::run, py::arg("config"), py::arg("trace"), py::arg("further") = std::vector<const retrompi::Trace*>{},
+        "Runs one simulation. At most one with the reference wire in the life of a process: SimGrid allows no second.");
+  m.def("simgrid_version", &retrompi::simgrid_version, "Version of the SimGrid library in use.");
+}

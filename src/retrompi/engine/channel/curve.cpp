@@ -1,0 +1,101 @@
+// A channel that is its sampled curve: overheads at both ends, a transit time, and ports whose occupation is the only
+// contention. No packets, no wire, no operating system: three events a message.
+#include "channel/curve_law.hpp"
+#include "mpi/rank.hpp"
+
+namespace retrompi {
+
+namespace {
+
+class CurveChan final : public Chan {
+ public:
+  CurveChan(World& w, const HopSpec& s, Proc& a, Proc& b, CurveLane lane) : Chan(w, s, a, b), lane_(std::move(lane)) {}
+
+  CurveChan* reverse = nullptr;
+
+  Task push(Packet p) override {
+    if (p.kind == Packet::Cts) {  // part of its message's sampled time
+      hand_over(p, {});
+      co_return;
+    }
+    if (p.kind == Packet::Rts) {
+      fly(p, lane_.arrival(world.loop.now), {});
+      co_return;
+    }
+    if (!open_) {
+      open_ = true;
+      if (reverse) reverse->open_ = true;
+      co_await from.thread.run(spec.connect, Stage::Syscall);
+    }
+    if (std::string why = lane_.table.refusal(p.bytes, p.from); !why.empty()) throw Abort{std::move(why)};
+    const CurvePoint at = lane_.point(p.bytes);
+    co_await from.thread.run(at.send, Stage::Library);
+    const Ps now = world.loop.now;
+    const auto [start, end] = lane_.depart(now, at);
+    ++common.count.packets;
+    moving(Thing::Curve, p.bytes, false, p.passage);
+    Cause by = world.anatomy.current;
+    if (world.anatomy.on) by = world.anatomy.of(world.anatomy.record("curve", Stage::Wire, now, start, end));
+    fly(p, end, by);
+  }
+
+  Task pull(Token) override {
+    const Packet p = arrived_.front();
+    arrived_.pop_front();
+    out(p);
+    if (p.kind == Packet::Data || p.kind == Packet::SyncAck) co_await to.thread.run(lane_.point(p.bytes).recv, Stage::Library);
+    taken(p);
+    co_await to.handle(p);
+  }
+
+ private:
+  struct Flight {
+    Packet p;
+    Cause by;
+  };
+  void fly(const Packet& p, Ps end, Cause by) {
+    if (end == world.loop.now && flying_.empty()) return hand_over(p, by);
+    flying_.push_back({p, by});
+    world.loop.at(end, &CurveChan::on_arrival, this);
+  }
+  static void on_arrival(void* c, uint64_t) {
+    auto& s = *static_cast<CurveChan*>(c);
+    const Flight f = s.flying_.front();
+    s.flying_.pop_front();
+    s.hand_over(f.p, f.by);
+  }
+  void hand_over(const Packet& p, Cause by) {
+    arrived_.push_back(p);
+    if (by.kind != Cause::None) world.anatomy.current = by;
+    to.arrive({this, 0, 0}, true);
+  }
+
+  CurveLane lane_;
+  std::deque<Flight> flying_;
+  std::deque<Packet> arrived_;
+  bool open_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Chan> make_curve_chan(World& w, const HopSpec& s, Proc& a, Proc& b,
+                                      std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>>& ports) {
+  const CurveSet& set = *s.curve;
+  const auto &x = dynamic_cast<Rank&>(a), &y = dynamic_cast<Rank&>(b);
+  auto port = [&](int64_t key) {
+    auto& slot = ports[{&s, key}];
+    if (!slot) slot = std::make_shared<CurvePort>();
+    return std::static_pointer_cast<CurvePort>(slot);
+  };
+  auto of = [&](const Rank& r) { return port(set.rank_ports ? r.id : static_cast<int64_t>(r.host_index)); };
+  const int32_t table = set.of.at(set.classes.at(static_cast<size_t>(x.id))).at(set.classes.at(static_cast<size_t>(y.id)));
+  if (table < 0) throw ConfigError("no curve was sampled between rank " + std::to_string(x.id) + " and rank " + std::to_string(y.id));
+  return std::make_unique<CurveChan>(w, s, a, b, CurveLane(set.tables.at(static_cast<size_t>(table)), of(x), of(y), port(-1)));
+}
+
+void join_curves(Chan& a, Chan& b) {
+  auto& x = dynamic_cast<CurveChan&>(a);
+  x.reverse = &dynamic_cast<CurveChan&>(b);
+}
+
+}  // namespace retrompi

@@ -1,0 +1,97 @@
+// The curve rung's law: what a message takes by its size, what it occupies and what it waits for. The engine's channels (curve.cpp) and
+// those of the SMPI plug-in (smpi/native/law.hpp) follow this one; all else of them, who runs meanwhile, is their own.
+#pragma once
+#include <cmath>
+#include <memory>
+
+#include "event/core.hpp"
+
+namespace retrompi {
+
+/// What the mechanism did with a message of `size` bytes, in picoseconds on the hosts themselves: work of the sender, from its end
+/// to the beginning of the receiver's, work of the receiver; how long a channel, one direction of a port, a whole port
+/// and the wire that all hosts share are busy.
+struct CurvePoint {
+  int64_t size = 0;
+  Ps send = 0, transit = 0, recv = 0, gap = 0, port = 0, both = 0, wire = 0;
+};
+
+struct CurveTable {
+  std::vector<CurvePoint> points;  // by rising size, at least one; straight lines between them
+  int64_t limit = INT64_MAX;       // from this size on the mechanism did not complete, and
+  std::string reason;              // this is how it ended
+
+  [[nodiscard]] CurvePoint at(int64_t size) const {
+    auto hi = std::lower_bound(points.begin(), points.end(), size, [](const CurvePoint& p, int64_t s) { return p.size < s; });
+    if (hi != points.end() && hi->size == size) return *hi;
+    if (hi == points.begin()) return *hi;
+    if (hi == points.end()) {
+      if (points.size() == 1) return points.back();
+      --hi;  // beyond the last point its rate goes on
+    }
+    const CurvePoint &a = *(hi - 1), &b = *hi;
+    const double x = static_cast<double>(size - a.size) / static_cast<double>(b.size - a.size);
+    auto mix = [x](Ps u, Ps v) { return std::max<Ps>(0, u + static_cast<Ps>(std::floor(x * static_cast<double>(v - u) + 0.5))); };
+    return {size,
+            mix(a.send, b.send),
+            mix(a.transit, b.transit),
+            mix(a.recv, b.recv),
+            mix(a.gap, b.gap),
+            mix(a.port, b.port),
+            mix(a.both, b.both),
+            mix(a.wire, b.wire)};
+  }
+  /// Why a message is not carried; empty: it is.
+  [[nodiscard]] std::string refusal(int64_t bytes, int32_t from) const {
+    if (bytes < limit) return {};
+    return "a message of " + std::to_string(bytes) + " B from rank " + std::to_string(from) + ": the mechanism did not carry one of " +
+           std::to_string(limit) + " B: " + reason;
+  }
+};
+
+struct CurvePort {
+  Ps out = 0, in = 0, any = 0;  // until when the one-way stream out of it, into it, and the sum of both keep it busy
+};
+
+/// From one rank to another.
+class CurveLane {
+ public:
+  CurveLane(const CurveTable& t, std::shared_ptr<CurvePort> from, std::shared_ptr<CurvePort> to, std::shared_ptr<CurvePort> wire)
+      : table(t), from_(std::move(from)), to_(std::move(to)), wire_(std::move(wire)) {}
+
+  const CurveTable& table;
+
+  /// Messages of a pair tend to be of one size.
+  const CurvePoint& point(int64_t size) {
+    if (size != known_.size) {
+      known_ = table.at(size);
+      known_.size = size;
+    }
+    return known_;
+  }
+  struct Trip {
+    Ps start, end;
+  };
+  /// Books the ports for a message that is ready at `now`.
+  Trip depart(Ps now, const CurvePoint& p) {
+    // What a message does not occupy it neither waits for nor keeps from others: it may itself begin late, for want of a port.
+    Ps start = std::max(now, free_);
+    if (p.port > 0) start = std::max({start, from_->out, to_->in});
+    if (p.both > 0) start = std::max({start, from_->any, to_->any});
+    if (p.wire > 0) start = std::max(start, wire_->any);
+    free_ = start + p.gap;
+    if (p.port > 0) from_->out = to_->in = start + p.port;
+    if (p.both > 0) from_->any = to_->any = start + p.both;
+    if (p.wire > 0) wire_->any = start + p.wire;
+    return {start, arrival(start + p.transit)};
+  }
+  /// Of what would be there at `t`: messages of a pair do not overtake.
+  Ps arrival(Ps t) { return last_ = std::max(t, last_); }
+
+ private:
+  std::shared_ptr<CurvePort> from_, to_, wire_;
+  CurvePoint known_{.size = -1};
+  Ps free_ = 0, last_ = 0;
+};
+
+}  // namespace retrompi

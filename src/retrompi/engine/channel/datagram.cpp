@@ -1,0 +1,227 @@
+// Datagrams between daemons, made reliable by the daemons themselves: sequence numbers, acknowledgement, retry.
+#include "channel/proc.hpp"
+
+namespace retrompi {
+
+namespace {
+
+class DatagramChan final : public Chan {
+ public:
+  DatagramChan(World& w, const HopSpec& s, Proc& a, Proc& b) : Chan(w, s, a, b) {}
+
+  [[nodiscard]] bool no_room() const override { return static_cast<int32_t>(out_.size()) >= spec.window; }
+  [[nodiscard]] std::optional<Resource> resource() const override {
+    Resource r{.name = "the datagrams on their way from " + from.thread.name() + " to " + to.thread.name(),
+               .total = spec.window,
+               .unit = "datagrams",
+               .used = {}};
+    for (const Out& o : out_) r.used.push_back({o.p.m, 1, o.armed});
+    return r;
+  }
+
+  Task push(Packet p) override {
+    co_await from.until([this] { return static_cast<int32_t>(out_.size()) < spec.window; }, spec.space_wait, true);
+    in(p);
+    out_.push_back({.p = p, .tries = 0, .acked = false, .timer = 0});
+    ++common.count.packets;
+    const uint32_t seq = base_ + static_cast<uint32_t>(out_.size()) - 1;
+    co_await from.thread.run(from.host.scaled(spec.send_cpu), Stage::Library);
+    co_await transmit(seq);
+  }
+
+  Task pull(Token t) override {
+    switch (t.kind) {
+      case kAck:
+        co_await from.thread.run(call(from), Stage::Syscall);
+        if (Out* o = find(t.seq)) o->acked = true;
+        while (!out_.empty() && out_.front().acked && out_.front().fetched) {
+          out_.pop_front();
+          ++base_;
+        }
+        break;
+      case kTimer: {
+        Out* o = find(t.seq);
+        if (!o || o->acked) break;
+        if (++o->tries > spec.retries)
+          throw Abort{"datagram " + std::to_string(t.seq) + " from " + from.thread.name() + " to " + to.thread.name() +
+                      " was not acknowledged after " + std::to_string(spec.retries) + " retries"};
+        ++common.count.retransmissions;
+        co_await transmit(t.seq);
+        break;
+      }
+      default:
+        co_await receive(t.seq);
+    }
+  }
+
+ private:
+  static constexpr uint8_t kData = 0, kAck = 1, kTimer = 2;
+  static constexpr int64_t kUdpHeader = 8;
+  struct Out {
+    Packet p;
+    int32_t tries;
+    bool acked;
+    uint32_t timer;        // only the newest timer counts
+    bool fetched = false;  // taken in by the receiver
+    Ps armed = 0;          // when the timer was set, and by whom
+    Cause by{};
+  };
+  struct Shipped {  // a datagram, or an acknowledgement
+    Proc* sender = nullptr;
+    uint8_t kind = 0;
+    uint32_t seq = 0;
+    int64_t frames = 0;  // still on their way
+    bool lost = false;
+  };
+  struct Part {  // a frame of it
+    uint32_t whole = 0;
+    int64_t bytes = 0;
+    bool late = false;
+  };
+  [[nodiscard]] Ps call(const Proc& p) const { return p.host.spec.syscall + p.host.scaled(spec.call); }
+  Out* find(uint32_t seq) {
+    const uint32_t i = seq - base_;
+    return i < out_.size() ? &out_[i] : nullptr;
+  }
+
+  Task transmit(uint32_t seq) {
+    const Packet p = find(seq)->p;
+    Host& h = from.host;
+    const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
+    co_await from.thread.run(call(from), Stage::Syscall);
+    co_await from.thread.run(copy, Stage::Copy);
+    Out* o = find(seq);
+    if (!o || o->acked) co_return;  // acknowledged while we were busy sending it again
+    // The retry timer is a timed wait of the daemon: it ends on a clock tick; it doubles with each try.
+    o->armed = world.loop.now;
+    o->by = world.anatomy.current;
+    const Ps due = h.spec.next_tick(world.loop.now + (spec.timeout << std::min(o->tries, 6)));
+    world.loop.at(due, &DatagramChan::on_timer, this, (static_cast<uint64_t>(seq) << 32) | ++o->timer);
+    ship(from, kData, seq, p.bytes + spec.header);
+    if (spec.duplicate > 0 && common.rng.uniform() < spec.duplicate) {
+      ++common.count.duplicates;
+      ship(from, kData, seq, p.bytes + spec.header);
+    }
+  }
+
+  /// Hands a datagram to the sending kernel; IP cuts it into frames, and it is there when all of them are: on a wire that is shared a
+  /// short last one may come before longer ones.
+  void ship(Proc& sender, uint8_t kind, uint32_t seq, int64_t bytes) {
+    Host& h = sender.host;
+    const int64_t payload = world.net->mtu() - 20;
+    int64_t left = bytes + kUdpHeader;
+    // Losing any fragment loses the datagram, so the draw is once a datagram.
+    const bool lost = spec.loss > 0 && common.rng.uniform() < spec.loss;
+    const bool late = spec.reorder > 0 && common.rng.uniform() < spec.reorder;
+    const uint32_t whole = take(shipped_, free_shipped_);
+    shipped_[whole] = {&sender, kind, seq, (left + payload - 1) / payload, lost};
+    const Cause before = world.anatomy.current;
+    while (left > 0) {
+      const int64_t n = std::min(left, payload);
+      left -= n;
+      const Out* o = kind == kData ? find(seq) : nullptr;
+      moving(o ? Thing::Datagram : Thing::DatagramAck, n, &sender == &to, o ? o->p.passage : -1);
+      const uint32_t slot = take(parts_, free_);
+      parts_[slot] = {whole, n, late};
+      h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(n)), Stage::Stack, &DatagramChan::on_out, this, slot);
+    }
+    world.anatomy.current = before;
+  }
+  template <class T>
+  static uint32_t take(std::vector<T>& all, std::vector<uint32_t>& free) {
+    if (free.empty()) {
+      all.emplace_back();
+      return static_cast<uint32_t>(all.size() - 1);
+    }
+    const uint32_t slot = free.back();
+    free.pop_back();
+    return slot;
+  }
+  [[nodiscard]] Proc& receiver(const Part& part) const { return shipped_[part.whole].sender == &from ? to : from; }
+  static void on_out(void* p, uint64_t slot) {
+    auto& c = *static_cast<DatagramChan*>(p);
+    const Part& part = c.parts_[slot];
+    c.world.net->frame(c.common, c.shipped_[part.whole].sender->host_index, c.receiver(part).host_index, part.bytes, &DatagramChan::on_frame, p, slot,
+                       &DatagramChan::on_lost);
+  }
+  static void on_frame(void* p, uint64_t slot) {
+    auto& c = *static_cast<DatagramChan*>(p);
+    Part& part = c.parts_[slot];
+    if (part.late) {
+      part.late = false;
+      c.world.loop.at(c.world.loop.now + c.spec.reorder_delay, &DatagramChan::on_frame, p, slot);
+      return;
+    }
+    Host& h = c.receiver(part).host;
+    h.kernel(h.spec.interrupt + h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(part.bytes)), Stage::Stack,
+             &DatagramChan::on_in, p, slot);
+  }
+  static void on_in(void* p, uint64_t slot) { static_cast<DatagramChan*>(p)->gone(slot, false); }
+  static void on_lost(void* p, uint64_t slot) { static_cast<DatagramChan*>(p)->gone(slot, true); }
+  /// A frame is no longer on its way. Without one of its frames IP cannot put a datagram together.
+  void gone(uint64_t slot, bool lost) {
+    const Part part = parts_[slot];
+    free_.push_back(static_cast<uint32_t>(slot));
+    Shipped& d = shipped_[part.whole];
+    d.lost |= lost;
+    if (--d.frames > 0) return;
+    free_shipped_.push_back(part.whole);
+    if (!d.lost) receiver(part).arrive({this, d.kind, d.seq}, true);
+  }
+  static void on_timer(void* p, uint64_t arg) {
+    auto& c = *static_cast<DatagramChan*>(p);
+    const auto seq = static_cast<uint32_t>(arg >> 32);
+    const Out* o = c.find(seq);
+    if (!o || o->acked || o->timer != static_cast<uint32_t>(arg)) return;
+    if (c.world.anatomy.on) {
+      c.world.anatomy.current = o->by;
+      c.moving(Thing::Datagram, o->p.bytes, false, o->p.passage);
+      c.world.anatomy.current = c.world.anatomy.of(c.world.anatomy.record("udp retry", Stage::Ack, o->armed, o->armed, c.world.loop.now));
+    }
+    c.from.arrive({&c, kTimer, seq}, true);
+  }
+
+  Task receive(uint32_t seq) {
+    Host& h = to.host;
+    Out* o = find(seq);
+    if (o) out(o->p);
+    const int64_t bytes = o ? o->p.bytes : 0;
+    const Ps copy = o ? static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, o->p, bytes, false))) : 0;
+    co_await to.thread.run(call(to), Stage::Syscall);
+    co_await to.thread.run(copy, Stage::Copy);
+    // Acknowledge whatever comes, also what came before: the first acknowledgement may have been lost.
+    co_await to.thread.run(call(to), Stage::Syscall);
+    ship(to, kAck, seq, spec.header);
+    o = find(seq);
+    if (seq < expected_ || !o || o->fetched) co_return;
+    o->fetched = true;
+    if (seq != expected_) {
+      early_.emplace(seq, o->p);
+      co_return;
+    }
+    Packet p = o->p;
+    while (true) {
+      ++expected_;
+      co_await to.thread.run(h.scaled(spec.recv_cpu), Stage::Library);
+      taken(p);
+      if (!to.take(p)) co_await to.handle(p);
+      const auto it = early_.find(expected_);
+      if (it == early_.end()) break;
+      p = it->second;
+      early_.erase(it);
+    }
+  }
+
+  std::deque<Out> out_;
+  uint32_t base_ = 0, expected_ = 0;
+  std::map<uint32_t, Packet> early_;
+  std::vector<Shipped> shipped_;
+  std::vector<Part> parts_;
+  std::vector<uint32_t> free_shipped_, free_;
+};
+
+}  // namespace
+
+std::unique_ptr<Chan> make_datagram_chan(World& w, const HopSpec& s, Proc& a, Proc& b) { return std::make_unique<DatagramChan>(w, s, a, b); }
+
+}  // namespace retrompi

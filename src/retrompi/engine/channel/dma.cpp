@@ -1,0 +1,128 @@
+// Transfers by a card or by the processor itself straight between the memories of two hosts: no operating system in the path.
+#include "channel/proc.hpp"
+
+namespace retrompi {
+
+namespace {
+
+class DmaChan final : public Chan {
+ public:
+  DmaChan(World& w, const HopSpec& s, Proc& a, Proc& b) : Chan(w, s, a, b), boxes_(s.slots) {}
+
+  [[nodiscard]] bool no_room() const override { return spec.slots > 0 && boxes_ <= 0; }
+  [[nodiscard]] std::optional<Resource> resource() const override {
+    if (spec.slots <= 0) return std::nullopt;
+    Resource r{.name = "the places for unasked messages from " + from.thread.name() + " in the memory of " + to.thread.name(),
+               .total = spec.slots,
+               .unit = "packets",
+               .used = {}};
+    auto add = [&r](const Packet& p) {
+      if (p.kind == Packet::Data && !p.m->rendezvous) r.used.push_back({p.m, 1, p.m->at});
+    };
+    for (const Flying& f : flying_) add(f.p);
+    for (const Packet& p : landed_) add(p);
+    return r;
+  }
+
+  Task push(Packet p) override {
+    Host& h = from.host;
+    const bool direct = p.kind == Packet::Data && p.m->rendezvous;  // into the user's buffer, which the receiver has named
+    if (!direct && p.kind == Packet::Data && spec.slots > 0) {
+      // A place in the receiver's memory for what it has not asked for.
+      if (!(boxes_ > 0)) co_await from.until([this] { return boxes_ > 0; }, spec.space_wait, spec.progress);
+      --boxes_;
+    }
+    in(p);
+    const Ps lib = h.scaled(spec.send_cpu + (p.first ? spec.message_cpu : 0));
+    const Ps copy = direct ? 0 : static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
+    co_await from.thread.run(lib, Stage::Library);
+    if (copy > 0) co_await from.thread.run(copy, Stage::Copy);
+    // Both ends make their memory known to the card: the receiver before it answers, the sender before its data leave.
+    if (p.kind == Packet::Cts || direct) {
+      const int64_t pages = (p.m->bytes + spec.page - 1) / spec.page;
+      co_await from.thread.run(h.scaled(spec.pin + pages * spec.pin_page), Stage::Syscall);
+    }
+    ++common.count.packets;
+    const int64_t bytes = p.bytes + spec.header;
+    const int64_t piece = std::min(spec.piece, std::max(spec.piece_min, bytes / spec.pieces));
+    const bool pio = bytes <= spec.pio_limit;
+    const uint32_t seq = base_ + static_cast<uint32_t>(flying_.size());
+    flying_.push_back({p, false, false});
+    if (pio) co_await from.thread.run(to_ps(static_cast<double>(bytes) / spec.pio_rate), Stage::Nic);
+    moving(Thing::Transfer, p.bytes, false, p.passage);
+    const Ps left =
+        world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece, &DmaChan::on_arrival, this, seq, &DmaChan::on_lost);
+    if (spec.cpu_driven) {
+      co_await from.thread.run(left - world.loop.now, Stage::Nic);
+    } else if (direct && p.last) {  // its memory is the user's until the card has read it
+      busy_ = true;
+      world.loop.at(left, &DmaChan::on_left, this);
+      co_await from.until([this] { return !busy_; }, spec.space_wait, spec.progress);
+    }
+  }
+
+  Task pull(Token) override {
+    const Packet p = landed_.front();
+    landed_.pop_front();
+    out(p);
+    Host& h = to.host;
+    const bool direct = p.kind == Packet::Data && p.m->rendezvous;
+    co_await to.thread.run(h.scaled(spec.recv_cpu), Stage::Library);
+    if (!direct && p.kind == Packet::Data) {
+      const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, p, p.bytes, false)));
+      if (copy > 0) co_await to.thread.run(copy, Stage::Copy);
+      if (spec.slots > 0) {
+        ++boxes_;
+        from.thread.signal();
+      }
+    }
+    taken(p);
+    if (!to.take(p)) co_await to.handle(p);
+  }
+
+ private:
+  static void on_arrival(void* p, uint64_t seq) {
+    auto& c = *static_cast<DmaChan*>(p);
+    c.flying_[static_cast<uint32_t>(seq) - c.base_].arrived = true;
+    c.land();
+  }
+  /// Nobody sends it again: neither the card nor the library keeps what has left (docs/sharing.md).
+  static void on_lost(void* p, uint64_t seq) {
+    auto& c = *static_cast<DmaChan*>(p);
+    Flying& f = c.flying_[static_cast<uint32_t>(seq) - c.base_];
+    f.arrived = f.lost = true;
+    f.p.m->lost = true;
+    c.land();
+  }
+  void land() {
+    // One path, one order: a short message does not pass a long one that left before it.
+    while (!flying_.empty() && flying_.front().arrived) {
+      const Flying f = flying_.front();
+      flying_.pop_front();
+      ++base_;
+      if (f.lost) continue;
+      landed_.push_back(f.p);
+      to.arrive({this, 0, 0}, true);
+    }
+  }
+  static void on_left(void* p, uint64_t) {
+    auto& c = *static_cast<DmaChan*>(p);
+    c.busy_ = false;
+    c.from.thread.signal();
+  }
+  struct Flying {
+    Packet p;
+    bool arrived, lost;
+  };
+  int32_t boxes_;
+  uint32_t base_ = 0;
+  std::deque<Flying> flying_;
+  std::deque<Packet> landed_;
+  bool busy_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Chan> make_dma_chan(World& w, const HopSpec& s, Proc& a, Proc& b) { return std::make_unique<DmaChan>(w, s, a, b); }
+
+}  // namespace retrompi

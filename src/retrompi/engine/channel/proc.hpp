@@ -1,0 +1,418 @@
+// Processes (ranks, proxies, daemons), the packets they pass and the channels between them.
+#pragma once
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "channel/curve_law.hpp"
+#include "channel/ways.hpp"
+#include "host/host.hpp"
+#include "mpi/matching.hpp"
+#include "network/wire.hpp"
+#include "record/profile.hpp"
+#include "record/timeline.hpp"
+#include "trace/trace.hpp"
+
+namespace retrompi {
+
+class Chan;
+class Proc;
+struct Request;
+
+/// One MPI message on its way.
+struct Message {
+  int32_t src = 0, dst = 0, tag = 0, ctx = 0;
+  int64_t bytes = 0;
+  bool rendezvous = false, sync = false;
+  bool direct = false;                   // the receiver copies out of the sender's buffer
+  bool seen = false;                     // the receiver knows the envelope
+  Request* sreq = nullptr;               // the sender's request, until it is complete
+  Request* rreq = nullptr;               // the receive that matched
+  int64_t arrived = 0;                   // payload that has reached the receiving process
+  int64_t stashed = 0;                   // of it, what waits in the library's own memory for a receive
+  bool ack_sent = false, acked = false;  // a synchronous send's match: told by the receiver, heard by the sender
+  bool settled = false;                  // the sender has nothing more to do with it
+  bool sent_all = false, delivered = false;
+  bool lost = false;    // a part of it, and nobody sends it again
+  uint32_t line = 0;    // of the call that sent it, in its sender's trace
+  Ps at = 0;            // when that was
+  Ps kept_at = 0;       // when the library began to keep it for a receive
+  int64_t number = -1;  // in the timeline
+  struct Held {
+    Chan* chan;
+    int32_t buffer;
+    int32_t passage;  // in the journey
+    int64_t bytes;
+  };
+  std::vector<Held> held;  // packets left in the shared pool because no receive is posted
+  Queued<Message> queued;  // while no receive has matched it
+  [[nodiscard]] int32_t envelope_source() const { return src; }
+};
+
+struct Packet {
+  enum Kind : uint8_t { Data, Rts, Cts, SyncAck, Done };
+  Message* m = nullptr;
+  int64_t bytes = 0;         // payload
+  int32_t from = 0, to = 0;  // ranks
+  Kind kind = Data;
+  bool first = false, last = false;
+  bool held = false;     // left in the pool: its bytes have not arrived yet
+  int32_t passage = -1;  // through the channel that it is in, in the journey
+};
+
+enum class Medium : uint8_t { Pool, Ring, Stream, Datagram, Dma, Curve };
+
+/// The curves between the ranks of one job: which one a pair follows is a matter of the two ranks' classes.
+struct CurveSet {
+  std::vector<size_t> classes;           // rank -> class
+  std::vector<std::vector<int32_t>> of;  // class of the sender, class of the receiver -> table, -1: none
+  std::vector<CurveTable> tables;
+  bool rank_ports = false;  // a port for every rank (LogGP's processors); else one for every host
+};
+
+/// How a library drives a socket: it waits in each call; it writes and reads what is possible whenever it gets to run; the system
+/// moves the data and tells of completed operations.
+enum class SocketIo : uint8_t { Blocking, Nonblocking, Async };
+
+/// One hop of a message's path, as the model states it. Times are for the reference host.
+struct HopSpec {
+  Medium medium = Medium::Ring;
+  std::string from, to;                       // rank, proxy@src, proxy@dst, daemon@src, daemon@dst
+  int64_t packet = 0;                         // largest payload of a packet
+  int64_t short_packet = 0, short_until = 0;  // of messages up to `short_until` bytes; 0: no such difference
+  int64_t header = 0;
+  double copies_in = 1, copies_out = 1;
+  // Working set around a copy: of the channel's memory a fixed size or so many packets; the user's buffers, so many messages,
+  // compete with it for the same cache.
+  double ws_message = 0, ws_packet = 2, ws_fixed = 0;
+  Ps send_cpu = 0, recv_cpu = 0;  // library work per packet
+  Ps message_cpu = 0;             // Stream: work at either end for each message, whatever its length
+  Ps event = 0;                   // signalling a kernel object
+  bool by_event = true;           // false: the receiver finds the packet only when it looks
+  bool progress = true;           // a process that waits for room takes in packets meanwhile
+  bool hold_unexpected = false;   // an unexpected packet stays in the pool
+  WaitPolicy space_wait;
+  int32_t slots = 0;                         // Ring
+  bool slots_of_sender = false;              // Ring: the slots belong to the sending process, else to the receiving one
+  bool one_message = false;                  // Ring: a message enters only when the one before has left
+  bool cores = false;                        // Ring: its memory lies in the caches of the cores that use it
+  int32_t lines_in = 0, lines_out = 0;       // Ring: lines of the other core that queueing and taking out a packet touch
+  SocketIo io = SocketIo::Blocking;          // Stream
+  int64_t first_read = 0;                    // Stream, not blocking: the buffer that a message's beginning is read into
+  int64_t pool = 0, prefix = 0;              // Pool: bytes a host, bytes of the allocator before each buffer
+  bool exhausted_aborts = false;             // Pool: no room ends the job, unless the receiver has agreed to take the message
+  int64_t sndbuf = 0, rcvbuf = 0;            // Stream; 0: the host's
+  bool nagle = false, header_write = false;  // header_write: header and data in two writes
+  int32_t credits = 0;                       // packets a sender may have outstanding before the receiver takes them in; 0: no such limit
+  Ps connect = 0;                            // Stream: opening the connection, on its first use
+  Ps call = 0;                               // library and system cost of one socket call beside the bare system call
+  int32_t window = 1, retries = 0;           // Datagram
+  Ps timeout = 0;
+  double loss = 0, duplicate = 0, reorder = 0;
+  Ps reorder_delay = 0;
+  std::shared_ptr<const CurveSet> curve;  // Curve
+  bool lock = false;                      // Pool, Ring: copies in and out are made one at a time on a host
+  bool until_taken = false;               // Pool, Ring: a sender waits until its packet has been copied out
+  double pack = 0, unpack = 0;            // copies in the process's own memory before and after those, outside the lock
+  double rate = 0;                        // Dma: bytes per second out of the sender's memory; 0: the card's
+  bool cpu_driven = false;                // Dma: the processor moves the data itself
+  int64_t pio_limit = 0;                  // Dma: messages up to this size are written to the card by the processor
+  double pio_rate = 1;                    // bytes per second of that
+  // Dma: what must have crossed one stage before the next one starts: a message is cut into so many pieces, within these sizes
+  int64_t piece_min = 1, piece = 1, pieces = 1;
+  Ps pin = 0, pin_page = 0;  // Dma: making memory known to the card, by call and by page; rendezvous messages only
+  int64_t page = 4096;
+};
+
+/// One-sided operations between two ranks, as the model states them.
+struct RmaSpec {
+  bool there = false;  // false: the runtime has none
+  double put_rate = 0, get_rate = 0;
+  Ps cpu = 0;      // the library's work for one operation
+  Ps latency = 0;  // until the first byte is on its way; a get pays it before its data set out
+  int64_t piece = 1;
+};
+
+/// What takes up room of a limited resource.
+struct Occupant {
+  const Message* m;
+  int64_t bytes;  // of the resource
+  Ps since;
+};
+/// A resource that can be full, and what fills it.
+struct Resource {
+  std::string name;   // "the shared memory pool of server"
+  int64_t total = 0;  // in `unit`
+  const char* unit = "B";
+  std::vector<Occupant> used;
+};
+
+struct Token {
+  Chan* chan = nullptr;
+  uint8_t kind = 0;
+  uint32_t seq = 0;
+};
+
+/// What a run adds up.
+struct Counters {
+  int64_t messages = 0, bytes = 0, packets = 0, frames = 0, delivered = 0, delivered_bytes = 0, retransmissions = 0, duplicates = 0;
+  int64_t lost = 0;                      // frames, on something that was down
+  int64_t own_bytes = 0;                 // of the messages that the program itself sends, not its collectives
+  std::array<int64_t, OP_COUNT> done{};  // actions of the trace carried out, by Op
+};
+
+class Net;
+
+/// Everything the parts of one simulation share.
+struct World {
+  Loop loop;
+  Anatomy anatomy;
+  std::deque<std::unique_ptr<Host>> hosts;
+  std::unique_ptr<Wire> wire;
+  std::unique_ptr<Net> net;
+  std::deque<std::unique_ptr<Proc>> procs;  // of all jobs
+  int32_t channels = 0;                     // made so far
+};
+
+/// What the processes of one job have in common, ranks and others.
+struct Common {
+  uint32_t number = 1;  // of the job, as the loop's owner
+  Counters count;
+  Rng rng{1};
+  Timeline* timeline = nullptr;
+  CallProfile* profile = nullptr;
+  int64_t unexpected_limit = 0;  // bytes of library memory for unexpected messages; 0: only the machine's
+  double compute_scale = 1;      // of every amount of computation in the trace
+  double memory_share = 0;       // share of a computation spent on the memory bus that the processors of a host have in common
+  std::vector<Lock> pool_locks;  // host -> of the shared memory that runtimes guard by one lock
+};
+
+class Proc {
+ public:
+  Proc(World& w, Common& job, Host& h, const std::string& name, size_t host_index)
+      : world(w), common(job), host(h), thread(h.add_thread(name, job.number)), host_index(host_index) {}
+  virtual ~Proc() = default;
+  Proc(const Proc&) = delete;
+  Proc& operator=(const Proc&) = delete;
+
+  World& world;
+  Common& common;
+  Host& host;
+  Thread& thread;
+  size_t host_index;
+  int core = 0;     // where it runs, as far as caches are concerned
+  WaitPolicy idle;  // how it waits for packets
+  std::deque<Token> inbox;
+
+  /// Takes one token from the inbox and does what it asks.
+  Task absorb();
+  /// Sends a packet over a channel, after those that are already waiting for it.
+  Task post(Chan& c, Packet p);
+  Task write(Chan& c, Packet p);
+  [[nodiscard]] int32_t asks(const Chan& c, const Packet& p);
+  /// Called with a packet that has reached this process, unless `take` has it.
+  virtual Task handle(Packet p) = 0;
+  /// A process that only puts the packet somewhere does so here and returns true.
+  virtual bool take(const Packet&) { return false; }
+  /// Asked before a packet is copied out of shared memory: true leaves it there.
+  virtual bool leave_in_pool(const Packet&) { return false; }
+  /// The last byte of a message has left the sending process's hands.
+  virtual void sent(Message&) {}
+  void arrive(Token t, bool immediate, bool network = false) {
+    if (thread.dead()) return;  // nobody is there to take it
+    inbox.push_back(t);
+    thread.signal(immediate, network);
+  }
+  /// Uses the processor for a copy, and waits for the bus where others use it too.
+  Task copy(CopyCost c, int other_core) {
+    const Ps late = host.claim_bus(core, other_core, c);
+    co_await thread.run(c.core, Stage::Copy);
+    co_await thread.run(late, Stage::Queueing);
+  }
+
+  /// Waits until `cond` holds; takes in packets meanwhile if `progress`.
+  template <class F>
+  Task until(F cond, WaitPolicy policy, bool progress) {
+    while (!cond()) {
+      if (progress && !inbox.empty())
+        co_await absorb();
+      else
+        co_await thread.wait(policy);
+    }
+  }
+};
+
+/// A one-way channel between two processes.
+class Chan {
+ public:
+  Chan(World& w, const HopSpec& s, Proc& a, Proc& b) : world(w), common(a.common), spec(s), from(a), to(b), number(w.channels++) {}
+  virtual ~Chan() = default;
+  Chan(const Chan&) = delete;
+  Chan& operator=(const Chan&) = delete;
+  virtual Task push(Packet p) = 0;
+  /// Deals with one token in the receiving process (or, for acknowledgements and timers, in the sending one).
+  virtual Task pull(Token t) = 0;
+  /// Copies out and frees a packet that was left in the pool.
+  virtual Task fetch(Message&, Message::Held) { co_return; }
+  /// Whether it tells by itself when a message has left the sender's hands; else that is when `push` returns.
+  [[nodiscard]] bool tells_sent() const { return spec.io != SocketIo::Blocking; }
+  /// What a sender may have to wait for, if anything.
+  [[nodiscard]] virtual std::optional<Resource> resource() const { return std::nullopt; }
+  /// Whether the sender waits for room on this channel now.
+  [[nodiscard]] bool full() const { return busy && from.thread.waits_for(WaitFor::Room) && no_room(); }
+  [[nodiscard]] virtual bool no_room() const { return false; }
+  /// Largest payload of a packet of a message.
+  [[nodiscard]] int64_t packet_of(const Message& m) const {
+    return spec.short_packet > 0 && m.bytes <= spec.short_until ? spec.short_packet : spec.packet;
+  }
+
+  World& world;
+  Common& common;
+  const HopSpec& spec;
+  Proc& from;
+  Proc& to;
+  const int32_t number;  // among all channels
+  bool busy = false;     // a packet is half written
+  std::deque<Packet> deferred;
+
+ protected:
+  // The journey of a packet. A channel says when it begins to take one in or to give it out, where that is not at once.
+  void in(const Packet& p) { world.anatomy.journey.in(p.passage, world.loop.now); }
+  void laid(const Packet& p) { world.anatomy.journey.laid(p.passage, world.loop.now); }
+  void out(const Packet& p) { world.anatomy.journey.out(p.passage, world.loop.now); }
+  void taken(const Packet& p) { world.anatomy.journey.taken(p.passage, world.loop.now); }
+  /// What is done from here on is done for this, which goes from one end's host to the other's; `back`: against the channel's direction.
+  void moving(Thing::Kind kind, int64_t bytes, bool back = false, int32_t passage = -1) {
+    const auto a = static_cast<int32_t>(from.host_index), b = static_cast<int32_t>(to.host_index);
+    world.anatomy.moving({kind, number, back ? b : a, back ? a : b, bytes, passage});
+  }
+
+  /// Copying `bytes` of a packet between the user's buffer and the channel's, on `host`; `in`: towards the channel.
+  [[nodiscard]] Ps copy_time(const Host& host, const Packet& p, int64_t bytes, bool in) const {
+    const double channel = std::max(spec.ws_fixed, spec.ws_packet * static_cast<double>(p.bytes));
+    const double user = p.m ? spec.ws_message * static_cast<double>(p.m->bytes) + channel : channel;
+    return in ? host.copy_time(bytes, user, channel) : host.copy_time(bytes, channel, user);
+  }
+  /// The same where sender and receiver run on cores of their own.
+  [[nodiscard]] CopyCost copy_cost(const Packet& p, bool in) const {
+    const Kinship kin = from.host.kinship(from.core, to.core);
+    const auto n = static_cast<double>(p.m ? p.m->bytes : p.bytes), packet = static_cast<double>(p.bytes);
+    const double ring = std::max(spec.ws_fixed, spec.ws_packet * packet), passing = std::min(ring, n);
+    // Source and destination share a cache, or each has one to itself.
+    const double buffers = kin == Kinship::Bus ? spec.ws_message / 2 : spec.ws_message;
+    CopySide user{.near = n + passing + static_cast<double>(spec.header), .set = buffers * n + passing};
+    CopySide channel{.near = ring, .set = ring + buffers * std::min(ring, n), .held = CopySide::Dirty};
+    return in ? from.host.copy_cost(p.bytes, user, channel, kin) : to.host.copy_cost(p.bytes, channel, user, kin);
+  }
+};
+
+/// A proxy or daemon: passes packets on to the next hop.
+class Forwarder : public Proc {
+ public:
+  using Proc::Proc;
+  Task main();
+  Task handle(Packet p) override {
+    take(p);
+    co_return;
+  }
+  bool take(const Packet& p) override {
+    pending_.push_back(p);
+    if (p.first && p.m->number >= 0 && p.kind == Packet::Data) common.timeline->hop_in(p.m->number, thread.log(), world.loop.now);
+    return true;
+  }
+  Ways next;    // by destination rank
+  Ps cost = 0;  // routing a packet
+ private:
+  std::deque<Packet> pending_;
+};
+
+std::unique_ptr<Chan> make_pool_chan(World&, const HopSpec&, Proc&, Proc&, std::map<size_t, std::shared_ptr<void>>& pools);
+/// Whose slots a ring hands out: those of a hop, of a process, of a pair of them; and to which role.
+using RingKey = std::tuple<const HopSpec*, const Proc*, const Proc*, std::string>;
+std::unique_ptr<Chan> make_ring_chan(World&, const HopSpec&, Proc&, Proc&, std::map<RingKey, std::shared_ptr<void>>& rings);
+std::unique_ptr<Chan> make_stream_chan(World&, const HopSpec&, Proc&, Proc&);
+void join_streams(Chan& a, Chan& b);  // the two directions of one connection
+std::unique_ptr<Chan> make_datagram_chan(World&, const HopSpec&, Proc&, Proc&);
+std::unique_ptr<Chan> make_dma_chan(World&, const HopSpec&, Proc&, Proc&);
+std::unique_ptr<Chan> make_curve_chan(World&, const HopSpec&, Proc&, Proc&,
+                                      std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>>& ports);
+void join_curves(Chan& a, Chan& b);
+
+/// Frames between hosts: card, cable, card. One frame at a time crosses a card's bus. A host has a card on every rail.
+class Net {
+ public:
+  struct Rails {
+    size_t n = 1;
+    bool stripe = false;         // frames go out over all of them in turn, else a pair of hosts has one
+    std::vector<size_t> places;  // of the hosts in the room, by which a pair has its rail
+  };
+  Net(World& w, int64_t overhead, int64_t mtu, Rails rails);
+  /// `lost` is called in place of `done` when something on the way is down.
+  void frame(Common& job, size_t from, size_t to, int64_t payload, Loop::Fn done, void* obj, uint64_t arg, Loop::Fn lost = nullptr);
+  /// Moves a whole message from memory to memory: its pieces follow each other through bus, wire and bus, so that only one of
+  /// them adds to the time of the slowest stage. Returns when the last byte has left the sender's memory.
+  Ps burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, Loop::Fn done, void* obj, uint64_t arg,
+           Loop::Fn lost = nullptr);
+  [[nodiscard]] int64_t mtu() const { return mtu_; }
+  /// A frame of the traffic beside the jobs crosses a card of a host, outwards or inwards; returns when it has.
+  Ps background(bool out, size_t host, size_t rail, int64_t bytes);
+
+ private:
+  struct Flight {
+    Net* net;
+    size_t from, to;
+    int64_t bytes;
+    Loop::Fn done;
+    void* obj;
+    uint64_t arg;
+    Cause by;
+    Common* job;
+    Loop::Fn lost;
+    uint32_t rail;
+    uint32_t parts = 0;       // of the whole of a burst that takes all rails: still on their way
+    bool gone = false;        // it is lost, or a part of it
+    int64_t piece = 0;        // of a burst
+    Ps left = 0;              // when a burst has left the sender's memory
+    int64_t number = -1;      // of a frame between its two hosts, where frames take all rails
+    Flight* whole = nullptr;  // of a part
+  };
+  /// Frames of two hosts that take all rails are handed over in the order in which they set out (RFC 1990).
+  struct Order {
+    int64_t out = 0, in = 0;
+    std::map<int64_t, Flight*> early;  // null: lost
+  };
+  struct Bus {
+    Ps free_at = 0;
+  };
+  Ps cross(Bus& bus, size_t host, int64_t bytes, Flight& f);
+  [[nodiscard]] size_t card(size_t host, size_t rail) const { return rails_.n == 1 ? host : host * rails_.n + rail; }
+  [[nodiscard]] uint32_t rail_of(size_t from, size_t to) const {
+    return rails_.n == 1 ? 0 : static_cast<uint32_t>((rails_.places[from] ^ rails_.places[to]) % rails_.n);
+  }
+  Ps leave(Flight& f, double rate, int64_t piece);
+  void put_on_wire(Flight& f, int64_t bytes, Loop::Fn done);
+  void hand_over(Flight& f);
+  void in_order(Flight& f, bool lost);
+  static void on_sent(void* f, uint64_t);
+  static void on_carried(void* f, uint64_t);
+  static void on_in(void* f, uint64_t);
+  static void on_burst(void* f, uint64_t);
+  static void on_burst_carried(void* f, uint64_t);
+  static void on_lost(void* f, uint64_t);
+  Flight& flight(Common& job);
+  World& w_;
+  int64_t overhead_, mtu_;
+  Rails rails_;
+  std::vector<Bus> tx_, rx_;  // by card
+  std::vector<Bus> bus_;      // memory and bus of a host, shared by both directions of bursts and by its cards
+  std::map<std::pair<size_t, size_t>, Order> orders_;
+  std::vector<std::unique_ptr<Flight>> all_;
+  std::vector<Flight*> free_;
+};
+
+}  // namespace retrompi

@@ -1,0 +1,259 @@
+// A computer of the time: processors, the operating system's scheduler, memory, and kernel work that interrupts both.
+#pragma once
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "event/core.hpp"
+#include "host/host_spec.hpp"
+#include "record/anatomy.hpp"
+
+namespace retrompi {
+
+/// How a process waits for something to happen.
+struct WaitPolicy {
+  enum Kind : uint8_t { Block, Spin, SpinYield, Poll } kind = Block;
+  int polls = 1;       // SpinYield: polls before the processor is offered to others
+  Ps poll_cost = 0;    // one look at the queues
+  Ps period = 0;       // Poll: the time-out asked of the system; it ends on a clock tick
+  int look_every = 1;  // Spin: polls of shared memory for one look at the network
+  Ps look_cost = 0;    // a look that finds nothing, where it is not in every poll
+  WaitFor what = WaitFor::Work;
+};
+
+/// What two cores have in common.
+enum class Kinship : uint8_t { Same, Cache, Bus };
+
+/// Where the lines of one side of a copy are found. The sets are distances of reuse: bytes walked between two uses of a line.
+struct CopySide {
+  double near = 0;                                  // by this core: decides the first level
+  double set = 0;                                   // in the cache: decides the second level
+  enum : uint8_t { Own, Clean, Dirty } held = Own;  // by whom the line was used last: this core; another, which read or which wrote it
+};
+
+struct CopyCost {
+  Ps core = 0;     // with the bus to itself
+  double bus = 0;  // bytes that cross the bus
+};
+
+class Host;
+
+/// An operating-system thread. Its coroutine runs only while the thread holds a processor; everything it does that
+/// takes time goes through `run` or `wait`.
+class Thread {
+ public:
+  Thread(Host& host, std::string name, int log, uint32_t owner) : host_(host), name_(std::move(name)), log_(log), owner_(owner) {}
+  Thread(const Thread&) = delete;
+  Thread& operator=(const Thread&) = delete;
+
+  struct Await {
+    Thread& t;
+    bool ready;
+    bool await_ready() const noexcept { return ready; }
+    void await_suspend(std::coroutine_handle<> h) noexcept { t.resume_ = h; }
+    void await_resume() const noexcept {}
+  };
+
+  /// Uses the processor for `ps` picoseconds (of this host; already scaled). `memory`: the share of them spent waiting for
+  /// the memory bus when nobody else uses it; other processors' computations then stretch these, and these theirs.
+  Await run(Ps ps, Stage s, double memory = 0);
+  /// The same for several things done one after the other in one go; what each takes is told apart in the log only.
+  struct Part {
+    Ps ps;
+    Stage s;
+  };
+  Await run_parts(Part a, Part b, Part c = {0, Stage::Wait}) {
+    if (!host_log()) return run(a.ps + b.ps + c.ps, a.s);
+    parts_ = {a, b, c};
+    return run(a.ps + b.ps + c.ps, Stage::Wait);
+  }
+  /// Gives up or burns the processor until somebody calls `signal`. The caller re-tests its condition afterwards.
+  Await wait(const WaitPolicy& p);
+  /// Sleeps for a given time, rounded up to the clock tick as timed waits are.
+  Await sleep(Ps ps);
+
+  /// `immediate` is false for what only a poll can notice (shared memory beside a blocking select()); `network` is true for what
+  /// a spinning process looks at only now and then.
+  void signal(bool immediate = true, bool network = false);
+  void start(Task&& main);
+  /// Ends the thread from outside, in the middle of whatever it does. Called from an event, never from a process.
+  void kill();
+  /// Closes the log at the present moment: the run is over.
+  void close_log();
+  /// The thread may run on this core only.
+  void pin(int core);
+
+  [[nodiscard]] Host& host() const { return host_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] int log() const { return log_; }
+  [[nodiscard]] bool waiting() const { return mode_ != Mode::Work; }
+  [[nodiscard]] bool dead() const { return mode_ == Mode::Dead; }
+  [[nodiscard]] bool finished() const { return main_.done(); }
+  [[nodiscard]] bool could_act() const;
+  /// Whether it has work, or something to do when it gets a processor.
+  [[nodiscard]] bool has_work() const { return mode_ == Mode::Work || (mode_ == Mode::Wait && signalled_); }
+  void check() const { main_.check(); }
+  [[nodiscard]] Ps cpu_time() const { return used_; }
+  /// Whether it waits for this.
+  [[nodiscard]] bool waits_for(WaitFor what) const { return mode_ == Mode::Wait && policy_.what == what; }
+
+ private:
+  friend class Host;
+  enum class State : uint8_t { Blocked, Ready, Running };
+  enum class Mode : uint8_t { Work, Wait, Sleep, Dead };
+
+  void enter(Stage s);  // closes the current stretch of the log
+  [[nodiscard]] bool host_log() const;
+  void log_work(Ps begin, Ps end);  // of `want_`, or of the parts it has
+  [[nodiscard]] bool may_use(size_t core) const { return pin_ < 0 || static_cast<size_t>(pin_) == core; }
+  [[nodiscard]] Ps notice(bool network) const;  // a spinning thread: from the signal until it has seen it
+  Host& host_;
+  std::string name_;
+  int log_;
+  uint32_t owner_;  // of the loop: the job
+  Task main_;
+  std::coroutine_handle<> resume_;
+  State state_ = State::Blocked;
+  Mode mode_ = Mode::Work;
+  WaitPolicy policy_;
+  bool signalled_ = false;
+  bool poll_armed_ = false;
+  int prio_ = 0;
+  int core_ = -1, pin_ = -1;
+  Ps pre_ = 0;             // context switch still to be paid before anything else
+  Ps need_ = 0;            // processor time still wanted, as if alone on the memory bus
+  double memory_ = 0;      // share of `need_` spent on the memory bus
+  double slow_ = 1;        // how much the neighbours on that bus stretch the current stretch
+  Ps began_ = 0;           // when the current stretch on the processor began
+  bool acting_ = false;    // its coroutine is executing
+  bool on_clock_ = false;  // `pre_`, then `need_`, is being consumed
+  bool q_armed_ = false;
+  uint32_t skipped_ = 0;  // stretches in a row that needed no event
+  uint32_t gen_ = 0;      // invalidates events of an interrupted stretch
+  Ps q_left_ = 0, q_end_ = 0;
+  uint64_t q_ticket_ = 0;  // of the end that counts; an event for an earlier one is in the queue (`q_due_`) or none is (kNever)
+  Ps q_due_ = kNever;
+  Ps wait_begin_ = 0;
+  Stage want_ = Stage::Library;  // what `need_` is spent on
+  Stage seg_ = Stage::Wait;
+  Ps seg_begin_ = 0;
+  Ps used_ = 0;
+  std::array<Part, 3> parts_{};  // of `need_`, when a log is kept and `want_` is Wait
+};
+
+/// Kernel work: runs before any thread of its processor (interrupts, deferred procedure calls).
+struct KernelJob {
+  Ps cost;
+  Stage stage;
+  Loop::Fn done;
+  void* obj;
+  uint64_t arg;
+  Ps asked;
+  Cause by;
+  uint32_t owner;
+  bool background;  // of traffic beside the jobs
+};
+
+/// One holder at a time; the others wait until it is given back.
+struct Lock {
+  bool held = false;
+  std::vector<Thread*> waiting;
+  bool take(Thread& t) {
+    if (held) {
+      waiting.push_back(&t);
+      return false;
+    }
+    return held = true;
+  }
+  void give() {
+    held = false;
+    const auto w = std::move(waiting);
+    waiting.clear();
+    for (Thread* t : w) t->signal();
+  }
+};
+
+class Host {
+ public:
+  Host(Loop& loop, Anatomy& an, HostSpec spec);
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  Thread& add_thread(const std::string& name, uint32_t owner);
+  /// `background`: work for traffic beside the jobs, which keeps no run alive.
+  void kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg = 0, bool background = false);
+
+  /// HostSpec::copy_time, remembered.
+  [[nodiscard]] Ps copy_time(int64_t bytes, double from_set, double to_set) const;
+  /// A copy by `core` of what `other` wrote, or of what it will read.
+  [[nodiscard]] CopyCost copy_cost(int64_t bytes, const CopySide& from, const CopySide& to, Kinship kin) const;
+  [[nodiscard]] Kinship kinship(int a, int b) const;
+  /// A line that the other core has changed.
+  [[nodiscard]] Ps line(Kinship k) const { return k == Kinship::Bus ? spec.line_bus : k == Kinship::Cache ? spec.line_shared : 0; }
+  /// Books a copy on the buses of two cores from now on; returns how much longer than `core` it takes.
+  Ps claim_bus(int a, int b, const CopyCost& c);
+  /// A cost stated for the reference host, on this host.
+  [[nodiscard]] Ps scaled(Ps reference) const { return spec.scaled(reference); }
+
+  HostSpec spec;
+  bool shares_memory = false;  // computations state their share of the memory bus: copies use it as well
+  Loop& loop;
+  Anatomy& anatomy;
+  [[nodiscard]] const std::deque<std::unique_ptr<Thread>>& threads() const { return threads_; }
+  [[nodiscard]] bool could_act() const;
+
+ private:
+  friend class Thread;
+  struct Core {
+    Thread* running = nullptr;
+    Thread* last = nullptr;
+    bool kernel_busy = false;
+    Ps kernel_since = 0;
+  };
+  void make_ready(Thread& t, bool front = false);
+  void dispatch(size_t core);
+  [[nodiscard]] bool undisturbed(const Thread& t, Ps until) const;
+  void go(Thread& t);     // the running thread (re)starts consuming its need
+  void pause(Thread& t);  // the running thread stops consuming
+  [[nodiscard]] double slowdown(const Thread& t) const;
+  void reshare(const Thread& t);  // `t` has begun or ended to use the memory bus: its neighbours are faster or slower from now on
+  void start_clock(Thread& t);
+  void stop_clock(Thread& t);
+  void resume(Thread& t);  // the need is consumed: let the coroutine act
+  void wake(Thread& t);    // a blocked thread becomes ready, with the system's boost
+  [[nodiscard]] bool spinning(const Thread& t) const;
+  void release(Thread& t);  // the running thread gives up its core
+  void preempt(size_t core, bool to_front);
+  void arm(size_t core);  // somebody waits for this core: set the quantum's end
+  [[nodiscard]] bool others_ready(int prio, size_t core) const;
+  Thread* pop_ready(size_t core);
+  Stage blame(const Thread& t) const;
+  void reblame();  // anatomy only: the running thread has changed or begun to spin
+  void start_kernel(Core& c);
+  static void on_done(void* t, uint64_t gen);
+  static void on_quantum(void* t, uint64_t gen);
+  static void on_yield(void* t, uint64_t gen);
+  static void on_wake(void* t, uint64_t gen);
+  static void on_kernel(void* h, uint64_t);
+
+  void queue(Thread& t, bool front);
+  static void set_quantum(Thread& t);
+  static constexpr int kPrios = 4;
+  std::vector<Core> cores_;
+  std::vector<Ps> bus_free_;  // by package
+  std::array<std::deque<Thread*>, kPrios> ready_;
+  unsigned waiting_ = 0;  // a bit for each priority that somebody is ready at
+  bool pinned_ = false;   // a thread is: not everybody may use every core
+  struct Copied {
+    int64_t bytes = -1;
+    double from = 0, to = 0;
+    Ps ps = 0;
+  };
+  mutable std::array<Copied, 64> copied_;  // what copies of some sizes took: the same ones come again and again
+  std::deque<KernelJob> kjobs_;
+  size_t own_kjobs_ = 0;  // those of them that are a job's
+  std::deque<std::unique_ptr<Thread>> threads_;
+};
+
+}  // namespace retrompi

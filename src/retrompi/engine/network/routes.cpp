@@ -1,0 +1,228 @@
+#include "network/routes.hpp"
+
+namespace retrompi {
+
+namespace {
+constexpr const char* kKinds = "cable, fat-tree, hub, switch, torus, wan";
+
+size_t product(const std::vector<unsigned long>& v, size_t from, size_t to) {
+  size_t n = 1;
+  for (size_t i = from; i < to; ++i) n *= v[i];
+  return n;
+}
+}  // namespace
+
+void check_link(const std::vector<size_t>& positions, const LinkSpec& link) {
+  const size_t last = *std::max_element(positions.begin(), positions.end());
+  if (link.rails < 1) throw ConfigError("a link has one rail at least");
+  if (link.kind == "torus") {
+    const size_t places = product(link.shape, 0, link.shape.size());
+    if (link.shape.empty() || places <= last)
+      throw ConfigError("a torus of " + std::to_string(places) + " places has no room for host " + std::to_string(last));
+  } else if (link.kind == "fat-tree") {
+    const size_t levels = link.shape.size() / 3;
+    if (levels == 0 || link.shape.size() % 3 != 0 || std::count(link.shape.begin(), link.shape.end(), 0UL) > 0)
+      throw ConfigError("a fat tree needs children, parents and parallel links for each of its levels");
+    const size_t places = product(link.shape, 0, levels);
+    if (places <= last) throw ConfigError("a fat tree of " + std::to_string(places) + " places has no room for host " + std::to_string(last));
+  } else if (link.kind == "wan") {
+    if (link.shape.size() <= last) throw ConfigError("host " + std::to_string(last) + " is at no site");
+    if (!(link.wan_bandwidth > 0)) throw ConfigError("link: wan_bandwidth must be more than nothing");
+  } else if (link.kind == "cable") {
+    if (positions.size() != 2 * link.rails) throw ConfigError("a cable joins two hosts, not " + std::to_string(positions.size() / link.rails));
+  } else if (link.kind != "hub" && link.kind != "switch") {
+    throw ConfigError("unknown kind of link '" + link.kind + "'; valid: " + kKinds);
+  }
+}
+
+Routes::Routes(const std::vector<size_t>& positions, const LinkSpec& link)
+    : positions_(positions),
+      spec_(link),
+      hub_(link.kind == "hub"),
+      cable_(link.kind == "cable"),
+      torus_(link.kind == "torus"),
+      tree_(link.kind == "fat-tree"),
+      wan_(link.kind == "wan") {
+  check_link(positions, link);
+  const size_t cards = positions.size();
+  if (hub_) {
+    links_ = planes();
+  } else if (torus_) {
+    plane_ = 2 * link.shape.size() * product(link.shape, 0, link.shape.size());
+    links_ = planes() * plane_;
+  } else if (tree_) {
+    levels_ = link.shape.size() / 3;
+    const auto part = [&](size_t i) { return link.shape.begin() + static_cast<std::ptrdiff_t>(i * levels_); };
+    children_.assign(part(0), part(1));
+    parents_.assign(part(1), part(2));
+    ports_.assign(part(2), part(3));
+    for (size_t level = 0; level < levels_; ++level) {
+      below_.push_back(plane_);
+      size_t nodes = 1;
+      for (size_t j = 0; j < levels_; ++j) nodes *= j < level ? parents_[j] : children_[j];
+      plane_ += 2 * nodes * parents_[level] * ports_[level];
+    }
+    links_ = planes() * plane_;
+  } else {
+    links_ = 2 * cards;
+    if (wan_) {
+      sites_ = *std::max_element(link.shape.begin(), link.shape.end()) + 1;
+      first_line_ = links_;
+      links_ += sites_ * sites_;
+    }
+  }
+}
+
+std::vector<uint32_t> Routes::way(size_t from, size_t to) const {
+  std::vector<uint32_t> out;
+  const size_t a = positions_[from], b = positions_[to];
+  if (hub_) {
+    out = {static_cast<uint32_t>(rail(from))};
+  } else if (cable_) {
+    out = {static_cast<uint32_t>(from)};
+  } else if (torus_) {
+    walk_torus(a, b, rail(from) * plane_, out);
+  } else if (tree_) {
+    walk_tree(a, b, rail(from) * plane_, out);
+  } else {
+    const auto up = static_cast<uint32_t>(from), down = static_cast<uint32_t>(positions_.size() + to);
+    out = {up, down};
+    if (wan_ && spec_.shape[a] != spec_.shape[b]) out = {up, line(spec_.shape[a], spec_.shape[b]), down};
+  }
+  return out;
+}
+
+/// Dimension order, the shorter way round, as SimGrid's torus (and its choice among ways of equal length).
+void Routes::walk_torus(size_t from, size_t to, size_t base, std::vector<uint32_t>& out) const {
+  const auto& shape = spec_.shape;
+  size_t at = from, before = 1;
+  for (size_t j = 0; j < shape.size(); ++j) {
+    const size_t n = shape[j], mine = (from / before) % n, target = (to / before) % n;
+    const bool right = (target > mine && target <= mine + n / 2) || (mine > n / 2 && (mine + n / 2) % n >= target);
+    for (size_t x = mine; x != target;) {
+      const size_t next = right ? (x + 1) % n : (x + n - 1) % n;
+      const size_t neighbour = at - x * before + next * before;
+      // A place owns the pair of links to its right neighbour in each dimension.
+      const size_t owner = right ? at : neighbour;
+      out.push_back(static_cast<uint32_t>(base + 2 * (owner * shape.size() + j) + (right ? 0 : 1)));
+      at = neighbour;
+      x = next;
+    }
+    before *= n;
+  }
+}
+
+/// A node's number among those of its level: below it, labels count children, above it parents (Zahavi's PGFT).
+size_t Routes::node(size_t level, const std::vector<size_t>& label) const {
+  size_t n = 0;
+  for (size_t j = levels_; j-- > 0;) n = n * (j < level ? parents_[j] : children_[j]) + label[j];
+  return n;
+}
+
+uint32_t Routes::tree_link(size_t base, size_t level, const std::vector<size_t>& child, size_t port, bool down) const {
+  const size_t ports = parents_[level] * ports_[level];
+  return static_cast<uint32_t>(base + below_[level] + 2 * (node(level, child) * ports + port) + (down ? 1 : 0));
+}
+
+/// Up by destination modulo the ways up (Zahavi 2010), until the destination is below; then down. Of parallel links down, the one that
+/// SimGrid takes: by the source, and searched for from where the level above was left.
+void Routes::walk_tree(size_t from, size_t to, size_t base, std::vector<uint32_t>& out) const {
+  std::vector<size_t> label(levels_), target(levels_);
+  for (size_t j = 0, a = from, b = to; j < levels_; ++j) {
+    label[j] = a % children_[j], a /= children_[j];
+    target[j] = b % children_[j], b /= children_[j];
+  }
+  size_t level = 0;
+  const auto above = [&] {
+    return level > 0 &&
+           std::equal(label.begin() + static_cast<std::ptrdiff_t>(level), label.end(), target.begin() + static_cast<std::ptrdiff_t>(level));
+  };
+  for (size_t spread = to; !above(); ++level) {
+    const size_t port = spread % (parents_[level] * ports_[level]);
+    out.push_back(tree_link(base, level, label, port, false));
+    label[level] = port % parents_[level];
+    spread /= parents_[level];
+  }
+  while (level > 0) {
+    for (size_t i = from % ports_[level - 1] * children_[level - 1]; level > 0 && i < children_[level - 1] * ports_[level - 1]; ++i) {
+      if (i % children_[level - 1] != target[level - 1]) continue;
+      --level;
+      const size_t port = label[level] + i / children_[level] * parents_[level];
+      label[level] = target[level];
+      out.push_back(tree_link(base, level, label, port, true));
+    }
+  }
+}
+
+Routes::Cut Routes::cut(const Failure& f) const {
+  Cut c;
+  const auto none = [&f](const std::string& why) { return ConfigError("failure '" + f.name + "': " + why); };
+  const auto cards_of = [&](const auto& wanted) {
+    for (size_t card = 0; card < positions_.size(); ++card)
+      if (wanted(card)) c.cards.push_back(card);
+  };
+  const auto all_links = [&] {
+    for (uint32_t l = 0; l < links_; ++l) c.links.push_back(l);
+  };
+  switch (f.what) {
+    case Failure::Host:
+      cards_of([&](size_t card) { return positions_[card] == f.a; });
+      break;
+    case Failure::Rail:
+      if (f.a >= planes()) throw none("there are " + std::to_string(planes()) + " rails, counted from 0");
+      cards_of([&](size_t card) { return rail(card) == f.a; });
+      break;
+    case Failure::Whole:
+      if (!hub_ && spec_.kind != "switch") throw none("a " + spec_.kind + " is not one hub or switch");
+      all_links();
+      break;
+    case Failure::Pair:
+      if (cable_) {
+        all_links();
+      } else if (torus_) {
+        for (size_t plane = 0; plane < planes(); ++plane)
+          for (const auto& [a, b] : {std::pair{f.a, f.b}, {f.b, f.a}}) {
+            const size_t before = c.links.size();
+            walk_torus(a, b, plane * plane_, c.links);
+            if (c.links.size() != before + 1) throw none("the two are no neighbours");
+          }
+      } else {
+        throw none("only a cable and neighbours in a torus have a link of their own");
+      }
+      break;
+    case Failure::Switch: {
+      if (!tree_) throw none("only a fat tree has switches by level and number");
+      if (f.a < 1 || f.a > levels_) throw none("there are levels 1 to " + std::to_string(levels_));
+      size_t nodes = 1;
+      for (size_t j = 0; j < levels_; ++j) nodes *= j < f.a ? parents_[j] : children_[j];
+      if (f.b >= nodes) throw none("level " + std::to_string(f.a) + " has " + std::to_string(nodes) + " switches, counted from 0");
+      // What joins it to its children and to its parents.
+      std::vector<size_t> label(levels_);
+      for (size_t j = 0, n = f.b; j < levels_; ++j) {
+        const size_t radix = j < f.a ? parents_[j] : children_[j];
+        label[j] = n % radix, n /= radix;
+      }
+      for (size_t plane = 0; plane < planes(); ++plane)
+        for (const bool down : {false, true}) {
+          std::vector<size_t> child = label;
+          for (child[f.a - 1] = 0; child[f.a - 1] < children_[f.a - 1]; ++child[f.a - 1])
+            for (size_t k = 0; k < ports_[f.a - 1]; ++k)
+              c.links.push_back(tree_link(plane * plane_, f.a - 1, child, label[f.a - 1] + k * parents_[f.a - 1], down));
+          if (f.a < levels_)
+            for (size_t port = 0; port < parents_[f.a] * ports_[f.a]; ++port) c.links.push_back(tree_link(plane * plane_, f.a, label, port, down));
+        }
+      break;
+    }
+    case Failure::Site:
+      if (!wan_ || f.a >= sites_) throw none("there is no such site");
+      cards_of([&](size_t card) { return spec_.shape[positions_[card]] == f.a; });
+      break;
+    case Failure::Wan:
+      if (!wan_ || f.a >= sites_ || f.b >= sites_ || f.a == f.b) throw none("there is no such line");
+      c.links = {line(f.a, f.b), line(f.b, f.a)};
+      break;
+  }
+  return c;
+}
+
+}  // namespace retrompi

@@ -1,0 +1,94 @@
+// Which links lie between two cards, for every kind of link: what both wires, native and reference, and failures go by.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "event/core.hpp"
+
+namespace retrompi {
+
+struct LinkSpec {
+  std::string kind = "cable";  // cable (two hosts, both directions at once), hub (one shared medium), switch, torus, fat-tree, wan
+  // torus: places in each dimension; fat-tree: children of a switch, parents and parallel links of what is below it, level by level from
+  // the hosts on; wan: the site of each place.
+  std::vector<unsigned long> shape;
+  double bandwidth = 0;                       // bytes per second
+  double latency = 0;                         // seconds
+  double wan_bandwidth = 0, wan_latency = 0;  // of the line between two sites
+  size_t rails = 1;                           // planes of the same kind; a host has a card on each
+};
+
+/// Something of the room that is down for a time. A place is a host's number in the room.
+struct Failure {
+  enum What : uint8_t {
+    Host,    // the link of place `a` to whatever joins the hosts, on every rail
+    Pair,    // the link between places `a` and `b`: a cable, neighbours in a torus
+    Whole,   // the hub or switch
+    Switch,  // fat-tree: number `b` of level `a`, from 1 on
+    Site,    // wan: the switch of site `a`
+    Wan,     // wan: the line between sites `a` and `b`
+    Rail     // plane `a`
+  } what = Host;
+  size_t a = 0, b = 0;
+  Ps from = 0, until = kNever;
+  std::string name;  // as it was asked for
+};
+
+/// Cards are numbered host by host, and on each host by rail.
+class Routes {
+ public:
+  /// `positions`: the place of each card's host. Throws ConfigError for a link that cannot join them.
+  Routes(const std::vector<size_t>& positions, const LinkSpec& link);
+
+  [[nodiscard]] size_t links() const { return links_; }
+  [[nodiscard]] size_t cards() const { return positions_.size(); }
+  [[nodiscard]] double bandwidth(uint32_t l) const { return l < first_line_ ? spec_.bandwidth : spec_.wan_bandwidth; }
+  [[nodiscard]] double latency_ps(const std::vector<uint32_t>& way) const {
+    const auto lines = static_cast<double>(std::count_if(way.begin(), way.end(), [this](uint32_t l) { return l >= first_line_; }));
+    return spec_.latency * kPsPerSecond * (static_cast<double>(way.size()) - lines) + spec_.wan_latency * kPsPerSecond * lines;
+  }
+  [[nodiscard]] size_t rail(size_t card) const { return spec_.rails == 1 ? 0 : card % spec_.rails; }
+
+  /// Cards whose flows take the same links stand for each other: that of the sender, that of the receiver.
+  [[nodiscard]] size_t senders() const { return hub_ ? spec_.rails : positions_.size(); }
+  [[nodiscard]] size_t sender(size_t card) const { return hub_ ? rail(card) : card; }
+  [[nodiscard]] size_t receiver(size_t card) const { return hub_ || cable_ ? 0 : card; }
+
+  /// The links from one card to another of the same rail, in the order in which they are crossed.
+  [[nodiscard]] std::vector<uint32_t> way(size_t from, size_t to) const;
+  /// All routes have the same latency: it can as well be counted after the bytes, with one event less.
+  [[nodiscard]] bool even() const { return !torus_ && !tree_ && !wan_; }
+
+  struct Cut {
+    std::vector<uint32_t> links;
+    std::vector<size_t> cards;  // whatever they send or are sent is lost
+  };
+  /// Throws ConfigError for what is not there.
+  [[nodiscard]] Cut cut(const Failure& f) const;
+
+ private:
+  void walk_torus(size_t from, size_t to, size_t base, std::vector<uint32_t>& out) const;
+  void walk_tree(size_t from, size_t to, size_t base, std::vector<uint32_t>& out) const;
+  [[nodiscard]] size_t node(size_t level, const std::vector<size_t>& label) const;
+  [[nodiscard]] uint32_t tree_link(size_t base, size_t level, const std::vector<size_t>& child, size_t port, bool down) const;
+  [[nodiscard]] uint32_t line(size_t a, size_t b) const { return static_cast<uint32_t>(first_line_ + a * sites_ + b); }
+  [[nodiscard]] size_t planes() const { return spec_.rails; }
+
+  std::vector<size_t> positions_;
+  LinkSpec spec_;
+  bool hub_, cable_, torus_, tree_, wan_;
+  size_t levels_ = 0;                               // fat-tree
+  std::vector<size_t> children_, parents_, ports_;  // by level
+  std::vector<size_t> below_;                       // links under the switches of each level and before, both directions counted
+  size_t sites_ = 0;
+  size_t plane_ = 0;  // links of one plane of a torus or tree
+  size_t links_ = 0;
+  size_t first_line_ = SIZE_MAX;
+};
+
+/// Refuses a link that cannot join hosts at `positions`.
+void check_link(const std::vector<size_t>& positions, const LinkSpec& link);
+
+}  // namespace retrompi

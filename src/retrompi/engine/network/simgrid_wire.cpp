@@ -1,0 +1,287 @@
+// The only door to SimGrid: the reference for what crosses a wire.
+//
+// Events on one host run ahead of SimGrid's clock as long as nothing is on the wire; while a flow is in the air the two clocks advance
+// together.
+#include <cmath>
+#include <map>
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u.hpp>
+
+#include "network/simgrid_api.hpp"
+#include "network/wire.hpp"
+
+namespace retrompi {
+
+namespace sg = simgrid::s4u;
+namespace api = simgrid_api;
+using simgrid::kernel::timer::Timer;
+
+namespace {
+/// An actor that carries one flow at a time; idle ones are reused.
+struct Carrier {
+  sg::SemaphorePtr go;
+  int from = 0, to = 0;
+  int64_t bytes = 0;
+  Loop::Fn done = nullptr;
+  void* obj = nullptr;
+  uint64_t arg = 0;
+  Ps asked = 0;
+  Cause by;
+  bool background = false;
+};
+struct Impl {
+  std::unique_ptr<sg::Engine> engine;
+  std::vector<sg::Host*> hosts;
+  std::vector<std::unique_ptr<Carrier>> carriers;
+  std::vector<Carrier*> idle;
+  std::vector<Carrier*> pending;         // to start as soon as SimGrid's clock has caught up with ours
+  size_t in_flight = 0, background = 0;  // the latter among the former
+  Timer* timer = nullptr;
+  Ps timer_at = kNever;
+  Ps clock = 0;  // SimGrid's clock, rounded once at each event
+  sg::SemaphorePtr over;
+  bool stopping = false, dead = false;
+  std::exception_ptr error;
+  const std::function<bool()>* could_act = nullptr;
+};
+
+class SimgridWire final : public Wire {
+ public:
+  SimgridWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link) : loop_(loop), anatomy_(anatomy) {
+    loop_.outside = 0;  // SimGrid's clock is not ours to move
+    build(positions, link);
+  }
+  void send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override { set_out(from, to, bytes, done, obj, arg, false); }
+  void send_background(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override {
+    set_out(from, to, bytes, done, obj, arg, true);
+  }
+  bool run(const std::function<bool()>& could_act) override;
+
+ private:
+  void set_out(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg, bool background);
+  void build(const std::vector<size_t>& positions, const LinkSpec& link);
+  void build_grid(const std::vector<size_t>& positions, const LinkSpec& link);
+  void build_lines(const std::vector<size_t>& positions, const LinkSpec& link);
+  [[nodiscard]] bool dead_end() const { return loop_.empty() || (loop_.only_passive() && !(*impl_->could_act)()); }
+  void pump();
+  Loop& loop_;
+  Anatomy& anatomy_;
+  std::unique_ptr<Impl> impl_;
+  /// Seconds that a flow waits before it gets its links, where these have no latency themselves: SimGrid would share by latency.
+  std::function<double(int, int)> before_;
+};
+
+void SimgridWire::build(const std::vector<size_t>& positions, const LinkSpec& link) {
+  impl_ = std::make_unique<Impl>();
+  static char name[] = "retrompi";
+  static char quiet[] = "--log=root.thres:critical";
+  static char* argv[] = {name, quiet, nullptr};
+  int argc = 2;
+  impl_->engine = std::make_unique<sg::Engine>(&argc, argv);
+  // Plain flows: the published wire rates are already net, and TCP is simulated by us, so SimGrid's own TCP corrections
+  // (fitted on another cluster) are switched off. Its max-min solver adds up the reciprocals of latencies, 1e7 and more, and must
+  // take what is left of such a sum for nothing, or it looks for flows where there are none and crashes.
+  for (const char* c : {"network/model:CM02", "network/TCP-gamma:0", "network/crosstraffic:0", "network/bandwidth-factor:1",
+                        "network/latency-factor:1", "network/weight-S:0", "maxmin/precision:1e-7"})
+    sg::Engine::set_config(std::string(c));
+  sg::Engine::set_config(std::string(api::kTimePrecision) + ":1e-12");  // latencies here start at 240 ns
+  // What the links are and which are crossed is SimGrid's own; of a tree and of sites, only the latency is waited for beforehand.
+  if (link.kind == "fat-tree" || link.kind == "wan") {
+    const auto routes = std::make_shared<Routes>(positions, link);
+    before_ = [routes](int a, int b) { return routes->latency_ps(routes->way(static_cast<size_t>(a), static_cast<size_t>(b))) / kPsPerSecond; };
+  }
+  if (link.kind == "torus" || link.kind == "fat-tree")
+    build_grid(positions, link);
+  else
+    build_lines(positions, link);
+}
+
+/// Cable, hub, switch and sites: a route for every pair of cards.
+void SimgridWire::build_lines(const std::vector<size_t>& positions, const LinkSpec& link) {
+  const size_t n = positions.size();
+  auto* zone = api::room(*impl_->engine);
+  for (size_t i = 0; i < n; ++i) impl_->hosts.push_back(api::add_host(zone, "h" + std::to_string(i)));
+  auto make = [&](const std::string& id, double bandwidth) {
+    auto* l = api::add_link(zone, id, bandwidth)->set_latency(before_ ? 0 : link.latency);
+    l->seal();
+    return l;
+  };
+  std::vector<sg::Link*> up, down, hubs;
+  std::map<std::pair<size_t, size_t>, sg::Link*> lines;
+  for (size_t rail = 0; link.kind == "hub" && rail < link.rails; ++rail) hubs.push_back(make("hub" + std::to_string(rail), link.bandwidth));
+  for (size_t a = 0; link.kind != "hub" && a < n; ++a) {
+    up.push_back(make("up" + std::to_string(a), link.bandwidth));
+    down.push_back(make("down" + std::to_string(a), link.bandwidth));
+  }
+  for (size_t a = 0; a < n; ++a)
+    for (size_t b = 0; b < n; ++b) {
+      if (a == b || a % link.rails != b % link.rails) continue;
+      std::vector<sg::LinkInRoute> over;
+      if (link.kind == "hub") {
+        over.emplace_back(hubs[a % link.rails]);
+      } else {
+        over.emplace_back(up[a]);
+        if (link.kind == "wan" && link.shape[positions[a]] != link.shape[positions[b]]) {
+          const auto [x, y] = std::pair(link.shape[positions[a]], link.shape[positions[b]]);
+          auto& line = lines[{x, y}];
+          if (!line) line = make("wan" + std::to_string(x) + "-" + std::to_string(y), link.wan_bandwidth);
+          over.emplace_back(line);
+        }
+        if (link.kind != "cable") over.emplace_back(down[b]);
+      }
+      api::add_route(zone, impl_->hosts[a], impl_->hosts[b], over);
+    }
+  zone->seal();
+}
+
+/// Torus and fat tree: SimGrid's own zones, one for each rail. Dimension-order routing is SimGrid's and the T3E's default, D-mod-K that of
+/// fat trees. A link carries one direction; both of a pair exist.
+void SimgridWire::build_grid(const std::vector<size_t>& positions, const LinkSpec& link) {
+  const size_t dimensions = link.kind == "torus" ? link.shape.size() : link.shape.size() / 3;
+  size_t places = 1;
+  for (size_t i = 0; i < dimensions; ++i) places *= link.shape[i];
+  std::vector<std::vector<sg::Host*>> all(link.rails, std::vector<sg::Host*>(places));
+  auto* room = api::room(*impl_->engine);
+  for (size_t rail = 0; rail < link.rails; ++rail) {
+    const std::string name = "rail" + std::to_string(rail);
+    const api::MakeHost make = [&all, rail](sg::NetZone* zone, unsigned long id) {
+      return all[rail][id] = api::add_host(zone, "h" + std::to_string(rail) + "-" + std::to_string(id));
+    };
+    sg::NetZone* zone = nullptr;
+    if (link.kind == "torus") {
+      zone = api::add_torus(room, name, link.shape, make, link.bandwidth, link.latency);
+    } else {
+      const auto part = [&](size_t i) {
+        const auto at = link.shape.begin() + static_cast<std::ptrdiff_t>(i * dimensions);
+        return std::vector<unsigned int>(at, at + static_cast<std::ptrdiff_t>(dimensions));
+      };
+      zone = api::add_fat_tree(room, name, part(0), part(1), part(2), make, link.bandwidth);
+    }
+    zone->seal();
+  }
+  room->seal();
+  for (size_t card = 0; card < positions.size(); ++card) impl_->hosts.push_back(all[card % link.rails][positions[card]]);
+}
+
+void SimgridWire::set_out(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg, bool background) {
+  Impl& m = *impl_;
+  Carrier* c = nullptr;
+  if (m.idle.empty()) {
+    m.carriers.push_back(std::make_unique<Carrier>());
+    c = m.carriers.back().get();
+  } else {
+    c = m.idle.back();
+    m.idle.pop_back();
+  }
+  c->from = from;
+  c->to = to;
+  c->bytes = bytes;
+  c->done = done;
+  c->obj = obj;
+  c->arg = arg;
+  c->asked = loop_.now;
+  c->by = anatomy_.current;
+  c->background = background;
+  ++m.in_flight;
+  m.background += background ? 1 : 0;
+  m.pending.push_back(c);
+}
+
+void SimgridWire::pump() {
+  Impl& m = *impl_;
+  m.timer = nullptr;
+  m.timer_at = kNever;
+  m.clock = std::max(m.clock, static_cast<Ps>(std::llround(sg::Engine::get_clock() * kPsPerSecond)));
+  try {
+    while (!m.stopping) {
+      if (!m.pending.empty() && m.pending.front()->asked <= m.clock) {
+        for (Carrier* c : m.pending) {
+          if (c->go) {
+            c->go->release();
+            continue;
+          }
+          c->go = sg::Semaphore::create(1);
+          api::add_actor(m.hosts[static_cast<size_t>(c->from)], "carrier", [this, c] {
+            while (true) {
+              c->go->acquire();
+              if (before_) sg::this_actor::sleep_for(before_(c->from, c->to));
+              sg::Comm::sendto(impl_->hosts[static_cast<size_t>(c->from)], impl_->hosts[static_cast<size_t>(c->to)], static_cast<uint64_t>(c->bytes));
+              const Ps now = std::max(loop_.now, static_cast<Ps>(std::llround(sg::Engine::get_clock() * kPsPerSecond)));
+              if (anatomy_.on && !c->background) {
+                const Cause before = anatomy_.current;
+                anatomy_.current = c->by;
+                anatomy_.current = anatomy_.of(anatomy_.record("wire", Stage::Wire, c->asked, c->asked, now));
+                loop_.now = now;
+                c->done(c->obj, c->arg);
+                anatomy_.current = before;
+              } else {
+                loop_.now = now;
+                c->done(c->obj, c->arg);
+              }
+              --impl_->in_flight;
+              impl_->background -= c->background ? 1 : 0;
+              impl_->idle.push_back(c);
+              if (impl_->timer) impl_->timer->remove();
+              impl_->timer = Timer::set(sg::Engine::get_clock(), [this] { pump(); });
+            }
+          })->daemonize();
+        }
+        m.pending.clear();
+      }
+      if (loop_.finished()) break;
+      const Ps t = loop_.next_time();
+      if (m.in_flight == m.background && dead_end()) {
+        m.dead = true;
+        break;
+      }
+      if (m.in_flight == 0) {
+        loop_.step();
+        continue;
+      }
+      if (t <= m.clock) {
+        loop_.step();
+        continue;
+      }
+      const Ps until = m.pending.empty() ? t : std::min(t, m.pending.front()->asked);
+      if (until == kNever) return;  // only the wire can go on
+      m.timer_at = until;
+      m.timer = Timer::set(to_s(until), [this] {
+        impl_->clock = std::max(impl_->clock, impl_->timer_at);
+        pump();
+      });
+      return;
+    }
+  } catch (...) {
+    m.error = std::current_exception();
+  }
+  if (!m.stopping) {
+    m.stopping = true;
+    m.over->release();
+  }
+}
+
+bool SimgridWire::run(const std::function<bool()>& could_act) {
+  impl_->could_act = &could_act;
+  // Made here and not before: from 4.0 on, SimGrid aborts when actors wait to begin and a refused input ends the process.
+  impl_->over = sg::Semaphore::create(0);
+  api::add_actor(impl_->hosts[0], "keeper", [this] { impl_->over->acquire(); });
+  impl_->timer = Timer::set(0.0, [this] { pump(); });
+  impl_->engine->run();
+  if (impl_->error) std::rethrow_exception(impl_->error);
+  return impl_->dead;
+}
+
+}  // namespace
+
+std::unique_ptr<Wire> simgrid_wire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link) {
+  check_link(positions, link);
+  return std::make_unique<SimgridWire>(loop, anatomy, positions, link);
+}
+
+std::string simgrid_version() {
+  int a = 0, b = 0, c = 0;
+  sg_version_get(&a, &b, &c);
+  return std::to_string(a) + "." + std::to_string(b) + (c ? "." + std::to_string(c) : "");
+}
+
+}  // namespace retrompi

@@ -1,0 +1,63 @@
+// Traffic beside the job: frames of other programs on the same wire, and on the job's hosts also through card and processor.
+#pragma once
+#include "channel/proc.hpp"
+
+namespace retrompi {
+
+struct TrafficSpec {
+  enum Law : uint8_t { Constant, Poisson, OnOff } law = Constant;
+  int from = -1, to = -1;  // endpoints of the wire, the job's hosts first; -1: drawn for each frame
+  double rate = 0;         // bytes per second, with all that a frame has on the wire
+  int64_t frame = 0;       // bytes on the wire
+  Ps on = 0, off = 0;      // OnOff: mean lengths of the periods in which frames come and in which none come
+};
+
+class Traffic {
+ public:
+  /// `places`: of the endpoints in the room, by which a pair chooses its rail.
+  Traffic(World& w, const std::vector<TrafficSpec>& specs, const std::vector<size_t>& places, size_t rails, int64_t overhead, uint64_t seed);
+  Traffic(const Traffic&) = delete;
+  Traffic& operator=(const Traffic&) = delete;
+
+  struct Source {
+    TrafficSpec spec;
+    Rng rng;
+    Ps gap = 0;      // between two frames at the mean rate
+    Ps on_left = 0;  // OnOff: of the present period
+    size_t waiting = 0;
+    int64_t frames = 0, arrived = 0, bytes = 0, dropped = 0, lost = 0;
+  };
+  [[nodiscard]] const std::deque<Source>& sources() const { return sources_; }
+
+ private:
+  struct Frame {
+    Traffic* traffic;
+    Source* source;
+    size_t from, to, rail;
+  };
+  /// A card's queue: what comes when it is full is dropped.
+  static constexpr size_t kQueue = 256;
+  void next(Source& s, Ps gap);
+  void emit(Source& s);
+  void free(Frame& f) { free_.push_back(&f); }
+  [[nodiscard]] int card(size_t endpoint, size_t rail) const { return static_cast<int>(endpoint * rails_ + rail); }
+  [[nodiscard]] Ps stack(const HostSpec& h, const Frame& f) const;
+  static Ps drawn(Rng& rng, Ps mean);
+  static void on_time(void* s, uint64_t traffic);
+  static void on_out(void* f, uint64_t);
+  static void on_sent(void* f, uint64_t);
+  static void on_carried(void* f, uint64_t);
+  static void on_in(void* f, uint64_t);
+  static void on_taken(void* f, uint64_t);
+  static void on_lost(void* f, uint64_t);
+
+  World& w_;
+  std::vector<size_t> places_;
+  size_t rails_;
+  int64_t overhead_;
+  std::deque<Source> sources_;
+  std::deque<Frame> all_;
+  std::vector<Frame*> free_;
+};
+
+}  // namespace retrompi

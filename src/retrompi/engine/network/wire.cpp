@@ -1,0 +1,470 @@
+// The wire on the engine's own queue: every flow waits for the latency of its route and then gets a max-min fair share of its links.
+//
+// Where every route has the same latency, a flow takes its share as soon as it is sent and its end is told that latency later: the
+// same times with one event less. A flow that is alone on its links, as nearly all are because cards send one frame at a time, is one
+// event; nothing is done for it when its bytes have passed, later flows look for themselves whether it is gone.
+#include <cstdio>
+
+#include "network/native_wire.hpp"
+
+namespace retrompi {
+
+namespace {
+
+/// Flows over links of one bandwidth. Those that take the same route always have equal shares, so they finish in the order of the
+/// bytes that each had to send when it came plus those that one of them had got until then: one number orders a bundle for good, and
+/// only the first of it is on the agenda. When bundles meet on a link, the shares of all that hang together are found anew, once for
+/// all that changes at one time.
+class LinkedWire final : public NativeWire {
+ public:
+  LinkedWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link)
+      : NativeWire(loop, anatomy), routes_(positions, link), by_latency_(link.kind == "torus") {
+    links_.resize(routes_.links());
+    for (uint32_t l = 0; l < links_.size(); ++l) links_[l].rate = routes_.bandwidth(l) / kPsPerSecond;
+    known_.resize(routes_.senders());
+  }
+
+  void fail(const std::vector<Failure>& failures) override {
+    if (failures.empty()) return;
+    failing_ = true;
+    shut_.resize(links_.size());
+    off_.resize(routes_.cards());
+    for (const Failure& f : failures) cuts_.push_back({f, routes_.cut(f)});
+    for (uint32_t i = 0; i < cuts_.size(); ++i) {
+      loop_.at(cuts_[i].what.from, &LinkedWire::on_down, this, i, true);
+      if (cuts_[i].what.until < kNever) loop_.at(cuts_[i].what.until, &LinkedWire::on_up, this, i, true);
+    }
+  }
+  [[nodiscard]] std::string failed() const override {
+    std::string s;
+    const auto seconds = [](Ps t) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%g s", to_s(t));
+      return std::string(text);
+    };
+    for (const Broken& b : cuts_) {
+      if (b.what.from > loop_.now) continue;
+      s += (s.empty() ? "" : ", ") + b.what.name + " down from " + seconds(b.what.from) +
+           (b.what.until < kNever ? " to " + seconds(b.what.until) : " on") + " (" + std::to_string(b.frames) +
+           (b.frames == 1 ? " frame lost)" : " frames lost)");
+    }
+    return s;
+  }
+
+ private:
+  enum : uint64_t { kFinish = 0, kEnter = 1, kShare = Agenda::kTells - 1 };
+  struct Part {
+    double until;  // of the bundle's measure
+    uint64_t order;
+    uint32_t slot;
+    bool operator<(const Part& o) const { return until != o.until ? until > o.until : order > o.order; }
+  };
+  /// When a flow that is alone has its links, and the picoseconds beside `end`.
+  struct Told {
+    Ps start, end;
+    double frac;
+    uint32_t slot;
+  };
+  struct Bundle {
+    std::vector<uint32_t> links;
+    double top = 0;           // what the slowest of them carries, bytes per picosecond
+    std::vector<Part> parts;  // a heap: the first to finish in front
+    double late = 0;          // picoseconds from the end of a flow until its host hears of it
+    double ahead = 0;         // picoseconds before a flow takes its share
+    double weight = 1;        // of one flow
+    Ps last = 0;              // when `got` was counted, and the picoseconds beside it
+    double frac = 0;
+    double got = 0;   // bytes that each flow has had since the bundle was last empty
+    double rate = 0;  // of each flow, bytes per picosecond
+    std::vector<Told> line;
+    bool told = false;    // it has its links to itself, `line` says when each of its flows uses them, and `parts` is empty
+    size_t coming = 0;    // flows that will set out by an item of the agenda
+    bool listed = false;  // on its links
+    bool fresh = false;   // its flows are others than when its end was planned
+    bool fixed = false;   // while shares are found
+    double share = 0;
+    uint32_t gen = 0;     // of the item of the agenda that counts
+    Ps planned = kNever;  // when the first of its flows finishes
+    Ps item = kNever;     // when the agenda will look, which is not later
+    uint64_t seen = 0;
+  };
+  struct Link {
+    double rate = 0;  // bytes per picosecond
+    std::vector<uint32_t> bundles;
+    bool changed = false;         // since shares were found
+    double room = 0, weight = 0;  // while shares are found
+    bool stale = false;           // `weight` counts bundles that are fixed by now
+    uint64_t seen = 0;
+  };
+  /// A link that is still to be divided, and what a flow of weight 1 could have had of it when it was last looked at.
+  struct Scarce {
+    double level;
+    uint32_t line;
+    bool operator<(const Scarce& o) const { return level != o.level ? level > o.level : line > o.line; }
+  };
+  static Ps whole(double ps) { return static_cast<Ps>(ps < 0 ? ps - 0.5 : ps + 0.5); }
+
+  void enter(uint32_t slot, int from, int to) override {
+    const uint32_t id = bundle(static_cast<size_t>(from), static_cast<size_t>(to));
+    flows_[slot].route = id;
+    Bundle& b = bundles_[id];
+    const Ps start = flows_[slot].asked + whole(b.ahead);
+    if (start > loop_.now)
+      reserve(slot, id, start);
+    else
+      begin(slot, id);
+  }
+  void later(uint32_t slot, Ps start) {
+    ++bundles_[flows_[slot].route].coming;
+    flows_[slot].coming = true;
+    agenda_.push({start, kEnter + flows_[slot].order, slot, flows_[slot].gen});
+  }
+
+  /// A flow that will have its links to itself, as far as can be said now, is told at once; whoever comes between takes that back.
+  void reserve(uint32_t slot, uint32_t id, Ps start) {
+    Bundle& b = bundles_[id];
+    prune(b);
+    if (b.coming > 0 || !b.parts.empty() || (!b.line.empty() && b.line.back().end > start)) return later(slot, start);
+    tidy_beside(id);
+    list(id);
+    if (!alone(b)) {
+      drop(id);
+      return later(slot, start);
+    }
+    tell_alone(b, slot, start, flows_[slot].bytes / b.top);
+  }
+  void tell_alone(Bundle& b, uint32_t slot, Ps start, double ps) {
+    const Ps end = start + whole(ps);
+    b.told = true;
+    b.line.push_back({start, end, ps - static_cast<double>(end - start), slot});
+    tell(slot, start + whole(ps + b.late));
+  }
+  /// Forgets told flows whose bytes have passed.
+  void prune(Bundle& b) const {
+    size_t n = 0;
+    while (n < b.line.size() && b.line[n].end <= loop_.now) ++n;
+    if (n > 0) b.line.erase(b.line.begin(), b.line.begin() + static_cast<std::ptrdiff_t>(n));
+  }
+  /// The other bundles on the links of one, without those that are only remembered.
+  void tidy_beside(uint32_t id) {
+    for (const uint32_t l : bundles_[id].links)
+      for (size_t i = links_[l].bundles.size(); i-- > 0;) {
+        const uint32_t other = links_[l].bundles[i];
+        if (other == id || !bundles_[other].told) continue;
+        prune(bundles_[other]);
+        if (bundles_[other].line.empty()) drop(other);
+      }
+  }
+  /// Takes back what was told: a flow on its way goes on as any other, one that has yet to set out will come in its time.
+  void untell(uint32_t id) {
+    Bundle& b = bundles_[id];
+    if (!b.told) return;
+    prune(b);
+    b.told = false;
+    b.last = loop_.now;
+    b.got = b.frac = 0;
+    b.rate = b.top;
+    for (const Told& t : b.line) {
+      ++flows_[t.slot].gen;
+      if (t.start > loop_.now)
+        later(t.slot, t.start);
+      else
+        b.parts.push_back({(static_cast<double>(t.end - loop_.now) + t.frac) * b.top, flows_[t.slot].order, t.slot});
+    }
+    b.line.clear();
+    if (b.parts.empty())
+      drop(id);
+    else
+      touch(b);
+  }
+
+  /// The bundle of a route: made when it is first used, so that memory grows with the pairs that talk.
+  uint32_t bundle(size_t from, size_t to) {
+    auto& row = known_[routes_.sender(from)];
+    const size_t column = routes_.receiver(to);
+    if (row.size() <= column) row.resize(column + 1, -1);
+    if (row[column] < 0) {
+      row[column] = static_cast<int32_t>(bundles_.size());
+      Bundle& b = bundles_.emplace_back();
+      b.links = routes_.way(from, to);
+      b.top = links_[b.links.front()].rate;
+      for (const uint32_t l : b.links) b.top = std::min(b.top, links_[l].rate);
+      (routes_.even() ? b.late : b.ahead) = routes_.latency_ps(b.links);
+      // SimGrid's CM02 shares in inverse proportion to the latency, as TCP does.
+      if (by_latency_ && b.ahead > 0) b.weight = 1 / b.ahead;
+    }
+    return static_cast<uint32_t>(row[column]);
+  }
+
+  [[nodiscard]] bool alone(const Bundle& b) const {
+    for (const uint32_t l : b.links)
+      if (links_[l].bundles.size() != 1) return false;
+    return true;
+  }
+  void list(uint32_t id) {
+    Bundle& b = bundles_[id];
+    if (b.listed) return;
+    b.listed = true;
+    for (const uint32_t l : b.links) links_[l].bundles.push_back(id);
+  }
+  void drop(uint32_t id) {
+    Bundle& b = bundles_[id];
+    b.told = b.listed = false;
+    for (const uint32_t l : b.links) std::erase(links_[l].bundles, id);
+  }
+
+  void begin(uint32_t slot, uint32_t id) {
+    Bundle& b = bundles_[id];
+    const Flow& f = flows_[slot];
+    untell(id);
+    tidy_beside(id);
+    for (const uint32_t l : b.links)
+      for (size_t i = links_[l].bundles.size(); i-- > 0;) untell(links_[l].bundles[i]);
+    list(id);
+    const bool by_itself = alone(b);
+    if (b.parts.empty()) {
+      b.last = loop_.now;
+      b.frac = b.got = b.rate = 0;
+    } else {
+      bring_up(b);
+    }
+    b.parts.push_back({b.got + f.bytes, f.order, slot});
+    if (b.parts.size() > 1) std::push_heap(b.parts.begin(), b.parts.end());
+    if (!by_itself) return touch(b);
+    b.rate = b.top / static_cast<double>(b.parts.size());
+    plan(id, true);
+  }
+  void bring_up(Bundle& b) const {
+    b.got += (static_cast<double>(loop_.now - b.last) - b.frac) * b.rate;
+    b.last = loop_.now;
+    b.frac = 0;
+  }
+  /// Picoseconds from `last` until the first of the flows has had its bytes.
+  static double first_end(const Bundle& b) { return b.frac + std::max(0.0, b.parts.front().until - b.got) / b.rate; }
+  void plan(uint32_t id, bool by_itself) {
+    Bundle& b = bundles_[id];
+    const double ps = first_end(b);
+    if (by_itself && b.parts.size() == 1) {
+      forget(b);
+      const uint32_t slot = b.parts.front().slot;
+      b.parts.clear();
+      tell_alone(b, slot, b.last, ps);
+    } else {
+      b.planned = b.last + whole(ps);
+      if (b.item <= b.planned) return;  // looked at then, and put off
+      b.item = b.planned;
+      agenda_.push({b.item, kFinish, id, ++b.gen});
+    }
+  }
+  static void forget(Bundle& b) {
+    b.planned = kNever;
+    if (b.item == kNever) return;
+    b.item = kNever;
+    ++b.gen;
+  }
+
+  void change(const Agenda::Item& i) override {
+    if (i.order == kShare) return share_all();
+    if (i.order >= kEnter) {
+      loop_.now = i.t;
+      Flow& f = flows_[i.what];
+      --bundles_[f.route].coming;
+      f.coming = false;
+      return f.gone ? give_back(i.what) : begin(i.what, f.route);
+    }
+    Bundle& b = bundles_[i.what];
+    if (i.gen != b.gen) return;
+    if (b.planned > i.t) {
+      b.item = b.planned;
+      if (b.item != kNever) agenda_.push({b.item, kFinish, i.what, b.gen});
+      return;
+    }
+    b.item = b.planned = kNever;
+    loop_.now = i.t;
+    const double ps = first_end(b);
+    b.got = std::max(b.got, b.parts.front().until);
+    b.frac = ps - static_cast<double>(loop_.now - b.last);
+    b.last = loop_.now;
+    do {  // those that finish together leave together
+      std::pop_heap(b.parts.begin(), b.parts.end());
+      tell(b.parts.back().slot, b.last + whole(b.frac + b.late));
+      b.parts.pop_back();
+    } while (!b.parts.empty() && b.last + whole(first_end(b)) <= loop_.now);
+    if (b.parts.empty()) {
+      drop(i.what);
+      touch(b);
+    } else if (alone(b)) {
+      b.rate = b.top / static_cast<double>(b.parts.size());
+      plan(i.what, true);
+    } else {
+      touch(b);
+    }
+  }
+  void leave(uint32_t slot) override {
+    auto& line = bundles_[flows_[slot].route].line;
+    if (!line.empty() && line.front().slot == slot) line.erase(line.begin());  // nobody has looked since its bytes have passed
+  }
+
+  /// The flows of a bundle are others now: shares are found before the clock moves, when all that happens at this time has.
+  void touch(Bundle& b) {
+    b.fresh = !b.parts.empty();
+    if (changed_.empty()) agenda_.push({loop_.now, kShare, 0, 0});
+    for (const uint32_t l : b.links) {
+      if (links_[l].changed) continue;
+      links_[l].changed = true;
+      changed_.push_back(l);
+    }
+  }
+  void share_all() {
+    ++stamp_;
+    for (const uint32_t l : changed_)
+      if (links_[l].seen != stamp_ && !links_[l].bundles.empty()) share(l);
+    for (const uint32_t l : changed_) links_[l].changed = false;
+    changed_.clear();
+  }
+  void reach(uint32_t l) {
+    Link& k = links_[l];
+    if (k.seen == stamp_) return;
+    k.seen = stamp_;
+    k.room = k.rate;
+    k.weight = 0;
+    k.stale = false;
+    lines_.push_back(l);
+    for (const uint32_t o : k.bundles) {
+      Bundle& b = bundles_[o];
+      k.weight += b.weight * static_cast<double>(b.parts.size());
+      if (b.seen == stamp_) continue;
+      b.seen = stamp_;
+      b.fixed = b.parts.empty();
+      group_.push_back(o);
+    }
+  }
+  /// Max-min shares of the bundles that hang together with a link: the scarcest link is divided first. What a flow could get of a link
+  /// only grows as others are divided, so a link waits in the heap with an older level until its turn comes.
+  void share(uint32_t from) {
+    group_.clear();
+    lines_.clear();
+    reach(from);
+    for (size_t i = 0; i < group_.size(); ++i)
+      for (const uint32_t l : bundles_[group_[i]].links) reach(l);
+    scarce_.clear();
+    for (uint32_t i = 0; i < lines_.size(); ++i)
+      if (const Link& k = links_[lines_[i]]; k.weight > 0) scarce_.push_back({k.room / k.weight, i});
+    std::make_heap(scarce_.begin(), scarce_.end());
+    while (!scarce_.empty()) {
+      Scarce& top = scarce_.front();
+      Link& k = links_[lines_[top.line]];
+      const bool stale = k.stale;
+      if (stale) {
+        k.stale = false;
+        k.weight = 0;  // counted anew: what is left of sums of fractions is no flow
+        for (const uint32_t o : k.bundles)
+          if (const Bundle& b = bundles_[o]; !b.fixed) k.weight += b.weight * static_cast<double>(b.parts.size());
+      }
+      const Scarce now{k.weight > 0 ? k.room / k.weight : 0, top.line};
+      std::pop_heap(scarce_.begin(), scarce_.end());
+      scarce_.pop_back();
+      if (!(k.weight > 0)) continue;
+      if (stale && !scarce_.empty() && now < scarce_.front()) {
+        scarce_.push_back(now);
+        std::push_heap(scarce_.begin(), scarce_.end());
+        continue;
+      }
+      for (const uint32_t o : k.bundles) {
+        Bundle& b = bundles_[o];
+        if (b.fixed) continue;
+        b.fixed = true;
+        b.share = now.level * b.weight;
+        const double taken = static_cast<double>(b.parts.size()) * b.share;
+        for (const uint32_t l : b.links) {
+          links_[l].room = std::max(0.0, links_[l].room - taken);
+          links_[l].stale = true;
+        }
+      }
+    }
+    for (const uint32_t o : group_) {
+      Bundle& b = bundles_[o];
+      const bool fresh = b.fresh;
+      b.fresh = false;
+      if (b.parts.empty()) continue;
+      const bool by_itself = alone(b);
+      if (!fresh && b.share == b.rate && !(by_itself && b.parts.size() == 1)) continue;
+      bring_up(b);
+      b.rate = b.share;
+      plan(o, by_itself);
+    }
+  }
+
+  // ---- what is down
+  struct Broken {
+    Failure what;
+    Routes::Cut cut;
+    bool now = false;
+    int64_t frames = 0;
+  };
+  static void on_up(void* p, uint64_t i) { static_cast<LinkedWire*>(p)->mark(static_cast<LinkedWire*>(p)->cuts_[i], -1); }
+  static void on_down(void* p, uint64_t i) {
+    auto& w = *static_cast<LinkedWire*>(p);
+    w.mark(w.cuts_[i], 1);
+    w.cut_off();
+  }
+  void mark(Broken& b, int by) {
+    b.now = by > 0;
+    for (const uint32_t l : b.cut.links) shut_[l] += by;
+    for (const size_t c : b.cut.cards) off_[c] += by;
+  }
+  bool blocked(uint32_t slot) override {
+    const Flow& f = flows_[slot];
+    const auto from = static_cast<size_t>(f.from), to = static_cast<size_t>(f.to);
+    const auto& links = bundles_[bundle(from, to)].links;
+    if (off_[from] == 0 && off_[to] == 0 && std::all_of(links.begin(), links.end(), [this](uint32_t l) { return shut_[l] == 0; })) return false;
+    for (Broken& b : cuts_)
+      if (b.now && (std::any_of(b.cut.cards.begin(), b.cut.cards.end(), [&](size_t c) { return c == from || c == to; }) ||
+                    std::any_of(b.cut.links.begin(), b.cut.links.end(),
+                                [&](uint32_t l) { return std::find(links.begin(), links.end(), l) != links.end(); }))) {
+        ++b.frames;
+        break;
+      }
+    return true;
+  }
+  /// Takes those that are on their way over what is down now off their links.
+  void cut_off() {
+    std::vector<std::pair<uint64_t, uint32_t>> lost_now;
+    for (uint32_t slot = 0; slot < flows_.size(); ++slot)
+      if (!flows_[slot].gone && blocked(slot)) lost_now.emplace_back(flows_[slot].order, slot);
+    std::sort(lost_now.begin(), lost_now.end());
+    for (const auto& [order, slot] : lost_now) {
+      const uint32_t id = flows_[slot].route;
+      Bundle& b = bundles_[id];
+      untell(id);
+      if (const auto had = std::find_if(b.parts.begin(), b.parts.end(), [s = slot](const Part& q) { return q.slot == s; }); had != b.parts.end()) {
+        b.parts.erase(had);
+        std::make_heap(b.parts.begin(), b.parts.end());
+        forget(b);
+        if (b.parts.empty()) drop(id);
+        touch(b);
+      }
+      lose(slot);
+    }
+  }
+
+  Routes routes_;
+  bool by_latency_;
+  std::vector<Broken> cuts_;
+  std::vector<int> shut_, off_;  // links, cards: by how many failures
+  std::vector<Link> links_;
+  std::vector<Bundle> bundles_;
+  std::vector<std::vector<int32_t>> known_;  // from, to -> bundle
+  std::vector<uint32_t> changed_, group_, lines_;
+  std::vector<Scarce> scarce_;
+  uint64_t stamp_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Wire> native_wire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link) {
+  if (positions.empty()) return std::make_unique<NativeWire>(loop, anatomy);
+  return std::make_unique<LinkedWire>(loop, anatomy, positions, link);
+}
+
+}  // namespace retrompi

@@ -1,0 +1,44 @@
+// What crosses a wire between hosts, and the clock that drives everything: latency, then a fair share of the links on the way.
+//
+// Two implementations of one law (SimGrid's CM02 flows, without its corrections for TCP, which we simulate ourselves): `native` on
+// the engine's own queue, whose cost does not grow with the number of routes, and `simgrid`, the reference it is tested against.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "event/core.hpp"
+#include "network/routes.hpp"
+#include "record/anatomy.hpp"
+
+namespace retrompi {
+
+class Wire {
+ public:
+  virtual ~Wire() = default;
+  /// Carries `bytes` from one card to another of the same rail and then calls `done`, or `lost` in its place with the same `obj` and `arg`.
+  virtual void send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) = 0;
+  /// The same for traffic beside the job, with `background_lost`: what is on its way keeps no run alive.
+  virtual void send_background(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) = 0;
+  /// The same from `t` on, which is not before now. False: this wire does not plan ahead, send it then.
+  virtual bool send_at(Ps /*t*/, int /*from*/, int /*to*/, int64_t /*bytes*/, Loop::Fn /*done*/, void* /*obj*/, uint64_t /*arg*/) { return false; }
+  /// Runs until the loop is over or until nothing can happen any more. Returns true if nothing could happen (a deadlock).
+  /// `could_act` is asked when only passive events are left: whether a process has anything to do.
+  virtual bool run(const std::function<bool()>& could_act) = 0;
+
+  /// Called once, before anything is sent. What sets out over something that is down, or is on its way over it when it goes down, is lost.
+  virtual void fail(const std::vector<Failure>&) { throw ConfigError("failures need the wire native"); }
+  /// Which failures there have been and what each took: "link server down from 1 s on (3 frames lost)"; empty when none has begun.
+  [[nodiscard]] virtual std::string failed() const { return {}; }
+
+  Loop::Fn lost = nullptr, background_lost = nullptr;
+};
+
+/// A wire between cards whose hosts are at `positions`; none: nothing is ever sent. Throws ConfigError for a link that cannot join them.
+std::unique_ptr<Wire> native_wire(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&);
+/// The same by SimGrid; one in the life of a process.
+std::unique_ptr<Wire> simgrid_wire(Loop&, Anatomy&, const std::vector<size_t>& positions, const LinkSpec&);
+std::string simgrid_version();
+
+}  // namespace retrompi

@@ -1,0 +1,145 @@
+// The anatomy of a message: where each picosecond between two instants went, as a chain of causes.
+#pragma once
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "event/core.hpp"
+#include "record/journey.hpp"
+
+namespace retrompi {
+
+/// What a stretch of time was spent on. `Wait` is never reported: it is replaced by what was waited for.
+enum class Stage : uint8_t {
+  Library,    // the MPI library's own instructions
+  Copy,       // memory copies
+  Syscall,    // user/kernel transitions, socket calls
+  Event,      // signalling and waking through a kernel object
+  Switch,     // context switch
+  Tick,       // waiting for a clock tick
+  Quantum,    // ready, but another process burns its quantum spinning
+  Queueing,   // ready, but the CPU or the device does useful work for others
+  Poll,       // a polling loop noticing what has already arrived
+  Stack,      // TCP/IP protocol processing in the kernel
+  Interrupt,  // interrupted by the kernel
+  Nic,        // moving a frame over the card's bus
+  Wire,       // on the cable
+  Ack,        // waiting for an acknowledgement or its timer
+  Compute,    // the application's own computation
+  Lock,       // taking and releasing the library's lock
+  Line,       // a cache line on its way from another core
+  Wait,
+};
+inline const char* stage_name(Stage s) {
+  static constexpr const char* names[] = {"library", "copy",      "syscall", "event", "switch", "tick",    "quantum", "queueing", "poll",
+                                          "stack",   "interrupt", "nic",     "wire",  "ack",    "compute", "lock",    "line",     "wait"};
+  return names[static_cast<int>(s)];
+}
+
+/// What a process that waits is waiting for.
+enum class WaitFor : uint8_t { Work, Message, Send, Room, Lock, Count };
+inline const char* wait_name(WaitFor w) {
+  static constexpr const char* names[] = {"nothing to do", "a message", "a send", "room", "a lock"};
+  return names[static_cast<int>(w)];
+}
+
+/// Who caused something: a thread (at the time of causing) or a recorded piece of kernel, card or wire work.
+struct Cause {
+  enum Kind : uint8_t { None, Thread, Record } kind = None;
+  int32_t id = -1;
+  int32_t thing = -1;  // what it moves, in the journey
+};
+
+class Timeline;
+
+class Anatomy {
+ public:
+  bool on = false;
+  bool log = false;  // the stretches of threads are wanted: for the anatomy or for a timeline
+  Timeline* timeline = nullptr;
+  Cause current;  // who is executing now
+  Journey journey;
+
+  int add_thread(const std::string& name) {
+    threads_.push_back({name, {}, {}});
+    return static_cast<int>(threads_.size()) - 1;
+  }
+  [[nodiscard]] size_t threads() const { return threads_.size(); }
+  void segment(int thread, Ps begin, Ps end, Stage s, WaitFor why) {
+    if (log && end > begin) keep(thread, begin, end, s, why);
+  }
+  void signalled(int thread, Ps t) {
+    if (on) threads_[static_cast<size_t>(thread)].signals.push_back({t, current});
+  }
+  /// Work outside threads. `asked`..`start` is queueing. Returns an id for `finish`.
+  int32_t record(const char* where, Stage s, Ps asked, Ps start, Ps end, Stage before = Stage::Queueing) {
+    if (!on) return -1;
+    records_.push_back({where, s, before, asked, start, end, current});
+    return static_cast<int32_t>(records_.size()) - 1;
+  }
+  /// The work is done for the same thing as what caused it.
+  [[nodiscard]] Cause of(int32_t rec) const { return rec < 0 ? Cause{} : Cause{Cause::Record, rec, records_[static_cast<size_t>(rec)].by.thing}; }
+  /// From here on, until somebody else executes, things are done for this.
+  void moving(const Thing& t) {
+    if (journey.on) current.thing = journey.thing(t);
+  }
+
+  struct Row {
+    std::string stage, process;
+    Ps ps;
+  };
+  /// Splits [begin, end] as seen by `thread`, walking the causes backwards. The rows sum to end - begin exactly.
+  [[nodiscard]] std::vector<Row> split(int thread, Ps begin, Ps end) const;
+
+  /// A stretch of the chain of causes; each ends where the next begins.
+  struct Link {
+    Ps begin, end;
+    Stage s;
+    Cause by;  // None: the clock
+  };
+  /// [begin, end] as seen by `thread`, in order of time.
+  [[nodiscard]] std::vector<Link> chain(int thread, Ps begin, Ps end) const;
+  [[nodiscard]] std::string name(const Cause& c) const {
+    if (c.kind == Cause::None) return "clock";
+    return c.kind == Cause::Thread ? threads_[static_cast<size_t>(c.id)].name : records_[static_cast<size_t>(c.id)].where;
+  }
+
+  struct Seg {
+    Ps begin, end;
+    Stage s;
+    WaitFor why;
+  };
+  struct Rec {
+    const char* where;
+    Stage s, before;
+    Ps asked, start, end;
+    Cause by;
+  };
+  [[nodiscard]] const std::vector<Seg>& stretches(int thread) const { return threads_[static_cast<size_t>(thread)].segs; }
+  [[nodiscard]] const std::vector<Rec>& records() const { return records_; }
+  void clear() {
+    for (auto& t : threads_) t.segs.clear(), t.signals.clear();
+    records_.clear();
+    current = {};
+  }
+
+ private:
+  void keep(int thread, Ps begin, Ps end, Stage s, WaitFor why);
+  /// The chain backwards.
+  template <class F>
+  void walk(int thread, Ps begin, Ps end, F add) const;
+  struct Signal {
+    Ps t;
+    Cause by;
+  };
+  struct ThreadLog {
+    std::string name;
+    std::vector<Seg> segs;
+    std::vector<Signal> signals;
+  };
+  std::vector<ThreadLog> threads_;
+  std::vector<Rec> records_;
+};
+
+}  // namespace retrompi

@@ -1,0 +1,404 @@
+#include "sim/sim.hpp"
+
+#include <cstdio>
+
+#include "trace/builder.hpp"
+#include "trace/trace_actions.hpp"
+
+namespace retrompi {
+
+namespace {
+
+constexpr int64_t kMostRuns = 10000;  // of a background job: its processes are kept
+
+void check(const JobConfig& c, const std::vector<HostSpec>& hosts, const Trace& t) {
+  if (t.ranks.size() != c.placement.size())
+    throw ConfigError("the trace has " + std::to_string(t.ranks.size()) + " ranks, " + std::to_string(c.placement.size()) + " are placed");
+  for (const size_t h : c.placement)
+    if (h >= hosts.size()) throw ConfigError("rank placed on host " + std::to_string(h) + " of " + std::to_string(hosts.size()));
+  if (!c.cores.empty() && c.cores.size() != c.placement.size())
+    throw ConfigError(std::to_string(c.cores.size()) + " cores are named for " + std::to_string(c.placement.size()) + " ranks");
+  for (size_t r = 0; r < c.cores.size(); ++r)
+    if (c.cores[r] < 0 || c.cores[r] >= hosts[c.placement[r]].cores)
+      throw ConfigError("rank " + std::to_string(r) + " is pinned to core " + std::to_string(c.cores[r]) + " of " +
+                        std::to_string(hosts[c.placement[r]].cores) + " on " + hosts[c.placement[r]].name);
+  for (const auto* route : {&c.same, &c.same_bulk, &c.remote})
+    for (const HopSpec& h : *route)
+      if (h.packet <= 0)
+        throw ConfigError("packet size " + std::to_string(h.packet) + " B on the hop " + h.from + " to " + h.to + "; it must be at least 1 B");
+  // One-sided calls that the runtime has not, before the run and not in the middle of it.
+  if (!c.rma_same.there || !c.rma_remote.there)
+    for (size_t r = 0; r < t.ranks.size(); ++r)
+      for (const Action& a : t.ranks[r]) {
+        if (a.op < Op::WinNew || a.op > Op::WinWait || a.peer == PROC_NULL) continue;
+        const bool named = a.peer >= 0 && a.op != Op::WinNew && a.op != Op::WinFree;
+        const bool same = named && c.placement[static_cast<size_t>(a.peer)] == c.placement[r];
+        if (named ? (same ? c.rma_same : c.rma_remote).there : c.rma_same.there || c.rma_remote.there) continue;
+        throw ConfigError(t.where(r, a) + ": " + action_name(a) + ": this runtime has no one-sided operations" +
+                          (named ? std::string(" between ranks of ") + (same ? "one host" : "two hosts") : ""));
+      }
+  if (t.refused_total > 0) {
+    const Remark& r = t.refused.front();
+    throw ConfigError(t.files[static_cast<size_t>(r.rank)] + ":" + std::to_string(r.line) + ": " + r.action + ": " + r.reason);
+  }
+}
+
+/// Ends processes at their times; remembers which deaths have happened.
+class Killer {
+ public:
+  Killer(const SimConfig& c, World& w) : w_(w) {
+    const bool all_there = std::all_of(c.further.begin(), c.further.end(), [](const JobConfig& j) { return j.start == 0; });
+    for (const auto& [name, at] : c.kills) {
+      if (all_there && !find(name)) throw ConfigError("there is no process '" + name + "' to kill");
+      victims_.push_back({this, name, at, 0, false});
+    }
+    for (Victim& v : victims_) w_.loop.at(v.at, &Killer::on_kill, &v);
+  }
+  /// Who of a job was killed.
+  [[nodiscard]] std::string told(uint32_t job) const {
+    std::string s;
+    for (const Victim& v : victims_)
+      if (v.dead && v.job == job) {
+        char at[32];
+        std::snprintf(at, sizeof at, "%g", to_s(v.at));
+        s += (s.empty() ? "killed: " : ", ") + v.name + " at " + at + " s";
+      }
+    return s;
+  }
+
+ private:
+  struct Victim {
+    Killer* killer;
+    std::string name;
+    Ps at;
+    uint32_t job;
+    bool dead;
+  };
+  /// The newest of that name: a background job has had several.
+  [[nodiscard]] Proc* find(const std::string& name) const {
+    const auto p = std::find_if(w_.procs.rbegin(), w_.procs.rend(), [&name](const auto& q) { return q->thread.name() == name; });
+    return p == w_.procs.rend() ? nullptr : p->get();
+  }
+  static void on_kill(void* p, uint64_t) {
+    Victim& v = *static_cast<Victim*>(p);
+    Proc* proc = v.killer->find(v.name);
+    if (!proc || proc->thread.dead()) return;
+    v.job = proc->common.number;
+    v.dead = true;
+    proc->thread.kill();
+  }
+  World& w_;
+  std::deque<Victim> victims_;
+};
+
+/// All jobs of a simulation, from the start of the first to the end of the last.
+class Simulation {
+ public:
+  Simulation(const SimConfig& c, const Trace& trace, const std::vector<const Trace*>& further) : c_(c) {
+    add(c, trace);
+    if (further.size() != c.further.size()) throw ConfigError("every further job needs a trace");
+    for (size_t i = 0; i < further.size(); ++i) add(c.further[i], *further[i]);
+    if (c.positions.size() < c.hosts.size()) throw ConfigError("every host needs a position");
+    if (parts_.size() > 1 && c.simgrid) throw ConfigError("several jobs need the native wire; the reference carries one");
+    for (const Part& p : parts_) check(p.c, c.hosts, p.t);
+  }
+
+  SimResult run() {
+    furnish();
+    for (Part& p : parts_)
+      if (p.c.start == 0) {
+        launch(p);
+      } else {
+        w_.loop.owner = p.number;
+        w_.loop.at(p.c.start, &Simulation::on_start, &p);
+      }
+    w_.loop.owner = 0;
+    killer_.emplace(c_, w_);
+    if (c_.timeline.limit > 0) observe();
+    if (c_.profile) {
+      profile_ = std::make_shared<CallProfile>(first().t, first().job->ranks.size());
+      first().job->profile = profile_.get();
+    }
+    if (c_.limit_s > 0) w_.loop.limit = to_ps(c_.limit_s);
+    bool stuck = false;
+    for (bool again = true; again;) try {
+        again = false;
+        stuck = w_.wire->run([this] { return std::any_of(w_.hosts.begin(), w_.hosts.end(), [](const auto& h) { return h->could_act(); }); });
+      } catch (const Abort& a) {
+        Part& p = parts_[w_.loop.owner - 1];
+        close(p, "aborted", &a);
+        finish(p);
+        again = !w_.loop.over;
+      }
+    for (Part& p : parts_)
+      if (!p.over) close(p, ended(p, stuck), nullptr);
+    return result();
+  }
+
+ private:
+  struct Part {
+    Simulation& sim;
+    const JobConfig& c;
+    const Trace& t;
+    uint32_t number;  // from 1 on
+    std::unique_ptr<Job> job;
+    std::unique_ptr<Builder> builder;
+    JobResult result;
+    std::vector<int> placed;  // what the hosts' cores held before it
+    Ps began = 0;             // the present run
+    bool leaving = false;     // its last rank has finished
+    bool over = false;        // `result` is complete
+  };
+  Part& first() { return parts_.front(); }
+  void add(const JobConfig& c, const Trace& t) {
+    parts_.push_back(Part{*this, c, t, static_cast<uint32_t>(parts_.size() + 1), nullptr, nullptr, {}, {}, 0, false, t.ranks.empty()});
+  }
+
+  void furnish() {
+    if (parts_.size() > 1) w_.loop.count_owners(static_cast<uint32_t>(parts_.size() + 1));
+    w_.anatomy.on = w_.anatomy.log = c_.anatomy;
+    w_.anatomy.journey.on = !c_.legs.empty();
+    Rng phases(c_.seed ^ 0x7469636bULL);
+    for (HostSpec h : c_.hosts) {
+      // The first host's clock starts with the run; the others are not synchronised with it.
+      h.tick_phase = w_.hosts.empty() ? 0 : static_cast<Ps>(phases.uniform() * static_cast<double>(h.tick));
+      w_.hosts.push_back(std::make_unique<Host>(w_.loop, w_.anatomy, h));
+      w_.hosts.back()->shares_memory = std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.c.memory_share > 0; });
+    }
+    placed_.resize(w_.hosts.size());
+    // Curves need no wire, one-sided operations do at every fidelity.
+    auto wired = [](const JobConfig& c) {
+      return c.rma_remote.there || std::any_of(c.remote.begin(), c.remote.end(), [](const HopSpec& h) { return h.medium != Medium::Curve; });
+    };
+    const bool joined = w_.hosts.size() > 1 && std::any_of(parts_.begin(), parts_.end(), [&](const Part& p) { return wired(p.c); });
+    const bool far = joined || !c_.traffic.empty();
+    const size_t rails = c_.link.rails;
+    std::vector<size_t> cards;
+    for (size_t i = 0; far && i < c_.positions.size(); ++i) cards.insert(cards.end(), rails, c_.positions[i]);
+    if (far && c_.simgrid)
+      w_.wire = simgrid_wire(w_.loop, w_.anatomy, cards, c_.link);
+    else
+      w_.wire = native_wire(w_.loop, w_.anatomy, cards, c_.link);
+    if (far && !c_.failures.empty()) w_.wire->fail(c_.failures);
+    if (far) w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu, Net::Rails{rails, c_.stripe && rails > 1, c_.positions});
+    if (!c_.traffic.empty()) traffic_.emplace(w_, c_.traffic, c_.positions, rails, c_.frame_overhead, c_.seed);
+    w_.loop.over = std::all_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.over || p.c.background; });
+  }
+
+  void launch(Part& p) {
+    auto job = std::make_unique<Job>(w_, p.t, p.c.kernels);
+    job->number = p.number;
+    job->rng = p.job ? p.job->rng : Rng(p.number == 1 ? c_.seed : c_.seed ^ (0x6a6f62ULL << 24 | p.number));
+    job->suffix = p.c.name.empty() ? "" : " of " + p.c.name;
+    job->unexpected_limit = p.c.unexpected_limit;
+    job->compute_scale = p.c.compute_scale;
+    job->memory_share = p.c.memory_share;
+    job->rma_same = p.c.rma_same;
+    job->rma_remote = p.c.rma_remote;
+    job->collectives = p.c.collectives;
+    job->free_wildcards = p.c.free_wildcards;
+    job->over = [](void* part) { static_cast<Part*>(part)->sim.left(*static_cast<Part*>(part)); };
+    job->owner = &p;
+    if (p.job) {  // what its last run left on its way still names it
+      past_jobs_.push_back(std::move(p.job));
+      past_builders_.push_back(std::move(p.builder));
+    } else {
+      p.placed = placed_;
+      p.result.start = w_.loop.now;
+    }
+    p.began = w_.loop.now;
+    p.leaving = false;
+    p.job = std::move(job);
+    p.builder = std::make_unique<Builder>(p.c, w_, *p.job);
+    std::vector<int> placed = p.placed;
+    p.builder->build(placed);
+    if (placed_ == p.placed) placed_ = std::move(placed);
+    p.builder->start();
+  }
+  static void on_start(void* part, uint64_t) {
+    Part& p = *static_cast<Part*>(part);
+    if (!p.over) p.sim.launch(p);
+  }
+
+  /// Begins to record: before anything runs, so that the times of the first calls are known.
+  void observe() {
+    const Job& job = *first().job;
+    const auto& procs = first().builder->processes();
+    timeline_ = std::make_shared<Timeline>(c_.timeline, procs.size(), job.ranks.size());
+    for (const Proc* p : procs) {
+      Timeline::Process& row = timeline_->processes[static_cast<size_t>(p->thread.log())];
+      row.name = p->thread.name();
+      row.kind = row.name.substr(0, row.name.find(' '));
+      row.host = p->host.spec.name;
+    }
+    first().job->timeline = w_.anatomy.timeline = timeline_.get();
+    w_.anatomy.log = true;
+  }
+
+  /// The last rank of a job has finished, and is still executing.
+  void left(Part& p) {
+    p.leaving = true;
+    if (std::all_of(parts_.begin(), parts_.end(), [](const Part& q) { return q.over || q.leaving || q.c.background; }) && !p.c.background)
+      w_.loop.over = true;
+    else
+      w_.loop.at(w_.loop.now, &Simulation::on_over, &p);
+  }
+  static void on_over(void* part, uint64_t) {
+    Part& p = *static_cast<Part*>(part);
+    Simulation& s = p.sim;
+    if (p.over) return;
+    if (!p.c.background) {
+      s.close(p, "completed", nullptr);
+      s.finish(p);
+      return;
+    }
+    const Ps took = s.w_.loop.now - p.began;
+    if (p.result.runs + 1 >= kMostRuns)
+      throw ConfigError("the background job '" + p.c.name + "' ends " + std::to_string(kMostRuns) +
+                        " times while the first job runs; let each run of it take longer");
+    s.leave(p);
+    if (s.first().over || s.stuck(s.first())) return s.close(p, "ended", nullptr);
+    ++p.result.runs;
+    p.result.time += took;
+    s.sum(p);
+    s.launch(p);
+  }
+  /// A job is over while others go on: what remains of its processes goes.
+  void leave(Part& p) {
+    if (!p.builder) return;
+    for (Proc* q : p.builder->processes()) q->thread.kill();
+  }
+  void finish(Part& p) {
+    leave(p);
+    if (&p == &first())
+      for (Part& q : parts_)
+        if (q.c.background && !q.over) {
+          close(q, stuck(q) ? "deadlock" : "ended", nullptr);
+          leave(q);
+        }
+    if (std::all_of(parts_.begin(), parts_.end(), [](const Part& q) { return q.over || q.c.background; })) w_.loop.over = true;
+  }
+  /// Nothing in this job will ever happen again.
+  [[nodiscard]] bool stuck(const Part& p) const {
+    if (!p.job || p.over || p.leaving || !w_.loop.idle(p.number)) return false;
+    const auto& all = p.builder->processes();
+    return std::none_of(all.begin(), all.end(), [](const Proc* q) { return q->thread.has_work(); });
+  }
+  /// How a job ended that was not closed when the simulation was over.
+  [[nodiscard]] const char* ended(const Part& p, bool nothing_more) const {
+    if (p.leaving && !p.c.background) return "completed";
+    if (p.c.background) return nothing_more || stuck(p) ? "deadlock" : "ended";
+    return nothing_more ? "deadlock" : "timeout";
+  }
+
+  void sum(Part& p) const {
+    Counters& a = p.result.count;
+    const Counters& b = p.job->count;
+    for (const auto field : {&Counters::messages, &Counters::bytes, &Counters::packets, &Counters::frames, &Counters::delivered,
+                             &Counters::delivered_bytes, &Counters::retransmissions, &Counters::duplicates, &Counters::own_bytes, &Counters::lost})
+      a.*field += b.*field;
+    for (size_t i = 0; i < a.done.size(); ++i) a.done[i] += b.done[i];
+  }
+
+  void close(Part& p, const std::string& outcome, const Abort* end) {
+    p.over = true;
+    JobResult& r = p.result;
+    r.outcome = outcome;
+    if (!p.job) {
+      r.detail = outcome == "completed" ? "" : "it had not been started";
+      return;
+    }
+    const Job& job = *p.job;
+    if (outcome == "deadlock") {
+      r.why = diagnose(w_, job, p.builder->channels(), nullptr);
+      r.detail = "no process can go on" + (r.why.summary.empty() ? "" : ": " + r.why.summary);
+    } else if (outcome == "timeout") {
+      r.detail = "not finished after " + std::to_string(c_.limit_s) + " simulated seconds";
+    } else if (outcome == "aborted") {
+      r.why = diagnose(w_, job, p.builder->channels(), end);
+      r.detail = end->reason + (r.why.summary.empty() ? "" : ": " + r.why.summary);
+    } else if (outcome == "ended") {
+      r.detail = "with the first job";
+    }
+    if (const std::string down = w_.wire->failed(); !down.empty() && outcome != "completed" && outcome != "ended")
+      r.detail += (r.detail.empty() ? "" : "; ") + down;
+    if (std::string told = killer_->told(p.number); !told.empty()) {
+      // The analyst reads who died; the owner of the time saw what the library printed when it gave up, or nothing.
+      if (outcome == "deadlock" || outcome == "timeout") told += "; the runtime said nothing to the job's owner";
+      r.detail += (r.detail.empty() ? "" : "; ") + told;
+    }
+    sum(p);
+    r.collectives = p.job->collectives.used();
+    Ps time = 0;
+    for (const Rank* k : job.ranks) {
+      const Ps rank_end = (k->finished ? k->end : w_.loop.now) - p.began;
+      time = std::max(time, rank_end);
+      r.ranks.push_back(
+          {k->id, k->host.spec.name, rank_end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
+      if (outcome != "completed" && outcome != "ended" && !k->finished && k->now_at && !k->thread.dead())
+        r.waits.push_back({k->id, k->now_at->line, p.t.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), k->waits_for()});
+    }
+    if (!p.c.background) r.time = time;
+    if (&p == &first()) close_first();
+  }
+  /// What is recorded of the first job only.
+  void close_first() {
+    end_ = w_.loop.now;
+    if (!timeline_) return;
+    const Job& job = *first().job;
+    for (const Proc* q : first().builder->processes()) q->thread.close_log();
+    for (const Rank* k : job.ranks)
+      if (!k->finished && k->now_at) timeline_->end_call(k->id, *k->now_at, w_.loop.now, true);
+    timeline_->finish();
+    w_.anatomy.timeline = nullptr;
+    w_.anatomy.log = w_.anatomy.on;
+  }
+
+  SimResult result() {
+    SimResult r;
+    static_cast<JobResult&>(r) = std::move(first().result);
+    for (Part& p : parts_)
+      if (&p != &first()) r.further.push_back(std::move(p.result));
+    r.end = end_;
+    r.events = w_.loop.executed();
+    r.profile = profile_;
+    r.timeline = timeline_;
+    r.failed = w_.wire->failed();
+    if (traffic_)
+      for (const Traffic::Source& s : traffic_->sources()) r.traffic.push_back({s.frames, s.arrived, s.bytes, s.dropped, s.lost});
+    if (!first().job) return r;
+    const Job& job = *first().job;
+    r.marks = job.marks;
+    if (!c_.anatomy || r.outcome != "completed") return r;
+    Ps from = -1, to = -1;
+    for (const MarkTime& m : job.marks) {
+      if (m.rank != c_.anatomy_rank) continue;
+      const std::string& l = first().t.labels[static_cast<size_t>(m.label)];
+      if (l == c_.anatomy_from) from = m.time;
+      if (l == c_.anatomy_to) to = m.time;
+    }
+    if (from < 0 || to < from) throw ConfigError("the marks '" + c_.anatomy_from + "' and '" + c_.anatomy_to + "' are not in the trace");
+    r.anatomy_total = to - from;
+    r.anatomy = w_.anatomy.split(job.ranks[static_cast<size_t>(c_.anatomy_rank)]->thread.log(), from, to);
+    if (!c_.legs.empty()) r.journey = journey_of(w_, job, first().t, c_.legs, first().builder->processes(), first().builder->channels());
+    return r;
+  }
+
+  const SimConfig& c_;
+  World w_;
+  std::optional<Traffic> traffic_;
+  std::deque<Part> parts_;
+  std::vector<int> placed_;  // host -> ranks
+  std::optional<Killer> killer_;
+  std::vector<std::unique_ptr<Job>> past_jobs_;
+  std::vector<std::unique_ptr<Builder>> past_builders_;
+  std::shared_ptr<Timeline> timeline_;
+  std::shared_ptr<CallProfile> profile_;
+  Ps end_ = 0;
+};
+
+}  // namespace
+
+SimResult simulate(const SimConfig& c, const Trace& trace, const std::vector<const Trace*>& further) { return Simulation(c, trace, further).run(); }
+
+}  // namespace retrompi

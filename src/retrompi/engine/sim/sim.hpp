@@ -1,0 +1,98 @@
+// One simulation: what a compiled model, a platform and a trace say, put together and run.
+#pragma once
+#include "network/traffic.hpp"
+#include "record/diagnosis.hpp"
+#include "record/journey_result.hpp"
+
+namespace retrompi {
+
+/// What Python hands over of one job: plain rows, no behaviour. Hosts are named by their index in the simulation.
+struct JobConfig {
+  std::string name;                   // of a further job; the names of its processes end with it
+  Ps start = 0;                       // of a further job
+  bool background = false;            // begun again whenever it ends, until the first job is over
+  std::vector<size_t> placement;      // rank -> host
+  std::vector<int> cores;             // rank -> core it is pinned to; empty: wherever the scheduler puts it
+  std::vector<HopSpec> same, remote;  // the hops between two ranks of one host, of two hosts
+  std::vector<HopSpec> same_bulk;     // the data of a rendezvous between two ranks of one host, where they go another way
+  RankSpec rank;
+  RmaSpec rma_same, rma_remote;
+  coll::Table collectives;
+  bool free_wildcards = false;
+  std::map<std::string, WaitPolicy> idle;  // proxy, daemon
+  std::map<std::string, Ps> forward_cost;
+  std::vector<KernelRow> kernels;
+  int64_t unexpected_limit = 0;
+  double compute_scale = 1;
+  double memory_share = 0;  // of the program's computation, 0..1: waiting for the memory bus
+};
+
+/// The machine room, what is asked of the simulation, and the first job.
+struct SimConfig : JobConfig {
+  std::vector<HostSpec> hosts;
+  LinkSpec link;
+  bool stripe = false;   // rails: all of them carry what goes between two hosts, else one that the pair has
+  bool simgrid = false;  // the reference carries what crosses the wire
+  int64_t frame_overhead = 0, mtu = 1500;
+  // Host -> its place in the machine room (a torus has places that no rank uses); then those of machines that only have traffic.
+  std::vector<size_t> positions;
+  std::vector<TrafficSpec> traffic;
+  std::vector<Failure> failures;
+  uint64_t seed = 1;
+  double limit_s = 0;  // simulated seconds after which a run is given up; 0: none
+  bool anatomy = false;
+  int32_t anatomy_rank = 0;
+  std::string anatomy_from, anatomy_to;           // labels of marks
+  std::vector<LegSpec> legs;                      // of a journey, one after the other; none: no journey is recorded
+  std::vector<std::pair<std::string, Ps>> kills;  // process, and when somebody ends it
+  TimelineSpec timeline;                          // of the first job
+  bool profile = false;                           // the first job's calls summed up
+  std::vector<JobConfig> further;                 // jobs that share the hosts and the wire
+};
+
+/// What became of one job.
+struct JobResult {
+  std::string outcome = "completed", detail;
+  Ps start = 0;
+  Ps time = 0;       // since its start; of a background job: of the runs that ended
+  int64_t runs = 0;  // of a background job: how many ended
+  Counters count;
+  struct RankRow {
+    int32_t rank;
+    std::string host;
+    Ps time, mpi, compute, cpu;
+    int64_t sends, receives, bytes_sent, bytes_received;
+  };
+  std::vector<RankRow> ranks;
+  struct WaitRow {
+    int32_t rank;
+    uint32_t line;
+    std::string file, action, on;
+  };
+  std::vector<WaitRow> waits;
+  std::vector<coll::Table::Used> collectives;
+  Diagnosis why;  // of one that did not complete
+};
+
+/// The first job, and what else was asked for.
+struct SimResult : JobResult {
+  Ps end = 0;  // of the first job: the last thing that happened in it
+  uint64_t events = 0;
+  std::vector<MarkTime> marks;
+  std::vector<Anatomy::Row> anatomy;
+  Ps anatomy_total = 0;
+  std::shared_ptr<const JourneyResult> journey;
+  std::shared_ptr<const Timeline> timeline;
+  std::shared_ptr<const CallProfile> profile;
+  std::vector<JobResult> further;
+  struct TrafficRow {
+    int64_t frames, arrived, bytes, dropped, lost;
+  };
+  std::vector<TrafficRow> traffic;  // as in SimConfig
+  std::string failed;               // Wire::failed
+};
+
+/// `further`: the traces of the further jobs.
+SimResult simulate(const SimConfig& config, const Trace& trace, const std::vector<const Trace*>& further = {});
+
+}  // namespace retrompi

@@ -1,0 +1,153 @@
+// The processes of one job and the channels between them, made as they are needed.
+#pragma once
+#include <set>
+
+#include "sim/sim.hpp"
+
+namespace retrompi {
+
+class Builder {
+ public:
+  Builder(const JobConfig& c, World& w, Job& job) : c_(c), w_(w), job_(job) {}
+
+  /// `placed`: host -> how many ranks of any job have been put on it so far.
+  void build(std::vector<int>& placed) {
+    const std::set<size_t> mine(c_.placement.begin(), c_.placement.end());
+    for (const auto* route : {&c_.same, &c_.remote})
+      for (const HopSpec& h : *route)
+        for (const std::string* role : {&h.from, &h.to})
+          if (*role != "rank") roles_.insert(role->substr(0, role->find('@')));
+    for (const std::string& role : roles_)
+      for (const size_t h : mine) forwarder(role, h);
+    for (size_t r = 0; r < c_.placement.size(); ++r) {
+      const size_t h = c_.placement[r];
+      auto rank = std::make_unique<Rank>(job_, w_, *w_.hosts[h], h, static_cast<int32_t>(r), c_.rank);
+      const int nth = placed[h]++ % w_.hosts[h]->spec.cores;
+      rank->core = c_.cores.empty() ? nth : c_.cores[r];
+      if (!c_.cores.empty()) rank->thread.pin(rank->core);
+      rank->out.ask(&Builder::on_missing, this, rank.get());
+      if (!c_.same_bulk.empty()) rank->bulk.ask(&Builder::on_missing, this, rank.get());
+      job_.ranks.push_back(rank.get());
+      procs_.push_back(rank.get());
+      w_.procs.push_back(std::move(rank));
+    }
+  }
+  void start() {
+    for (auto& [key, f] : forwarders_) f->thread.start(f->main());
+    for (Rank* r : job_.ranks) r->thread.start(r->main());
+  }
+
+  [[nodiscard]] const std::vector<Proc*>& processes() const { return procs_; }
+  [[nodiscard]] std::vector<const Chan*> channels() const {
+    std::vector<const Chan*> all;
+    for (const auto& [key, chan] : chans_) all.push_back(chan.get());
+    return all;
+  }
+
+ private:
+  using Key = std::tuple<const HopSpec*, const Proc*, const Proc*>;
+
+  Forwarder& forwarder(const std::string& role, size_t host) {
+    auto& f = forwarders_[{role, host}];
+    if (!f) {
+      auto p = std::make_unique<Forwarder>(w_, job_, *w_.hosts[host], role + " on " + w_.hosts[host]->spec.name + job_.suffix, host);
+      p->idle = c_.idle.at(role);
+      p->cost = c_.forward_cost.at(role);
+      f = p.get();
+      procs_.push_back(f);
+      w_.procs.push_back(std::move(p));
+    }
+    return *f;
+  }
+  Proc& node(const std::string& role, Rank& a, Rank& b, bool last) {
+    if (role == "rank") return last ? static_cast<Proc&>(b) : a;
+    const auto at = role.find('@');
+    return forwarder(role.substr(0, at), role.substr(at + 1) == "dst" ? b.host_index : a.host_index);
+  }
+  // A pair is connected when either of the two first needs the other, in both directions, because some channels answer on the
+  // opposite one. Making a channel costs no simulated time and draws nothing, so when it happens makes no difference.
+  static void on_missing(void* builder, void* rank, size_t to) {
+    auto& s = *static_cast<Builder*>(builder);
+    Rank &a = *static_cast<Rank*>(rank), &b = *s.job_.ranks[to];
+    if (&a == &b) return;
+    s.fresh_.clear();
+    s.connect(a, b);
+    s.connect(b, a);
+    for (Chan* c : s.fresh_) {
+      const Medium medium = c->spec.medium;
+      if (medium == Medium::Curve) join_curves(*c, *s.chans_.at({&c->spec, &c->to, &c->from}));
+      if (medium != Medium::Stream) continue;
+      const auto back = s.streams_.find({&c->to, &c->from});
+      if (back != s.streams_.end()) join_streams(*c, *back->second);
+    }
+  }
+  void connect(Rank& a, Rank& b) {
+    const bool same = a.host_index == b.host_index;
+    connect(a, b, same ? c_.same : c_.remote, a.out);
+    if (c_.same_bulk.empty()) return;
+    if (same)
+      connect(a, b, c_.same_bulk, a.bulk);
+    else
+      a.bulk.put(static_cast<size_t>(b.id), nullptr);
+  }
+  void connect(Rank& a, Rank& b, const std::vector<HopSpec>& route, Ways& first) {
+    const auto to = static_cast<size_t>(b.id);
+    if (route.empty()) first.put(to, nullptr);
+    for (size_t i = 0; i < route.size(); ++i) {
+      const HopSpec& h = route[i];
+      Proc& x = node(h.from, a, b, false);
+      Proc& y = node(h.to, a, b, true);
+      Chan& ch = chan(h, x, y);
+      if (i == 0) {
+        first.put(to, &ch);
+        continue;
+      }
+      Ways& next = static_cast<Forwarder&>(x).next;
+      if (Chan* other = next.find(to); other && other != &ch)
+        throw ConfigError("the model gives " + x.thread.name() + " two ways to rank " + std::to_string(to));
+      next.put(to, &ch);
+    }
+  }
+  Chan& chan(const HopSpec& h, Proc& x, Proc& y) {
+    auto& slot = chans_[{&h, &x, &y}];
+    if (slot) return *slot;
+    switch (h.medium) {
+      case Medium::Pool:
+        slot = make_pool_chan(w_, h, x, y, pools_);
+        break;
+      case Medium::Ring:
+        slot = make_ring_chan(w_, h, x, y, rings_);
+        break;
+      case Medium::Stream:
+        slot = make_stream_chan(w_, h, x, y);
+        streams_[{&x, &y}] = slot.get();
+        break;
+      case Medium::Datagram:
+        slot = make_datagram_chan(w_, h, x, y);
+        break;
+      case Medium::Curve:
+        slot = make_curve_chan(w_, h, x, y, ports_);
+        break;
+      case Medium::Dma:
+        slot = make_dma_chan(w_, h, x, y);
+        break;
+    }
+    fresh_.push_back(slot.get());
+    return *slot;
+  }
+
+  const JobConfig& c_;
+  World& w_;
+  Job& job_;
+  std::vector<Proc*> procs_;
+  std::set<std::string> roles_;
+  std::map<std::pair<std::string, size_t>, Forwarder*> forwarders_;
+  std::map<Key, std::unique_ptr<Chan>> chans_;
+  std::vector<Chan*> fresh_;  // those that the pair at hand needed and nobody before it
+  std::map<std::pair<const Proc*, const Proc*>, Chan*> streams_;
+  std::map<size_t, std::shared_ptr<void>> pools_;
+  std::map<RingKey, std::shared_ptr<void>> rings_;
+  std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>> ports_;
+};
+
+}  // namespace retrompi

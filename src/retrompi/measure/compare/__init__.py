@@ -1,0 +1,21 @@
+"""One program on the machine, on SMPI and on a runtime model, compared.
+
+    from retrompi.measure import compare
+    from retrompi import store
+    c = compare.compare(store.open_store(), "pingpong.c", (), 2, model="mpich", platform="this-machine")
+    c.distribution("model", "native", "held out")      # median, 95th, worst, bias of the relative error
+
+``docs/compare.md`` says how the numbers are made.
+"""
+
+from retrompi.measure.compare.comparison import CallRow, Comparison, Row, Split, build
+from retrompi.measure.compare.errors import Band, Distribution, band, distribution, relative
+from retrompi.measure.compare.run import chosen, compare, from_store, hashes_of
+from retrompi.measure.compare.seen import Seen, seen_by
+from retrompi.measure.compare.verdict import Verdict, judge, parse_within
+from retrompi.measure.launch import BACKENDS
+
+__all__ = [
+    "BACKENDS", "Band", "CallRow", "Comparison", "Distribution", "Row", "Seen", "Split", "Verdict", "band", "build", "chosen", "compare",
+    "distribution", "from_store", "hashes_of", "judge", "parse_within", "relative", "seen_by",
+]  # fmt: skip

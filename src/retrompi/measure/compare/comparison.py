@@ -1,0 +1,282 @@
+"""Executions of one program on several backends, lined up: sections, calls, where the difference comes from, what a bound says.
+
+Nothing runs here. Times are seconds; a native time is the median of its repetitions; an error is signed and relative,
+``time / reference - 1``. What ran natively is the reference; without it SMPI is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from retrompi.base.errors import UsageError
+from retrompi.measure.compare.errors import Band, Distribution, band, distribution, relative
+from retrompi.measure.compare.seen import NOTHING_SEEN, Seen
+from retrompi.measure.launch import BACKENDS, Execution
+
+__all__ = ["CallRow", "Comparison", "Row", "Split", "build", "calls_of", "sections_of"]
+
+FIT, HELD_OUT = "fit", "held out"
+_POINT_TO_POINT = frozenset(["MPI_Send", "MPI_Recv", "MPI_Sendrecv"])
+
+
+@dataclass(frozen=True)
+class Row:
+    """One time on every backend: a section, or the whole program.
+
+    ``times``: backend -> seconds of a part (`backends.Execution.parts`); ``bands``: backend -> its repeated measurements, where there are
+    several. ``use``: whether the model's fit saw such a message ("fit", "held out"; "" when the model was not fitted to measured curves).
+    """
+
+    label: str
+    size_B: int | None
+    parts: int
+    times: Mapping[str, float]
+    bands: Mapping[str, Band]
+    use: str = ""
+
+    def error(self, backend: str, reference: str) -> float | None:
+        """Signed relative error; None where either did not come there."""
+        return relative(self.times.get(backend), self.times.get(reference))
+
+    def inside(self, backend: str, reference: str) -> bool | None:
+        """Whether the time lies in the reference's noise band; None without a band or a time."""
+        held = self.bands.get(reference)
+        return None if held is None or backend not in self.times else held.holds(self.times[backend])
+
+    def row(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+        """A flat object: a time for each backend, the band of the native one, an error for each pair."""
+        out: dict[str, Any] = {"section": self.label, "size_B": self.size_B, "parts": self.parts, "use": self.use}
+        out |= {f"{b}_s": self.times.get(b) for b in BACKENDS}
+        held = self.bands.get("native")
+        low, high, n = (held.low, held.high, held.n) if held else (None, None, None)
+        out |= {"band_low_s": low, "band_high_s": high, "repetitions": n}
+        for backend, reference in pairs:
+            out[f"{backend}_to_{reference}"] = self.error(backend, reference)
+            if reference == "native":
+                out[f"{backend}_in_band"] = self.inside(backend, reference)
+        return out
+
+
+@dataclass(frozen=True)
+class CallRow:
+    """All calls of one MPI function with one size: how many there were and how long all ranks together were inside."""
+
+    call: str
+    size_B: int
+    counts: Mapping[str, int]
+    seconds: Mapping[str, float]
+
+    def difference(self, backend: str, reference: str) -> float:
+        """Seconds of all ranks that ``backend`` spends more than ``reference``; where one has no such call it spends none."""
+        return self.seconds.get(backend, 0.0) - self.seconds.get(reference, 0.0)
+
+    def row(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+        """A flat object: count and seconds for each backend, difference and error for each pair."""
+        out: dict[str, Any] = {"call": self.call, "size_B": self.size_B}
+        for b in BACKENDS:
+            out |= {f"{b}_count": self.counts.get(b), f"{b}_s": self.seconds.get(b)}
+        for b, r in pairs:
+            out |= {f"{b}_minus_{r}_s": self.difference(b, r), f"{b}_to_{r}": relative(self.seconds.get(b), self.seconds.get(r))}
+        return out
+
+
+@dataclass(frozen=True)
+class Split:
+    """Where the difference between two backends comes from, in seconds of all ranks together.
+
+    ``communication`` is inside MPI calls, ``computation`` all the rest; ``calls``: those that account for most of it, largest first.
+    """
+
+    backend: str
+    reference: str
+    total: float
+    computation: float
+    communication: float
+    reference_total: float
+    calls: tuple[tuple[str, float], ...]
+
+    def row(self) -> dict[str, Any]:
+        """A flat object."""
+        return {
+            "backend": self.backend, "reference": self.reference, "difference_rank_s": self.total,
+            "computation_rank_s": self.computation, "communication_rank_s": self.communication,
+            "reference_rank_s": self.reference_total, "calls": [{"call": c, "difference_rank_s": d} for c, d in self.calls],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A program on several backends. ``warnings``: why some of its numbers may say nothing; ``pairs``: (backend, reference)."""
+
+    program: str
+    arguments: tuple[str, ...]
+    ranks: int
+    executions: Mapping[str, Execution]
+    pairs: tuple[tuple[str, str], ...]
+    whole: Row
+    sections: tuple[Row, ...]
+    calls: tuple[CallRow, ...]
+    splits: tuple[Split, ...]
+    seen: Seen = NOTHING_SEEN
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """What is judged: the sections, or the whole program where there are none."""
+        return self.sections or (self.whole,)
+
+    @property
+    def completed(self) -> bool:
+        """Whether every backend came to the end."""
+        return all(e.completed for e in self.executions.values())
+
+    def judged(self) -> tuple[Row, ...]:
+        """The rows that no fit saw; all of them where none is marked."""
+        return tuple(r for r in self.rows if r.use == HELD_OUT) or tuple(r for r in self.rows if r.use != FIT)
+
+    def distribution(self, backend: str, reference: str, use: str | None = None) -> Distribution | None:
+        """Of the rows with this ``use``; of all by default. None without any."""
+        return distribution((r.label, r.error(backend, reference)) for r in self.rows if use is None or r.use == use)
+
+    def distributions(self) -> list[dict[str, Any]]:
+        """Rows backend, reference, use ("all", "fit", "held out"), inside (share in the noise band) and what `Distribution` has."""
+        out = []
+        for backend, reference in self.pairs:
+            for use in ("all", *(u for u in (FIT, HELD_OUT) if any(r.use == u for r in self.rows))):
+                found = self.distribution(backend, reference, None if use == "all" else use)
+                if found is not None:
+                    mine = [r.inside(backend, reference) for r in self.rows if use in ("all", r.use)]
+                    known = [i for i in mine if i is not None]
+                    share = sum(known) / len(known) if known and reference == "native" else None
+                    out.append({"backend": backend, "reference": reference, "use": use, "inside": share, **found.row()})
+        return out
+
+    def noise(self) -> float | None:
+        """Half of the median width of the native bands over their medians: what "within" can mean at best; None without repetitions."""
+        widths = [s for r in self.rows if (held := r.bands.get("native")) is not None and held.n > 1 and (s := held.spread) is not None]
+        return sorted(widths)[len(widths) // 2] / 2 if widths else None
+
+
+def pairs_of(backends: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """(backend, reference) for these backends: each simulation against the machine, and the model against SMPI."""
+    have = set(backends)
+    return tuple(p for p in (("model", "native"), ("smpi", "native"), ("model", "smpi")) if have.issuperset(p))
+
+
+def is_message(execution: Execution, label: str) -> bool:
+    """Whether a section is what fits are made from: messages of the size that it is called between two ranks, and nothing else.
+
+    A PingPong, a stream and an exchange by blocking calls are alike here: a fit that saw the size saw all of them.
+    """
+    mine = [c for c in execution.calls if c.section == label and c.call not in ("MPI_Pcontrol", "MPI_Wtime")]
+    kinds = {c.call for c in mine}
+    return execution.ranks == 2 and bool(kinds) and kinds <= _POINT_TO_POINT and all(str(c.size_B) == label for c in mine)
+
+
+def _point(samples: Sequence[float]) -> float | None:
+    found = band(samples)
+    return found.median if found else None
+
+
+def _row(label: str, size: int | None, parts: int, samples: Mapping[str, Sequence[float]], use: str = "") -> Row:
+    times = {b: t for b, s in samples.items() if (t := _point(s)) is not None}
+    bands = {"native": held} if (held := band(samples.get("native", ()))) is not None and held.n > 1 else {}
+    return Row(label, size, parts, times, bands, use)
+
+
+def sizes_of(executions: Mapping[str, Execution], labels: Iterable[str]) -> frozenset[str]:
+    """The labels that are message sizes: some call in the section has that size. All of them where no call is known.
+
+    A section 0 is one of empty messages when every other section is one of its size; else it counts something of the program's own.
+    """
+    known = {(c.section, c.size_B) for e in executions.values() for c in e.calls}
+    numbers = [label for label in labels if label.isdecimal()]
+    if not known:
+        return frozenset(numbers)
+    found = {label for label in numbers if (label, int(label)) in known}
+    return frozenset(found if found.issuperset(numbers) else found - {"0"})
+
+
+def sections_of(executions: Mapping[str, Execution], seen: Seen = NOTHING_SEEN) -> tuple[Row, ...]:
+    """The sections of all backends by label: numbers in order, then what is none as it came. A backend may lack some."""
+    labels = list(dict.fromkeys(label for e in executions.values() for label in e.sections))
+    labels.sort(key=lambda s: (0, int(s)) if s.isdecimal() else (1, 0))
+    sizes = sizes_of(executions, labels)
+    out = []
+    for label in labels:
+        size = int(label) if label in sizes else None
+        parts = next((e.parts[label] for e in executions.values() if label in e.parts), 1)
+        use = ""
+        if seen.fitted:
+            alike = size in seen.sizes and any(is_message(e, label) for e in executions.values())
+            use = FIT if alike else HELD_OUT
+        out.append(_row(label, size, parts, {b: e.sections.get(label, ()) for b, e in executions.items()}, use))
+    return tuple(out)
+
+
+def calls_of(executions: Mapping[str, Execution]) -> tuple[CallRow, ...]:
+    """The calls of all backends by function and size, whatever the section; those with most time first."""
+    counts: dict[tuple[str, int], dict[str, int]] = {}
+    seconds: dict[tuple[str, int], dict[str, float]] = {}
+    for backend, execution in executions.items():
+        for c in execution.calls:
+            key = (c.call, c.size_B)
+            counted, timed = counts.setdefault(key, {}), seconds.setdefault(key, {})
+            counted[backend] = counted.get(backend, 0) + c.count
+            timed[backend] = timed.get(backend, 0.0) + c.seconds
+    rows = [CallRow(*key, counts=counts[key], seconds=seconds[key]) for key in counts]
+    return tuple(sorted(rows, key=lambda r: (-max(r.seconds.values()), r.call, r.size_B)))
+
+
+def split_of(backend: str, reference: str, executions: Mapping[str, Execution], calls: Sequence[CallRow], most: int = 5) -> Split | None:
+    """None where one of the two has no profile or no time. The native profile is a run of its own, and its own time counts."""
+    totals: dict[str, tuple[float, float]] = {}
+    for name in (backend, reference):
+        e = executions[name]
+        time = e.profile_s if e.profile_s is not None else _point(e.samples_s)
+        if time is None or not e.calls:
+            return None
+        totals[name] = (e.ranks * time, sum(c.seconds for c in e.calls))
+    (mine, inside), (other, theirs) = totals[backend], totals[reference]
+    by_call: dict[str, float] = {}
+    for row in calls:
+        by_call[row.call] = by_call.get(row.call, 0.0) + row.difference(backend, reference)
+    ranked = sorted(by_call.items(), key=lambda kv: (-abs(kv[1]), kv[0]))
+    top = tuple((c, d) for c, d in ranked[:most] if d)
+    return Split(backend, reference, mine - other, (mine - inside) - (other - theirs), inside - theirs, other, top)
+
+
+def _warnings(executions: Mapping[str, Execution], sections: Sequence[Row], seen: Seen) -> list[str]:
+    """Why the numbers may say nothing, most serious first."""
+    out = [f"{b} did not complete ({e.outcome}{': ' + e.detail if e.detail else ''})" for b, e in executions.items() if not e.completed]
+    native, model = executions.get("native"), executions.get("model") or executions.get("smpi")
+    if native is not None:
+        out += native.notes
+        if len(native.samples_s) == 1:
+            out.append("one native repetition has no noise band")
+        if model is not None:
+            out += seen.apart(native)
+    for b, e in executions.items():
+        lacking = [r.label for r in sections if r.label not in e.sections]
+        if lacking and e.completed:
+            out.append(f"{b} has no section {', '.join(lacking[:3])}{' …' if len(lacking) > 3 else ''}")
+    return out
+
+
+def build(executions: Iterable[Execution], seen: Seen = NOTHING_SEEN) -> Comparison:
+    """Line up executions of one program on different backends. Raises UsageError for fewer than two, or for such as are not comparable."""
+    given = list(executions)
+    found = {e.backend: e for e in sorted(given, key=lambda e: BACKENDS.index(e.backend))}
+    if len(found) < 2 or len(found) != len(given):
+        raise UsageError(f"a comparison needs two or three runs of different backends, not {', '.join(e.backend for e in given) or 'none'}")
+    first = next(iter(found.values()))
+    for other in found.values():
+        if other.ranks != first.ranks:
+            raise UsageError(f"{first.backend} ran on {first.ranks} ranks and {other.backend} on {other.ranks}: these cannot be compared")
+    sections, calls, pairs = sections_of(found, seen), calls_of(found), pairs_of(found)
+    whole = _row("whole program", None, 1, {b: e.samples_s for b, e in found.items()}, HELD_OUT if seen.fitted else "")
+    splits = tuple(s for p in pairs if (s := split_of(*p, found, calls)) is not None)
+    warnings = tuple(_warnings(found, sections, seen))
+    return Comparison(first.program, tuple(first.arguments), first.ranks, found, pairs, whole, sections, calls, splits, seen, warnings)

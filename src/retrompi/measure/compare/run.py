@@ -1,0 +1,117 @@
+"""Running a program on its backends for a comparison, and taking the runs of one out of the store again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from retrompi.base.errors import UsageError, nearest
+from retrompi.measure import launch as runs
+from retrompi.measure.compare.comparison import Comparison, build
+from retrompi.measure.compare.seen import NOTHING_SEEN, Seen, seen_by
+from retrompi.measure.launch import BACKENDS, Execution
+from retrompi.sim.simulate import place
+from retrompi.spec import registry
+
+if TYPE_CHECKING:
+    from retrompi.store.database import Store
+
+__all__ = ["chosen", "compare", "from_store", "hashes_of"]
+
+Report = Callable[[int, int, str], None]
+
+
+def _quiet(done: int, total: int, what: str = "") -> None:
+    """Report nothing."""
+
+
+def chosen(backends: Sequence[str], model: str | None) -> tuple[str, ...]:
+    """The backends in the order in which they are run. Raises UsageError for a wrong name, fewer than two, or a missing model."""
+    for name in backends:
+        if name not in BACKENDS:
+            raise UsageError(f"no backend '{name}'{nearest(name, BACKENDS)}")
+    out = tuple(b for b in BACKENDS if b in backends)
+    if len(out) < 2:
+        raise UsageError(f"one backend ({', '.join(out) or 'none'}) is no comparison; 'retrompi run --backend' runs one")
+    if model is None:
+        raise UsageError("a comparison needs --model NAME: what smpi and model simulate")
+    return out
+
+
+def compare(
+    store: Store,
+    program: str,
+    arguments: Sequence[str] = (),
+    ranks: int = 2,
+    *,
+    model: str | None = None,
+    platform: str | None = None,
+    mode: str | None = None,
+    backends: Sequence[str] = BACKENDS,
+    trace_from: str | None = None,
+    report: Report = _quiet,
+    **options: Any,
+) -> Comparison:
+    """Run ``program`` on each of ``backends`` and line the runs up; all of them are in the store.
+
+    The model replays what was recorded in the native run, or with ``trace_from`` "smpi" in the online run of this comparison, which is
+    the default without a native run. ``options`` are fields of `backends.Request`. Raises what `backends.run` raises.
+    """
+    wanted = chosen(backends, model)
+    source = trace_from or ("native" if "native" in wanted else "smpi")
+    if source not in wanted:
+        raise UsageError(f"--trace-from {source}, but {source} is not among the backends {','.join(wanted)}")
+    # SMPI runs the curve that is sampled from the mechanism: beside it the model does too, unless somebody wants their difference.
+    fidelity = options.get("fidelity") or ("curve" if "smpi" in wanted else "mechanism")
+    if mode is None and "native" in wanted:
+        mode = "shared"  # as the ranks are natively
+    simulated: dict[str, Any] = {"model": model, "platform": platform, "mode": mode, "fidelity": fidelity}
+    simulated |= {k: v for k in ("sets", "seed", "fresh", "timeout_s") if (v := options.get(k)) is not None}
+    keys = ("mpi", "repetitions", "warmup", "wait_quiet_s", "timeout_s")
+    native: dict[str, Any] = {k: v for k in keys if (v := options.get(k)) is not None}
+    if "native" in wanted and ranks > 1:
+        native["odd_state"] = seen_by(str(model)).odd_state
+    done: list[Execution] = []
+    for i, backend in enumerate(wanted):
+        report(i, len(wanted), backend)
+        given = dict(native) if backend == "native" else dict(simulated)
+        if backend == "model":
+            given |= {"mpi": options.get("mpi")}
+            if source == "smpi":
+                given["trace"] = next(e.trace for e in done if e.backend == "smpi")
+        done.append(runs.run(store, backend, program, arguments, ranks, **given))
+    report(len(wanted), len(wanted), "")
+    return build(done, _seen(done))
+
+
+def _seen(executions: Sequence[Execution]) -> Seen:
+    """What the fit of the simulated model saw, of the messages that the ranks' placement makes."""
+    simulated = next((e for e in reversed(executions) if e.model), None)
+    if simulated is None:
+        return NOTHING_SEEN
+    remote = None
+    if simulated.platform:
+        room = registry.platform(simulated.platform)
+        where = place(room, _mode(simulated.mode), simulated.ranks)
+        remote = len(set(where)) > 1 if simulated.ranks == 2 else None
+    return seen_by(simulated.model, remote=remote)
+
+
+def _mode(text: str) -> Any:
+    """A mode as it is kept in the store: a name, or hosts."""
+    return [int(i) for i in text.split(",")] if text and all(i.strip().isdecimal() for i in text.split(",")) else text or "distributed"
+
+
+def from_store(store: Store, run_ids: Sequence[int]) -> Comparison:
+    """The comparison of runs that are in the store, drawn again. Raises UsageError for runs that are no executions of one program."""
+    found = [runs.load(store, i) for i in run_ids]
+    programs = {(e.program, tuple(e.arguments)) for e in found}
+    if len({(p.rpartition("/")[2], a) for p, a in programs}) > 1:
+        told = " and ".join(sorted(" ".join([p, *a]) for p, a in programs))
+        raise UsageError(f"these runs are of different programs: {told}")
+    return build(found, _seen(found))
+
+
+def hashes_of(store: Store, c: Comparison) -> dict[str, str]:
+    """Backend -> hash of the model it ran, from its run in the store."""
+    return {b: str(store.run(e.run_id)["model_hash"]) for b, e in c.executions.items() if e.run_id is not None and e.model}

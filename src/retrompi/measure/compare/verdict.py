@@ -1,0 +1,70 @@
+"""What a comparison is asked to stay within, and whether it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from retrompi.base.errors import UsageError, nearest
+from retrompi.measure.compare.comparison import Comparison
+from retrompi.measure.compare.errors import distribution
+
+__all__ = ["Verdict", "judge", "parse_within"]
+
+STATISTICS = ("median", "p95", "worst", "whole")
+"""What can be bounded: of the sizes of the errors of the held-out rows, and the whole program's error."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether every bound holds for every pair with the reference, in a ``line``; ``found``: (pair, statistic) -> size of the error."""
+
+    passed: bool
+    line: str
+    found: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+
+
+def parse_within(text: str) -> dict[str, float]:
+    """``10%`` (the median) or ``median=5%,p95=15%`` as shares. Raises UsageError for anything else."""
+    out: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, number = part.strip().rpartition("=")
+        name = name.strip() if equals else "median"
+        if name not in STATISTICS:
+            raise UsageError(f"--within {text}: no bound '{name}'{nearest(name, STATISTICS)}")
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", number.strip())
+        if match is None:
+            raise UsageError(f"--within {text}: '{number.strip()}' is no percentage; example: --within 10% or --within median=5%,p95=15%")
+        out[name] = float(match[1]) / 100
+    return out
+
+
+def judge(c: Comparison, bounds: Mapping[str, float]) -> Verdict:
+    """Each pair with the reference (SMPI and the model with the native run; without one the model with SMPI) against ``bounds`` (shares).
+
+    Judged are the sections that no fit saw, or the whole program where there are none. What could not be compared fails.
+    """
+    reference = "native" if "native" in c.executions else "smpi"
+    found: dict[tuple[str, str, str], float] = {}
+    told, passed = [], c.completed
+    for backend, other in c.pairs:
+        if other != reference:
+            continue
+        spread = distribution((r.label, r.error(backend, other)) for r in c.judged())
+        whole = c.whole.error(backend, other)
+        values: dict[str, float] = {} if spread is None else {"median": spread.median, "p95": spread.p95, "worst": abs(spread.worst)}
+        if whole is not None:
+            values["whole"] = abs(whole)
+        for name, bound in bounds.items():
+            value = values.get(name)
+            if value is None:
+                passed = False
+                told.append(f"{backend} against {other}: no {name}")
+                continue
+            found[backend, other, name] = value
+            passed = passed and value <= bound
+            told.append(f"{backend} against {other}: {name} {100 * value:.1f} % ({'<=' if value <= bound else '>'} {100 * bound:g} %)")
+    if not c.completed:
+        told.append("; ".join(f"{b} did not complete ({e.outcome})" for b, e in c.executions.items() if not e.completed))
+    return Verdict(passed and bool(told), f"{'within' if passed else 'not within'} the bound: {'; '.join(told)}", found)

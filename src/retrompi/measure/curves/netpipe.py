@@ -1,0 +1,111 @@
+"""NetPIPE: what NPmpi prints and its file np.out, of 3.x (three columns, Mbit/s of 2^20) and 5.x (five columns, Gbit/s of 10^9)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from retrompi.base.errors import InputError
+from retrompi.measure.curves.series import Line, Measured, Point, Provenance, digits, number, whole
+
+__all__ = ["detect", "read"]
+
+_PRINTED = re.compile(
+    r"\s*\d+:\s+([\d.]+)\s*(bytes|B|KB|MB|GB)\s+(\d+)\s+times\s+-->\s+([\d.]+)\s*(\S*bps)\s+in\s+([\d.]+)\s*(nsecs?|usecs?|msecs?|secs?)"
+)
+_TIMES = {"n": 1e-3, "u": 1.0, "m": 1e3, "s": 1e6}
+_CLOSE = 0.03
+"""By how much a rate may differ from size over time: both are rounded."""
+
+
+def _rows(lines: Sequence[Line]) -> list[list[float]] | None:
+    """The rows of a table of numbers alone, None for anything else."""
+    rows = []
+    for _, text in lines:
+        if not text.strip() or text.lstrip().startswith("#"):
+            continue
+        try:
+            rows.append([float(c) for c in text.split()])
+        except ValueError:
+            return None
+    return rows or None
+
+
+def _ways(ratios: Sequence[float]) -> int:
+    """In how many directions data went, from rates over size by time: 1, 2 (the rate is that of both), or 0 when it is neither."""
+    for ways in (1, 2):
+        if ratios and sum(abs(r / ways - 1) < _CLOSE for r in ratios) > len(ratios) / 2:
+            return ways
+    return 0
+
+
+def _file_kind(lines: Sequence[Line]) -> int:
+    """3 or 5: a table whose rates and times belong together as in that version's np.out; 0 otherwise."""
+    rows = _rows(lines)
+    if rows is None or len({len(r) for r in rows}) != 1:
+        return 0
+    large = [r for r in rows if r[0] >= 64] or rows
+    if len(large[0]) == 3:
+        return 3 if _ways([r[1] * 2**20 * r[2] / (8 * r[0]) for r in large if r[0] > 0]) else 0
+    if len(large[0]) == 5:
+        return 5 if _ways([r[1] * 1e3 * r[4] / (8 * r[0]) for r in large if r[0] > 0]) else 0
+    return 0
+
+
+def detect(lines: Sequence[Line]) -> bool:
+    return any(_PRINTED.match(text) for _, text in lines) or _file_kind(lines) > 0
+
+
+def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]:
+    """One series. Neither form says whether a stream was timed in place of a PingPong, except what 5.x prints about both directions."""
+    printed = [(n, row) for n, row in ((n, _PRINTED.match(text)) for n, text in lines) if row is not None]
+    both = any("Bidirectional mode" in text or "both directions simultaneously" in text for _, text in lines)
+    if printed:
+        version, points = _printed(printed, path)
+    else:
+        kind = _file_kind(lines)
+        if not kind:
+            raise InputError(
+                "neither what NetPIPE prints nor its np.out: rows of 3 (3.x) or 5 (5.x) numbers whose rates are size over time", path
+            )
+        version, points = f"{kind}.x", _file(lines, kind, path)
+        rows, scale = _rows(lines) or [], 2**20 if kind == 3 else 1e3
+        both = both or _ways([r[1] * scale * r[-1] / (8 * r[0]) for r in rows if r[0] >= 64]) == 2
+    if both:  # each of the two messages that cross in a time adds half of it
+        points = [Point.of_time(p.size_B, p.time_us / 2, repetitions=p.repetitions, spread=p.spread) for p in points]
+    units = "s, Mbit/s of 2^20" if version == "3.x" else "us, Gbit/s of 10^9"
+    told = replace(about, tool="NetPIPE", version=version, units=units)
+    return [Measured("bibw" if both else "pingpong", tuple(points), told, 2)]
+
+
+def _printed(rows: Sequence[tuple[int, re.Match[str]]], path: Path) -> tuple[str, list[Point]]:
+    points, version = [], "3.x"
+    for n, row in rows:
+        amount, unit, runs = row[1], row[2], int(row[3])
+        if unit in ("MB", "GB"):
+            raise InputError("NetPIPE 5 rounds sizes from 1 MB on when it prints them; read the file it writes (np.out) instead", path, n)
+        if unit != "bytes":
+            version = "5.x"
+        size = round(float(amount) * (1000 if unit == "KB" else 1))
+        points.append(_of(size, row[6], _TIMES[row[7][0]], path, n, runs))
+    return version, points
+
+
+def _file(lines: Sequence[Line], kind: int, path: Path) -> list[Point]:
+    points = []
+    for n, text in lines:
+        if not text.strip() or text.lstrip().startswith("#"):
+            continue
+        row = text.split()
+        size = whole(row[0], path, n, "bytes")
+        points.append(_of(size, row[-1], 1e6 if kind == 3 else 1.0, path, n, 0))
+    return points
+
+
+def _of(size: int, text: str, scale: float, path: Path, line: int, runs: int) -> Point:
+    time = number(text, path, line, "a time")
+    if time <= 0:
+        raise InputError("a time of 0: fewer repetitions than the clock can tell; run NetPIPE longer", path, line)
+    return Point.of_time(size, time * scale, repetitions=runs, spread=digits(text, time))

@@ -1,0 +1,36 @@
+"""Curve in, model out: segments of a measured curve, and the runnable model made of them.
+
+    found = fit(sizes_B, times_s)                    # segments, thresholds, their uncertainty
+    sample = sample_of(found)                        # send, transit, recv, gap, port, both for every size
+    write_model(folder, name="mine", samples={"same": sample}, ...)
+
+The model itself (`model.FittedModel`) needs nothing of this but its folder.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from retrompi.measure.fit.model import KINDS, NEVER, FittedModel, sizes_seen
+    from retrompi.measure.fit.parts import Parts, sample_of
+    from retrompi.measure.fit.segments import Fit, Residual, Segment, Threshold, fit
+    from retrompi.measure.fit.write import check_name, default_folder, write_model, write_room
+
+__all__ = ["KINDS", "NEVER", "Fit", "FittedModel", "Parts", "Residual", "Segment", "Threshold", "check_name", "default_folder", "fit",
+           "sample_of", "sizes_seen", "write_model", "write_room"]  # fmt: skip
+
+_WHERE = {
+    **dict.fromkeys(("KINDS", "NEVER", "FittedModel", "sizes_seen"), "model"),
+    **dict.fromkeys(("Parts", "sample_of"), "parts"),
+    **dict.fromkeys(("Fit", "Residual", "Segment", "Threshold", "fit"), "segments"),
+    **dict.fromkeys(("check_name", "default_folder", "write_model", "write_room"), "write"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    # A fitted model is imported with this package; scipy, which only fitting needs, is not.
+    if name not in _WHERE:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)

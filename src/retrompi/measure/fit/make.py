@@ -1,0 +1,284 @@
+"""``retrompi fit``: measured curves to a model folder, with sizes held out, residuals, and what had to be assumed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from retrompi.base import paths, units
+from retrompi.base.errors import UsageError, nearest
+from retrompi.measure.curves.series import Measured
+from retrompi.measure.fit.model import NEVER
+from retrompi.measure.fit.parts import OVERHEAD, Parts, sample_of
+from retrompi.measure.fit.segments import LEVEL, Fit, Residual, fit
+from retrompi.measure.fit.write import Limit, check_name, default_folder, write_model, write_room
+from retrompi.measure.launch.stats import rank_quantile
+from retrompi.spec import registry
+
+if TYPE_CHECKING:
+    from retrompi.spec.model import RuntimeModel
+
+__all__ = ["Curve", "Made", "far_off", "fitted_curve", "held_out", "make", "name_from", "summary"]
+
+POOR = 0.10
+"""Noise from which a curve is not described well by its segments."""
+STEP = 0.10
+"""By how much a curve must step up for that to be taken as where messages begin to ask first, when nobody says."""
+_STREAMS = {"bw": "gap", "bibw": "both", "mbw_mr": "port"}
+_SHARED = ("send", "recv", "gap", "port", "both")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One pair kind, fitted: the measurement, its fit, what was held out, and the parts of a time with their sources."""
+
+    kind: str
+    measured: Measured
+    fit: Fit
+    held: tuple[Residual, ...]
+    parts: Parts
+    eager: Limit
+
+    @property
+    def seen(self) -> tuple[int, ...]:
+        """Sizes that the fit saw."""
+        return tuple(r.size for r in self.fit.residuals)
+
+
+@dataclass(frozen=True)
+class Made:
+    """What was written: the model's name and folder, its platform (and file, where one was written)."""
+
+    name: str
+    folder: Path
+    platform: str
+    room: Path | None
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+
+
+def name_from(file: str) -> str:
+    """A model's name from a file's: ``OSU latency.txt`` -> ``osu-latency``."""
+    slug = re.sub(r"[^a-z0-9_]+", "-", Path(file).stem.lower()).strip("-_")
+    return slug if slug[:1].isalpha() else f"curve-{slug}".rstrip("-")
+
+
+def held_out(sizes: Sequence[int]) -> tuple[list[int], list[int]]:
+    """(seen, held out): every second size is held out, the least and the largest never, so that no prediction leaves the range."""
+    ordered = sorted(set(sizes))
+    out = [s for i, s in enumerate(ordered) if i % 2 == 1 and s != ordered[-1]]
+    return [s for s in ordered if s not in out], out
+
+
+def summary(residuals: Sequence[Residual]) -> dict[str, float]:
+    """Median, 95th percentile and worst of the relative errors' sizes, and their mean with sign; {} without any."""
+    errors = [abs(r.error) for r in residuals]
+    if not errors:
+        return {}
+    return {
+        "sizes": len(errors),
+        "median": median(errors),
+        "p95": rank_quantile(errors, 0.95),
+        "worst": max(errors),
+        "mean": sum(r.error for r in residuals) / len(errors),
+    }
+
+
+def _streams(kind: str, streams: Sequence[Measured], parts: dict[str, dict[int, float]], sources: dict[str, str]) -> None:
+    """Adds what measured streams say: the time a message adds to a channel, to a port, to both directions."""
+    for series in streams:
+        column = _STREAMS.get(series.what)
+        if column is None:
+            raise UsageError(f"a stream is bw, bibw or mbw_mr: {series.provenance.file} holds {series.what}")
+        if column == "port" and (series.pairs or 1) < 2:
+            column = "gap"  # one pair only
+        parts[column] = {p.size_B: p.time_us * 1e-6 for p in series.points if p.time_us > 0}
+        sources[column] = f"fit: {series.what} of {series.provenance.tool} {series.provenance.version}, {series.provenance.file}".replace(
+            "  ", " "
+        )
+
+
+def fitted_curve(
+    kind: str,
+    measured: Measured,
+    *,
+    thresholds: Sequence[int] = (),
+    segments: int | None = None,
+    max_segments: int = 12,
+    level: float = LEVEL,
+    hold_out: bool = False,
+    leave_out: Sequence[int] = (),
+    eager_below: int | None = None,
+    overhead: float = OVERHEAD,
+    streams: Sequence[Measured] = (),
+) -> Curve:
+    """Fits one measured curve of a pair kind (``same`` or ``remote``).
+
+    ``thresholds``, ``leave_out`` (sizes the fit does not see) and ``eager_below`` in bytes; other arguments as of `segments.fit` and
+    `Parts`. Raises UsageError for a curve that is no PingPong, or too short.
+    """
+    if measured.what not in ("pingpong", "ring"):
+        raise UsageError(f"{measured.provenance.file} holds {measured.what}: a model needs one-way times, of a PingPong")
+    points = {p.size_B: p for p in measured.points if p.time_us > 0}
+    for size in leave_out:
+        if size not in points:
+            raise UsageError(f"{measured.provenance.file} has no size of {size} B to leave out{nearest(str(size), map(str, points))}")
+    used = [s for s in points if s not in leave_out]
+    seen, out = held_out(used) if hold_out else (sorted(used), [])
+    out = sorted({*out, *leave_out})
+    if len(seen) < 2:
+        raise UsageError(f"{measured.provenance.file} has {len(points)} {'size' if len(points) == 1 else 'sizes'}; a fit needs more")
+    spread = [points[s].spread for s in seen]
+    known = [s for s in spread if s is not None]
+    found = fit(
+        seen,
+        [points[s].time_us * 1e-6 for s in seen],
+        spread=[s if s is not None else median(known) for s in spread] if known else None,
+        thresholds=thresholds,
+        segments=segments,
+        max_segments=max_segments,
+        level=level,
+    )
+    held = found.residuals_of(out, [points[s].time_us * 1e-6 for s in out], seen=False)
+    columns: dict[str, dict[int, float]] = {}
+    sources: dict[str, str] = {}
+    for name in _SHARED:
+        told = {s: points[s].more[f"{name}_us"] * 1e-6 for s in seen if f"{name}_us" in points[s].more}
+        if told:
+            columns[name], sources[name] = told, f"fit: column {name} of {measured.provenance.file}"
+    _streams(kind, streams, columns, sources)
+    parts = Parts(columns, sources, overhead, remote=kind == "remote")
+    return Curve(kind, measured, found, held, parts, _eager(found, eager_below))
+
+
+def _eager(found: Fit, stated: int | None) -> Limit:
+    """From which size a message asks first, and where that is from."""
+    if stated is not None:
+        return float(stated), "assumed: stated by the user, --eager-below"
+    steps = [t for t in found.thresholds if t.step >= STEP]
+    if not steps:
+        return None, f"assumed: the curve has no step up of {STEP:.0%} or more, so all are sent at once"
+    best = max(steps, key=lambda t: t.step)
+    return float(best.size), f"assumed: the largest step up of the curve, {best.step:+.0%}; --eager-below states another"
+
+
+def make(
+    curves: Sequence[Curve],
+    *,
+    name: str,
+    folder: Path | None = None,
+    platform: str | None = None,
+    collectives: type[RuntimeModel] | None = None,
+    by: str = "retrompi fit",
+) -> Made:
+    """Writes the model (and a room for it when no ``platform`` is named). Raises UsageError for a folder that holds something else."""
+    target = (folder / name if folder is not None else default_folder(name)).resolve()
+    if folder is None:
+        check_name(name)
+    if target.exists() and not ((target / "curve.csv").is_file() and (target / "fit.toml").is_file()):
+        raise UsageError(f"{target} holds something that 'retrompi fit' has not written; choose another --name or folder")
+    room_file = None
+    where = platform or f"{name}-room"
+    if platform is None:
+        room_file = (target.parent / f"{where}.toml") if folder is not None else paths.user_platforms_dir() / f"{where}.toml"
+        if folder is None:
+            check_name(where, "platform")
+        shared = any(c.kind != "remote" for c in curves)
+        cores = (
+            ("2", "assumed: a processor for each of two ranks")
+            if shared
+            else ("1", "assumed: a rank each; nothing of one host was measured")
+        )
+        write_room(
+            room_file,
+            name=where,
+            title=f"Two hosts for the fitted curve {name}",
+            summary="a room that stands for nothing: what was measured is all in the model's curve",
+            years=_years(curves),
+            known={"cores": cores},
+            by=by,
+        )
+    else:
+        where = registry.platform(platform).name
+    first = curves[0].measured.provenance
+    tool = f"{first.tool} {first.version}".strip()
+    write_model(
+        target,
+        name=name,
+        samples={c.kind: sample_of(c.fit, c.parts) for c in curves},
+        title=f"Curve of {first.file}",
+        version=f"as measured with {tool}",
+        years=_years(curves),
+        summary=f"segments of {' and '.join(_words(c) for c in curves)}",
+        platform=where,
+        source=f"fit: {tool}, {first.file}",
+        eager={c.kind: c.eager for c in curves},
+        seen={c.kind: c.seen for c in curves},
+        held_out={c.kind: [r.size for r in c.held] for c in curves},
+        fits={c.kind: c.fit for c in curves},
+        sources={f"{c.kind}.{k}": v for c in curves for k, v in c.parts.described().items()},
+        collectives=collectives,
+        meta={
+            "measured": {c.kind: _facts(c.measured) for c in curves},
+            "errors_seen": {c.kind: summary(c.fit.residuals) for c in curves},
+            "errors_held_out": {c.kind: summary(c.held) for c in curves if c.held},
+        },
+        extra={f"{c.kind}-held-out": {f"{r.size} B": r.row() for r in c.held} for c in curves if c.held},
+        by=by,
+        note=_note(curves),
+    )
+    return Made(name, target, where, room_file, {c.kind: c for c in curves})
+
+
+def _words(c: Curve) -> str:
+    where = "between hosts" if c.kind == "remote" else "within a host"
+    return f"the curve {where} ({len(c.fit.segments)} segments of {len(c.seen)} sizes)"
+
+
+def _years(curves: Sequence[Curve]) -> str:
+    found = (re.search(r"\b(19|20)\d\d\b", c.measured.provenance.date) for c in curves)
+    return next((m[0] for m in found if m), "not told")
+
+
+def _facts(m: Measured) -> dict[str, Any]:
+    p = m.provenance
+    told = {
+        "file": p.file,
+        "sha256": p.sha256,
+        "tool": p.tool,
+        "version": p.version,
+        "units": p.units,
+        "host": p.host,
+        "date": p.date,
+        "by": p.by,
+    }
+    return {"what": m.what, **{k: v for k, v in told.items() if v}, **({"said": list(p.said)} if p.said else {})}
+
+
+def _note(curves: Sequence[Curve]) -> str:
+    parts = []
+    for c in curves:
+        for what, told in (("seen", summary(c.fit.residuals)), ("held out", summary(c.held))):
+            if told:
+                errors = ", ".join(f"{k} {told[v]:.1%}" for k, v in (("median", "median"), ("95th percentile", "p95"), ("worst", "worst")))
+                parts.append(f"{c.kind}, errors at sizes {what}: {errors}")
+    return "; ".join(parts)
+
+
+def far_off(curve: Curve) -> list[Residual]:
+    """The sizes that took more than twice as long as the next larger one and as the one before: measured wrong, or a stall."""
+    rows = sorted(curve.fit.residuals, key=lambda r: r.size)
+    found = []
+    for i, r in enumerate(rows[:-1]):
+        before = rows[i - 1].measured_s if i else 0.0
+        if r.measured_s > 2 * max(before, rows[i + 1].measured_s):
+            found.append(r)
+    return found
+
+
+def limit_text(limit: Limit) -> str:
+    """An eager limit for people."""
+    return "no size" if limit[0] is None else units.format_bytes(limit[0]) if limit[0] < units.parse(NEVER, "B") else "no size"

@@ -1,0 +1,333 @@
+"""Writing a fitted model's folder and, where no platform is named, a machine room for it."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import retrompi
+from retrompi.base import paths, units
+from retrompi.base import toml as toml_text
+from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.measure.fit.model import COLUMNS, KINDS, NEVER, WORK_COLUMNS, work_names
+from retrompi.spec import registry
+from retrompi.spec.platform import HOST_KEYS, SOURCE_KINDS
+
+if TYPE_CHECKING:
+    from retrompi.measure.fit.segments import Fit
+    from retrompi.sim.sampling import Sample
+    from retrompi.spec.collectives import Choice, Making
+    from retrompi.spec.model import RuntimeModel
+
+__all__ = ["check_name", "write_model", "write_room"]
+
+Limit = tuple[float | None, str] | tuple[float, str, float, float]
+_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+
+
+def check_name(name: str, kind: str = "model") -> str:
+    """``name`` if a model or platform of the user's may be called so; UsageError otherwise."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"'{name}' cannot be the name of a {kind}; use small letters, digits, - and _, a letter first")
+    taken = registry.models() if kind == "model" else registry.platforms()
+    there = taken.get(name)
+    path = None if there is None else (there.folder() if isinstance(there, type) else there.path)
+    if path is not None and registry.origin(path) == "retrompi":
+        raise UsageError(f"the package has a {kind} '{name}', and its names win; choose another --name")
+    return name
+
+
+def _source(text: str) -> str:
+    if not text.startswith(SOURCE_KINDS) or not text.partition(":")[2].strip():
+        raise ValueError(f"the source '{text}' must begin {' '.join(SOURCE_KINDS)}")
+    return text
+
+
+def _choice(c: Choice) -> str:
+    parts = [repr(c.operation), repr(c.algorithm), f"source={c.source!r}"]
+    if c.low:
+        parts.append(f'low="{c.low} B"')
+    if c.high is not None:
+        parts.append(f'high="{c.high} B"')
+    if c.ranks != (1, None):
+        parts.append(f"ranks={c.ranks!r}")
+    if c.count != "any":
+        parts.append(f"count={c.count!r}")
+    if c.nodes:
+        parts.append("nodes=True")
+    return f"Choice({', '.join(parts)})"
+
+
+def _limit(bytes_: float | None) -> str:
+    return NEVER if bytes_ is None else f"{int(bytes_)} B"
+
+
+@dataclass(frozen=True)
+class _Param:
+    """A parameter of the generated class; one with a source ``fit:`` has its value and bounds in ``fit.toml`` as well."""
+
+    name: str
+    text: str
+    unit: str
+    help: str
+    source: str
+    low: str
+    high: str
+
+    def line(self) -> str:
+        return (f'{self.name} = Param("{self.text}", "{self.unit}", "{self.help}", source={_source(self.source)!r}, '
+                f'low="{self.low}", high="{self.high}")')  # fmt: skip
+
+
+def _params(eager: Mapping[str, Limit], test: tuple[float, str]) -> list[_Param]:
+    found = []
+    for where, text in (("same", "of one host"), ("remote", "between hosts")):
+        limit, source, *bounds = eager.get(where, (None, "assumed: nothing was measured there"))
+        known = _limit(limit)
+        low, high = (f"{int(b)} B" for b in bounds) if len(bounds) == 2 else (known, known) if source.startswith("fit:") else ("0 B", NEVER)
+        found.append(_Param(f"eager_{where}", known, "B", f"messages {text} from this size on ask the receiver first", source, low, high))
+    cost = f"{test[0] * 1e9:.6g} ns"
+    low, high = (cost, cost) if test[1].startswith("fit:") else ("0 s", "1 ms")
+    return [*found, _Param("test_cost", cost, "s", "a call that looks for a message and finds none", test[1], low, high)]
+
+
+def _module(
+    name: str,
+    words: Mapping[str, str],
+    doc: str,
+    params: Sequence[_Param],
+    known: str,
+    collectives: Sequence[Choice] | type[RuntimeModel] | None,
+    communicators: Making | None,
+) -> str:
+    table, also = "", ""
+    if isinstance(collectives, type):
+        also = "from retrompi import registry\n"
+        table = "".join(f"    {what} = registry.model({collectives.name!r}).{what}\n" for what in ("collectives", "communicators"))
+    elif collectives is not None:
+        also = f"from retrompi.spec.collectives import Choice{', Making' if communicators else ''}\n"
+        table = "    collectives = (\n" + "".join(f"        {_choice(c)},\n" for c in collectives) + "    )\n"
+        if communicators is not None:
+            c = communicators
+            table += f"    communicators = Making({c.context_bytes!r}, {c.gathers!r}, {_source(c.source)!r})\n"
+    texts = "".join(f"    {key} = {text!r}\n" for key, text in words.items())
+    return (
+        f'"""{doc.replace(chr(92), "/").replace(chr(34) * 3, chr(39) * 3)}"""\n\n{also}from retrompi.spec.calibrated_range import Range\n'
+        f"from retrompi.measure.fit.model import FittedModel\nfrom retrompi.spec.model import Param\n\n\n"
+        f"class Fitted(FittedModel):\n    name = {name!r}\n"
+        f"{texts}    calibrated = {known}\n{table}" + "".join(f"    {p.line()}\n" for p in params)
+    )
+
+
+def _work_text(by: str, work: Mapping[str, tuple[Mapping[int, float], str]]) -> str:
+    lines = [f"# what collectives do beside their messages: written by `{by}`; picoseconds, bytes", ",".join(WORK_COLUMNS)]
+    for what, (sizes, _) in work.items():
+        if what not in work_names():
+            raise UsageError(f"no work '{what}'{nearest(what, work_names())}")
+        lines += [f"{what},{size},{round(seconds * 1e12)}" for size, seconds in sorted(sizes.items())]
+    return "\n".join(lines) + "\n"
+
+
+def write_model(
+    folder: Path,
+    *,
+    name: str,
+    samples: Mapping[str, Sample],
+    title: str,
+    version: str,
+    years: str,
+    summary: str,
+    platform: str,
+    source: str,
+    ranks: tuple[int, int] = (2, 2),
+    eager: Mapping[str, Limit] | None = None,
+    test: tuple[float, str] = (1e-7, "assumed: a hundred instructions or two"),
+    seen: Mapping[str, Sequence[int]] | None = None,
+    held_out: Mapping[str, Sequence[int]] | None = None,
+    fits: Mapping[str, Fit] | None = None,
+    sources: Mapping[str, str] | None = None,
+    collectives: Sequence[Choice] | type[RuntimeModel] | None = None,
+    communicators: Making | None = None,
+    meta: Mapping[str, Any] | None = None,
+    extra: Mapping[str, Mapping[str, Any]] | None = None,
+    work: Mapping[str, tuple[Mapping[int, float], str]] | None = None,
+    by: str = "retrompi fit",
+    note: str = "",
+) -> Path:
+    """Writes ``folder``: ``__init__.py``, ``curve.csv``, ``fit.toml``, and returns it.
+
+    ``samples``: pair kind (`model.KINDS`) -> sample, used exactly as it is. ``eager``: "same", "remote" -> (bytes from which a message
+    asks first or None, where that is from[, least, most]); ``test``: (seconds, source); ``source`` (``fit: ...``) stands behind the
+    calibrated range, ``sources`` says for each column of the curve where it is from. ``seen`` and ``held_out``: pair kind -> sizes in
+    bytes. ``collectives``: a table, or the model whose table is used; None for the base's (MPICH 1). ``communicators``: beside a
+    table, how communicators are made. ``meta`` and ``extra`` go into ``fit.toml`` as rows of ``[NAME.meta]`` and as tables
+    ``[NAME.TABLE]`` of their own. ``work``: what collectives do beside their messages (`model.work_names`) -> ({bytes: seconds},
+    source), into ``work.csv``. Raises UsageError for an unknown pair kind or work, InputError when it cannot write.
+    """
+    for kind in samples:
+        if kind not in KINDS:
+            raise UsageError(f"no pair kind '{kind}'{nearest(kind, KINDS)}")
+    if not samples:
+        raise UsageError("a model needs the curve of one pair kind at least")
+    for text in (sources or {}).values():
+        _source(text)
+    fits, seen = fits or {}, seen or {}
+    all_sizes = [s for sizes in seen.values() for s in sizes] or [p.size for s in samples.values() for p in s.there]
+    known = (f"Range(sizes=({units.format_bytes(min(all_sizes))!r}, {units.format_bytes(max(all_sizes))!r}), ranks={ranks!r}, "
+             f"platforms=({platform!r},), source={_source(source)!r})")  # fmt: skip
+    words = {"title": title, "version": version, "years": years, "summary": summary}
+    params = _params(eager or {}, test)
+    fitted = [p for p in params if p.source.startswith("fit:")]
+    today = datetime.date.today().isoformat()
+    doc = f"{summary}. Written by `{by}` on {today}; the points are in curve.csv, what is known of them in fit.toml."
+    tables: dict[str, Mapping[str, Any]] = {
+        "values": {p.name: p.text for p in fitted},
+        "bounds": {p.name: [p.low, p.high] for p in fitted},
+        "meta": {
+            "date": today,
+            "version": retrompi.__version__,
+            "by": by,
+            "note": note,
+            "platform": platform,
+            "sizes_seen": {k: sorted(s) for k, s in seen.items()},
+            "sizes_held_out": {k: sorted(s) for k, s in (held_out or {}).items()},
+            "identifiability": {p.name: p.source for p in fitted},
+            "connect_ps": {k: s.connect for k, s in samples.items()},
+            "sources": dict(sources or {}),
+            **(meta or {}),
+        },
+    }
+    for kind, fit in fits.items():
+        tables[f"{kind}-segments"] = {f"from {s.low} B": s.row() for s in fit.segments}
+        tables[f"{kind}-thresholds"] = {f"{t.size} B": t.row() for t in fit.thresholds}
+        tables[f"{kind}-residuals"] = {f"{r.size} B": r.row() for r in fit.residuals}
+        tables[f"{kind}-choice"] = fit.choice()
+    if work:
+        tables["work"] = {what: _source(text) for what, (_, text) in work.items()}
+    tables |= dict(extra or {})
+    lines = [f"# {name}: written by `{by}`; times in picoseconds, sizes in bytes", ",".join(COLUMNS)]
+    for kind, sample in samples.items():
+        for way, points in (("there", sample.there), ("back", () if sample.back == sample.there else sample.back)):
+            lines += [",".join(str(v) for v in (kind, way, *asdict(p).values())) for p in points]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "curve.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (folder / "work.csv").unlink(missing_ok=True)
+        if work:
+            (folder / "work.csv").write_text(_work_text(by, work), encoding="utf-8")
+        (folder / "fit.toml").write_text(toml_text.tables(by, {name: tables}), encoding="utf-8")
+        (folder / "__init__.py").write_text(_module(name, words, doc, params, known, collectives, communicators), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write the model: {error.strerror}", folder) from None
+    registry.forget(folder)
+    return folder
+
+
+_ASSUMED = "assumed: no part of a fitted curve, which has it inside its times"
+_PLAIN = {
+    "cores": "1",
+    "speed": "1",
+    "flops": "1000 Mflop/s",
+    "clock": "1 GHz",
+    "quantum": "50 ms",
+    "tick": "10 ms",
+    "dispatch": "1 us",
+    "syscall": "0.1 us",
+    "l1": "32 KiB",
+    "l2": "1 MiB",
+    "l2_ways": "8",
+    "copy_l1": "10 GB/s",
+    "copy_l2": "10 GB/s",
+    "copy_mem": "5 GB/s",
+    "boost": "0",
+    "quantum_carry": "0",
+    "wait_charge": "0 us",
+    "quantum_at_tick": "1",
+    "tcp_segment": "1 us",
+    "tcp_byte": "0 s/B",
+    "interrupt": "1 us",
+    "loopback_segment": "1 us",
+    "loopback_mss": "16 KiB",
+    "window": "64 KiB",
+    "mss": "1460 B",
+    "sndbuf": "64 KiB",
+    "delayed_ack": "40 ms",
+    "rto_first": "3 s",
+    "rto_min": "200 ms",
+    "rto_max": "120 s",
+    "tcp_retries": "15",
+    "dup_acks": "3",
+    "nic_rate": "1 GB/s",
+    "nic_latency": "0 us",
+    "bus_rate": "1 GB/s",
+    "l2_shared_by": "1",
+    "package_cores": "1",
+    "line_shared": "0 ns",
+    "line_bus": "0 ns",
+    "lines_in_flight": "1",
+    "fsb_rate": "10 GB/s",
+}
+_LINK = {"bandwidth": "1 GB/s", "latency": "0 us", "frame_overhead": "0 B", "mtu": "1500 B"}
+
+
+def write_room(
+    file: Path,
+    *,
+    name: str,
+    title: str,
+    summary: str,
+    years: str,
+    hosts: int = 2,
+    known: Mapping[str, tuple[str, str]] | None = None,
+    os: str = "Linux",
+    by: str = "retrompi fit",
+) -> Path:
+    """Writes a platform of ``hosts`` equal hosts on a switch that stands for nothing: everything is in the fitted curve.
+
+    ``known``: key of a host (``cores``, ``flops``, ...) -> (text with its unit, source); every other number says that it is assumed.
+    """
+    given = {k: (_PLAIN[k], _ASSUMED) for k in HOST_KEYS} | {
+        "cores": (_PLAIN["cores"], "assumed: a rank each; what shares a host was not measured unless the model has a curve of one host"),
+        "flops": (
+            _PLAIN["flops"],
+            "assumed: amounts of computation are counted at 1e9 a second of the recording machine, as trace record does",
+        ),
+        "speed": (_PLAIN["speed"], "assumed: the reference machine of its model"),
+        **(known or {}),
+    }
+
+    def line(key: str, text: str, source: str) -> str:
+        number = float(text) if re.fullmatch(r"[\d.]+", text) else text
+        plain = int(number) if isinstance(number, float) and number == int(number) else number
+        return f"{key} = {{ value = {toml_text.value(plain)}, source = {toml_text.quoted(_source(source))} }}"
+
+    lines = [
+        f"# Written by `{by}`.",
+        *(f"{k} = {toml_text.quoted(v)}" for k, v in (("name", name), ("title", title), ("years", years), ("summary", summary))),
+    ]
+    lines += [
+        "",
+        "[[host]]",
+        'name = "h1"',
+        f"os = {toml_text.quoted(os)}",
+        'byte_order = "little"',
+        *(line(k, *v) for k, v in given.items()),
+    ]
+    for h in range(2, hosts + 1):
+        lines += ["", "[[host]]", f'name = "h{h}"', 'like = "h1"']
+    lines += ["", "[link]", 'kind = "switch"', *(line(k, v, _ASSUMED) for k, v in _LINK.items())]
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write the platform: {error.strerror}", file) from None
+    return file
+
+
+def default_folder(name: str) -> Path:
+    """Where a user's model of that name is found by name."""
+    return paths.user_models_dir() / name

@@ -1,0 +1,288 @@
+"""From what a user names to what can be started: a source file is compiled with the wanted MPI and cached, a binary is looked at."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from retrompi.base.errors import UsageError, nearest
+from retrompi.measure.launch import BackendError
+from retrompi.measure.record import RecordError
+from retrompi.measure.record.compiled import cache_dir, making
+from retrompi.measure.record.library import Compiler, family_of_program, find_compiler
+from retrompi.measure.record.run import Launcher, find_launcher
+
+__all__ = ["FAMILIES", "LANGUAGES", "TITLES", "Built", "build", "default_family", "find_mpiexec", "is_source"]
+
+FAMILIES = ("mpich", "openmpi")
+"""What ``--mpi`` may name."""
+LANGUAGES = {
+    ".c": "C", ".cc": "C++", ".cpp": "C++", ".cxx": "C++", ".f": "Fortran 77", ".f77": "Fortran 77", ".f90": "Fortran", ".f95": "Fortran",
+    ".f03": "Fortran", ".f08": "Fortran",
+}  # fmt: skip
+_WRAPPERS = {
+    "C": ("mpicc", "smpicc"),
+    "C++": ("mpicxx", "smpicxx"),
+    "Fortran 77": ("mpif77", "smpiff"),
+    "Fortran": ("mpif90", "smpif90"),
+}
+_COMPILERS = {"C": "gcc", "C++": "g++", "Fortran 77": "gfortran", "Fortran": "gfortran"}
+_FLAGS = ("-O2",)
+_PACKAGES = {"mpich": ("mpich", "libmpich-dev"), "openmpi": ("openmpi-bin", "libopenmpi-dev"), "smpi": ("libsimgrid-dev", "libsimgrid-dev")}
+TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "smpi": "SimGrid's SMPI"}
+
+
+@dataclass(frozen=True)
+class Built:
+    """A program that can be started: ``command`` (its path, or an interpreter and a script) and the ``family`` of its MPI (``mpich``,
+    ``openmpi``, ``smpi``, ``other``). ``digest``: SHA-256 over what it is made of. ``path``: what the user named."""
+
+    path: Path
+    command: tuple[str, ...]
+    family: str
+    language: str
+    digest: str
+
+
+def is_source(program: str | Path) -> bool:
+    """Whether it is compiled, by its suffix."""
+    return Path(program).suffix.lower() in LANGUAGES
+
+
+@functools.cache
+def default_family() -> str | None:
+    """The MPI of a source file when nobody names one: MPICH, else Open MPI, where compiler and launcher are there; None: neither."""
+    for family in FAMILIES:
+        try:
+            find_compiler(family)
+            find_mpiexec(family)
+            return family
+        except (RecordError, BackendError):
+            continue
+    return None
+
+
+def build(program: str, family: str | None = None) -> Built:
+    """Make ``program`` ready for ``family`` (``mpich``, ``openmpi``, ``smpi``; None: what a binary links, else `default_family`).
+
+    Raises UsageError for a wrong name, BackendError for a missing compiler (with the package to install), the compiler's first error in
+    one line, and a binary of another MPI.
+    """
+    if family is not None and family not in (*FAMILIES, "smpi"):
+        raise UsageError(f"--mpi {family}: no such MPI{nearest(family, FAMILIES)}")
+    path = Path(program)
+    if is_source(path):
+        if not path.is_file():
+            raise UsageError(f"{program}: no such source file")
+        return _compiled(path, family or default_family())
+    if path.suffix.lower() == ".py":
+        if not path.is_file():
+            raise UsageError(f"{program}: no such file")
+        return _python(path, family)
+    found = str(path.resolve()) if path.is_file() else shutil.which(program)
+    if found is None:
+        kinds = ", ".join([*LANGUAGES, ".py"])
+        raise UsageError(f"{program}: no such program; give a source file ({kinds}) or a binary linked with an MPI")
+    return _binary(Path(found), family)
+
+
+def _binary(path: Path, family: str | None) -> Built:
+    linked = family_of_program(path)
+    if linked is None:
+        raise BackendError(
+            f"{path.name} links no MPI library that is known here (MPICH, Open MPI, SMPI): is it an MPI program, linked dynamically?"
+        )
+    if family is not None and family != linked:
+        hint = (
+            "give its source, or build it with smpicc, smpicxx or smpif90"
+            if family == "smpi"
+            else f"build it with the mpicc of {TITLES[family]}"
+        )
+        raise BackendError(f"{path.name} is linked with {TITLES[linked]}, not with {TITLES[family]}: {hint}")
+    return Built(path, (str(path),), linked, "binary", _sha256(path))
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+# -- mpi4py ------------------------------------------------------------------------------------------------------------------
+
+
+def _interpreters() -> list[str]:
+    """Pythons that may have mpi4py: the first on the PATH is the user's, ours may be in an environment of its own."""
+    names = [shutil.which("python3"), shutil.which("python"), "/usr/bin/python3", sys.executable]
+    return list(dict.fromkeys(n for n in names if n is not None and Path(n).is_file()))
+
+
+_ASK = "import importlib.util as u; s = u.find_spec('mpi4py'); print(s.submodule_search_locations[0] if s else '')"
+
+
+@functools.cache
+def _mpi4py(interpreter: str) -> dict[str, str]:
+    """MPI family -> extension module of mpi4py in this interpreter; empty when it has none."""
+    done = subprocess.run([interpreter, "-c", _ASK], capture_output=True, text=True)
+    folder = done.stdout.strip()
+    if done.returncode != 0 or not folder:
+        return {}
+    found: dict[str, str] = {}
+    for module in sorted(Path(folder).glob("MPI*.so")):
+        linked = family_of_program(module)
+        if linked is not None:
+            found.setdefault(linked, str(module))
+    return found
+
+
+def _python(path: Path, family: str | None) -> Built:
+    """An mpi4py script runs with the MPI that mpi4py was built for."""
+    if family == "smpi":
+        raise BackendError(
+            f"{path.name}: a Python program cannot run on SMPI, which loads the program once a rank into one process; use native or model"
+        )
+    tried = []
+    for interpreter in _interpreters():
+        having = _mpi4py(interpreter)
+        for linked in [family] if family is not None else list(having):
+            if linked in having:
+                return Built(path, (interpreter, str(path.resolve())), linked, "Python", _sha256(path))
+        tried += [f"{interpreter} has it for {TITLES.get(k, k)}" for k in having]
+    if tried:
+        raise BackendError(f"{path.name}: no mpi4py for {TITLES.get(family or '', family)} ({'; '.join(tried)})")
+    raise BackendError(
+        f"{path.name}: no Python with mpi4py was found (Debian and Ubuntu: apt-get install python3-mpi4py, or pip install mpi4py)"
+    )
+
+
+# -- compiling ---------------------------------------------------------------------------------------------------------------
+
+
+def _wrapper(language: str, family: str | None) -> tuple[str, Compiler]:
+    """The compiler's path for a language, and the ``mpicc`` beside it, which says whose it is."""
+    native, smpi = _WRAPPERS[language]
+    try:
+        compiler = find_compiler(family)
+    except RecordError as error:
+        raise BackendError(str(error).replace(", or name the mpicc with --mpicc", "")) from error
+    if family == "smpi":
+        wrapper = shutil.which(smpi)
+    else:
+        # Debian's mpicc.mpich has its mpif90.mpich; elsewhere they lie in one folder.
+        folder, name = Path(compiler.path).parent, Path(compiler.path).name
+        wrapper = shutil.which(name.replace("mpicc", native, 1), path=str(folder))
+        if wrapper is not None and native == "mpicc":
+            wrapper = compiler.path
+    if wrapper is None:
+        package = _PACKAGES.get(compiler.family, ("", "libmpich-dev"))[1]
+        raise BackendError(
+            f"no {smpi if family == 'smpi' else native} beside {compiler.path}: install {package} "
+            f"(Debian and Ubuntu: apt-get install {package})"
+        )
+    return wrapper, compiler
+
+
+def _cache(source: Path, wrapper: str, compiler: Compiler) -> Path:
+    text = "\0".join([wrapper, compiler.family, compiler.header, *_FLAGS, source.name])
+    digest = hashlib.sha256(text.encode() + source.read_bytes() + str(source.resolve().parent).encode())
+    return cache_dir("programs") / digest.hexdigest()[:24]
+
+
+def _fresh(folder: Path, target: Path) -> bool:
+    """Whether what was compiled is of the headers as they are now."""
+    try:
+        known = json.loads((folder / "headers.json").read_text(encoding="utf-8"))
+        return target.is_file() and all(_sha256(Path(path)) == digest for path, digest in known.items())
+    except (OSError, ValueError):
+        return False
+
+
+def _compiled(source: Path, family: str | None) -> Built:
+    language = LANGUAGES[source.suffix.lower()]
+    wrapper, compiler = _wrapper(language, family)
+    folder = _cache(source, wrapper, compiler)
+    target = folder / source.stem
+    if not _fresh(folder, target):
+        _compile(source, language, wrapper, folder, target)
+    return Built(source, (str(target),), compiler.family, language, _sha256(target))
+
+
+def _compile(source: Path, language: str, wrapper: str, folder: Path, target: Path) -> None:
+    with making(folder, BackendError) as work:
+        made, needs = work / source.stem, work / "needs.d"
+        depend = ["-MMD", "-MF", str(needs)] if language in ("C", "C++") else []
+        # Modules of Fortran are written to the folder that the compiler runs in; -J is gfortran's alone.
+        command = [wrapper, *_FLAGS, *depend, "-o", str(made), str(source.resolve()), f"-I{source.resolve().parent}", "-lm"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=work, stdin=subprocess.DEVNULL)
+        except OSError as e:
+            raise BackendError(f"{wrapper} cannot be run: {e.strerror or e}") from e
+        if done.returncode != 0 or not made.is_file():
+            raise BackendError(first_error(done.stderr + done.stdout, source, _COMPILERS[language]) + f" ({Path(wrapper).name})")
+        headers = {path: _sha256(Path(path)) for path in _needs(needs, source, work)}
+        made.rename(target)
+        (work / "headers.json").write_text(json.dumps(headers), encoding="utf-8")
+        (work / "headers.json").rename(folder / "headers.json")
+
+
+def _needs(file: Path, source: Path, work: Path) -> list[str]:
+    """The program's own headers, as a compiler's rule for make names them."""
+    try:
+        words = file.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ").partition(":")[2].split()
+    except OSError:
+        return []
+    return [str(path) for word in words if (path := (work / word).resolve()) != source.resolve() and path.is_file()]
+
+
+_ERROR = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+):(?:\d+:)?\s*(?:fatal )?error:\s*(?P<what>.*)$")
+_PLACE = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+):\d+:\s*$")
+
+
+def first_error(text: str, source: Path, compiler: str) -> str:
+    """The first error in a compiler's words: ``file:line: what``. Understands gcc, clang and gfortran; else the first line with an error.
+
+    ``compiler``: what the MPI's wrapper calls, named with its package when that is missing.
+    """
+    place = ""
+    lines = text.splitlines()
+    for line in lines:
+        if found := _ERROR.match(line):
+            return f"{_name(found['file'], source)}:{found['line']}: {found['what']}"
+        if found := _PLACE.match(line):  # gfortran's place comes some lines before its error
+            place = f"{_name(found['file'], source)}:{found['line']}: "
+        elif line.startswith(("Error:", "Fatal Error:")):
+            return place + line.partition("rror: ")[2]
+    if any("not found" in line and compiler in line for line in lines):
+        return f"{source}: {compiler} is not installed (Debian and Ubuntu: apt-get install {compiler})"
+    said = [line for line in lines if "rror" in line or "undefined reference" in line or "not found" in line]
+    return f"{source} does not compile: " + (said or lines or ["no message"])[0].strip()
+
+
+def _name(file: str, source: Path) -> str:
+    # smpif90 compiles a copy, NAME.f90_RANDOM.f90
+    return str(source) if Path(file).name.startswith(source.name) else file
+
+
+# -- launchers ---------------------------------------------------------------------------------------------------------------
+
+
+def find_mpiexec(family: str) -> Launcher:
+    """What starts the programs of ``family``. Raises BackendError naming the package."""
+    kinds = {"mpich": "hydra", "openmpi": "openmpi"}
+    tried: Sequence[str] = (f"mpiexec.{family}", f"mpirun.{family}", "mpiexec", "mpirun")
+    for name in tried:
+        if shutil.which(name) is None:
+            continue
+        found = find_launcher(name)
+        if found is not None and found.kind == kinds.get(family, found.kind):
+            return found
+    package = _PACKAGES.get(family, ("mpich", ""))[0]
+    raise BackendError(
+        f"no mpiexec of {TITLES.get(family, family)} was found: install {package} (Debian and Ubuntu: apt-get install {package})"
+    )

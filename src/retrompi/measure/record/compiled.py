@@ -1,0 +1,69 @@
+"""What is compiled on the user's machine, where it runs: kept in the user's cache under a digest of all that it is made of."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from retrompi.base.errors import RetrompiError
+from retrompi.measure.record.errors import RecordError
+
+__all__ = ["cache_dir", "compile_to", "digest", "kept", "making"]
+
+
+def cache_dir(what: str) -> Path:
+    """``$XDG_CACHE_HOME/retrompi/WHAT``, by default ``~/.cache/retrompi/WHAT``."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache") / "retrompi" / what
+
+
+def digest(words: Sequence[str], sources: Iterable[Path]) -> str:
+    """20 hexadecimal digits over a command's words and the names and contents of sources."""
+    made = hashlib.sha256(" ".join(words).encode())
+    for source in sources:
+        made.update(source.name.encode() + b"\0" + source.read_bytes())
+    return made.hexdigest()[:20]
+
+
+@contextmanager
+def making(folder: Path, error: type[RetrompiError] = RecordError) -> Iterator[Path]:
+    """A folder inside ``folder`` to make something in, gone afterwards: what is done is renamed out of it (two may make the same at once).
+
+    Raises ``error`` when it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix="making-", dir=folder))
+    except OSError as e:
+        raise error(f"{folder} cannot be written: {e.strerror or e}") from e
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def kept(target: Path, make: Callable[[Path], None], *, mode: int = 0o755, error: type[RetrompiError] = RecordError) -> Path:
+    """``target`` as it lies in the cache, or made now: ``make(path)`` writes it, beside whatever it needs on the way."""
+    if not target.is_file():
+        with making(target.parent, error) as work:
+            made = work / target.name
+            make(made)
+            made.chmod(mode)
+            made.rename(target)
+    return target
+
+
+def compile_to(
+    command: Sequence[str], what: str, environment: Mapping[str, str] | None = None, error: type[RetrompiError] = RecordError
+) -> None:
+    """Run a compiler. Raises ``error`` with the first line that speaks of an error."""
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode != 0:
+        first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:200] or "no message")
+        raise error(f"{command[0]} cannot compile {what}: {first}")

@@ -1,0 +1,267 @@
+"""Running a program with the recorder before its MPI."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from retrompi.measure.record import smpi
+from retrompi.measure.record.assemble import Recording, assemble
+from retrompi.measure.record.errors import RecordError
+from retrompi.measure.record.library import family_of_program, find_compiler, library
+
+__all__ = ["Clock", "Launcher", "find_launcher", "record", "with_environment"]
+
+_COUNTERS = {"instructions": 1, "cycles": 0}  # linux/perf_event.h: PERF_COUNT_HW_*
+_PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319}  # the system call's number
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How computation between calls is measured.
+
+    ``kind``: ``cpu`` (time of the calling thread), ``wall``, ``instructions`` or ``cycles``. ``rate``: flop/s that a second stands
+    for, or flop an event. ``threshold``: bursts shorter than this many ns (events) are added to the next one.
+    """
+
+    kind: str = "cpu"
+    rate: float = 1e9
+    threshold: int = 1000
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """What starts the ranks: its path and ``kind`` (``hydra``, ``openmpi``, ``smpirun`` or ``other``)."""
+
+    path: str
+    kind: str
+
+    @property
+    def family(self) -> str | None:
+        """Whose programs it starts, as far as known."""
+        return {"hydra": "mpich", "openmpi": "openmpi", "smpirun": "smpi"}.get(self.kind)
+
+
+_LAUNCHERS = re.compile(r"(?:mpiexec|mpirun|orterun|prterun|prun|srun|aprun|jsrun|ibrun|smpirun)(?:[._-].*)?")
+
+
+def find_launcher(word: str) -> Launcher | None:
+    """What kind of launcher the first word of the command is; None when it is no launcher but the program."""
+    if not _LAUNCHERS.fullmatch(Path(word).name):
+        return None
+    path = shutil.which(word)
+    if path is None:
+        raise RecordError(
+            f"{word}: no such launcher; Debian and Ubuntu: apt-get install mpich or openmpi-bin (smpirun: libsimgrid-dev)"
+        )
+    if Path(path).name.startswith("smpirun"):
+        return Launcher(path, "smpirun")
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
+        said = done.stdout + done.stderr
+    except (OSError, subprocess.TimeoutExpired):
+        said = ""
+    if re.search(r"hydra|intel\(r\) mpi", said, re.IGNORECASE):
+        return Launcher(path, "hydra")
+    if re.search(r"open ?mpi|openrte|prrte", said, re.IGNORECASE):
+        return Launcher(path, "openmpi")
+    return Launcher(path, "other")
+
+
+def _program(words: Sequence[str]) -> tuple[int, Path] | None:
+    """Place and path of the first word that is an executable file: the program behind a launcher's options."""
+    for i, word in enumerate(words):
+        path = shutil.which(word)
+        if path is not None:
+            return i, Path(path)
+    return None
+
+
+def _shown(command: Sequence[str]) -> str:
+    """The command as it goes into the trace: without the folders of absolute paths."""
+    return " ".join(Path(w).name if w.startswith("/") else w for w in command)
+
+
+def _check_clock(clock: Clock) -> None:
+    """Raises RecordError when this host does not count what ``clock`` wants."""
+    if clock.kind not in _COUNTERS:
+        return
+    number = _PERF_EVENT_OPEN.get(os.uname().machine)
+    why = f"not known how on {os.uname().machine}"
+    if number is not None:
+        attributes = bytearray(128)  # struct perf_event_attr: type 0 (hardware), size, config, …
+        attributes[4:8] = (128).to_bytes(4, sys.byteorder)
+        attributes[8:16] = _COUNTERS[clock.kind].to_bytes(8, sys.byteorder)
+        attributes[40:48] = (1 << 5 | 1 << 6).to_bytes(8, sys.byteorder)  # exclude_kernel, exclude_hv
+        libc = ctypes.CDLL(None, use_errno=True)
+        buffer = (ctypes.c_char * 128).from_buffer(attributes)
+        fd = int(libc.syscall(number, buffer, 0, -1, -1, 0))
+        if fd >= 0:
+            os.close(fd)
+            return
+        why = os.strerror(ctypes.get_errno())
+    raise RecordError(
+        f"--clock {clock.kind}: this host does not count them ({why}): a virtual machine without counters, or "
+        f"/proc/sys/kernel/perf_event_paranoid above 2; --clock cpu needs none"
+    )
+
+
+def with_environment(launcher: Launcher | None, command: list[str], variables: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+    """The command and its environment such that the ranks have ``variables`` and, where that is possible, the launcher has not."""
+    if launcher is not None and launcher.kind == "hydra":
+        return [launcher.path, *(w for name, value in variables.items() for w in ("-genv", name, value)), *command[1:]], dict(os.environ)
+    if launcher is not None and launcher.kind == "openmpi":
+        plain = {name: value for name, value in variables.items() if name != "LD_PRELOAD"}
+        export = [*(w for name in plain for w in ("-x", name)), "-x", f"LD_PRELOAD={variables['LD_PRELOAD']}"]
+        # Each program of several has its own environment.
+        rest = [w for word in command[1:] for w in ([word, *export] if word == ":" else [word])]
+        return [launcher.path, *export, *rest], {**os.environ, **plain}
+    return command, {**os.environ, **variables}
+
+
+def record(
+    command: Sequence[str],
+    out: str | Path,
+    *,
+    mpicc: str | None = None,
+    use_smpi: bool = False,
+    ranks: int | None = None,
+    clock: Clock | None = None,
+    whole_command: bool = False,
+    check: bool = True,
+    runner: Callable[[list[str], dict[str, str]], int] | None = None,
+    beside: Sequence[Path] = (),
+) -> Recording:
+    """Run ``command`` (a launcher and a program, or a program) and leave the trace of it in ``out``: a folder, or NAME.tar.zst.
+
+    With ``use_smpi`` the program (a source file, a binary of smpicc, or a whole smpirun command) runs on ``ranks`` simulated hosts.
+    ``whole_command``: the trace's header has absolute paths in full. ``check``: read the trace back. ``runner``: runs the words with the
+    environment and returns the exit code; by default in the foreground. ``beside``: libraries to load behind the recorder (SMPI only).
+    Raises RecordError.
+    """
+    clock = clock or Clock()
+    words = list(command)
+    target = Path(out)
+    if not words:
+        raise RecordError("nothing to record: give a command after --, e.g. -- mpiexec -n 4 ./app")
+    if target.exists():
+        raise RecordError(f"{out} exists; choose another name with --out")
+    _check_clock(clock)
+    part = target.with_name(target.name + ".part")
+    if part.exists():
+        raise RecordError(f"{part} exists: another recording, or what an interrupted one left (--finish {part} makes a trace of it)")
+    launcher = find_launcher(words[0])
+    use_smpi = use_smpi or (launcher is not None and launcher.kind == "smpirun")
+    shown = " ".join(words) if whole_command else _shown(words)
+    with tempfile.TemporaryDirectory(prefix="retrompi-") as name:
+        work = Path(name)
+        if use_smpi:
+            words, recorder = _prepare_smpi(words, launcher, ranks, mpicc, work, beside)
+        else:
+            if ranks is not None:
+                raise RecordError("-n is for --smpi; a launcher takes its own: -- mpiexec -n 4 ./app")
+            recorder = _prepare(words, launcher, mpicc)
+        variables = {
+            "RETROMPI_RECORD_DIR": str(part.resolve()),
+            "RETROMPI_RECORD_CLOCK": clock.kind,
+            "RETROMPI_RECORD_RATE": repr(clock.rate),
+            "RETROMPI_RECORD_THRESHOLD": str(clock.threshold),
+            "RETROMPI_RECORD_COMMAND": shown,
+        }
+        if use_smpi:
+            environment = {**os.environ, **variables}
+        else:
+            before = os.environ.get("LD_PRELOAD")
+            variables["LD_PRELOAD"] = str(recorder) + (f":{before}" if before else "")
+            words, environment = with_environment(launcher, words, variables)
+        try:
+            part.mkdir(parents=True)
+        except OSError as e:
+            raise RecordError(f"{part} cannot be made: {e.strerror or e}") from e
+        try:
+            code = (runner or _run)(words, environment)
+        except OSError as e:
+            part.rmdir()
+            raise RecordError(f"{words[0]} cannot be run: {e.strerror or e}") from e
+    return assemble(part, target, code, check=check)
+
+
+def _prepare(words: list[str], launcher: Launcher | None, mpicc: str | None) -> Path:
+    """The library for a native run."""
+    found = _program(words[1:] if launcher is not None else words)
+    if found is None:
+        raise RecordError(f"no program was found in '{' '.join(words)}'" + ("" if launcher else "; is it executable?"))
+    linked = family_of_program(found[1])
+    if linked == "smpi":
+        raise RecordError(f"{found[1].name} was built by smpicc: record it with --smpi -n RANKS -- {found[1].name}")
+    wanted = linked or (launcher.family if launcher is not None else None)
+    started = launcher.family if launcher is not None else None
+    if linked is not None and started is not None and linked != started:
+        raise RecordError(f"{found[1].name} is linked with {linked}, but {launcher.path if launcher else ''} starts {started} programs")
+    return library(find_compiler(wanted, launcher.path if launcher is not None else None, mpicc))
+
+
+def _prepare_smpi(
+    words: list[str], launcher: Launcher | None, ranks: int | None, mpicc: str | None, work: Path, beside: Sequence[Path]
+) -> tuple[list[str], Path]:
+    """The command and the library for a run on SMPI."""
+    if launcher is not None and launcher.kind != "smpirun":
+        raise RecordError("--smpi runs the program itself: --smpi -n 4 -- ./app, without mpiexec")
+    recorder = library(find_compiler("smpi", None, mpicc))
+    if re.search(r"\s", str(recorder)):  # smpirun splits its wrapper at blanks
+        recorder = Path(shutil.copy(recorder, work))
+    if launcher is not None:
+        found = _program(words[1:])
+        if found is None:
+            raise RecordError(f"no program was found in '{' '.join(words)}'")
+        place, program = found
+        smpi.relink(program, work / program.name)
+        before = [launcher.path, *smpi.wrapper(recorder, *beside), *words[1 : place + 1]]
+        return [*before, str(work / program.name), *words[place + 2 :]], recorder
+    if ranks is None:
+        raise RecordError("--smpi needs the number of ranks: --smpi -n 4 -- ./app")
+    given = Path(words[0])
+    if given.suffix.lower() in smpi.COMPILERS:
+        if not given.is_file():
+            raise RecordError(f"{words[0]}: no such source file")
+        program = smpi.compile_source(given, work)
+    else:
+        path = shutil.which(words[0])
+        if path is None:
+            kinds = ", ".join(smpi.COMPILERS)
+            raise RecordError(f"{words[0]}: no such program; --smpi takes a binary of smpicc or a source file ({kinds})")
+        program = Path(path)
+    linked = work / (program.name + ".recorded")
+    smpi.relink(program, linked)
+    return smpi.command_line(linked, words[1:], ranks, recorder, work), recorder
+
+
+def _run(words: list[str], environment: dict[str, str]) -> int:
+    """The command's exit code; an interrupt goes to the command (same terminal) and its end is waited for."""
+    process = subprocess.Popen(words, env=environment)
+
+    def forward(number: int, _frame: object) -> None:
+        process.send_signal(number)
+
+    try:
+        previous = signal.signal(signal.SIGTERM, forward)
+    except ValueError:  # not the main thread: signals are somebody else's
+        previous = None
+    try:
+        while True:
+            try:
+                return process.wait()
+            except KeyboardInterrupt:
+                continue
+    finally:
+        if previous is not None:
+            signal.signal(signal.SIGTERM, previous)

@@ -1,0 +1,78 @@
+"""The plug-in: compiled with the user's SimGrid when it is first needed, kept in the user's cache.
+
+Not built with the wheel: it is loaded into SimGrid's own process, so that it must be made of the headers of the very SimGrid that
+``smpirun`` belongs to, while the wheel may carry another one (or have none of its own). The algorithms of the collectives are compiled
+from the engine's sources, so that there is one of each.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from retrompi.measure.record.compiled import cache_dir, compile_to, digest, kept
+from retrompi.measure.record.errors import RecordError
+from retrompi.measure.record.library import Compiler, find_compiler
+
+__all__ = ["SONAME", "plugin"]
+
+SONAME = "libretrompismp.so"  # no longer than "libsimgrid.so.3.32": it may take that name's place in a program (record.smpi.relink)
+_WHAT = "the SMPI plug-in"
+_HERE = Path(__file__).resolve().parent
+_ENGINE = _HERE.parents[1] / "engine"
+_FLAGS = ("-std=c++20", "-O1", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", f"-I{_ENGINE}")
+
+
+def _sources() -> list[Path]:
+    own = sorted((_HERE / "native").glob("*.cpp"))
+    return [*own, *sorted((_ENGINE / "coll").glob("*.cpp")), _ENGINE / "mpi" / "coll_inter.cpp", _ENGINE / "trace" / "trace_actions.cpp"]
+
+
+def _headers() -> list[Path]:
+    return sorted([*(_HERE / "native").glob("*.hpp"), *_ENGINE.glob("*/*.hpp")])
+
+
+def _compiler(given: str | None) -> tuple[Compiler, str]:
+    """SMPI's C compiler, which tells its header apart, and its C++ compiler."""
+    c = find_compiler("smpi", None, given)
+    beside = Path(c.path).with_name(Path(c.path).name.replace("smpicc", "smpicxx"))
+    cxx = shutil.which(str(beside)) or shutil.which("smpicxx")
+    if cxx is None:
+        raise RecordError("smpicxx was not found: install SimGrid's SMPI (Debian and Ubuntu: apt-get install libsimgrid-dev)")
+    return c, cxx
+
+
+def _quiet(done: int, total: int, what: str) -> None:
+    """Report nothing."""
+
+
+def plugin(given: str | None = None, report: Callable[[int, int, str], None] = _quiet) -> Path:
+    """The compiled plug-in for the SimGrid in use, from the cache or made now (about 20 s). ``given``: an smpicc.
+
+    ``report(done, total, what)`` is told of progress. Raises RecordError naming the package, or with the compiler's first error.
+    """
+    c, cxx = _compiler(given)
+    name = digest([cxx, *_FLAGS, c.header], [*_sources(), *_headers()])
+    # Not executable: smpirun would take it for a program.
+    return kept(cache_dir("smpi") / name / SONAME, lambda made: _make(made, c, cxx, report), mode=0o644)
+
+
+def _make(made: Path, c: Compiler, cxx: str, report: Callable[[int, int, str], None]) -> None:
+    sources = _sources()
+    objects = [made.parent / f"{i}.o" for i in range(len(sources))]
+    done = 0
+
+    def one(source: Path, target: Path) -> None:
+        nonlocal done
+        compile_to([cxx, *_FLAGS, "-c", str(source), "-o", str(target)], _WHAT, c.environment())
+        done += 1
+        report(done, len(sources) + 1, f"compiling {_WHAT}")
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for task in [pool.submit(one, s, o) for s, o in zip(sources, objects, strict=True)]:
+            task.result()
+    compile_to([cxx, "-shared", f"-Wl,-soname,{SONAME}", "-o", str(made), *map(str, objects), "-ldl"], _WHAT, c.environment())
+    report(len(sources) + 1, len(sources) + 1, f"compiling {_WHAT}")

@@ -1,0 +1,66 @@
+"""Everything that was measured on one machine, as a file: the fit is made from it, here or on any other machine, and gives the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from retrompi.base.errors import InputError
+from retrompi.measure.this_machine.native import Row
+
+__all__ = ["Recording", "load", "save"]
+
+_FORMAT = 1
+
+
+@dataclass
+class Recording:
+    """``rows``: the lines of the measuring programs, by pair kind (``same``, ``remote``); ``facts``: machine, mpi, caches, noise, plan."""
+
+    facts: dict[str, Any]
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+
+    def add(self, kind: str, rows: Iterable[Row]) -> None:
+        """More rows of a pair kind."""
+        self.rows.setdefault(kind, []).extend(rows)
+
+    def of(self, what: str, kind: str = "same") -> dict[int, list[tuple[float, ...]]]:
+        """Size -> values of every round of the measurement ``what``, in the order they were made."""
+        found: dict[int, list[tuple[float, ...]]] = {}
+        for row in self.rows.get(kind, ()):
+            if row.what == what:
+                found.setdefault(row.size, []).append(row.values)
+        return dict(sorted(found.items()))
+
+
+def save(recording: Recording, file: Path) -> None:
+    """Writes ``file``, compressed where its name ends with .zst."""
+    rows = {k: [[r.what, r.size, r.round, *r.values] for r in v] for k, v in recording.rows.items()}
+    text = json.dumps({"retrompi-machine": _FORMAT, "facts": recording.facts, "rows": rows}, separators=(",", ":")).encode()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(zstandard.ZstdCompressor(level=19).compress(text) if file.suffix == ".zst" else text)
+    except OSError as error:
+        raise InputError(f"cannot write the measurement: {error.strerror}", file) from None
+
+
+def load(file: Path) -> Recording:
+    """Reads what `save` wrote. Raises InputError when it is no such file."""
+    try:
+        text = file.read_bytes()
+        if file.suffix == ".zst":
+            text = zstandard.ZstdDecompressor().decompress(text, max_output_size=1 << 28)
+        data: Mapping[str, Any] = json.loads(text)
+        if data["retrompi-machine"] != _FORMAT:
+            raise InputError(f"a measurement of format {data['retrompi-machine']}, not {_FORMAT}: measure again", file)
+        rows = {str(k): [Row(str(r[0]), int(r[1]), int(r[2]), tuple(float(v) for v in r[3:])) for r in v] for k, v in data["rows"].items()}
+        return Recording(dict(data["facts"]), rows)
+    except OSError as error:
+        raise InputError(f"cannot read this measurement: {error.strerror}", file) from None
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, zstandard.ZstdError) as error:
+        raise InputError(f"no measurement of 'retrompi calibrate this-machine' ({error})", file) from None

@@ -1,0 +1,47 @@
+"""Judging the simulator by what was published: claims, verdicts, and the replay of a paper's study.
+
+    study = run_paper("baker-fox", open_store())
+    for verdict in study.verdicts: print(verdict.id, verdict.verdict)
+
+Names are loaded when first used, since a list of claims needs neither the store nor the engine.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from retrompi.papers.claims import Claim, for_fit, load
+    from retrompi.papers.study import Setup, Study, judge_all, run_paper, run_papers, setup, setups
+    from retrompi.papers.verdicts import Verdict, judge, measure, summary
+
+__all__ = [
+    "Claim",
+    "Setup",
+    "Study",
+    "Verdict",
+    "for_fit",
+    "judge",
+    "judge_all",
+    "load",
+    "measure",
+    "run_paper",
+    "run_papers",
+    "setup",
+    "setups",
+    "summary",
+]
+
+_FROM = {
+    "claims": ("Claim", "for_fit", "load"),
+    "study": ("Setup", "Study", "judge_all", "run_paper", "run_papers", "setup", "setups"),
+    "verdicts": ("Verdict", "judge", "measure", "summary"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _FROM.items():
+        if name in names:
+            return getattr(import_module(f"retrompi.papers.{module}"), name)
+    raise AttributeError(f"module 'retrompi.papers' has no attribute '{name}'")

@@ -1,0 +1,101 @@
+"""Evidence of a model's own: ``evidence.toml`` beside it, for runtimes that none of the papers has measured.
+
+    [[claim]]
+    id = "POST-01"
+    observable = "start-up latency on one machine"
+    value = "220"
+    unit = "microseconds"
+    low = 210
+    high = 230
+    use = "calibrate"                  # or validate: a fit never sees it
+    source = "laboratory notebook, page 12"
+    check = { kind = "range", mode = "shared", metric = "startup" }
+
+Units and checks are those of ``checks/README.md``. A claim is judged by the model's own PingPong curves on a platform.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from retrompi.base.errors import InputError, nearest
+from retrompi.papers.claims import KINDS, USES, Claim, load
+from retrompi.papers.verdicts import EVALUATORS, Verdict, judge
+from retrompi.spec.model import RuntimeModel
+
+if TYPE_CHECKING:
+    from retrompi.store.database import Store
+
+__all__ = ["Evidence", "evidence", "judge_model", "own_for_fit"]
+
+Evidence = tuple[list[Claim], dict[str, tuple[Mapping[str, Any], ...]]]
+"""A model's own claims, and how each is checked."""
+
+KEYS = ("id", "observable", "value", "unit", "low", "high", "use", "kind", "source", "note", "check")
+
+
+def evidence(cls: type[RuntimeModel]) -> Evidence:
+    """The claims and checks of the model's ``evidence.toml``; nothing without a file. Raises InputError on a wrong one."""
+    path = cls.folder() / "evidence.toml"
+    if not path.is_file():
+        return [], {}
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"cannot read this evidence: {error}", path) from None
+    taken = {c.id for c in load()}
+    claims: list[Claim] = []
+    checks: dict[str, tuple[Mapping[str, Any], ...]] = {}
+    for t in data.get("claim", []):
+        name = str(t.get("id", "?"))
+        unknown = [k for k in t if k not in KEYS]
+        missing = [k for k in ("id", "observable", "value", "unit", "low", "high", "use", "source", "check") if k not in t]
+        if unknown or missing:
+            raise InputError(f"claim '{name}': {'unknown' if unknown else 'missing'} key '{(unknown or missing)[0]}'", path)
+        if name in taken:
+            raise InputError(f"claim '{name}' appears twice, or in the papers' reference", path)
+        taken.add(name)
+        for key, valid, default in (("use", USES, ""), ("kind", KINDS, "quant")):
+            if t.get(key, default) not in valid:
+                raise InputError(f"claim '{name}': {key} '{t.get(key)}'{nearest(str(t.get(key)), valid)}", path)
+        check = {"models": [cls.name], **t["check"]}
+        if check.get("kind") not in EVALUATORS:
+            raise InputError(f"claim '{name}': no kind of check '{check.get('kind')}'{nearest(str(check.get('kind')), EVALUATORS)}", path)
+        claims.append(
+            Claim(
+                id=name, system=cls.title, platform="", configuration="", observable=t["observable"], value=str(t["value"]), unit=t["unit"],
+                low=float(t["low"]), high=float(t["high"]), kind=t.get("kind", "quant"), paper=str(t["source"]), section="",
+                also_in="", note=str(t.get("note", "")), use=t["use"],
+            )
+        )  # fmt: skip
+        checks[name] = (check,)
+    return claims, checks
+
+
+def own_for_fit(cls: type[RuntimeModel]) -> Evidence:
+    """What a calibration may see of a model's own evidence: its claims marked ``calibrate`` and their checks, nothing else."""
+    claims, checks = evidence(cls)
+    seen = [c for c in claims if c.use == "calibrate"]
+    return seen, {c.id: checks[c.id] for c in seen}
+
+
+def judge_model(model: str, platform: str, store: Store, *, fresh: bool = False) -> list[Verdict]:
+    """Judges a model's own evidence by its PingPong curves on ``platform`` and keeps the verdicts; [] without evidence."""
+    from retrompi.sim import simulate
+    from retrompi.spec import registry
+    from retrompi.store import lookup as experiment
+
+    cls = registry.model(model)
+    claims, checks = evidence(cls)
+    if not claims:
+        return []
+    points, runs = [], []
+    for mode in sorted({str(c["mode"]) for entries in checks.values() for c in entries if "mode" in c}) or list(simulate.MODES):
+        got = experiment.pingpong(store, model, platform, mode, fresh=fresh)
+        runs.append(got.run_id)
+        points += [{"model": cls.name, "platform": platform, "mode": mode, **row} for row in got.rows]
+    verdicts = judge(claims, points, {}, entries=checks)
+    store.add_verdicts(f"evidence of {cls.name}", verdicts, run_ids=runs)
+    return verdicts

@@ -1,0 +1,35 @@
+"""Where the time of single messages goes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from retrompi.base import units
+from retrompi.papers.experiments import Done, Job
+from retrompi.store import lookup as experiment
+
+if TYPE_CHECKING:
+    from retrompi.papers.study import Setup
+    from retrompi.store.database import Store
+
+KEYS = ("stage", "process", "seconds", "ps")
+
+
+def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+    """Options: ``messages``, each with ``model``, ``mode``, ``size`` and, if it is not the study's first, ``platform``."""
+
+    def explain(model: str, mode: str, size: int, platform: str) -> Done:
+        got = experiment.explain(store, model, platform, mode, size, fresh=fresh, fidelity=plan.fidelity)
+        stages = [{k: row[k] for k in KEYS if row.get(k) is not None} for row in got.rows]
+        entry = {"model": model, "mode": mode, "size_B": size, "stages": stages, "run_id": got.run_id}
+        total = sum(s["seconds"] for s in stages)
+        return Done("anatomy", [{**entry, "total_s": total}], (got.run_id,), int(not got.found))
+
+    return [
+        Job(
+            f"{m['model']} {m['mode']} {m['size']} anatomy",
+            partial(explain, m["model"], m["mode"], int(units.parse(m["size"], "B")), m.get("platform", plan.platform)),
+        )
+        for m in plan.options("anatomy").get("messages", ())
+    ]

@@ -1,0 +1,179 @@
+"""Start-up, administration and function beside the suite: killed processes, exhausted memory, mixed clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from retrompi.base import units
+from retrompi.papers.claims import for_fit
+from retrompi.papers.experiments import Done, Job, suite
+from retrompi.store import lookup as experiment
+from retrompi.store.identity import run_spec, sha256_json
+
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
+    from retrompi.papers.study import Setup
+    from retrompi.store.database import Store
+
+POOL_STEP = 256 << 10
+"""Pools are tried in steps of p4's largest class that is used (E-P4-03), bytes."""
+
+
+@dataclass(frozen=True)
+class _Study:
+    plan: Setup
+    store: Store
+    fresh: bool
+
+    def kept(self, what: str, where: str, model: str, platform: str, given: Mapping[str, Any], work: Callable[[], dict[str, Any]]) -> Done:
+        """The facts that ``work`` gives, stored under everything that decides them: ``given``, and the archive or models it names."""
+        options = dict(given)
+        if "archive" in options:
+            options["archive"] = suite.archive_hash(options["archive"])
+        options["models"] = {m: _model(m).hash() for m in options.get("sets", ())}
+        spec = run_spec("function", model, platform, mode="distributed", trace=what, trace_hash=sha256_json({"what": what, **options}))
+        run_id, facts, found = experiment.facts_of(self.store, spec, lambda: {"function": work()}, fresh=self.fresh)
+        return Done(where, facts["function"], (run_id,), int(not found))
+
+    # ---- a process dies
+
+    def killed(self, k: Mapping[str, Any]) -> Done:
+        """A PingPong during which somebody ends a process: how the job ends, and whether the runtime told its owner."""
+
+        def work() -> dict[str, Any]:
+            from retrompi.sim import simulate
+            from retrompi.traces import generate
+
+            trace = generate.pingpong([int(units.parse(k["size"], "B"))], int(k["reps"]))
+            r = simulate.run(k["model"], self.plan.platform, trace, kills=[k["kill"]])
+            # The owner of the time sees what the library prints when it gives up; a hang prints nothing.
+            return {"killed": k["kill"], "outcome": r.outcome, "detail": r.detail, "waits": r.waits, "seconds": r.time_s,
+                    "messages_to_owner": int(r.outcome == "aborted")}  # fmt: skip
+
+        return self.kept("killed", f"killed.{k['model']}", k["model"], self.plan.platform, dict(k), work)
+
+    # ---- memory
+
+    def pool(self, o: Mapping[str, Any]) -> Done:
+        """The smallest pool with which the suite, and the stress trace, complete in shared mode.
+
+        The stress trace's block is fitted: of ``blocks`` the one whose need is nearest to the middle of the calibrate row ``fitted_to``.
+        """
+        room, archive = o["platform"], o["archive"]
+
+        def work() -> dict[str, Any]:
+            from retrompi.traces import generate
+
+            runs: dict[str, Trace] = {r: t for r, t in suite.runs_of(archive).items() if not t.unsupported()}
+            stress = {text: generate.all_at_once(int(o["ranks"]), int(units.parse(text, "B"))) for text in o["blocks"]}
+            default = self._completes(room, runs | stress, [])
+            by_block = {text: self._needed(room, {text: trace}, default) for text, trace in stress.items()}
+            (goal,) = (c for c in for_fit("wmpi") if c.id == o["fitted_to"])
+            middle = ((goal.low or 0) + (goal.high or 0)) / 2 * 1e6  # the row is in MByte
+            block = min(by_block, key=lambda text: abs(by_block[text] - middle))
+            told = {"suite_B": self._needed(room, runs, default), "stress_B": by_block[block]}
+            failing = sorted(r for r in runs if not default[r])
+            return {**told, "needed_B": max(told.values()), "block": block, "by_block": by_block, "default_failing": failing}
+
+        return self.kept("pool", "pool.wmpi", "wmpi", room, dict(o), work)
+
+    @staticmethod
+    def _completes(room: str, runs: Mapping[str, Trace], sets: Sequence[str]) -> dict[str, bool]:
+        return {r: suite.outcome_of("wmpi", room, "shared", t, sets)[0] == "completed" for r, t in runs.items()}
+
+    def _needed(self, room: str, runs: Mapping[str, Trace], default: Mapping[str, bool]) -> int:
+        """Bytes; the default pool where everything completes with it."""
+        from retrompi.spec.model import model_values
+
+        pool = int(model_values(_model("wmpi"))["pool"])
+        # Those that fail with the default decide first; the others are asked once, at the end.
+        hard = {r: t for r, t in runs.items() if not default[r]}
+        while hard or not all(default[r] for r in runs):
+            pool += POOL_STEP
+            if pool > 64 << 20:
+                raise RuntimeError("no pool up to 64 MiB is enough")
+            if all(self._completes(room, hard, [f"pool={pool}B"]).values()):
+                rest = self._completes(room, {r: t for r, t in runs.items() if r not in hard}, [f"pool={pool}B"])
+                if all(rest.values()):
+                    break
+                hard |= {r: runs[r] for r, ok in rest.items() if not ok}
+        return pool
+
+    def buffers(self, o: Mapping[str, Any]) -> Done:
+        """A receiver that is late for more and more: the volume at which each runtime gives up."""
+
+        def work() -> dict[str, Any]:
+            from retrompi.sim import simulate
+            from retrompi.traces import generate
+
+            size = int(units.parse(o["message"], "B"))
+            told: dict[str, Any] = {}
+            for model, sets in o["sets"].items():
+                rows: list[dict[str, Any]] = []
+                for volume in o["volumes"]:
+                    count = int(units.parse(volume, "B")) // size
+                    r = simulate.run(model, self.plan.platform, generate.late_receive(2, size, count), mode="shared", sets=sets)
+                    rows.append({"bytes": count * size, "outcome": r.outcome, "detail": r.detail})
+                held = [row["bytes"] for row in rows if row["outcome"] == "completed"]
+                told[model] = {"rows": rows, "largest_B": max(held, default=0), **{k: rows[-1][k] for k in ("outcome", "detail")}}
+            return told
+
+        return self.kept("buffers", "buffers", "hpvm", self.plan.platform, dict(o), work)
+
+    # ---- clusters of several systems, and administration
+
+    def joins(self, model: str, o: Mapping[str, Any]) -> Done:
+        """A short PingPong on each mixed cluster: whether the runtime runs there at all, and what it costs."""
+
+        def work() -> dict[str, Any]:
+            from retrompi.sim import simulate
+            from retrompi.traces import generate
+
+            size = int(units.parse(o["size"], "B"))
+            told: dict[str, Any] = {}
+            for name, platform in o["platforms"].items():
+                r = simulate.run(model, platform, generate.pingpong([size], 10))
+                told[name] = {"outcome": r.outcome, "detail": r.detail, "seconds": r.time_s}
+            return told
+
+        from retrompi.spec import registry
+
+        hashes = {p: registry.platform(p).hash for p in o["platforms"].values()}
+        return self.kept("joins", f"joins.{model}", model, self.plan.platform, {**o, "hashes": hashes}, work)
+
+    def administration(self, model: str, o: Mapping[str, Any]) -> Done:
+        """Starting a job on every machine of the cluster, and one on a single machine: what a person does, how often it fails."""
+        from retrompi.sim import simulate
+
+        starts = range(1, int(o["starts"]) + 1)
+
+        def work() -> dict[str, Any]:
+            return {
+                "distributed": simulate.startup(model, o["platform"], int(o["machines"]), starts),
+                "shared": simulate.startup(model, o["platform"], int(o["processes"]), starts, mode="shared"),
+            }
+
+        return self.kept("administration", f"administration.{model}", model, o["platform"], dict(o), work)
+
+
+def _model(name: str) -> Any:
+    from retrompi.spec import registry
+
+    return registry.model(name)
+
+
+def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+    """Options: tables ``kills`` (model, kill, size, reps), ``pool``, ``buffers``, ``joins``, ``administration``.
+
+    The facts are ``killed.MODEL``, ``pool.wmpi``, ``buffers.MODEL``, ``joins.MODEL.CLUSTER`` and ``administration.MODEL.MODE``.
+    """
+    o, s = plan.options("function"), _Study(plan, store, fresh)
+    told = [Job(f"{k['model']}: {k['kill']}", partial(s.killed, k)) for k in o["kills"]]
+    told += [Job("smallest pool", partial(s.pool, o["pool"]), 5.0), Job("fixed buffers", partial(s.buffers, o["buffers"]))]
+    for model in plan.models:
+        told.append(Job(f"{model} on mixed clusters", partial(s.joins, model, o["joins"])))
+        told.append(Job(f"{model} administration", partial(s.administration, model, o["administration"])))
+    return told

@@ -1,0 +1,67 @@
+"""Replays of the captured NAS benchmarks on the runtimes and machines of a paper."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from retrompi.papers import nas
+from retrompi.papers.experiments import Done, Job
+
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
+    from retrompi.papers.study import Setup
+    from retrompi.store.database import Store
+
+# Seconds that replaying a trace takes on the machine where this was measured, about: the longest are begun first.
+WEIGHT = {"LUA": {4: 3.0, 8: 6.0, 16: 16.0}, "LUB": {4: 4.0, 8: 10.0, 16: 26.0}}
+
+
+def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+    """Options: ``platform``, and ``systems``: L and W -> a model. One job a trace, so that it is parsed once for all systems.
+
+    The facts are ``nas.PROGRAM.CELL``: ``timed_s``, ``speedup`` against one process (where that is published), ``replay_s``;
+    ``nas.ratio.PROGRAM``: the one-process time under Windows over that under Linux.
+    """
+    o = plan.options("nas")
+    systems: dict[str, str] = dict(o["systems"])
+    platform = str(o.get("platform", plan.platform))
+    cells: dict[tuple[str, int], list[nas.Cell]] = {}
+    for at in nas.published():
+        if at.system in systems:
+            cells.setdefault((at.program, at.processes), []).append(at)
+
+    def replay(program: str, at_once: list[nas.Cell]) -> Done:
+        parsed: list[Trace] = []
+
+        def trace() -> Trace:
+            if not parsed:
+                parsed.append(nas.read(at_once[0].trace))
+            return parsed[0]
+
+        told: dict[str, Any] = {}
+        runs: list[int] = []
+        simulated = 0
+        for at in at_once:
+            fit = nas.fits()[program, at.system]
+            model = systems[at.system]
+            run_id, facts, found = nas.cell(store, at, model, platform, fit, trace=trace, fresh=fresh)
+            runs.append(run_id)
+            simulated += not found
+            keys = ("timed_s", "replay_s", "mpi_share")
+            told[at.name] = {k: facts[k] for k in keys} | {"run_id": run_id}
+            alone = nas.Cell(program, at.system, 1)
+            if alone in nas.published():
+                one = nas.cell(store, alone, model, platform, fit)[1]["timed_s"]
+                told[at.name]["speedup"] = one / facts["timed_s"]
+        return Done(f"nas.{program}", told, tuple(runs), simulated)
+
+    def ratio(program: str) -> Done:
+        times = [nas.cell(store, nas.Cell(program, s, 1), systems[s], platform, nas.fits()[program, s])[1]["timed_s"] for s in ("W", "L")]
+        return Done("nas.ratio", {program: times[0] / times[1]})
+
+    compared = sorted({p for p, n in cells if n == 1 and len(cells[p, 1]) == len(systems) == 2})
+    return [Job(f"NAS {p}, Windows over Linux", partial(ratio, p), 0.1) for p in compared] + [
+        Job(f"NAS {program[:-1]} class {program[-1]}, {n} processes", partial(replay, program, group), WEIGHT.get(program, {}).get(n, 0.2))
+        for (program, n), group in cells.items()
+    ]

@@ -1,0 +1,64 @@
+"""PingPong curves: every model of the study in every mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from retrompi.papers.claims import checks
+from retrompi.papers.evidence import evidence
+from retrompi.papers.experiments import Done, Job
+from retrompi.sim import simulate
+from retrompi.spec import registry
+from retrompi.store import lookup as experiment
+
+if TYPE_CHECKING:
+    from retrompi.papers.study import Setup
+    from retrompi.store.database import Store
+
+
+def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+    """Options: ``modes``, ``sizes``; models and the first platform are the study's."""
+
+    def curve(model: str, mode: str) -> Done:
+        got = experiment.pingpong(store, model, plan.platform, mode, plan.sizes, fresh=fresh, fidelity=plan.fidelity)
+        tag = {"model": model, "platform": plan.platform, "mode": mode}
+        return Done("points", [{**tag, **row, "run_id": got.run_id} for row in got.rows], (got.run_id,), int(not got.found))
+
+    # Runs between machines have the most events: begun first, they do not keep everybody waiting at the end.
+    return [
+        Job(f"{model} {mode}", partial(curve, model, mode), 1.0 if mode == "shared" else 3.0)
+        for mode in reversed(plan.modes)
+        for model in reversed(plan.models)
+    ]
+
+
+STARTUP_SEEDS = 2000
+
+
+def _repetitions(size: int) -> int:
+    """As published at 0 B, where the first use of a connection counts; else enough for the steady state."""
+    return 1000 if size == 0 else 40 if size <= 1024 else 4
+
+
+def _judged_modes(model: str) -> list[str]:
+    """The modes that the checks of a model look at; the others need not be simulated for a fit."""
+    cls = registry.model(model)
+    base = cls.name.partition(":")[0]
+    theirs = [c for entries in checks().values() for c in entries if base in c.get("models", ())]
+    theirs += [c for entries in evidence(cls)[1].values() for c in entries]
+    judged = {str(c.get("mode")) for c in theirs}
+    return [m for m in simulate.MODES if m in judged]
+
+
+def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What a calibration sees of a model with overrides: points of both modes with few repetitions, and facts of its start-up."""
+    base = registry.model(model).name.partition(":")[0]
+    points = []
+    for mode in _judged_modes(model) or simulate.MODES:
+        rows = simulate.pingpong(model, platform, mode, sets=sets, reps=_repetitions)
+        points += [{"model": base, "platform": platform, "mode": mode, **r} for r in rows]
+    own = [s for s in sets if not s.startswith("platform.")]
+    started = simulate.startup(model, platform, 2, range(1, STARTUP_SEEDS + 1), own)
+    return points, {"startup": {base: started}, "parameters": {base: {}}}

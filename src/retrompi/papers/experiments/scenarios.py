@@ -1,0 +1,42 @@
+"""Scenarios of a study: every scenario whose name fits a pattern, as facts ``scenarios.NAME`` and as points."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fnmatch import fnmatch
+from functools import partial
+from typing import TYPE_CHECKING
+
+from retrompi.papers.experiments import Done, Job
+from retrompi.spec import registry
+from retrompi.store import lookup as experiment
+
+if TYPE_CHECKING:
+    from retrompi.papers.study import Setup
+    from retrompi.store.database import Store
+
+
+def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+    """Options: ``names``, patterns such as "hw-*". Facts: outcome, time_s, cautions, and of a benchmark ``peak`` (B/s), ``startup`` (s),
+    model, platform, rule (what its rate counts)."""
+
+    def one(name: str) -> Done:
+        from retrompi.traces import generate
+
+        scenario = registry.scenario(name)
+        if plan.fidelity != "mechanism":
+            scenario = replace(scenario, fidelity=plan.fidelity)
+        got = experiment.run_scenario(store, scenario, fresh=fresh)
+        run = store.run(got.run_id)
+        facts = {
+            "outcome": run["outcome"], "time_s": run["time_s"], "model": scenario.model, "platform": scenario.platform,
+            "cautions": len(run["facts"].get("cautions", ())),
+        }  # fmt: skip
+        if scenario.generator:
+            facts["rule"] = generate.generator(scenario.generator).rule
+            facts["peak"] = max(r["bandwidth_MBps"] for r in got.rows) * 1e6
+            facts["startup"] = got.rows[0]["time_us"] * 1e-6
+        return Done(f"scenarios.{name}", facts, (got.run_id,), int(not got.found))
+
+    wanted = plan.options("scenarios").get("names", ())
+    return [Job(name, partial(one, name)) for name in registry.scenarios() if any(fnmatch(name, w) for w in wanted)]

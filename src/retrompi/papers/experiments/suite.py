@@ -1,0 +1,135 @@
+"""The recorded functional suite: which of its programs complete on a runtime, and how the others end.
+
+A trace tells what a program communicates, not whether it checks the data, so a run passes when it completes, and a program
+when all its recorded runs (numbers of ranks) do. No program is known by name here: only what the runtime does decides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from retrompi.base.errors import EngineError, InputError
+from retrompi.base.paths import reference_dir
+from retrompi.papers.experiments import Done, Job
+from retrompi.store import lookup as experiment
+from retrompi.store.identity import run_spec, sha256_json
+
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
+    from retrompi.papers.study import Setup
+    from retrompi.sim.simulate import Result
+    from retrompi.store.database import Store
+
+LOST = "the size is lost"
+"""How a reader's reason begins when the recording, not the program, lacks something."""
+
+_reading = threading.Lock()
+
+
+def runs_of(archive: str) -> Mapping[str, Trace]:
+    """``ibm-CATEGORY-PROGRAM-RANKS`` -> its trace, for every folder of an archive of reference/traces, in order of names."""
+    with _reading:  # two jobs begin at once; one reads, the other finds it read
+        return _runs_of(archive)
+
+
+@lru_cache(maxsize=2)
+def _runs_of(archive: str) -> Mapping[str, Trace]:
+    from retrompi import traces
+
+    return {PurePosixPath(folder).name: trace for folder, trace in traces.read_folders(reference_dir() / "traces" / archive)}
+
+
+def archive_hash(archive: str) -> str:
+    """SHA-256 of an archive of reference/traces."""
+    return hashlib.sha256((reference_dir() / "traces" / archive).read_bytes()).hexdigest()
+
+
+def program_of(run: str) -> str:
+    """The program of a run: its name without the number of ranks."""
+    return run.rpartition("-")[0]
+
+
+def outcome_of(model: str, platform: str, mode: str, trace: Trace, sets: Sequence[str]) -> tuple[str, str]:
+    """(outcome, detail) of one run; beside the engine's outcomes ``lost`` (a recording that lacks something), ``missing``
+    (a call that is not implemented) and ``died`` (the simulation took its worker process down)."""
+    from retrompi.sim import simulate
+
+    refused = trace.unsupported()
+    if refused:
+        _, line, action, reason = refused[0]
+        return ("lost" if reason.startswith(LOST) else "missing"), f"line {line}: {action}: {reason}"
+    try:
+        result: Result = simulate.run(model, platform, trace, mode=mode, sets=sets)
+    except InputError as error:
+        return "missing", str(error)
+    except EngineError as error:
+        return "died", str(error)
+    return result.outcome, result.detail
+
+
+def summary(outcomes: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """The facts of a suite's outcomes (run -> outcome, detail): counts of programs and of runs, and what failed how.
+
+    ``programs`` are those with a run that could be judged; ``failed`` of them have one that did not complete.
+    """
+    judged = {run: o for run, o in outcomes.items() if o[0] != "lost"}
+    programs = sorted({program_of(run) for run in judged})
+    bad = {run: o for run, o in judged.items() if o[0] != "completed"}
+    failing = sorted({program_of(run) for run in bad})
+    ends = [o for o, _ in bad.values()]
+    return {
+        "programs": len(programs),
+        "runs": len(judged),
+        "completed_runs": len(judged) - len(bad),
+        "failed": len(failing),
+        "passed": len(programs) - len(failing),
+        "failed_percent": 100 * len(failing) / len(programs),
+        "failing": failing,
+        "failing_runs": len(bad),
+        "hangs": ends.count("deadlock") + ends.count("timeout"),
+        "asserts": ends.count("aborted"),
+        "hangs_or_asserts": sum(e in ("deadlock", "timeout", "aborted") for e in ends),
+        "missing_calls": len({program_of(run) for run, (o, _) in bad.items() if o == "missing"}),
+        "died": ends.count("died"),
+        "lost": sorted(run for run, o in outcomes.items() if o[0] == "lost"),
+        "ends": {run: f"{o}: {detail}" for run, (o, detail) in sorted(bad.items())},
+    }
+
+
+def _causes(model: str, platform: str, mode: str, failed: Mapping[str, Trace], relieved: Sequence[str]) -> dict[str, Any]:
+    """How many failures are of memory: those of ``failed`` runs that go away with the overrides ``relieved``, which give more of it."""
+    helped = sum(outcome_of(model, platform, mode, trace, relieved)[0] == "completed" for trace in failed.values())
+    return {"memory_related": helped, "other_causes": len(failed) - helped}
+
+
+def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+    """Options: ``archive``, ``platform``, ``modes``, ``settings`` (each ``name``, ``model``, ``sets``), and ``relief``: overrides by
+    model that give it more memory than it had. The facts are ``suite.MODEL.NAME.MODE``, see `summary`.
+    """
+    o = plan.options("suite")
+
+    def one(setting: Mapping[str, Any], mode: str) -> Done:
+        model, name, sets = setting["model"], setting["name"], setting.get("sets", [])
+        relief = o.get("relief", {}).get(model, [])
+        made = {"archive": archive_hash(o["archive"]), "relief": relief, "read": "suite 1"}
+
+        def work() -> dict[str, Any]:
+            runs = runs_of(o["archive"])
+            outcomes = {run: outcome_of(model, o["platform"], mode, trace, sets) for run, trace in runs.items()}
+            failed = {run: runs[run] for run, (end, _) in outcomes.items() if end not in ("completed", "lost")}
+            return {"suite": summary(outcomes) | _causes(model, o["platform"], mode, failed, [*sets, *relief])}
+
+        spec = run_spec("suite", model, o["platform"], mode=mode, sets=sets, trace=o["archive"], trace_hash=sha256_json(made))
+        run_id, facts, found = experiment.facts_of(store, spec, work, fresh=fresh)
+        return Done(f"suite.{model}.{name}.{mode}", facts["suite"], (run_id,), int(not found))
+
+    return [
+        Job(f"suite on {s['model']} {s['name']} {mode}", partial(one, s, mode), 2.0 if mode == "shared" else 4.0)
+        for s in o.get("settings", ())
+        for mode in o["modes"]
+    ]

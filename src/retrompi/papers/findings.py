@@ -1,0 +1,136 @@
+"""What evaluators share: the data they look at, what they find, and the published units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from retrompi.papers.claims import Claim, SizeRange
+from retrompi.papers.metrics import Curve
+
+__all__ = ["Check", "Data", "Finding", "Observed", "Unavailable", "in_range", "part_of", "residual", "scaled", "sizes_of", "unit_of"]
+
+Check = Mapping[str, Any]
+Observed = float | str | None
+
+# Published unit -> how many of it one base unit (s, B/s, B, 1) makes. "KB" and "KByte/s": the papers' K of a rate is 1000.
+_PER_BASE: Mapping[str, float] = {
+    "microseconds": 1e6,
+    "ms": 1e3,
+    "s": 1.0,
+    "MByte/s": 1e-6,
+    "KByte/s": 1e-3,
+    "GByte/s": 1e-9,
+    "MB/s": 1e-6,
+    "Mflop/s": 1e-6,
+    "ns": 1e9,
+    "MByte": 1e-6,
+    "MB": 1e-6,
+    "bytes": 1.0,
+    "B": 1.0,
+    "ratio": 1.0,
+    "x": 1.0,
+    "%": 1.0,
+    "probability": 1.0,
+    "crashes": 1.0,
+    "windows": 1.0,
+    "processes": 1.0,
+    "processors": 1.0,
+    "programs": 1.0,
+}
+
+
+class Unavailable(Exception):
+    """The data do not hold what a check needs; the text says what is missing."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found: ``ok`` None means that it could not decide; ``low``/``high`` are what it judged by."""
+
+    ok: bool | None
+    observed: Observed
+    note: str = ""
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+
+
+@dataclass
+class Data:
+    """What verdicts are made from: curves by (model, mode) and a nested dict of start-up facts.
+
+    ``stand_in`` lets a rival variant answer for a model: ``{"wmpi": "wmpi:additive-stall"}``.
+    """
+
+    points: Mapping[tuple[str, str], Curve] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    stand_in: Mapping[str, str] = field(default_factory=dict)
+
+    def curve(self, model: str, mode: str) -> Curve:
+        """The curve of a model in a mode; Unavailable when it was not simulated."""
+        key = (self.stand_in.get(model, model), mode)
+        if key not in self.points:
+            raise Unavailable(f"no points of {key[0]} in {mode} mode (not simulated yet)")
+        return self.points[key]
+
+    def fact(self, path: str) -> Any:
+        """The fact at a dotted path; Unavailable when no simulation gave it."""
+        here: Any = self.facts
+        for i, name in enumerate(path.split(".")):
+            name = self.stand_in.get(name, name) if i == 1 else name
+            if not isinstance(here, Mapping) or name not in here:
+                raise Unavailable(f"no simulated fact '{path}'")
+            here = here[name]
+        return here
+
+
+def residual(observed: float, low: float, high: float) -> float:
+    """Signed distance of ``observed`` outside low..high: negative below, 0 inside, positive above."""
+    return observed - low if observed < low else observed - high if observed > high else 0.0
+
+
+def sizes_of(claim: Claim, check: Check) -> SizeRange | None:
+    """The message sizes a check is about, from the column it names; None without one."""
+    column = check.get("sizes")
+    if column is None:
+        return None
+    found = claim.sizes(column)
+    if found is None:
+        raise ValueError(f"{claim.id}: no message size in the column '{column}'")
+    return found
+
+
+def part_of(curve: Curve, claim: Claim, check: Check, least: int = 1) -> Curve:
+    """The part of a curve that a check is about; Unavailable with fewer than ``least`` sizes."""
+    sizes = sizes_of(claim, check)
+    part = curve.within(sizes)
+    if len(part.sizes) < least:
+        raise Unavailable(f"needs {least} or more simulated sizes in {sizes if sizes is not None else 'the sweep'}")
+    return part
+
+
+def unit_of(claim: Claim, check: Check) -> str:
+    """The unit a claim is judged in."""
+    return str(check.get("unit", claim.unit))
+
+
+def scaled(value: float, unit: str) -> float:
+    """A value in base units as a number of the published unit."""
+    if unit not in _PER_BASE:
+        raise ValueError(f"no conversion to the published unit '{unit}'")
+    return value * _PER_BASE[unit]
+
+
+def in_range(values: Mapping[str, float], claim: Claim, unit: str, note: str = "") -> Finding:
+    """All of ``values`` (name -> number in ``unit``) in low..high; the one furthest out is the observed one."""
+    if claim.low is None or claim.high is None:
+        raise ValueError(f"{claim.id}: no low..high to judge a number by")
+    low, high = claim.low, claim.high
+    worst = max(values, key=lambda k: (abs(residual(values[k], low, high)), abs(values[k] - (low + high) / 2)))
+    told = ", ".join(f"{k} {v:.4g}" for k, v in values.items()) if len(values) > 1 else ""
+    ok = all(low <= v <= high for v in values.values())
+    return Finding(ok, values[worst], "; ".join(t for t in (told, note) if t), low, high, unit)
+
+

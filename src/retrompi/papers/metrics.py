@@ -1,0 +1,192 @@
+"""What the papers' words mean in numbers: pure functions of a curve, and the readings fixed before any result.
+
+A curve is time against message size for one runtime in one mode, sizes ascending. Times are seconds one way, rates
+bytes per second (a published MB/s is 1e6 B/s), sizes bytes. `docs/validation.md` lists the readings below in prose;
+they were fixed before the first simulation and are not to be tuned to one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from retrompi.papers.claims import SizeRange
+
+__all__ = ["READINGS", "Curve", "curves"]
+
+CONSTANT = 1.25  # "approximately constant", "plateau": largest over smallest in the range
+SAME = 1.25  # "almost the same", "almost matches", "~": ratio either way
+DOUBLES = (1.6, 2.4)  # "doubles at each size": each successive ratio
+SLACK = 0.01  # "increases steadily": a step may fall by this much
+BUMP = 1.10  # "decreases" between two ends: no inner point above the first by more
+SLIGHT = 0.10  # "decreases slightly": by at most this much
+MUCH = 10.0  # ">>", "virtually unusable", "far behind": ratio at least
+STEP = 4.0  # "large step": one doubling of size multiplies time by at least twice what doubling explains
+SMALL_INCREASE = 1.5  # "small increase up to S": T(S) over T(0) at most
+GROWTH = 1.3  # "then almost exponentially": mean growth of time per doubling over the four doublings after S
+RAPIDLY = 2.0  # "rises rapidly": the last value over the first at least, besides rising at every step
+FITTED = 0.05  # a number printed without a tolerance, seen by a fit: this much either way
+PREDICTED = 0.15  # the same, held out
+
+READINGS: Mapping[str, str] = {
+    "start-up latency": "time at 0 B",
+    "peak": "maximum over the sizes",
+    "ratio or difference up to / in a size range": "median over the default sizes in the range",
+    "approximately constant, plateau": (
+        f"largest / smallest <= {CONSTANT} in the range, and the median in low..high where a number is given"
+    ),
+    "doubles at each size": f"each successive ratio within {DOUBLES[0]}..{DOUBLES[1]}",
+    "increases steadily": f"no step falls by more than {SLACK:.0%}",
+    "rises rapidly": f"no step falls by more than {SLACK:.0%} and the last is at least {RAPIDLY:g} times the first",
+    "almost the same, almost matches, ~": f"median ratio within a factor {SAME}",
+    "decreases (between two sizes)": f"T(last) < T(first), no inner point above T(first) by more than {BUMP - 1:.0%}",
+    "decreases slightly just above 0 B": f"T(first size above 0) < T(0), by at most {SLIGHT:.0%}",
+    "X > Y (order)": "median over the sizes of the ratio is above 1 (slower / faster)",
+    "X >> Y, far behind, virtually unusable": f"that ratio is at least {MUCH:g}",
+    "poor throughout": "slower at every size",
+    "large step": f"the largest growth of time over one doubling of size; at least x{STEP:g}",
+    "small increase up to S, then almost exponentially": (
+        f"T(S) <= {SMALL_INCREASE} T(0); over the four doublings after S time grows by >= x{GROWTH} per doubling on average"
+    ),
+    "bandwidth growth decreases": "mean growth per doubling over the four doublings after S is below the mean up to S",
+    "a number printed without a tolerance": f"within {FITTED:.0%} if a fit saw it, within {PREDICTED:.0%} if it was held out",
+    "a number that the authors computed": "rounds to the digits as they are printed",
+    "min .. max over vector length": f"minimum and maximum each within a factor {SAME}",
+    "drops (recovers) at S": (
+        f"the bandwidth has a local maximum (minimum) at S or at S/2 and falls (rises) by more than {SLACK:.0%} in the next doubling"
+    ),
+    "degrades substantially, significantly lower": f"the ratio is above {SAME}: not almost the same",
+    "much better (two measured costs)": f"ratio at least {MUCH:g}, as for >>",
+    "better, degrades (two curves)": "median over the sizes (small: up to 1K, large: from 1M) of the ratio of times is above 1",
+    "peaks at S, then constant": f"S is the first size within a factor {CONSTANT} of the maximum, and all later ones are too",
+}
+"""The papers' words -> their reading; shown in the report and in docs/validation.md."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Time (s, one way) against size (B), sizes strictly ascending."""
+
+    sizes: tuple[int, ...]
+    times: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.sizes) != len(self.times):
+            raise ValueError(f"{len(self.sizes)} sizes but {len(self.times)} times")
+        if any(b <= a for a, b in zip(self.sizes, self.sizes[1:], strict=False)):
+            raise ValueError("sizes must ascend strictly")
+        if any(not (t > 0 and math.isfinite(t)) for t in self.times):
+            raise ValueError("times must be positive and finite")
+
+    def within(self, sizes: SizeRange | None) -> Curve:
+        """The part of the curve in a size range; itself for None."""
+        if sizes is None:
+            return self
+        kept = [(s, t) for s, t in zip(self.sizes, self.times, strict=True) if s in sizes]
+        return Curve(tuple(s for s, _ in kept), tuple(t for _, t in kept))
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """Bandwidth at each size, B/s."""
+        return tuple(s / t for s, t in zip(self.sizes, self.times, strict=True))
+
+    def time(self, size: int) -> float:
+        """Time at exactly that size; KeyError when it was not measured."""
+        try:
+            return self.times[self.sizes.index(size)]
+        except ValueError:
+            raise KeyError(size) from None
+
+    def series(self, what: str) -> tuple[float, ...]:
+        """``time`` or ``bandwidth`` as one value per size."""
+        if what not in ("time", "bandwidth"):
+            raise ValueError(f"no series '{what}'; valid: time, bandwidth")
+        return self.times if what == "time" else self.rates
+
+
+def curves(points: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], Curve]:
+    """Points (rows with model, mode, size_B, time_us) -> a curve per (model, mode).
+
+    A size that appears twice keeps its last row, so that a fresh run wins over an older one.
+    """
+    found: dict[tuple[str, str], dict[int, float]] = {}
+    for p in points:
+        found.setdefault((str(p["model"]), str(p["mode"])), {})[int(p["size_B"])] = float(p["time_us"]) * 1e-6
+    return {key: Curve(tuple(sorted(rows)), tuple(rows[s] for s in sorted(rows))) for key, rows in found.items()}
+
+
+def steps(values: Sequence[float]) -> list[float]:
+    """Successive ratios: value over the value before it."""
+    return [b / a for a, b in itertools.pairwise(values)]
+
+
+def mean_growth(values: Sequence[float]) -> float:
+    """Geometric mean of the successive ratios."""
+    return float((values[-1] / values[0]) ** (1 / (len(values) - 1)))
+
+
+def startup(curve: Curve) -> float:
+    """Time at 0 B, s."""
+    return curve.time(0)
+
+
+def peak(curve: Curve) -> float:
+    """Largest bandwidth, B/s."""
+    return max(curve.rates)
+
+
+def peak_size(curve: Curve) -> int:
+    """The (first) size of the largest bandwidth, B."""
+    return curve.sizes[curve.rates.index(max(curve.rates))]
+
+
+def lowest(curve: Curve) -> float:
+    """Smallest bandwidth, B/s."""
+    return min(curve.rates)
+
+
+def spread(values: Sequence[float]) -> float:
+    """Largest over smallest."""
+    return max(values) / min(values)
+
+
+def plateau_size(curve: Curve) -> int:
+    """First size from which on the bandwidth stays within `CONSTANT` of its maximum, B."""
+    enough = peak(curve) / CONSTANT
+    start = len(curve.sizes)
+    while start > 0 and curve.rates[start - 1] >= enough:
+        start -= 1
+    return curve.sizes[start] if start < len(curve.sizes) else -1
+
+
+def largest_step(curve: Curve) -> tuple[int, float]:
+    """(size after the step, growth of time) of the largest growth over one doubling of size."""
+    pairs = list(zip(curve.sizes, curve.times, strict=True))
+    grown = [(b[0], b[1] / a[1]) for a, b in itertools.pairwise(pairs) if b[0] == 2 * a[0]]
+    return max(grown, key=lambda g: g[1])
+
+
+def after(curve: Curve, size: int, doublings: int = 4) -> Curve:
+    """The part from ``size`` over that many doublings."""
+    return curve.within(SizeRange(size, size << doublings))
+
+
+def common(a: Curve, b: Curve, sizes: SizeRange | None) -> list[tuple[int, float, float]]:
+    """(size, time of a, time of b) at the sizes both have in the range."""
+    other = dict(zip(b.sizes, b.times, strict=True))
+    mine = a.within(sizes)
+    return [(s, t, other[s]) for s, t in zip(mine.sizes, mine.times, strict=True) if s in other]
+
+
+def median_ratio(a: Curve, b: Curve, sizes: SizeRange | None = None) -> float:
+    """Median over the common sizes of time(a) / time(b); above 1 means a is slower."""
+    return float(median(x / y for _, x, y in common(a, b, sizes)))
+
+
+def median_difference(a: Curve, b: Curve, sizes: SizeRange | None = None) -> float:
+    """Median over the common sizes of time(a) - time(b), s."""
+    return float(median(x - y for _, x, y in common(a, b, sizes)))

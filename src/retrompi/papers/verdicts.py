@@ -1,0 +1,180 @@
+"""Verdicts: every claim judged from stored points and facts by the evaluators that its checks name.
+
+What is checked for which claim is in ``checks/``; published numbers come from the claim's own row. An evaluator returns a
+`Finding`; several findings of one claim make one `Verdict`, which passes when all of them do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from retrompi.papers.claims import Claim, checks
+from retrompi.papers.evaluators import EVALUATORS, evaluate, stated_count
+from retrompi.papers.findings import Data, Finding, Observed, residual
+from retrompi.papers.metrics import Curve, curves
+
+__all__ = ["EVALUATORS", "Data", "Finding", "Summary", "Verdict", "judge", "measure", "residual", "stated_count", "summary"]
+
+Checks = Mapping[str, tuple[Mapping[str, Any], ...]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The judgement of one claim.
+
+    ``verdict`` is pass, fail or unjudged; ``observed`` is in ``unit``; ``residual`` is the signed distance of the observed
+    number outside ``low``..``high`` (0 inside, None without a number); ``reading`` says how the words were read;
+    ``contradiction`` is the reference's own note.
+    """
+
+    id: str
+    system: str
+    use: str
+    verdict: str
+    observed: Observed
+    low: float | None
+    high: float | None
+    unit: str
+    note: str
+    observable: str = ""
+    published: str = ""
+    residual: float | None = None
+    reading: str = ""
+    contradiction: str = ""
+    source: str = ""
+    kind: str = ""
+    models: tuple[str, ...] = ()
+
+    def row(self) -> dict[str, Any]:
+        """The flat JSON object scripts depend on; the contradiction is part of its note."""
+        note = "; ".join(t for t in (self.note, f"reference: {self.contradiction}" if self.contradiction else "") if t)
+        return {
+            "id": self.id,
+            "system": self.system,
+            "use": self.use,
+            "verdict": self.verdict,
+            "observed": self.observed,
+            "low": self.low,
+            "high": self.high,
+            "unit": self.unit,
+            "note": note,
+        }
+
+
+def _no_check(claim: Claim) -> str:
+    if claim.use == "context":
+        return "context: configuration or definition, nothing to judge"
+    return "its runtime or test is not simulated yet"
+
+
+def _verdict(claim: Claim, data: Data, how: Checks) -> Verdict:
+    entries = how.get(claim.id, ())
+    findings = [evaluate(claim, c, data) for c in entries]
+    oks = [f.ok for f in findings]
+    word = "unjudged" if not findings or (None in oks and False not in oks) else "pass" if all(oks) else "fail"
+    notes = [f.note for f in findings if f.note] or ([] if findings else [_no_check(claim)])
+    if claim.use == "exclude":
+        word = "unjudged"
+        notes.insert(0, "excluded: the paper contradicts itself here; shown, not judged")
+    # The row shows what failed if something did, else the first number that was found.
+    ranked = [f for f in findings if f.ok is False] + [f for f in findings if isinstance(f.observed, float)] + findings
+    shown = ranked[0] if ranked else Finding(None, None)
+    texts = [f.observed for f in findings if isinstance(f.observed, str) and f is not shown]
+    observed = shown.observed
+    if isinstance(observed, str):  # words beside words; a number stands alone
+        observed, texts = "; ".join([observed, *texts]), []
+    low, high = (shown.low, shown.high) if shown.low is not None or shown.unit else (claim.low, claim.high)
+    number = shown.observed if isinstance(shown.observed, float) else None
+    distance = None if number is None or low is None or high is None else residual(number, low, high)
+    return Verdict(
+        id=claim.id,
+        system=claim.system,
+        use=claim.use,
+        verdict=word,
+        observed=observed,
+        low=low,
+        high=high,
+        unit=shown.unit or (claim.unit if claim.unit != "-" else ""),
+        note="; ".join(dict.fromkeys(notes + texts)),
+        observable=claim.observable,
+        published=f"{claim.value} {claim.unit}" if claim.kind == "quant" and claim.unit != "-" else claim.value,
+        residual=distance,
+        reading=" ".join(str(c["reading"]) for c in entries if "reading" in c),
+        contradiction=claim.note,
+        source=claim.source,
+        kind=claim.kind,
+        models=tuple(dict.fromkeys(m for c in entries for m in c.get("models", ()))),
+    )
+
+
+def _data(points: Iterable[Mapping[str, Any]], facts: Mapping[str, Any], stand_in: Mapping[str, str] | None) -> Data:
+    return Data(curves(points), facts, stand_in or {})
+
+
+def judge(
+    claims: Iterable[Claim],
+    points: Iterable[Mapping[str, Any]],
+    facts: Mapping[str, Any],
+    *,
+    stand_in: Mapping[str, str] | None = None,
+    entries: Checks | None = None,
+) -> list[Verdict]:
+    """One verdict per claim, in the order given.
+
+    ``points``: rows with model, mode, size_B, time_us. ``facts``: see `retrompi.papers.study`. ``stand_in`` maps a
+    model to the variant whose points answer for it; ``entries`` are the checks of claims that are not the papers'.
+    Deterministic; nothing is simulated here.
+    """
+    data = _data(points, facts, stand_in)
+    how = {**checks(), **(entries or {})}
+    return [_verdict(c, data, how) for c in claims]
+
+
+def measure(
+    claim: Claim,
+    points: Iterable[Mapping[str, Any]] | Mapping[tuple[str, str], Curve],
+    facts: Mapping[str, Any] | None = None,
+    *,
+    stand_in: Mapping[str, str] | None = None,
+    entries: Checks | None = None,
+) -> list[Finding]:
+    """The findings behind a verdict, for a calibration: numbers in the claim's unit with the low..high they face.
+
+    ``points`` may be rows or ready curves; ``entries`` as of `judge`.
+    """
+    ready = dict(points) if isinstance(points, Mapping) else curves(points)
+    data = Data(ready, facts or {}, stand_in or {})
+    return [evaluate(claim, c, data) for c in {**checks(), **(entries or {})}.get(claim.id, ())]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How many passed, failed or stayed unjudged, of one use of the claims."""
+
+    use: str
+    passed: int
+    failed: int
+    unjudged: int
+
+    @property
+    def judged(self) -> int:
+        """Passed and failed together."""
+        return self.passed + self.failed
+
+    def __str__(self) -> str:
+        word = {"calibrate": "fit", "validate": "held out", "exclude": "excluded"}.get(self.use, self.use)
+        if not self.judged:
+            return f"{word}: {self.unjudged} not judged"
+        return f"{word}: {self.passed} of {self.judged} pass ({self.passed / self.judged:.0%}), {self.unjudged} not judged"
+
+
+def summary(verdicts: Sequence[Verdict]) -> list[Summary]:
+    """Counts by use, fit and held-out apart, then excluded and context where there are any."""
+    out = []
+    for use in ("calibrate", "validate", "exclude", "context"):
+        mine = [v.verdict for v in verdicts if v.use == use]
+        if mine:
+            out.append(Summary(use, mine.count("pass"), mine.count("fail"), mine.count("unjudged")))
+    return out

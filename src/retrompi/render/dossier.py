@@ -1,0 +1,194 @@
+"""Model cards as a reviewer needs them: every number with the words of the row that it comes from, the fit, and what judges it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from retrompi.papers.claims import Claim, checks, load
+from retrompi.papers.evidence import evidence
+from retrompi.papers.sources import Citation, cited, rows
+from retrompi.spec import registry, topology
+from retrompi.spec.collectives import described
+from retrompi.spec.model import RuntimeModel, fit_tables, model_values
+from retrompi.spec.platform import Platform
+
+__all__ = ["how_of", "model_dossier", "platform_dossier", "references"]
+
+Row = dict[str, Any]
+_HOW = ("kind", "mode", "metric", "sizes", "feature", "shape", "better", "worse", "relation", "paths", "by", "op",
+        "at_least", "path", "unit")  # fmt: skip
+
+
+def _said(claim: Claim) -> str:
+    """What a claim says, with its reading tolerance."""
+    unit = "" if claim.unit in ("", "-") else f" {claim.unit}"
+    spread = "" if claim.low is None or claim.high is None else f" (read as {claim.low:g}..{claim.high:g})"
+    where = f" [{claim.configuration}]" if claim.configuration.strip(" -") else ""
+    return f"{claim.observable}{where}: {claim.value}{unit}{spread}"
+
+
+def how_of(entries: Sequence[Mapping[str, Any]]) -> str:
+    """A claim's checks in a few words."""
+
+    def text(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return " ".join(f"{k}={v}" for k, v in value.items())
+        return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+    return "; ".join(", ".join(f"{k} {text(c[k])}" for k in _HOW if k in c) for c in entries)
+
+
+def _names(check: Mapping[str, Any]) -> set[str]:
+    """The models that a check looks at: by name, as one of two curves, or in the path of a fact (startup.wmpi.failures)."""
+    paths = [str(check.get("path", "")), *map(str, check.get("paths", {}).values())]
+    curves = [check[k][0] for k in ("better", "worse") if k in check]
+    return {*check.get("models", ()), *curves, *(word for p in paths for word in p.split(".")[1:2])}
+
+
+def _judging(cls: type[RuntimeModel]) -> list[tuple[Claim, tuple[Mapping[str, Any], ...]]]:
+    """The claims whose checks look at this model (a variant's base model where nothing names the variant), and its own evidence."""
+    base = cls.name.partition(":")[0]
+    by: dict[str, set[str]] = {i: set().union(*map(_names, entries)) for i, entries in checks().items()}
+    names = cls.name if any(cls.name in ms for ms in by.values()) else base
+    own, how = evidence(cls)
+    return [(c, checks()[c.id]) for c in load() if names in by.get(c.id, ())] + [(c, how[c.id]) for c in own]
+
+
+def _fit(cls: type[RuntimeModel]) -> Row | None:
+    """The fit in force: of the model, or of the model it varies."""
+    tables = fit_tables(cls.folder())
+    base = cls.name.partition(":")[0]
+    name = cls.name if cls.name in tables else base
+    if name not in tables:
+        return None
+    t = tables[name]
+    meta = dict(t.get("meta", {}))
+    known = {c.id: c for c in [*load(), *evidence(cls)[0]]}
+    residuals = [
+        {"claim": i, "observed": r[0], "low": r[1], "high": r[2], "unit": r[3], "half_ranges": r[4],
+         "says": _said(known[i]) if i in known else "", "where": known[i].source.strip() if i in known else ""}
+        for i, r in t.get("residuals", {}).items()
+    ]  # fmt: skip
+    values = [
+        {"name": k, "value": v, "range": t.get("bounds", {}).get(k), "identifiability": meta.get("identifiability", {}).get(k, "")}
+        for k, v in t.get("values", {}).items()
+    ]
+    told = {k: v for k, v in meta.items() if k != "identifiability"}
+    curves = {part: rows for part, rows in t.items() if part.endswith(("-segments", "-thresholds"))}
+    return {"of": name, "file": str(cls.folder() / "fit.toml"), "values": values, "residuals": residuals, "curves": curves, **told}
+
+
+def _calibrated(cls: type[RuntimeModel]) -> Row | None:
+    """The range the model is calibrated in, with the words of the rows it rests on; None when it states none."""
+    known = cls.calibrated
+    if known is None:
+        return None
+    return {"text": str(known), "sizes": list(known.sizes), "ranks": list(known.ranks), "platforms": list(known.platforms),
+            "source": known.source, "rows": [c.row() for c in cited(known.source)]}  # fmt: skip
+
+
+def model_dossier(model: str, sets: Sequence[str] = (), verdicts: Iterable[Mapping[str, Any]] = ()) -> Row:
+    """Everything a reviewer asks of a model, as one JSON object.
+
+    Keys name, title, version, years, summary, stands_for, folder, hash, variant_of, variant_note, variants; ``parameters`` (rows of
+    `Values.describe` with ``rows``, what each source's row says); ``collectives`` (rows of `described`); ``fit`` (values, residuals
+    against the claims' words; None without); ``calibrated`` (sizes, ranks, platforms, source; None without); ``judged`` (claims with
+    ``verdict``, ``observed`` and ``finding`` out of ``verdicts``); ``failures`` (ids).
+    """
+    cls = registry.model(model)
+    latest = {str(v["id"]): v for v in verdicts}
+    values = model_values(cls, sets)
+    parameters = [{**r, "rows": [c.row() for c in cited(r["source"], r["help"])]} for r in values.describe()]
+    judged = []
+    for claim, entries in _judging(cls):
+        v = latest.get(claim.id, {})
+        reading = " ".join(str(c["reading"]) for c in entries if "reading" in c)
+        judged.append({"id": claim.id, "use": claim.use, "says": _said(claim), "where": claim.source.strip(), "how": how_of(entries),
+                       "reading": reading, "verdict": v.get("verdict", "not judged yet"),
+                       "observed": v.get("observed"), "unit": v.get("unit", claim.unit), "finding": v.get("note", "")})  # fmt: skip
+    module = sys.modules[cls.__module__]
+    fit = _fit(cls)
+    return {
+        "name": cls.name,
+        "title": cls.title,
+        "version": cls.version,
+        "years": cls.years,
+        "summary": cls.summary,
+        "stands_for": " ".join((inspect.getdoc(module) or "").split()),
+        "stands_for_rows": [c.row() for c in cited(inspect.getdoc(module) or "")],
+        "folder": str(cls.folder()),
+        "origin": registry.origin(cls.folder()),
+        "hash": cls.hash(),
+        "variant_of": cls.variant_of,
+        "variant_note": cls.variant_note,
+        "variants": [{"name": name, "note": note} for name, note in _family(cls)],
+        "parameters": parameters,
+        "collectives": described(cls.collectives, values),
+        "fit": fit,
+        "calibrated": _calibrated(cls),
+        "judged": judged,
+        "failures": [j["id"] for j in judged if j["verdict"] == "fail"],
+    }
+
+
+def _family(cls: type[RuntimeModel]) -> list[tuple[str, str]]:
+    """(name, note) of the variants that live in the same folder."""
+    seen, out = [c for c in cls.__mro__ if issubclass(c, RuntimeModel) and "name" in vars(c)], {}
+    while seen:
+        here = seen.pop()
+        seen += here.__subclasses__()
+        if here.name != cls.name and ":" in here.name and here.folder() == cls.folder():
+            out[here.name] = here.variant_note
+    return sorted(out.items())
+
+
+def platform_dossier(platform: Platform) -> Row:
+    """A platform's card: texts, hosts, ``quantities`` with ``rows`` as of `model_dossier`, ``kernels`` of its hosts, its ``fit``."""
+    import tomllib
+
+    from retrompi.base.errors import UsageError
+    from retrompi.spec import kernels
+
+    def with_rows(r: Row) -> Row:
+        return {**r, "rows": [c.row() for c in cited(r["source"], r["help"])]}
+
+    loops: list[Row] = []
+    for h in platform.hosts:
+        try:
+            own = kernels.quantities(platform, h.name)
+        except UsageError:
+            continue  # a host whose loops nobody has described
+        loops += [with_rows({"path": f"{h.name}.{k}", "value": q.value, "text": q.text, "unit": q.unit, "source": q.source,
+                             "help": q.help, "low": q.low, "high": q.high}) for k, q in own.items()]  # fmt: skip
+    fit: Row | None = None
+    if platform.path is not None:
+        file = platform.path.with_name(f"{platform.path.stem}.fit.toml")
+        if file.is_file():
+            fit = {"file": str(file), **tomllib.loads(file.read_text(encoding="utf-8"))["fit"]}
+            names = fit.get("meta", {}).get("claims", [])
+            fit["rows"] = [rows()[i].row() for i in names if i in rows()]
+    return {
+        "name": platform.name,
+        "title": platform.title,
+        "years": platform.years,
+        "summary": platform.summary,
+        "path": str(platform.path),
+        "hash": platform.hash,
+        "hosts": [{"name": h.name, "os": h.os, "byte_order": h.byte_order} for h in platform.hosts],
+        "link": f"{platform.link.kind} {topology.text(platform.link.kind, platform.link.shape)}".strip(),
+        "placements": [
+            {"name": name, "ranks": [platform.hosts[h].name + (f" core {p.cores[i]}" if p.cores else "") for i, h in enumerate(p)]}
+            for name, p in platform.placements.items()
+        ],
+        "quantities": [with_rows(r) for r in platform.describe()],
+        "kernels": loops,
+        "fit": fit,
+    }
+
+
+def references(parameters: Iterable[Row]) -> list[Citation]:
+    """Every row that the numbers of a card cite, each once, in the card's order."""
+    return list(dict.fromkeys(rows()[c["id"]] for p in parameters for c in p["rows"]))

@@ -1,0 +1,282 @@
+"""What the figures and tables of a study show, computed from its points, facts and verdicts; nothing is drawn here.
+
+A number without its counterpart is left out of a figure and shown as missing in a table, never filled in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from math import isfinite, sqrt
+from typing import Any
+
+from retrompi.papers.claims import Claim, checks
+from retrompi.papers.exhibits import ClaimTable, CurveFigure, FactFigure, FactTable
+from retrompi.papers.findings import scaled
+from retrompi.papers.study import Study
+from retrompi.papers.verdicts import Verdict
+from retrompi.render.overlay import stated_number
+
+__all__ = ["Cell", "Curve", "Grid", "Pair", "claim_rows", "curves", "fact", "fact_rows", "fact_series", "grid", "matching", "pairs"]
+
+_NUMBERS = ("range", "plateau", "near", "digits", "fact", "ratio")
+"""Kinds of check whose observed number stands beside a published one in the same unit."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One published number beside the simulated one, in ``unit``; ``low``..``high`` is how the published one is read.
+
+    ``part`` says which of several numbers of a claim it is ("min", "max"); ``deviation`` is simulated / published - 1.
+    """
+
+    claim: str
+    part: str
+    published: float
+    simulated: float
+    low: float
+    high: float
+    unit: str
+    use: str
+    verdict: str
+
+    @property
+    def deviation(self) -> float | None:
+        """None where the published number is 0."""
+        return self.simulated / self.published - 1 if self.published else None
+
+    def row(self) -> dict[str, Any]:
+        """A flat object for the CSV export."""
+        return {**asdict(self), "deviation_percent": None if self.deviation is None else 100 * self.deviation}
+
+
+def matching(study: Study, patterns: Sequence[str]) -> list[tuple[Claim, Verdict]]:
+    """The study's claims whose identifier matches one of the patterns, in file order, each with its verdict."""
+    verdicts = {v.id: v for v in study.verdicts}
+    return [(c, verdicts[c.id]) for c in study.claims if c.id in verdicts and any(fnmatchcase(c.id, p) for p in patterns)]
+
+
+def published_number(claim: Claim) -> float | None:
+    """The number that a claim states: the one in its words if it lies in low..high, else the middle of low..high."""
+    if claim.low is None or claim.high is None:
+        return None
+    number = stated_number(claim)
+    if number is not None and claim.low <= number <= claim.high:
+        return number
+    if claim.low == claim.high:
+        return claim.low
+    return sqrt(claim.low * claim.high) if claim.low > 0 else (claim.low + claim.high) / 2
+
+
+def fact(facts: Mapping[str, Any], path: str) -> Any:
+    """The fact at a dotted path; None when no simulation gave it."""
+    here: Any = facts
+    for name in path.split("."):
+        if not isinstance(here, Mapping) or name not in here:
+            return None
+        here = here[name]
+    return here
+
+
+def pairs(study: Study, claim: Claim, verdict: Verdict) -> list[Pair]:
+    """The numbers of one claim; two where it states a minimum and a maximum, none where it has words only."""
+    number = published_number(claim)
+    if number is None or claim.low is None or claim.high is None:
+        return []
+    use, word = claim.use, verdict.verdict
+    for check in checks().get(claim.id, ()):
+        unit = str(check.get("unit", claim.unit))
+        if check["kind"] == "extremes":
+            found = {part: fact(study.facts, f"{check['path']}.{part}") for part in ("min", "max")}
+            ends = {"min": claim.low, "max": claim.high}
+            return [
+                Pair(claim.id, part, ends[part], scaled(float(value), unit), ends[part], ends[part], unit, use, word)
+                for part, value in found.items()
+                if isinstance(value, int | float)
+            ]
+        if check["kind"] in _NUMBERS and isinstance(verdict.observed, float) and verdict.unit == unit and isfinite(verdict.observed):
+            return [Pair(claim.id, "", number, verdict.observed, claim.low, claim.high, unit, use, word)]
+    return []
+
+
+def claim_rows(study: Study, table: ClaimTable) -> list[dict[str, Any]]:
+    """A row for each claim of a table: what is published, what comes out, by how much it is off, and the verdict."""
+    out = []
+    for claim, verdict in matching(study, table.claims):
+        found: Sequence[Pair | None] = pairs(study, claim, verdict) or (None,)
+        for pair in found:
+            out.append(
+                {
+                    "id": claim.id,
+                    "what": _what(claim, pair.part if pair else ""),
+                    "published": verdict.published if pair is None or not pair.part else pair.published,
+                    "simulated": pair.simulated if pair else verdict.observed,
+                    "unit": pair.unit if pair else verdict.unit,
+                    "deviation_percent": pair.row()["deviation_percent"] if pair else None,
+                    "verdict": "excluded" if claim.use == "exclude" else verdict.verdict,
+                    "use": claim.use,
+                }
+            )
+    return out
+
+
+def _what(claim: Claim, part: str) -> str:
+    text = ", ".join(t for t in (claim.system, claim.configuration.partition(";")[0], claim.observable) if t and t != "-")
+    return f"{text} ({part})" if part else text
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a grid has at one place: the claim, its pairs of numbers (none where nothing is simulated), and its verdict."""
+
+    claim: Claim
+    verdict: Verdict
+    pairs: tuple[Pair, ...]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A paper's table as the paper printed it: ``cells`` by (row, column) text; places that the paper leaves empty are absent."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: Mapping[tuple[str, str], Cell]
+
+    def flat(self) -> list[dict[str, Any]]:
+        """Flat rows for the CSV export."""
+        return [
+            {
+                "row": row,
+                "column": column,
+                **(pair.row() if pair else {"claim": cell.claim.id, "use": cell.claim.use, "verdict": cell.verdict.verdict}),
+            }
+            for (row, column), cell in self.cells.items()
+            for pair in cell.pairs or (None,)
+        ]
+
+
+def grid(study: Study, table: ClaimTable) -> Grid:
+    """The claims that a table's ``cells`` finds, by row and column in the order in which they first appear."""
+    verdicts = {v.id: v for v in study.verdicts}
+    cells: dict[tuple[str, str], Cell] = {}
+    for claim in study.claims:
+        found = re.fullmatch(table.cells, claim.id)
+        if found is None or claim.id not in verdicts:
+            continue
+        row = table.names.get(found["row"], found["row"])
+        if table.row_name:
+            row = str(getattr(claim, table.row_name)).partition(": ")[2] or str(getattr(claim, table.row_name))
+        key = row, table.names.get(found["column"], found["column"])
+        cells[key] = Cell(claim, verdicts[claim.id], tuple(pairs(study, claim, verdicts[claim.id])))
+    columns = dict.fromkeys(c for _, c in cells)
+    ordered = [c for c in table.names.values() if c in columns]  # as the file names them, then as they come
+    return Grid(tuple(dict.fromkeys(r for r, _ in cells)), tuple(dict.fromkeys([*ordered, *columns])), cells)
+
+
+def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested mappings as one with dotted keys; lists of plain values stay."""
+    out: dict[str, Any] = {}
+    for key, inner in value.items():
+        if isinstance(inner, Mapping):
+            out |= flattened(inner, f"{prefix}{key}.")
+        else:
+            out[f"{prefix}{key}"] = inner
+    return out
+
+
+def _opened(value: Any, keys: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of nested dicts (and the lists in them), each with the keys that lead to it."""
+    if isinstance(value, list):
+        return [flattened(v) for v in value if isinstance(v, Mapping)]
+    if not isinstance(value, Mapping):
+        return []
+    if not keys:
+        return [flattened(value)]
+    if not any(isinstance(v, Mapping) or (isinstance(v, list) and any(isinstance(i, Mapping) for i in v)) for v in value.values()):
+        return [{keys[0]: k, "value": v} for k, v in value.items()]
+    return [{keys[0]: k, **row} for k, v in value.items() for row in _opened(v, keys[1:])]
+
+
+def fact_rows(facts: Mapping[str, Any], table: FactTable) -> list[dict[str, Any]]:
+    """The rows of a table of facts, the keys of its dicts in columns named by ``table.keys``; [] without such facts."""
+    rows = _opened(fact(facts, table.facts), table.keys)
+    if not table.columns:
+        return rows
+    names = [c[0] for c in table.columns]
+    rows = [row for row in rows if any(row.get(n) is not None for n in names)]  # what lies beside them in the same dict
+    return [{**{k: row[k] for k in table.keys if k in row and k not in names}, **{n: row.get(n) for n in names}} for row in rows]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One curve of a figure: ``x`` and ``y`` ascending in x, and its ``legend``."""
+
+    model: str
+    mode: str
+    legend: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+_COLUMN = {"time": "time_us", "bandwidth": "bandwidth_MBps"}
+
+
+def curves(points: Iterable[Mapping[str, Any]], figure: CurveFigure) -> list[Curve]:
+    """The curves of a figure: microseconds or MB/s against bytes, in the figure's order; 0 B has no bandwidth."""
+    rows: dict[tuple[str, str], dict[int, float]] = {}
+    for p in points:
+        value = p.get(_COLUMN[figure.what])
+        if value is not None and not (figure.what == "bandwidth" and int(p["size_B"]) == 0):
+            rows.setdefault((str(p["model"]), str(p["mode"])), {})[int(p["size_B"])] = float(value)
+    out: dict[tuple[str, str], Curve] = {}
+    for wanted in figure.curves:
+        for (model, mode), found in rows.items():
+            if (model, mode) not in out and fnmatchcase(model, wanted[0]) and fnmatchcase(mode, wanted[1]):
+                sizes = sorted(found)
+                legend = wanted[2] if len(wanted) > 2 else ""
+                out[model, mode] = Curve(model, mode, legend, tuple(map(float, sizes)), tuple(found[s] for s in sizes))
+    return list(out.values())
+
+
+def missing_curves(points: Sequence[Mapping[str, Any]], figure: CurveFigure) -> list[str]:
+    """The curves that a figure asks for and no simulation gave."""
+    have = {(str(p["model"]), str(p["mode"])) for p in points}
+    return [
+        f"{w[0]} {w[1]}" for w in figure.curves if not any(fnmatchcase(model, w[0]) and fnmatchcase(mode, w[1]) for model, mode in have)
+    ]
+
+
+def fact_series(facts: Mapping[str, Any], figure: FactFigure) -> list[Curve]:
+    """The series of a figure of facts: one for each key and column; rows without both numbers are left out.
+
+    The keys of a dict without lists are numbers for ``x``, its values rows, or numbers for the first column.
+    """
+    found = fact(facts, figure.facts)
+    if isinstance(found, Mapping) and not any(isinstance(v, list) for v in found.values()):
+        found = [{figure.x: _number_in(k), **(flattened(v) if isinstance(v, Mapping) else {figure.y[0][0]: v})} for k, v in found.items()]
+    lists = found if isinstance(found, Mapping) else {"": found}
+    out = []
+    for key, rows in lists.items():
+        if not isinstance(rows, list):
+            continue
+        for column, legend in figure.y:
+            both = ((r.get(figure.x), r.get(column)) for r in rows if isinstance(r, Mapping))
+            kept = sorted((x, y) for x, y in ((_number(a), _number(b)) for a, b in both) if x is not None and y is not None)
+            if kept:
+                name = ", ".join(t for t in (str(key), legend) if t)
+                out.append(Curve(str(key), column, name, tuple(x for x, _ in kept), tuple(y for _, y in kept)))
+    return out
+
+
+def _number(value: Any) -> float | None:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if plain and isfinite(value) else None
+
+
+def _number_in(text: Any) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

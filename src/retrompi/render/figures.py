@@ -1,0 +1,423 @@
+"""Points to figures. Everything a figure shows is computed by a pure function first, so that tests test the points.
+
+Colours are Okabe and Ito's palette, which people with any colour vision tell apart; symbols and dashes say the same
+again for print. Sizes are on a logarithmic axis where 0 B has a place of its own left of 1 B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log10
+from typing import Any
+
+import plotly.graph_objects as go
+
+from retrompi.base.units import format_bytes
+from retrompi.papers.exhibits import CurveFigure
+from retrompi.render.exhibits import Curve, curves
+from retrompi.render.overlay import Mark
+
+__all__ = ["AXES", "PALETTE", "anatomy_bars", "anatomy_figure", "curve_figure", "faint", "layout", "looks", "name_of",
+           "place", "size_axis", "size_label", "stage_order", "style", "value_axis"]  # fmt: skip
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+_SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
+_PATTERNS = ("", "/", "\\", "x", "-", "|", "+", ".")
+_KNOWN = {"wmpi": 0, "winmpich": 1, "hpvm": 2}
+_BOTH = "#444444"  # a statement about several runtimes together
+_NAMES = {
+    "wmpi": "WMPI",
+    "winmpich": "WinMPICH",
+    "hpvm": "HPVM",
+    "nemesis": "Nemesis",
+    "craympt": "Cray MPT",
+    "mpibip": "MPI-BIP",
+}
+_LINES = (0, 1, 2, 3, 6, 4, 5, 7)  # the palette with what is pale on white last
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+
+ZERO = 0.5
+"""Where 0 B stands on the logarithmic axis: one doubling left of 1 B."""
+
+AXES = {
+    "time": ("time_us", "one-way time", "µs"),
+    "bandwidth": ("bandwidth_MBps", "bandwidth", "MB/s"),
+}
+"""Series -> (column of a point, axis title, unit)."""
+
+
+def name_of(model: str) -> str:
+    """A runtime's name as the field writes it."""
+    base, colon, variant = model.partition(":")
+    return _NAMES.get(base, base) + (f" ({variant})" if colon else "")
+
+
+def style(model: str, models: Sequence[str]) -> tuple[str, str]:
+    """(colour, symbol) of a model among those of a figure; a known runtime keeps its own in every figure."""
+    if model in _KNOWN:
+        return PALETTE[_KNOWN[model]], _SYMBOLS[_KNOWN[model]]
+    taken = {_KNOWN[m] for m in models if m in _KNOWN}
+    # Beside a known runtime the colours of all known ones stay theirs.
+    free = [i for i in _LINES if not taken or i not in _KNOWN.values()]
+    others = [m for m in models if m not in _KNOWN]
+    index = free[others.index(model) % len(free)] if model in others else 6
+    return PALETTE[index], _SYMBOLS[index]
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a curve is drawn: three signs, so that no reader depends on colour alone."""
+
+    colour: str
+    symbol: str
+    dash: str
+
+
+def looks(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Look]:
+    """(model, mode) -> its look in a figure: colour by model and dash by mode; where there is one of either, both by the other."""
+    keys = list(dict.fromkeys(wanted))
+    models, modes = (list(dict.fromkeys(k[i] for k in keys)) for i in (0, 1))
+    out: dict[tuple[str, str], Look] = {}
+    for model, mode in keys:
+        number = modes.index(mode)
+        if len(models) == 1 and len(modes) > 1:
+            index = _LINES[number % len(_LINES)]
+            # Every other one is open: where two curves are the same, both are seen.
+            out[model, mode] = Look(PALETTE[index], _SYMBOLS[index] + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
+        else:
+            colour, symbol = style(model, models)
+            if len(modes) == 1 and model not in _KNOWN:
+                number = [m for m in models if m not in _KNOWN].index(model)
+            out[model, mode] = Look(colour, symbol + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
+    return out
+
+
+def size_label(size: float) -> str:
+    """``65536`` -> ``64K``; K is 1024 as in the papers."""
+    n = int(size)
+    return f"{n >> 20}M" if n >= 1 << 20 else f"{n >> 10}K" if n >= 1 << 10 else f"{n}"
+
+
+def place(size: float) -> float:
+    """Where a size stands on the axis."""
+    return float(size) if size > 0 else ZERO
+
+
+def layout(figure: go.Figure, title: str) -> None:
+    """What all figures share: type, colours, margins, a legend below the plot."""
+    figure.update_layout(
+        title={
+            "text": title,
+            "x": 0,
+            "xref": "container",
+            "xanchor": "left",
+            "font": {"size": 18},
+            "y": 1,
+            "yanchor": "top",
+            "pad": {"l": 8, "t": 8},
+        },
+        font={
+            "family": "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif",
+            "size": 15,
+            "color": "#1a1a1a",
+        },
+        template="none",
+        margin={"l": 68, "r": 16, "t": 44, "b": 60},
+        legend={"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0, "font": {"size": 14}},
+        hoverlabel={"align": "left"},
+        paper_bgcolor="white",
+        plot_bgcolor="white",
+    )
+
+
+def size_axis(sizes: Iterable[float], least: int = 1 << 22) -> dict[str, Any]:
+    """The axis of message sizes, up to the largest of ``sizes`` and at least to ``least``."""
+    shown = [0.0, *(float(16**k) for k in range(1, 6))]
+    top = max([*sizes, least])
+    return {
+        "type": "log",
+        "title": {"text": "message size, B (K = 1024)"},
+        "tickvals": [place(s) for s in shown if s <= top],
+        "ticktext": [size_label(s) for s in shown if s <= top],
+        "range": [log10(ZERO) - 0.12, log10(top) + 0.12],
+        "gridcolor": "#e3e3e3",
+        "linecolor": "#666",
+        "showline": True,
+        "ticks": "outside",
+        "minor": {"ticks": "outside", "ticklen": 3, "tickvals": [2.0**k for k in range(31)]},
+        "tickangle": 0,
+        "zeroline": False,
+    }
+
+
+_TIME_TICKS = tuple(
+    (10.0**k, f"{10 ** (k + 3)} ns" if k < 0 else f"{10**k} µs" if k < 3 else f"{10 ** (k - 3)} ms" if k < 6 else f"{10 ** (k - 6)} s")
+    for k in range(-3, 9)
+)
+_RATE_TICKS = tuple(
+    (
+        10.0**k,
+        f"{10 ** (k + 6)} B/s" if k < -3 else f"{10 ** (k + 3)} kB/s" if k < 0 else f"{10**k} MB/s" if k < 3 else f"{10 ** (k - 3)} GB/s",
+    )
+    for k in range(-6, 6)
+)
+
+
+def value_axis(what: str, y: str = "log") -> dict[str, Any]:
+    """The axis of a series of `AXES`, logarithmic or linear."""
+    _, title, unit = AXES[what]
+    ticks = _TIME_TICKS if what == "time" else _RATE_TICKS
+    scale: dict[str, Any] = {"type": "linear", "title": {"text": f"{title}, {unit}", "standoff": 12}, "rangemode": "tozero"}
+    if y == "log":
+        scale = {"type": "log", "title": {"text": title, "standoff": 12},
+                 "tickvals": [v for v, _ in ticks], "ticktext": [t for _, t in ticks]}  # fmt: skip
+    return {
+        **scale,
+        "gridcolor": "#e3e3e3",
+        "linecolor": "#666",
+        "showline": True,
+        "ticks": "outside",
+        "automargin": True,
+        "zeroline": False,
+    }
+
+
+def _mark_traces(mark: Mark, colour: str) -> list[go.Scatter]:
+    """The traces of a point or a band; knees are shapes, not traces."""
+    excluded = mark.use == "exclude"
+    colour = "#777777" if excluded else colour
+    common: dict[str, Any] = {
+        "showlegend": False,
+        "hoverinfo": "text",
+        "legendgroup": f"{mark.models[0]} {mark.mode}" if mark.models else None,
+    }
+    if mark.low is None or mark.high is None:
+        return []
+    told = f"{mark.text}<br>read as {mark.low:.4g}..{mark.high:.4g}" + ("<br>excluded: contradicted in the paper" if excluded else "")
+    if mark.shape == "point":
+        y = mark.y if mark.y is not None and mark.low <= mark.y <= mark.high else (mark.low * mark.high) ** 0.5
+        return [
+            go.Scatter(
+                x=[place(mark.x0)],
+                y=[y],
+                error_y={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [mark.high - y],
+                    "arrayminus": [y - mark.low],
+                    "thickness": 3,
+                    "width": 9,
+                    "color": colour,
+                },
+                mode="markers",
+                marker={"symbol": "star", "size": 15, "color": "white", "line": {"color": colour, "width": 2.5}},
+                hovertext=[told],
+                **common,
+            )
+        ]
+    x = [place(mark.x0), place(mark.x1)]
+    band = go.Scatter(
+        x=[x[0], x[1], x[1], x[0], x[0]],
+        y=[mark.low, mark.low, mark.high, mark.high, mark.low],
+        fill="toself",
+        mode="lines",
+        line={"width": 1.5, "color": colour, "dash": "dot"},
+        fillcolor=faint(colour),
+        hovertext=told,
+        hoveron="fills+points",
+        **common,
+    )
+    return [band]
+
+
+def faint(colour: str, alpha: float = 0.22) -> str:
+    """A colour (``#rrggbb``) that lets through what lies behind it."""
+    r, g, b = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({r},{g},{b},{alpha})"
+
+
+def _knees(figure: go.Figure, knees: Sequence[Mark], shown: Mapping[tuple[str, str], Look]) -> None:
+    """Dashed lines (a size) and stripes (a range of sizes), labelled above the plot, near labels in rows of their own."""
+    taken: list[tuple[float, int]] = []
+    for mark in sorted(knees, key=lambda k: (k.x0, k.claim)):
+        colour = _colour(mark, shown)
+        if mark.x0 == mark.x1:
+            figure.add_vline(x=mark.x0, line={"color": colour, "width": 2, "dash": "dash"}, layer="below")
+        else:
+            figure.add_vrect(x0=mark.x0, x1=mark.x1, fillcolor=faint(colour, 0.12), line_width=0, layer="below")
+        at = (log10(mark.x0) + log10(mark.x1)) / 2
+        row = 0
+        while any(abs(at - other) < 2.6 and row == used for other, used in taken):
+            row += 1
+        taken.append((at, row))
+        sizes = size_label(mark.x0) + (f"–{size_label(mark.x1)}" if mark.x1 != mark.x0 else "")
+        edge = at > 5.0  # a label centred here would leave a phone's screen
+        figure.add_annotation(
+            x=1 if edge else at,
+            xref="paper" if edge else "x",
+            xanchor="right" if edge else "center",
+            y=1,
+            yref="paper",
+            yshift=2 + 17 * row,
+            text=f"{sizes} · {mark.claim}",
+            hovertext=mark.text,
+            showarrow=False,
+            font={"size": 12.5, "color": colour},
+            yanchor="bottom",
+        )
+    figure.update_layout(margin={"t": 46 + 17 * (1 + max((row for _, row in taken), default=-1))})
+
+
+def _colour(mark: Mark, shown: Mapping[tuple[str, str], Look]) -> str:
+    look = shown.get((mark.models[0], mark.mode)) if len(mark.models) == 1 else None
+    return look.colour if look is not None else _BOTH
+
+
+def marks_of(plan: CurveFigure, drawn: Iterable[Curve], marks: Iterable[Mark]) -> list[Mark]:
+    """The published marks of a figure: of its series, and of one of its curves; none where the figure wants none.
+
+    A statement that several checks judge is one mark.
+    """
+    keys = {(c.model, c.mode) for c in drawn}
+    out: dict[tuple[object, ...], Mark] = {}
+    for m in marks:
+        if plan.published and m.series == plan.what and any((model, m.mode) in keys for model in m.models):
+            # Two sentences that state the same range are one band with the first one's text.
+            key = (m.models, m.mode, m.shape, m.x0, m.x1, m.low, m.high, m.claim if m.shape == "knee" else "")
+            out.setdefault(key, m)
+    return list(out.values())
+
+
+def curve_figure(points: Iterable[Mapping[str, Any]], plan: CurveFigure, marks: Sequence[Mark] = ()) -> go.Figure:
+    """Time or bandwidth against size for the curves of ``plan``, with the published marks on it."""
+    found = curves(points, plan)
+    mine = marks_of(plan, found, marks)
+    shown = looks([(c.model, c.mode) for c in found])
+    several = len({c.mode for c in found}) > 1
+    unit = AXES[plan.what][2]
+    figure = go.Figure()
+    for curve in found:
+        look = shown[curve.model, curve.mode]
+        name = curve.legend or (f"{name_of(curve.model)}, {curve.mode}" if several else name_of(curve.model))
+        figure.add_trace(
+            go.Scatter(
+                x=[place(s) for s in curve.x],
+                y=list(curve.y),
+                name=name,
+                mode="lines+markers",
+                line={"color": look.colour, "width": 2.5, "dash": look.dash},
+                marker={"symbol": look.symbol, "size": 7},
+                customdata=[format_bytes(s) for s in curve.x],
+                hovertemplate=f"{name} %{{customdata}}: %{{y:.4g}} {unit}<extra>simulated</extra>",
+                legendgroup=f"{curve.model} {curve.mode}",
+            )
+        )
+    for mark in mine:
+        for trace in _mark_traces(mark, _colour(mark, shown)):
+            figure.add_trace(trace)
+    if any(m.shape == "point" for m in mine):
+        figure.add_trace(
+            go.Scatter(
+                x=[None],
+                y=[None],
+                mode="markers",
+                name="published, with reading tolerance",
+                marker={"symbol": "star", "size": 13, "color": "white", "line": {"color": "#333", "width": 2}},
+            )
+        )
+    layout(figure, plan.title)
+    figure.update_xaxes(**size_axis([s for c in found for s in c.x]))
+    figure.update_yaxes(**value_axis(plan.what, plan.y))
+    _knees(figure, [m for m in mine if m.shape == "knee"], shown)
+    return figure
+
+
+OTHER = "other stages"
+_LEAST = 0.5
+"""Stages that are nowhere this share of a message (percent) are drawn together."""
+
+
+def _by_stage(stages: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    out: dict[str, float] = {}
+    for s in stages:
+        out[s["stage"]] = out.get(s["stage"], 0.0) + float(s["seconds"])
+    return out
+
+
+def stage_order(anatomy: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The stages worth a colour, those with the largest share of any message first."""
+    largest: dict[str, float] = {}
+    for entry in anatomy:
+        found = _by_stage(entry["stages"])
+        whole = sum(found.values())
+        for stage, value in found.items():
+            largest[stage] = max(largest.get(stage, 0.0), 100 * value / whole if whole else 0.0)
+    return sorted((s for s in largest if largest[s] >= _LEAST), key=lambda s: (-largest[s], s))
+
+
+def anatomy_bars(
+    anatomy: Iterable[Mapping[str, Any]], order: Sequence[str]
+) -> tuple[list[str], dict[str, list[float]], dict[str, list[float]]]:
+    """Bars of the anatomy chart: (labels, stage -> share of each bar in percent, stage -> seconds in each bar).
+
+    A bar is one entry; stages of several processes are added up, those not in ``order`` together as `OTHER`. Only stages
+    that occur are given, in that order.
+    """
+    entries = list(anatomy)
+    labels = [f"{name_of(str(e['model']))} {format_bytes(e['size_B'])}" for e in entries]
+    bars = [_by_stage(e["stages"]) for e in entries]
+    seconds = {s: [bar.get(s, 0.0) for bar in bars] for s in order}
+    seconds[OTHER] = [sum(v for s, v in bar.items() if s not in order) for bar in bars]
+    sums = [sum(bar.values()) for bar in bars]
+    seconds = {s: values for s, values in seconds.items() if any(values)}
+    share = {s: [100 * v / whole if whole else 0.0 for v, whole in zip(values, sums, strict=True)] for s, values in seconds.items()}
+    return labels, share, seconds
+
+
+def anatomy_figure(anatomy: Iterable[Mapping[str, Any]], title: str = "", order: Sequence[str] | None = None) -> go.Figure:
+    """Stacked horizontal bars: where the one-way time of chosen messages goes, by stage, in percent.
+
+    ``order`` fixes the colours, so that a stage looks the same in several charts; by default that of these messages.
+    """
+    entries = list(anatomy)
+    order = stage_order(entries) if order is None else order
+    labels, shares, seconds = anatomy_bars(entries, order)
+    totals = [sum(seconds[s][i] for s in seconds) for i in range(len(labels))]
+    ticks = [f"{label}<br><b>{_time(t)}</b>" for label, t in zip(labels, totals, strict=True)]
+    figure = go.Figure()
+    for stage, values in shares.items():
+        i = order.index(stage) if stage in order else -1
+        figure.add_trace(
+            go.Bar(
+                y=ticks,
+                x=values,
+                name=stage,
+                orientation="h",
+                marker={
+                    "color": PALETTE[i % len(PALETTE)] if i >= 0 else "#bbbbbb",
+                    # After the last colour the palette begins again, hatched.
+                    "pattern": {
+                        "shape": _PATTERNS[i // len(PALETTE) % len(_PATTERNS)] if i >= 0 else "",
+                        "fillmode": "overlay",
+                        "fgcolor": "white",
+                        "size": 7,
+                        "solidity": 0.35,
+                    },
+                    "line": {"color": "white", "width": 1},
+                },
+                customdata=[_time(s) for s in seconds[stage]],
+                hovertemplate=f"{stage}: %{{customdata}} (%{{x:.1f}} %)<extra></extra>",
+            )
+        )
+    layout(figure, title)
+    figure.update_layout(barmode="stack", margin={"l": 10, "r": 16, "t": 44, "b": 60}, legend={"y": -0.2, "traceorder": "normal"})
+    figure.update_xaxes(title={"text": "share of the one-way time, %"}, range=[0, 100], gridcolor="#e3e3e3", zeroline=False)
+    figure.update_yaxes(autorange="reversed", automargin=True, zeroline=False)
+    return figure
+
+
+def _time(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.3g} s"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"

@@ -1,0 +1,304 @@
+"""The front page of the atlas: the verdict matrix over all papers, what fails, what is not judged, and how it was made."""
+
+from __future__ import annotations
+
+import os
+import platform as _machine
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrompi.base.units import format_time
+from retrompi.papers.claims import KINDS, Claim, load, paper_key
+from retrompi.papers.study import Study, judge_all
+from retrompi.papers.systems import SYSTEMS, anchor, system_of
+from retrompi.papers.verdicts import Summary, Verdict, summary
+from retrompi.render.html import bounds, cell, document, number, ranges, table
+from retrompi.render.ladder import ladder_rows, ladder_table
+
+if TYPE_CHECKING:
+    from retrompi.store.database import Store
+
+__all__ = ["JUDGED", "Made", "Scorecard", "front_page", "made", "scorecard"]
+
+JUDGED = ("calibrate", "validate")
+"""Uses whose claims must be judged; of the others nothing can be."""
+
+_USE = {"calibrate": "Fit", "validate": "Held out", "exclude": "Excluded", "context": "Context"}
+
+
+@dataclass(frozen=True)
+class Made:
+    """How an atlas came about: rows of (what, text)."""
+
+    rows: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """Everything on the front page. ``verdicts`` has every claim of the reference, ``claims`` the same rows in the same order."""
+
+    studies: tuple[Study, ...]
+    claims: tuple[Claim, ...]
+    verdicts: tuple[Verdict, ...]
+    fidelity: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def replayed(self) -> dict[str, Study]:
+        """Key -> study, for the papers that have a page."""
+        return {s.setup.paper: s for s in self.studies}
+
+    def matrix(self) -> dict[tuple[str, str, str], Counter[str]]:
+        """(system, kind, use) -> how many pass, fail and are unjudged."""
+        out: dict[tuple[str, str, str], Counter[str]] = {}
+        for claim, verdict in zip(self.claims, self.verdicts, strict=True):
+            out.setdefault((system_of(claim), claim.kind, claim.use), Counter())[verdict.verdict] += 1
+        return out
+
+    def failures(self) -> list[tuple[Claim, Verdict]]:
+        """Claims that fail, in file order."""
+        return [(c, v) for c, v in self._both() if v.verdict == "fail"]
+
+    def defects(self) -> list[tuple[Claim, Verdict]]:
+        """Claims that must be judged and are not."""
+        return [(c, v) for c, v in self._both() if v.verdict == "unjudged" and c.use in JUDGED]
+
+    def shown_only(self) -> list[tuple[Claim, Verdict]]:
+        """Claims that nothing judges by their nature: context and what a paper contradicts itself in."""
+        return [(c, v) for c, v in self._both() if c.use not in JUDGED]
+
+    def of_paper(self, paper: str) -> list[Summary]:
+        """Counts of one study's claims by use."""
+        return summary([v for c, v in self._both() if paper_key(c.paper) == paper])
+
+    def _both(self) -> zip[tuple[Claim, Verdict]]:
+        return zip(self.claims, self.verdicts, strict=True)
+
+    def tables(self) -> dict[str, list[dict[str, Any]]]:
+        """Name -> flat rows for the CSV exports."""
+        matrix = [
+            {"system": s, "kind": k, "use": u, **{w: n[w] for w in ("pass", "fail", "unjudged")}} for (s, k, u), n in self.matrix().items()
+        ]
+        return {
+            "matrix": matrix,
+            "verdicts": [
+                {"paper": paper_key(c.paper), "group": system_of(c), "kind": c.kind, **v.row(), "published": v.published}
+                for c, v in self._both()
+            ],
+            "fidelity": list(self.fidelity),
+        }
+
+
+def scorecard(studies: Sequence[Study]) -> Scorecard:
+    """The scorecard of these studies; claims of papers that were not replayed count as unjudged."""
+    rows = [{"paper": s.setup.paper, **row} for s in studies for row in ladder_rows(s.facts)]
+    return Scorecard(tuple(studies), tuple(load()), tuple(judge_all(studies)), tuple(rows))
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return _machine.processor() or _machine.machine()
+
+
+def made(store: Store, studies: Sequence[Study], wall_s: float, jobs: int) -> Made:
+    """When, where and from which runs an atlas was made; ``wall_s`` seconds and ``jobs`` at a time of the replay before it."""
+    from retrompi.store import code_version
+
+    ids = list(dict.fromkeys(i for s in studies for i in s.runs))
+    simulated = sum(s.simulated for s in studies)
+    runs = [store.run(i) for i in ids]
+    rows = [
+        ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
+        (
+            "time",
+            f"{format_time(wall_s)} with {jobs} jobs at a time: {simulated} runs simulated, {len(ids) - simulated} found in the store",
+        ),
+        ("machine", f"{_cpu()}, {os.cpu_count()} processors, {_machine.system()} {_machine.release()}, Python {_machine.python_version()}"),
+        ("program", f"retrompi {code_version()}, SimGrid {', '.join(sorted({str(r['simgrid_version']) for r in runs} - {''})) or '?'}"),
+    ]
+    if runs:
+        hosts = sorted({str(r["host"]) for r in runs})
+        spent = sum(float(r["wall_s"] or 0.0) for r in runs)
+        first, last = min(str(r["created"]) for r in runs), max(str(r["created"]) for r in runs)
+        when = first if first == last else f"{first} to {last}"
+        rows.append(("runs", f"{ranges(ids)}: {format_time(spent)} of simulation on {', '.join(hosts)}, {when}"))
+    return Made(tuple(rows))
+
+
+# --- HTML ---
+
+
+def _page_of(score: Scorecard, paper: str) -> str:
+    return f"{paper}.html" if paper in score.replayed else ""
+
+
+def _link(score: Scorecard, claim: Claim) -> str:
+    page = _page_of(score, paper_key(claim.paper))
+    return (
+        f'<a class="id" href="{page}#{escape(claim.id)}">{escape(claim.id)}</a>' if page else f'<span class="id">{escape(claim.id)}</span>'
+    )
+
+
+def _tally(n: Counter[str]) -> tuple[str, str]:
+    """(text, class) of a cell: what passed of what was judged, what failed, what is not judged."""
+    judged = n["pass"] + n["fail"]
+    parts = [f"{n['pass']}/{judged}" if judged else ""]
+    if n["unjudged"]:
+        parts.append(f"· {n['unjudged']}")
+    look = "bad" if n["fail"] else "open" if n["unjudged"] else "good"
+    return " ".join(p for p in parts if p), look
+
+
+_WORDS = {"bad": "✗ ", "open": "", "good": "✓ "}
+
+
+def _matrix(score: Scorecard) -> str:
+    found = score.matrix()
+    columns = [(u, k) for u in JUDGED for k in KINDS if any(key[1:] == (k, u) for key in found)]
+    papers = {system_of(c): paper_key(c.paper) for c in score.claims}
+
+    def td(n: Counter[str], href: str, told: str) -> str:
+        if not n:
+            return "<td></td>"
+        text, look = _tally(n)
+        link = f' href="{href}"' if href else ""
+        return f'<td><a class="{look}"{link} title="{escape(told)}">{_WORDS[look]}{text}</a></td>'
+
+    rows = []
+    sums: dict[tuple[str, str], Counter[str]] = {}
+    for system in SYSTEMS:
+        page = _page_of(score, papers.get(system, ""))
+        cells = []
+        for use, kind in columns:
+            n = found.get((system, kind, use), Counter())
+            sums.setdefault((use, kind), Counter()).update(n)
+            told = f"{system}, {kind}, {_USE[use].lower()}: {n['pass']} pass, {n['fail']} fail, {n['unjudged']} not judged"
+            cells.append(td(n, f"{page}#{anchor(system, kind, use)}" if page else "", told))
+        whole = [sum((found.get((system, k, u), Counter()) for k in KINDS), Counter()) for u in JUDGED]
+        other = sum(sum(n.values()) for (s, _, u), n in found.items() if s == system and u not in JUDGED)
+        totals = "".join(td(n, "", f"{system}, {_USE[u].lower()}, all kinds") for n, u in zip(whole, JUDGED, strict=True))
+        name = f'<a href="{page}">{escape(system)}</a>' if page else escape(system)
+        rows.append(f'<tr><th scope="row">{name}</th>{totals}{"".join(cells)}<td>{other or ""}</td></tr>')
+    last = "".join(td(sum((n for (u, _), n in sums.items() if u == use), Counter()), "", f"all, {_USE[use].lower()}") for use in JUDGED)
+    last += "".join(td(sums[c], "", f"all systems, {c[1]}, {_USE[c[0]].lower()}") for c in columns)
+    other = sum(sum(n.values()) for (_, _, u), n in found.items() if u not in JUDGED)
+    rows.append(f'<tr class="sum"><th scope="row">all</th>{last}<td>{other}</td></tr>')
+    spans = "".join(f'<th colspan="{sum(u == use for u, _ in columns)}">{_USE[use]}</th>' for use in JUDGED)
+    kinds = "".join(f"<th>{k}</th>" for _, k in columns)
+    return (
+        '<div class="scroll"><table class="grid matrix"><thead>'
+        f'<tr><th></th><th colspan="2">All kinds</th>{spans}<th>Shown only</th></tr>'
+        f"<tr><th></th><th>fit</th><th>held out</th>{kinds}<th></th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        '<p class="soft"><small>✓ all judged claims pass · ✗ some fail · "7/8" is 7 pass of 8 judged, "· 2" 2 not judged. '
+        "Shown only: definitions, and statements that their paper contradicts. A cell leads to its claims.</small></p>"
+    )
+
+
+def _papers(score: Scorecard) -> str:
+    out = []
+    for paper in dict.fromkeys(paper_key(c.paper) for c in score.claims):
+        study = score.replayed.get(paper)
+        forms = list(dict.fromkeys(c.paper for c in score.claims if paper_key(c.paper) == paper))
+        title = study.setup.title if study else paper
+        head = f'<a href="{paper}.html">{escape(title)}</a>' if study else f"{escape(title)}: not replayed"
+        about = f'<p class="soft"><small>{escape(study.setup.authors)}</small></p>' if study else ""
+        both = (
+            f'<p class="soft"><small>One study of two papers: {escape(" and ".join(sorted(forms)))}.</small></p>' if len(forms) > 1 else ""
+        )
+        counts = "".join(f"<br>{escape(str(s).removesuffix(', 0 not judged'))}" for s in score.of_paper(paper) if s.use in JUDGED)
+        shown = ""
+        if study:
+            links = [f'<a href="{paper}.html#table-{t.name}">{escape(t.title)}</a>' for t in study.setup.table_plans]
+            shown = f"<p><small>{'; '.join(links)}</small></p>"
+        out.append(f'<div class="paper"><h3>{head}</h3>{about}{both}<p>{counts.removeprefix("<br>")}</p>{shown}</div>')
+    return f'<div class="papers">{"".join(out)}</div>'
+
+
+def _failures(score: Scorecard) -> str:
+    rows = [
+        "<tr>"
+        + cell("claim", f'{_link(score, c)}<br><small class="soft">{escape(c.system)}</small>')
+        + cell("use", _USE[c.use])
+        + cell("published", f"{escape(v.observable)}: <b>{escape(v.published)}</b>")
+        + cell("observed", number(v.observed))
+        + cell("read as", bounds(v))
+        + cell("notes", escape("; ".join(t for t in (v.note, v.contradiction) if t)))
+        + "</tr>"
+        for c, v in score.failures()
+    ]
+    if not rows:
+        return "<p>None.</p>"
+    return table(("claim", "use", "published", "observed", "read as", "notes, contradiction"), rows)
+
+
+def _unjudged(score: Scorecard) -> str:
+    by_note: dict[str, list[Claim]] = {}
+    for c, v in score.defects():
+        by_note.setdefault(v.note, []).append(c)
+    parts = []
+    if by_note:
+        items = "".join(f"<li>{', '.join(_link(score, c) for c in found)}: {escape(note)}</li>" for note, found in by_note.items())
+        count = len(score.defects())
+        parts.append(f'<div class="defect"><b>Defect: {count} claims that must be judged are not.</b><ul>{items}</ul></div>')
+    else:
+        parts.append("<p>Every claim that can be judged is judged.</p>")
+    rows = [
+        "<tr>" + cell("claim", _link(score, c)) + cell("use", _USE[c.use]) + cell("system", escape(c.system))
+        + cell("published", f"{escape(c.observable)}: {escape(v.published)}") + cell("observed", number(v.observed)) + "</tr>"
+        for c, v in score.shown_only()
+    ]  # fmt: skip
+    shown = table(("claim", "use", "system", "published", "observed"), rows)
+    parts.append(f"<details><summary>Shown, not judged: {len(rows)} definitions and contradicted statements</summary>{shown}</details>")
+    return "".join(parts)
+
+
+def _fidelity(score: Scorecard) -> str:
+    if not score.fidelity:
+        return ""
+    return (
+        '<h2 id="fidelity">The fidelity ladder</h2><p>What coarser models of the same runtime give on a PingPong, sampled from the '
+        "mechanism or fitted to it. Each paper's page has the curves.</p>" + ladder_table(score.fidelity, "paper")
+    )
+
+
+def _counts(score: Scorecard) -> str:
+    boxes = []
+    for part in summary(score.verdicts):
+        name = _USE[part.use]
+        if part.judged:
+            tail = f"; {part.unjudged} not judged" if part.unjudged else ""
+            share = f"{part.passed / part.judged:.0%} of what was judged{tail}"
+            boxes.append(f'<div class="count">{name}<b>{part.passed} of {part.judged} pass</b><small class="soft">{share}</small></div>')
+        else:
+            boxes.append(f'<div class="count">{name}<b>{part.unjudged}</b><small class="soft">shown, never judged</small></div>')
+    return f'<div class="counts">{"".join(boxes)}</div>'
+
+
+def front_page(score: Scorecard, how: Made) -> str:
+    """The front page as HTML text. It needs no script and loads nothing."""
+    papers = len({c.paper for c in score.claims})
+    rows = [f"<tr>{cell('what', f'<b>{escape(a)}</b>')}{cell('', escape(b))}</tr>" for a, b in how.rows]
+    return document(
+        "Atlas",
+        f"""<header><h1>retrompi: what {papers} papers said, and what the simulator says</h1>
+<p>{len(score.claims)} published statements about historical MPI environments, each with a verdict. <b>Fit</b>: a calibration was allowed to
+see it. <b>Held out</b>: it judges, and no fit ever saw it.</p>
+<nav><a href="#matrix">Verdicts</a><a href="#papers">Papers</a><a href="#failures">Failures</a><a href="#unjudged">Not judged</a>
+{'<a href="#fidelity">Fidelity</a>' if score.fidelity else ""}<a href="#made">How it was made</a></nav></header>
+{_counts(score)}
+<h2 id="matrix">Verdicts by system and kind of claim</h2>{_matrix(score)}
+<h2 id="papers">The papers</h2>{_papers(score)}
+<h2 id="failures">What fails: {len(score.failures())}</h2>{_failures(score)}
+<h2 id="unjudged">What is not judged</h2>{_unjudged(score)}
+{_fidelity(score)}
+<h2 id="made">How it was made</h2>{table(("what", ""), rows)}""",
+    )

@@ -1,0 +1,155 @@
+"""Pieces of HTML that the pages share: the style sheet, cells and tables, numbers, and the frame of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from retrompi.base.errors import InputError
+from retrompi.papers.verdicts import Verdict
+
+__all__ = ["CONFIG", "CSS", "SIGN", "USES", "bounds", "cell", "document", "number", "percent", "ranges", "save", "table"]
+
+CSS = """
+:root { --ink: #1a1a1a; --soft: #555; --line: #d6d6d6; --paper: #fff; --tint: #f5f6f8;
+  --pass: #0a6b4b; --fail: #b03a00; --open: #5c5c5c; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 1760px; padding: 1rem clamp(.7rem, 2.5vw, 2.5rem) 4rem; color: var(--ink); background: var(--paper);
+  font: 1.06rem/1.55 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
+h1 { font-size: clamp(1.4rem, 3.2vw, 2.2rem); line-height: 1.2; margin: .6rem 0 .2rem; }
+h2 { font-size: clamp(1.2rem, 2.3vw, 1.6rem); margin: 2.4rem 0 .6rem; border-bottom: 2px solid var(--ink); padding-bottom: .2rem; }
+h3 { font-size: 1.12rem; margin: 1.2rem 0 .2rem; }
+p { max-width: 78ch; margin: .4rem 0; }
+nav { font-size: .95rem; } nav a { margin-right: 1.1rem; white-space: nowrap; }
+a { color: #0059a0; }
+.soft { color: var(--soft); } small { font-size: .88rem; }
+.counts { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); margin: 1rem 0; }
+.count { background: var(--tint); border-left: .35rem solid var(--soft); padding: .6rem .9rem; }
+.count b { display: block; font-size: 1.5rem; line-height: 1.25; }
+.figures { display: grid; gap: 1rem 1.6rem; grid-template-columns: repeat(auto-fit, minmax(min(34rem, 100%), 1fr)); }
+figure { margin: 0; min-width: 0; } figcaption { font-weight: 600; font-size: 1.08rem; }
+.figure { height: clamp(27rem, 62vh, 46rem); min-width: 0; } .figure.tall { height: clamp(38rem, 68vh, 52rem); }
+.gantt { min-width: 0; margin: .6rem 0; }
+.why { display: grid; gap: .4rem 2rem; grid-template-columns: repeat(auto-fit, minmax(min(28rem, 100%), 1fr)); }
+.mechanism { display: inline-block; background: var(--tint); border: 1px solid var(--line);
+  border-radius: .3rem; padding: 0 .45rem; font-size: .92rem; }
+table { border-collapse: collapse; width: 100%; font-size: .93rem; line-height: 1.4; }
+th { text-align: left; border-bottom: 2px solid var(--ink); padding: .35rem .6rem .35rem 0; vertical-align: bottom; }
+td { border-bottom: 1px solid var(--line); padding: .4rem .6rem .4rem 0; vertical-align: top; }
+td.n { font-variant-numeric: tabular-nums; white-space: nowrap; }
+.id { white-space: nowrap; font-weight: 600; }
+.pass, .fail, .unjudged { font-weight: 700; white-space: nowrap; }
+.pass { color: var(--pass); } .fail { color: var(--fail); } .unjudged { color: var(--open); font-weight: 500; }
+.contradiction { display: block; border-left: .2rem solid #E69F00; padding-left: .5rem; margin-top: .2rem; }
+details { margin: .7rem 0; } summary { cursor: pointer; font-weight: 600; font-size: 1.05rem; padding: .3rem 0; }
+ul.claims { margin: .2rem 0 .8rem; padding-left: 1.1rem; font-size: .9rem; color: var(--soft); }
+.scroll { overflow-x: auto; }
+.exhibit { margin: 1.6rem 0 2.4rem; }
+.beside { display: grid; gap: .6rem 2rem; align-items: start; grid-template-columns: repeat(auto-fit, minmax(min(34rem, 100%), 1fr)); }
+.beside > div { min-width: 0; } .above > figure { max-width: 60rem; margin-top: 1rem; }
+table.grid { width: auto; min-width: min(100%, 40rem); } table.grid td, table.grid th { padding-right: 1.3rem; white-space: nowrap; }
+table.grid td:first-child, table.grid th:first-child { position: sticky; left: 0; background: var(--paper); font-weight: 600;
+  white-space: normal; min-width: 7.5rem; }
+table.grid td b { font-size: 1.06em; } table.grid small { display: block; color: var(--soft); }
+table.matrix th { text-align: center; padding: .3rem .8rem; } table.matrix th[scope=row] { text-align: left; font-weight: 600;
+  border-bottom: 1px solid var(--line); }
+table.matrix td { text-align: center; padding: .3rem .5rem; } table.matrix thead tr:first-child th { border-bottom: 1px solid var(--line); }
+table.matrix td a { display: inline-block; padding: .1rem .5rem; border-radius: .3rem; text-decoration: none; font-weight: 700;
+  white-space: nowrap; }
+a.good { background: #e2f3ec; color: var(--pass); } a.bad { background: #fbe6dc; color: var(--fail); }
+a.open { background: #ececec; color: var(--open); } table.matrix tr.sum { background: var(--tint); }
+.papers { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(22rem, 100%), 1fr)); margin: 1rem 0; }
+.paper { border: 1px solid var(--line); border-top: .35rem solid #0072B2; padding: .5rem 1rem .8rem; }
+.paper h3 { margin: .3rem 0; } .chips a { display: inline-block; margin: 0 .5rem .2rem 0; white-space: nowrap; }
+.defect { border-left: .35rem solid var(--fail); background: #fdf1eb; padding: .5rem .9rem; }
+@media (max-width: 760px) {
+  table.stack thead { display: none; }
+  table.stack tr { display: block; border-bottom: 2px solid var(--line); padding: .5rem 0; }
+  table.stack td { display: grid; grid-template-columns: 6.6rem 1fr; gap: .6rem; border: 0; padding: .12rem 0;
+    white-space: normal; overflow-wrap: anywhere; }
+  table.stack td::before { content: attr(data-label); color: var(--soft); font-size: .86rem; }
+  table.stack td:empty { display: none; }
+}
+@media print { details { display: block; } .figure { break-inside: avoid; } }
+"""
+
+SIGN = {"pass": "✓ pass", "fail": "✗ fail", "unjudged": "· unjudged"}
+CONFIG: dict[str, Any] = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
+USES = (
+    ("calibrate", "Fit", "what calibration was allowed to see"),
+    ("validate", "Held out", "judged only, never seen by a fit"),
+    ("exclude", "Excluded", "contradicted inside the paper; shown, never judged"),
+    ("context", "Context", "configuration and definitions"),
+)
+
+
+def number(value: float | str | None) -> str:
+    """A number as a reader wants it, words escaped, nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return escape(value)
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
+
+
+def bounds(v: Verdict) -> str:
+    """How the published statement is read: ``low – high unit``."""
+    if v.low is None and v.high is None:
+        return ""
+    if v.high is None:
+        return f"≥ {number(v.low)}"
+    bounds = number(v.low) if v.low == v.high else f"{number(v.low)} – {number(v.high)}"
+    return f"{bounds} {escape(v.unit)}"
+
+
+def cell(label: str, html: str, css: str = "") -> str:
+    """A cell of ready HTML, which carries its column's label for narrow screens."""
+    name = f' class="{css}"' if css else ""
+    # One element inside: on a phone the cell is a grid of label and content.
+    return f'<td data-label="{label}"{name}><div>{html}</div></td>' if html else f'<td data-label="{label}"{name}></td>'
+
+
+def table(head: Sequence[str], rows: Iterable[str], css: str = "stack") -> str:
+    """A table of ready rows; on a phone a "stack" shows each row as a card."""
+    cells = "".join(f"<th>{escape(h)}</th>" for h in head)
+    return f'<div class="scroll"><table class="{css}"><thead><tr>{cells}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def percent(value: float | None) -> str:
+    """A signed deviation in percent."""
+    if value is None:
+        return ""
+    return f"{value:+.1f} %" if abs(value) >= 0.05 else "0.0 %"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """``1, 2, 3, 7`` as ``1–3, 7``."""
+    out: list[list[int]] = []
+    for n in sorted(set(numbers)):
+        if out and n == out[-1][1] + 1:
+            out[-1][1] = n
+        else:
+            out.append([n, n])
+    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in out)
+
+
+def document(title: str, body: str, script: str = "") -> str:
+    """A whole page that loads nothing from elsewhere; ``script`` is ready JavaScript for its head."""
+    inline = f"<script>{script}</script>" if script else ""
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)} — retrompi</title><link rel="icon" href="data:,"><style>{CSS}</style>
+{inline}</head><body>
+{body}</body></html>
+"""
+
+
+def save(path: Path, page: str) -> None:
+    """Write a page, and the folder for it. Raises InputError when it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write the page: {error.strerror}", path) from error

@@ -1,0 +1,204 @@
+"""Figures of plain numbers: published against simulated, and facts against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from math import ceil, floor, log10
+from typing import Any
+
+import plotly.graph_objects as go
+
+from retrompi.papers.exhibits import FactFigure, ScatterFigure
+from retrompi.papers.metrics import PREDICTED, SAME
+from retrompi.render.exhibits import Curve, Pair
+from retrompi.render.figures import PALETTE, layout, looks
+
+__all__ = ["fact_figure", "scatter_figure"]
+
+_AXIS: Mapping[str, Any] = {
+    "gridcolor": "#e3e3e3",
+    "linecolor": "#666",
+    "showline": True,
+    "ticks": "outside",
+    "automargin": True,
+    "zeroline": False,
+}
+_SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
+
+
+_SAME: Mapping[str, tuple[str, float]] = {
+    "GByte/s": ("MByte/s", 1e3),
+    "KByte/s": ("MByte/s", 1e-3),
+    "MB/s": ("MByte/s", 1.0),
+    "ms": ("s", 1e-3),
+    "microseconds": ("s", 1e-6),
+    "ns": ("s", 1e-9),
+    "minutes": ("s", 60.0),
+}
+"""Units that meet on one axis: in what, and how many of it they are."""
+
+
+def one_unit(found: Sequence[Pair]) -> list[Pair]:
+    """The pairs in one unit for each kind of quantity where there are several, else as they are."""
+    if len({p.unit for p in found}) < 2:
+        return list(found)
+    out = []
+    for p in found:
+        unit, factor = _SAME.get(p.unit, (p.unit, 1.0))
+        numbers = {k: getattr(p, k) * factor for k in ("published", "simulated", "low", "high")}
+        out.append(replace(p, unit=unit, **numbers))
+    return out
+
+
+def _ends(values: Sequence[float], log: bool) -> tuple[float, float]:
+    """The ends of an axis: all numbers with some room around them."""
+    low, high = min(values, default=1.0), max(values, default=10.0)
+    if log:
+        room = max((high / low) ** 0.06, 1.15)
+        return low / room, high * room
+    room = 0.06 * (high - low) or 1.0
+    return low - room, high + room
+
+
+def _group_of(claim: str, groups: Mapping[str, str]) -> str:
+    return next((name for name, pattern in groups.items() if fnmatchcase(claim, pattern)), "" if not groups else "other")
+
+
+def _middle(value: float, low: float, high: float, log: bool) -> float:
+    """Where a value stands between the ends of its axis, 0 to 1."""
+    return log10(value / low) / log10(high / low) if log else (value - low) / (high - low)
+
+
+def _ticks(low: float, high: float) -> dict[str, Any]:
+    """Labels 1, 2, 5 in each decade of a short logarithmic axis, the decades alone of a long one."""
+    steps = (1, 2, 5) if log10(high / low) < 2.3 else (1,)
+    values = [s * 10.0**k for k in range(floor(log10(low)), ceil(log10(high)) + 1) for s in steps]
+    shown = [v for v in values if low <= v <= high]
+    return {"tickvals": shown, "ticktext": [f"{v:,.0f}" if v >= 1 else f"{v:g}" for v in shown]}
+
+
+_LABELS = 5
+"""More labels of failing claims than this would cover each other."""
+
+
+def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
+    """Simulated numbers, or their deviation, against the published ones; the stripe is a prediction's tolerance.
+
+    Filled: held out; open: a fit saw it; grey: excluded; a red ring: the claim fails.
+    """
+    log = plan.scale == "log"
+    off = plan.show == "deviation"
+    shown = [p for p in one_unit(found) if not log or (p.published > 0 and p.simulated > 0)]
+    shown = [p for p in shown if not off or p.deviation is not None]
+
+    def height(p: Pair) -> float:
+        return 100 * (p.deviation or 0.0) if off else p.simulated
+
+    low, high = _ends([v for p in shown for v in (p.published, *(() if off else (p.simulated,)))], log)
+    figure = go.Figure()
+    # Smallest and largest of a range are read more widely than a number that stands alone.
+    ends = bool(shown) and all(p.part for p in shown)
+    slack = (1 / SAME, SAME) if ends else (1 - PREDICTED, 1 + PREDICTED)
+    edge = [low * slack[0], high * slack[0], high * slack[1], low * slack[1]]
+    if off:
+        edge = [100 * (s - 1) for s in (slack[0], slack[0], slack[1], slack[1])]
+    figure.add_trace(
+        go.Scatter(
+            x=[low, high, high, low],
+            y=edge,
+            fill="toself",
+            mode="lines",
+            line={"width": 0},
+            fillcolor="rgba(120,120,120,0.15)",
+            hoverinfo="skip",
+            name=f"within a factor {SAME}" if ends else f"within {PREDICTED:.0%}",
+        )
+    )
+    equal = [0, 0] if off else [low, high]
+    figure.add_trace(go.Scatter(x=[low, high], y=equal, mode="lines", line={"color": "#444", "width": 1.5}, hoverinfo="skip", name="equal"))
+    names = [n for n in (*plan.groups, "other", "") if any(_group_of(p.claim, plan.groups) == n for p in shown)]
+    for i, name in enumerate(names):
+        for use, meaning in (("validate", "held out"), ("calibrate", "fitted"), ("exclude", "excluded")):
+            mine = [p for p in shown if p.use == use and _group_of(p.claim, plan.groups) == name]
+            if not mine:
+                continue
+            colour = PALETTE[i % len(PALETTE)] if use != "exclude" else "#777777"
+            symbol = _SYMBOLS[i % len(_SYMBOLS)]
+            figure.add_trace(
+                go.Scatter(
+                    x=[p.published for p in mine],
+                    y=[height(p) for p in mine],
+                    name=", ".join(t for t in (name, meaning) if t),
+                    mode="markers",
+                    marker={
+                        "symbol": symbol if use == "validate" else f"{symbol}-open",
+                        "size": 10,
+                        "color": colour,
+                        "line": {"color": colour, "width": 2},
+                    },
+                    hovertext=[_told(p) for p in mine],
+                    hoverinfo="text",
+                )
+            )
+    bad = [p for p in shown if p.verdict == "fail"]
+    if bad:
+        figure.add_trace(
+            go.Scatter(
+                x=[p.published for p in bad],
+                y=[height(p) for p in bad],
+                name="claim fails",
+                mode="markers+text" if len(bad) <= _LABELS else "markers",
+                text=[f"{p.claim} {p.part}".strip() for p in bad],
+                # Towards the middle, where the label has room.
+                textposition=["middle right" if _middle(p.published, low, high, log) < 0.5 else "middle left" for p in bad],
+                textfont={"size": 11, "color": "#b03a00"},
+                marker={"symbol": "circle-open", "size": 20, "color": "#b03a00", "line": {"width": 2}},
+                hoverinfo="skip",
+            )
+        )
+    layout(figure, plan.title)
+    units = "; ".join(dict.fromkeys(p.unit for p in shown))
+    span = [log10(low), log10(high)] if log else [low, high]
+    ticks = _ticks(low, high) if log else {}
+    figure.update_xaxes(**_AXIS, **ticks, type=plan.scale, title={"text": f"published, {units}"}, range=span)
+    if off:
+        figure.update_yaxes(**_AXIS, title={"text": "simulated against published, %"})
+    else:
+        # The same span both ways, so that the line of equality is a diagonal.
+        figure.update_yaxes(**_AXIS, **ticks, type=plan.scale, title={"text": f"simulated, {units}"}, range=span)
+    return figure
+
+
+def _told(p: Pair) -> str:
+    off = "" if p.deviation is None else f" ({p.deviation:+.1%})"
+    return f"{p.claim} {p.part}".strip() + f": published {p.published:.4g}, simulated {p.simulated:.4g} {p.unit}{off}, {p.verdict}"
+
+
+def fact_figure(found: Sequence[Curve], plan: FactFigure) -> go.Figure:
+    """Lines with markers for each series of a figure of facts."""
+    shown = looks([("", c.legend) for c in found])
+    figure = go.Figure()
+    for c in found:
+        look = shown["", c.legend]
+        figure.add_trace(
+            go.Scatter(
+                x=list(c.x),
+                y=list(c.y),
+                name=c.legend,
+                mode="lines+markers",
+                line={"color": look.colour, "width": 2.5, "dash": look.dash},
+                marker={"symbol": look.symbol, "size": 7},
+                hovertemplate=f"{c.legend} %{{x:.6g}}: %{{y:.4g}}<extra></extra>",
+                showlegend=True,
+            )
+        )
+    layout(figure, plan.title)
+    for update, scale, title, values in (
+        (figure.update_xaxes, plan.x_scale, plan.x_title, [v for c in found for v in c.x]),
+        (figure.update_yaxes, plan.y_scale, plan.y_title, [v for c in found for v in c.y]),
+    ):
+        ends = _ends(values, log=True) if scale == "log" and min(values, default=0) > 0 else None
+        update(**_AXIS, **(_ticks(*ends) if ends else {}), type=scale, title={"text": title})
+    return figure

@@ -1,0 +1,483 @@
+"""A study's figures: which ones its axes call for, and how their points are drawn.
+
+The points come from `retrompi.studies.view`; here is only drawing. Colours are Okabe and Ito's and, for heat maps, Cividis: people with
+any colour vision tell them apart; symbols, dashes and numbers in the fields say the same again for print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import ceil, floor, log2, log10
+from typing import Any
+
+import plotly.graph_objects as go
+
+from retrompi.base.errors import UsageError
+from retrompi.base.units import format_bytes, format_quantity
+from retrompi.render.figures import PALETTE, Look, layout, looks, name_of, place, size_axis
+from retrompi.studies.axes import ABSENT
+from retrompi.studies.metrics import Metric
+from retrompi.studies.view import COUNTS, SIZE, Axis, Line, Row, View, by_panel, grid, lines, order_of, ordered, speedups
+
+__all__ = ["KINDS", "Plan", "choose", "draw", "plan_of"]
+
+KINDS = ("curves", "lines", "speedup", "efficiency", "heat", "bars", "scatter", "parallel")
+_MOST_LINES = 9
+"""More lines than these are spread over panels."""
+_MOST_NUMBERS = 70
+"""Fields of a heat map that still have room for their numbers."""
+_MOST_TICKS = 7
+_MOST_WRITTEN = 40
+"""With more values than these an axis has round ticks, not the values themselves."""
+_GRID: Mapping[str, Any] = {"gridcolor": "#e3e3e3", "linecolor": "#666", "showline": True, "ticks": "outside", "automargin": True,
+                            "zeroline": False}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A figure to draw: its kind (`KINDS`), the axis along it, those that tell its lines (or rows) apart, and those with a panel each."""
+
+    kind: str
+    x: str = ""
+    by: tuple[str, ...] = ()
+    panel: tuple[str, ...] = ()
+
+
+def _numeric(v: View, least: int = 2) -> list[Axis]:
+    return sorted((a for a in v.axes if a.numeric and len(a.numbers) >= least), key=lambda a: -len(a.numbers))
+
+
+def _spread(v: View, rest: Sequence[Axis], before: Sequence[str] = ()) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(by, panel): of the axes ``rest``, those that make most lines of one figure but not too many, and the others."""
+    sorted_rest = sorted(rest, key=lambda a: (not _of_models(a), len(a.values)))
+    sets = [some for n in range(len(rest) + 1) for some in combinations(sorted_rest, n)]
+
+    def count(some: Sequence[Axis]) -> int:
+        return len({tuple(r["values"][k] for k in (*before, *(a.key for a in some))) for r in v.rows})
+
+    # One axis alone may have some more: a panel for each of its values would hold a single line.
+    fitting = [s for s in sets if not s or count(s) <= (2 * _MOST_LINES if len(s) == 1 == len(rest) else _MOST_LINES)]
+    by = max(fitting, key=lambda s: (any(_of_models(a) for a in s), count(s), -len(s)))
+    return tuple(a.key for a in by), tuple(a.key for a in sorted_rest if a not in by)
+
+
+def _of_models(axis: Axis) -> bool:
+    return "model" in axis.keys
+
+
+def plan_of(kind: str, v: View, x: str | None = None, by: Sequence[str] = (), panel: Sequence[str] = ()) -> Plan:
+    """The plan of a figure of ``kind``; axes that are not said are chosen. UsageError in one line when the study has none of them."""
+    if kind not in KINDS:
+        from retrompi.base.errors import nearest
+
+        raise UsageError(f"no kind of figure '{kind}'{nearest(kind, KINDS)}")
+    given = [v.axis(k).key for k in (*by, *panel)]
+    if kind == "curves":
+        if not v.curves:
+            raise UsageError("the runs of this study are no curves; figures of it: lines, speedup, heat, bars")
+        if x not in (None, SIZE):
+            raise UsageError(f"curves run along the message size, not along '{x}'; take --kind lines")
+        along = SIZE
+    elif kind in ("bars", "parallel"):
+        along = v.axis(x).key if x else ""
+    else:
+        along = v.axis(x).key if x else _best(kind, v, given)
+        if kind != "heat" and not v.axis(along).numeric:
+            raise UsageError(f"'{along}' has no numbers to draw along; take --kind bars or heat")
+    rest = [a for a in v.axes if a.key not in (along, *given)]
+    chosen_by, chosen_panel = tuple(v.axis(k).key for k in by), tuple(v.axis(k).key for k in panel)
+    if kind == "heat":
+        if not chosen_by:
+            others = [a for a in (*_numeric(v), *v.axes) if a in rest]
+            if not others:
+                raise UsageError("a heat map needs two axes; this study varies one: take --kind lines or bars")
+            chosen_by = (others[0].key,)
+            rest.remove(others[0])
+        return Plan(kind, along, chosen_by, (*chosen_panel, *(a.key for a in rest)))
+    if kind in ("bars", "parallel", "scatter"):
+        return Plan(kind, along, (*chosen_by, *(a.key for a in rest)), chosen_panel)
+    more_by, more_panel = _spread(v, rest, chosen_by)
+    return Plan(kind, along, (*chosen_by, *more_by), (*chosen_panel, *more_panel))
+
+
+def _best(kind: str, v: View, taken: Sequence[str]) -> str:
+    found = [a for a in _numeric(v) if a.key not in taken]
+    if kind in ("speedup", "efficiency"):
+        counted = [a for a in found if a.key in COUNTS]
+        if not counted:
+            raise UsageError(f"no axis counts ranks or hosts ({', '.join(COUNTS)}): there is no speed-up to show")
+        return counted[0].key
+    if kind == "heat" and not found:
+        found = sorted((a for a in v.axes if a.key not in taken), key=lambda a: -len(a.values))
+    if not found:
+        raise UsageError("no axis of this study has numbers to draw along; take --kind bars")
+    return found[0].key
+
+
+def choose(v: View, x: str | None = None, by: Sequence[str] = (), panel: Sequence[str] = ()) -> list[Plan]:
+    """The figures that the axes of a study call for; with ``x`` along that one."""
+    if not v.axes:
+        return [plan_of("curves", v)] if v.curves else []
+    if v.sampled:
+        return [*(plan_of("scatter", v, a.key) for a in _numeric(v)), plan_of("parallel", v)]
+    kinds: list[str] = ["curves"] if v.curves and x in (None, SIZE) else []
+    along = x if x != SIZE else None
+    counted = [a for a in _numeric(v) if a.key in COUNTS and (along is None or v.axis(along) is a)]
+    if counted and v.metric.unit == "s":
+        kinds += ["lines", "speedup", "efficiency"]
+    long = [a for a in _numeric(v, 3) if a not in counted]
+    if len(_numeric(v, 3)) > 1:
+        kinds += ["heat"]
+    if "lines" not in kinds and (long or (along and v.axis(along).numeric)):
+        kinds += ["lines"]
+    if not {"lines", "heat"} & set(kinds) and not (v.curves and len(v.rows) == 1):
+        kinds += ["bars"]
+    out = []
+    for kind in kinds:
+        mine = None if kind == "curves" else along
+        out.append(plan_of(kind, v, counted[0].key if counted and kind == "lines" else mine, by, panel))
+    return out
+
+
+# -- drawing -----------------------------------------------------------------------------------------------------------
+
+
+def label_of(keys: Sequence[str], label: Sequence[str], full: bool = False) -> str:
+    """A combination of values as a legend says it: models by their names, plain numbers and answers with their key (``full``: all)."""
+    out = []
+    for key, text in zip(keys, label, strict=True):
+        if key == "model":
+            out.append(name_of(text))
+        elif text != ABSENT:
+            short = key.rpartition(".")[2]
+            number = text[:1].isdecimal()
+            bare = text.replace(".", "", 1).isdecimal() or text in ("yes", "no", "on", "off") or (full and number)
+            out.append(f"{short} {text}" if bare else text)
+    return ", ".join(out) or "all"
+
+
+def _looks(v: View, plan: Plan) -> dict[tuple[str, ...], Look]:
+    """A look for every line, the same in every panel: colour by the first axis, dash by the others together."""
+    labels = order_of(v, plan.by, v.rows)
+    pairs = {label: (label[0], ", ".join(label[1:])) if label else ("", "") for label in labels}
+    if plan.by and "model" not in v.axis(plan.by[0]).keys and len({p[1] for p in pairs.values()}) == 1:
+        pairs = {label: ("", first) for label, (first, _) in pairs.items()}
+    found = looks(pairs.values())
+    return {label: found[pair] for label, pair in pairs.items()}
+
+
+def _ticks(values: Sequence[float], show: Any) -> dict[str, Any]:
+    """Ticks of a logarithmic axis: decades of a long one, 1, 2, 5 in each of a short one."""
+    low, high = min(values), max(values)
+    steps = (1, 2, 5) if log10(high / low) < 2.3 else (1,)
+    found = [s * 10.0**k for k in range(floor(log10(low)) - 1, ceil(log10(high)) + 1) for s in steps]
+    shown = [t for t in found if low / 2 <= t <= high * 2]
+    return {"tickvals": shown, "ticktext": [show(t) for t in shown]}
+
+
+def _size_ticks(low: float, high: float) -> dict[str, Any]:
+    """Ticks of a logarithmic axis of sizes: powers of two, at most seven."""
+    first, last = ceil(log2(max(low, 1))), floor(log2(high))
+    every = -(-(last - first + 1) // _MOST_TICKS) or 1
+    shown = [2.0**k for k in range(first, last + 1, every)]
+    return {"tickvals": shown, "ticktext": [format_bytes(t) for t in shown]}
+
+
+def _value_axis(metric: Metric, title: str, values: Iterable[float]) -> dict[str, Any]:
+    """The axis of a metric: logarithmic where its values spread over more than a factor of ten."""
+    known = [y for y in values if y is not None]
+    positive = [y for y in known if y > 0]
+    if positive and len(positive) == len(known) and max(positive) / min(positive) >= 10:
+        return {**_GRID, "type": "log", "title": {"text": title, "standoff": 12}, **_ticks(positive, lambda t: _short(metric.unit, t))}
+    if metric.unit in ("1", "count"):
+        return {**_GRID, "title": {"text": title, "standoff": 12}, "rangemode": "tozero"}
+    top = max(known, default=1.0) or 1.0
+    step = 10.0 ** floor(log10(top))
+    step = next(s * step for s in (0.2, 0.5, 1, 2, 5) if top / (s * step) <= 6)
+    ticks = [i * step for i in range(int(top / step) + 2)]
+    return {**_GRID, "title": {"text": title, "standoff": 12}, "range": [0, 1.06 * top],
+            "tickvals": ticks, "ticktext": [_short(metric.unit, t) for t in ticks]}  # fmt: skip
+
+
+def _short(unit: str, value: float) -> str:
+    if unit in ("1", "count"):
+        return f"{value:.4g}"
+    if value == 0:
+        return "0"
+    if unit == "B":
+        return format_bytes(round(value))
+    return f"{100 * value:g} %" if unit == "probability" else format_quantity(float(f"{value:.3g}"), unit)
+
+
+def _number_axis(axis: Axis) -> dict[str, Any]:
+    """The axis of a parameter, its ticks as the study wrote them."""
+    texts = [t for t in ordered(axis) if t in axis.numbers]
+    every = -(-len(texts) // _MOST_TICKS)
+    scale: dict[str, Any] = {"type": "log" if axis.log else "linear"}
+    if len(texts) > _MOST_WRITTEN:
+        scale |= _round_ticks([axis.numbers[t] for t in texts], axis.log, axis.unit)
+    else:
+        scale |= {"tickvals": [axis.numbers[t] for t in texts[::every]], "ticktext": [_tick(axis, t) for t in texts[::every]]}
+    return {**_GRID, **scale, "title": {"text": _title(axis)}, "tickangle": 0}
+
+
+def _round_ticks(values: Sequence[float], log: bool, unit: str) -> dict[str, Any]:
+    """Ticks at round numbers for values that are none."""
+    if log:
+        return _size_ticks(min(values), max(values)) if unit == "B" else _ticks(values, lambda t: _short(unit, t))
+    low, high = min(values), max(values)
+    step = 10.0 ** floor(log10(high - low)) if high > low else 1.0
+    step = next(s * step for s in (0.2, 0.5, 1, 2, 5) if (high - low) / (s * step) <= 5)
+    if unit == "B":
+        step = 2.0 ** ceil(log2(max((high - low) / 5, 1)))
+    ticks = [i * step for i in range(ceil(low / step), int(high / step) + 1)]
+    return {"tickvals": ticks, "ticktext": [_short(unit, t) for t in ticks]}
+
+
+def _tick(axis: Axis, text: str) -> str:
+    if len(text) <= 9:
+        return text
+    rounded = float(f"{axis.numbers[text]:.3g}")
+    return f"{rounded:g}" if axis.unit in ("1", "probability") else format_quantity(rounded, axis.unit)
+
+
+def _title(axis: Axis) -> str:
+    return "message size" if axis.key == SIZE else "number of ranks" if axis.key in ("ranks", "trace.ranks") else axis.key
+
+
+def _y_title(v: View, plan: Plan) -> str:
+    if plan.kind == "curves":
+        return "one-way time" if v.metric.unit == "s" else "bandwidth"
+    return v.metric.label
+
+
+def _curve_metric(v: View) -> Metric:
+    from retrompi.studies.metrics import parse
+
+    return parse("latency" if v.metric.unit == "s" else "peak")
+
+
+def _line_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tuple[str, ...], Look], every: Sequence[Line]) -> go.Figure:
+    figure = go.Figure()
+    metric = _curve_metric(v) if plan.kind == "curves" else v.metric
+    axis = None if plan.x == SIZE else v.axis(plan.x)
+    for line in lines(v, plan.x, plan.by, rows):
+        look, name = shown[line.label], label_of(plan.by, line.label)
+        points = [(x, y, _said(axis, x)) for x, y in zip(line.x, line.y, strict=True) if metric.unit != "B/s" or y > 0]
+        if line.flat is not None and not points and axis is not None:
+            ends = list(axis.numbers.values())
+            points = [(min(ends), line.flat, "any"), (max(ends), line.flat, "any")]
+        figure.add_trace(go.Scatter(
+            x=[place(x) if axis is None else x for x, _, _ in points], y=[y for _, y, _ in points], name=name, mode="lines+markers",
+            line={"color": look.colour, "width": 2.5, "dash": look.dash}, marker={"symbol": look.symbol, "size": 8},
+            customdata=[[said, metric.show(y)] for _, y, said in points], showlegend=bool(plan.by),
+            hovertemplate=f"{name}, %{{customdata[0]}}: %{{customdata[1]}}<extra></extra>",
+        ))  # fmt: skip
+    layout(figure, "")
+    figure.update_yaxes(**_value_axis(metric, _y_title(v, plan), [y for one in every for y in one.y if metric.unit != "B/s" or y > 0]))
+    if axis is None:
+        sizes = [x for one in every for x in one.x]
+        figure.update_xaxes(**size_axis(sizes, 0))
+    else:
+        figure.update_xaxes(**_number_axis(axis))
+    return figure
+
+
+def _said(axis: Axis | None, x: float) -> str:
+    if axis is None:
+        return format_bytes(x)
+    return next((t for t, n in axis.numbers.items() if n == x), f"{x:g}")
+
+
+def _speedup_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tuple[str, ...], Look], every: Sequence[Line]) -> go.Figure:
+    """Speed-up beside the ideal, or efficiency, against the smallest count of each line."""
+    figure = go.Figure()
+    axis = v.axis(plan.x)
+    part = 1 if plan.kind == "speedup" else 2
+    counts = sorted(axis.numbers.values())
+    ideal = [n / counts[0] if part == 1 else 100.0 for n in counts]
+    figure.add_trace(go.Scatter(x=counts, y=ideal, mode="lines", name="ideal", line={"color": "#777777", "width": 1.5}, hoverinfo="skip"))
+    for line in lines(v, plan.x, plan.by, rows):
+        look, name = shown[line.label], label_of(plan.by, line.label)
+        found = speedups(line)
+        figure.add_trace(go.Scatter(
+            x=[f[0] for f in found], y=[f[part] * (1 if part == 1 else 100) for f in found], name=name, mode="lines+markers",
+            line={"color": look.colour, "width": 2.5, "dash": look.dash}, marker={"symbol": look.symbol, "size": 8},
+            hovertemplate=f"{name}, %{{x}}: %{{y:.3g}}{'' if part == 1 else ' %'}<extra></extra>",
+        ))  # fmt: skip
+    layout(figure, "")
+    # Along even steps the ideal is a straight line.
+    figure.update_xaxes(**{**_number_axis(axis), "type": "linear"}, rangemode="tozero")
+    title = f"speed-up over {counts[0]:g}" if part == 1 else f"efficiency against {counts[0]:g}, %"
+    figure.update_yaxes(**_GRID, title={"text": title, "standoff": 12}, rangemode="tozero")
+    return figure
+
+
+def _heat_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
+    xs, ys, cells = grid(v, plan.x, plan.by[0], rows)
+    every = [r["value"] for r in v.rows if r["value"] is not None]
+    log = bool(every) and min(every) > 0 and max(every) / min(every) >= 10
+
+    def scaled(value: float) -> float:
+        return log10(value) if log else value
+
+    z = [[None if c is None or c.value is None else scaled(c.value) for c in line] for line in cells]
+    told = [["" if c is None else c.outcome if c.value is None else _short(v.metric.unit, c.value) for c in line] for line in cells]
+    room = len(xs) * len(ys) <= _MOST_NUMBERS and len(xs) <= _MOST_TICKS
+    bar: dict[str, Any] = {"title": {"text": v.metric.label, "side": "right"}, "thickness": 14}
+    if log and every:
+        ticks = _ticks(every, lambda t: _short(v.metric.unit, t))
+        bar |= {"tickvals": [log10(t) for t in ticks["tickvals"]], "ticktext": ticks["ticktext"]}
+    elif every:
+        axis = _value_axis(v.metric, "", every)
+        bar |= {k: axis[k] for k in ("tickvals", "ticktext") if k in axis}
+    ends = (scaled(min(every)), scaled(max(every))) if every else (0.0, 1.0)
+    figure = go.Figure(go.Heatmap(
+        x=xs, y=ys, z=z, text=told, texttemplate="%{text}" if room else None, textfont={"size": 12}, colorscale="Cividis",
+        zmin=ends[0], zmax=ends[1] if ends[1] > ends[0] else ends[0] + 1, colorbar=bar, xgap=1, ygap=1, hoverongaps=True,
+        # Where the fields have their numbers, a bar would only take their room on a phone.
+        showscale=not room,
+        hovertemplate=f"{plan.x} %{{x}}, {plan.by[0]} %{{y}}: %{{text}}<extra></extra>",
+    ))  # fmt: skip
+    for i, line in enumerate(cells):
+        for j, c in enumerate(line):
+            if c is not None and c.value is None:
+                # an empty field with the outcome in it: no colour stands for a failure
+                figure.add_annotation(x=xs[j], y=ys[i], text=c.outcome, showarrow=False, font={"size": 12, "color": "#b03a00"})
+    layout(figure, "")
+    figure.update_xaxes(type="category", title={"text": _title(v.axis(plan.x))}, tickangle=0, automargin=True, zeroline=False)
+    figure.update_yaxes(type="category", title={"text": _title(v.axis(plan.by[0])), "standoff": 12}, automargin=True, zeroline=False)
+    return figure
+
+
+def _bar_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
+    """Horizontal bars, one for each combination; colours by the first axis."""
+    figure = go.Figure()
+    order = order_of(v, plan.by, rows)
+    first = plan.by[0] if plan.by else ""
+    axis = v.axis(first) if first else None
+    for i, value in enumerate(ordered(axis) if axis else [""]):
+        mine = [(label, r) for label in order if not axis or label[0] == value
+                for r in rows if tuple(r["values"][k] for k in plan.by) == label and r["value"] is not None]  # fmt: skip
+        if not mine:
+            continue
+        figure.add_trace(go.Bar(
+            orientation="h", y=[label_of(plan.by, label) for label, _ in mine], x=[r["value"] for _, r in mine],
+            marker={"color": PALETTE[i % 6], "pattern": {"shape": ("", "/", "x", "-", "|", "+")[i % 6], "fgcolor": "white", "size": 7,
+                                                         "solidity": 0.25, "fillmode": "overlay"}},
+            text=[v.metric.show(r["value"]) for _, r in mine], textposition="auto", cliponaxis=False, showlegend=False,
+            hovertemplate="%{y}: %{text}<extra></extra>",
+        ))  # fmt: skip
+    layout(figure, "")
+    spread = _value_axis(v.metric, v.metric.label, [r["value"] for r in v.rows if r["value"] is not None])
+    if spread.get("type") != "log":
+        spread["tickvals"], spread["ticktext"] = spread.get("tickvals", [])[::2] or None, spread.get("ticktext", [])[::2] or None
+    figure.update_layout(margin={"l": 10}, bargap=0.25, height=max(300, 34 * len(order) + 130) if len(order) > 14 else None)
+    figure.update_xaxes(**spread)
+    figure.update_yaxes(autorange="reversed", automargin=True, zeroline=False)
+    return figure
+
+
+def _scatter_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
+    axis = v.axis(plan.x)
+    names = [k for k in plan.by if not v.axis(k).numeric]
+    figure = go.Figure()
+    shown = _looks(v, Plan("scatter", plan.x, tuple(names)))
+    for line in lines(v, plan.x, names, rows):
+        look = shown[line.label]
+        figure.add_trace(go.Scatter(
+            x=list(line.x), y=list(line.y), name=label_of(names, line.label), mode="markers", showlegend=bool(names),
+            marker={"symbol": look.symbol.removesuffix("-open"), "size": 7, "color": look.colour, "opacity": 0.75},
+            customdata=[[_said(axis, x), v.metric.show(y), p] for x, y, p in zip(line.x, line.y, line.positions, strict=True)],
+            hovertemplate="point %{customdata[2]}, %{customdata[0]}: %{customdata[1]}<extra></extra>",
+        ))  # fmt: skip
+    layout(figure, "")
+    figure.update_xaxes(**_number_axis(axis))
+    figure.update_yaxes(**_value_axis(v.metric, v.metric.label, [r["value"] for r in v.rows if r["value"] is not None]))
+    return figure
+
+
+def _parallel_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
+    """Parallel coordinates: a line for each point through its values on every axis, coloured by the metric."""
+    done = [r for r in rows if r["value"] is not None]
+    dimensions: list[dict[str, Any]] = []
+    for axis in v.axes:
+        if axis.numeric:
+            values = [axis.numbers.get(r["values"][axis.key], float("nan")) for r in done]
+            scaled = [log10(x) if axis.log and x > 0 else x for x in values]
+            ends = sorted(axis.numbers, key=axis.numbers.__getitem__)
+            ticks = [ends[i * (len(ends) - 1) // 3] for i in range(4)] if len(ends) > 4 else ends
+            at = [log10(axis.numbers[t]) if axis.log else axis.numbers[t] for t in ticks]
+            dimensions.append({"label": _wrapped(axis.key), "values": scaled, "tickvals": at, "ticktext": [_tick(axis, t) for t in ticks]})
+        else:
+            names = ordered(axis)
+            dimensions.append({"label": _wrapped(axis.key), "values": [names.index(r["values"][axis.key]) for r in done],
+                               "tickvals": list(range(len(names))), "ticktext": names})  # fmt: skip
+    found = [float(r["value"]) for r in done]
+    log = bool(found) and min(found) > 0 and max(found) / min(found) >= 10
+    scaled = [log10(x) if log else x for x in found]
+    axis_ticks = _ticks(found, lambda t: _short(v.metric.unit, t)) if log else _value_axis(v.metric, "", found)
+    last: dict[str, Any] = {"label": v.metric.name, "values": scaled}
+    if "tickvals" in axis_ticks:
+        last |= {"tickvals": [log10(t) if log else t for t in axis_ticks["tickvals"]], "ticktext": axis_ticks["ticktext"]}
+    figure = go.Figure(go.Parcoords(
+        dimensions=[*dimensions, last], line={"color": scaled, "colorscale": "Cividis", "showscale": False}, labelangle=-20,
+        labelfont={"size": 12}, tickfont={"size": 11},
+    ))  # fmt: skip
+    layout(figure, "")
+    figure.update_layout(margin={"l": 80, "r": 60, "t": 90, "b": 30})
+    return figure
+
+
+def _wrapped(key: str) -> str:
+    return key.rpartition(".")[2] if len(key) > 18 else key
+
+
+_WHAT = {
+    "lines": "{y} along {x}", "speedup": "Speed-up along {x}", "efficiency": "Efficiency along {x}", "heat": "{y} over {x} and {by}",
+    "bars": "{y}", "scatter": "{y} against {x}", "parallel": "All axes together: a line a point, coloured by {y}",
+}  # fmt: skip
+
+
+def _heading(v: View, plan: Plan, label: Sequence[str]) -> str:
+    if plan.kind == "curves":
+        text = f"{_y_title(v, plan)[0].upper()}{_y_title(v, plan)[1:]} against message size"
+    else:
+        x = _title(v.axis(plan.x)) if plan.x else ""
+        text = _WHAT[plan.kind].format(y=v.metric.label, x=x, by=_title(v.axis(plan.by[0])) if plan.by else "")
+        text = text[0].upper() + text[1:]
+    return f"{text}: {label_of(plan.panel, label, full=True)}" if plan.panel else text
+
+
+def draw(v: View, plan: Plan) -> dict[str, go.Figure]:
+    """Name -> figure: one for each panel of the plan, with the same looks and the same range of values in all of them."""
+    out = {}
+    several = by_panel(v, plan.panel)
+    name = plan.kind if plan.kind != "scatter" else f"scatter-{plan.x.replace('.', '-').replace('+', '-')}"
+    lined = plan.kind in ("curves", "lines", "speedup", "efficiency")
+    shown = _looks(v, plan) if lined else {}
+    every = [one for _, rows in several for one in lines(v, plan.x, plan.by, rows)] if lined else []
+    for i, (label, rows) in enumerate(several, 1):
+        if plan.kind in ("curves", "lines"):
+            figure = _line_figure(v, plan, rows, shown, every)
+        elif lined:
+            figure = _speedup_figure(v, plan, rows, shown, every)
+        else:
+            kinds = {"heat": _heat_figure, "bars": _bar_figure, "scatter": _scatter_figure, "parallel": _parallel_figure}
+            figure = kinds[plan.kind](v, plan, rows)
+        figure.layout.title.text = _heading(v, plan, label)
+        out[name if len(several) == 1 else f"{name}-{i}"] = figure
+    if lined and len(several) > 1 and plan.kind in ("curves", "lines"):
+        _one_range(out.values(), every)
+    return out
+
+
+def _one_range(figures: Iterable[go.Figure], every: Sequence[Line]) -> None:
+    values = [y for one in every for y in one.y if y > 0]
+    for figure in figures:
+        if figure.layout.yaxis.type == "log" and values:
+            figure.update_yaxes(range=[log10(min(values)) - 0.1, log10(max(values)) + 0.1])
+
+

@@ -1,0 +1,46 @@
+"""Why a run did not complete, in words: the lines that the command line prints and a page shows.
+
+The engine's answer (`Result.diagnosis`, stored with the run) has ``summary`` (one line), ``told`` (further lines) and tables:
+``cycle`` (process, file, line, action, waits_for, what, alternatives; ``closed``: it is a cycle, else a chain to whom all wait for),
+``collectives`` (who has not come, and where it is instead), ``near_misses`` (a message that differs in tag, source or communicator
+only), ``unreceived`` (messages sent and not received, with their send line; the oldest 50 of ``unreceived_total``), and of a
+resource that had no room (``resource``) ``held`` (its largest messages: source, destination, tag, bytes, held, held_s, file and line of
+the send; 20 of ``held_total``) and ``pairs`` (the same by source and destination).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from retrompi.base.units import format_bytes, format_time
+
+__all__ = ["lines"]
+
+_HELD = 5
+
+
+def _held(row: Mapping[str, Any]) -> str:
+    tag = "of a collective" if row["collective"] else f"tag {row['tag']}"
+    room = format_bytes(row["held"]) if row["unit"] == "B" else f"{row['held']} {row['unit']}"
+    message = f"rank {row['source']} -> rank {row['destination']}, {tag}, {format_bytes(row['bytes'])}"
+    return f"    {message}: {room} for {format_time(row['held_s'])}, sent at {row['file']}:{row['line']}"
+
+
+def lines(outcome: str, detail: str, waits: list[dict[str, Any]], diagnosis: Mapping[str, Any]) -> list[str]:
+    """How a run ended and why, one fact a line: the outcome, what the diagnosis tells, what fills a resource, every rank that waits."""
+    out = [f"outcome {outcome}: {detail or 'no detail'}"]
+    out += [f"  {line}" for line in diagnosis.get("told", ())]
+    held = diagnosis.get("held", ())
+    if held:
+        out.append(f"  {diagnosis['resource']} holds, largest first:")
+        out += [_held(row) for row in held[:_HELD]]
+        if diagnosis["held_total"] > _HELD:
+            out.append(f"    and {diagnosis['held_total'] - _HELD} more")
+        for row in diagnosis["pairs"][:_HELD]:
+            room = format_bytes(row["held"]) if row["unit"] == "B" else f"{row['held']} {row['unit']}"
+            out.append(f"    by pair: rank {row['source']} -> rank {row['destination']}: {row['messages']} messages, {room}")
+    for wait in waits:
+        place = f"{wait.get('file')}:{wait.get('line')}" if wait.get("file") else f"line {wait.get('line')}"
+        out.append(f"  rank {wait.get('rank')} at {place} waits in {wait.get('action')} for {wait.get('on')}")
+    return out

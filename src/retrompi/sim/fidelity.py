@@ -1,0 +1,460 @@
+"""The fidelity ladder: the same model as mechanism, as the curve sampled from it, and as LogGP's four numbers.
+
+``mechanism`` simulates processes, channels and the operating system. ``curve`` samples the mechanism once per pair kind (the kinds
+of host of two ranks, and whether they share one) and keeps for every size the sender's work, the transit, the receiver's work, and
+how long a message occupies its channel and its hosts' ports: contention is all that is left of what happens in between. ``loggp``
+fits L, o, g, G to that curve, apart below and above the size from which the model's own protocol asks the receiver first (LogGPS).
+
+MPI's semantics are the same at every rung: matching, order, rendezvous, progress inside calls, collectives.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from retrompi.base.errors import UsageError, nearest
+from retrompi.base.units import PS
+from retrompi.sim import sampling
+from retrompi.sim.sampling import Point, Sample
+from retrompi.spec import channels as _rows
+from retrompi.spec.platform import Placement
+
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
+    from retrompi.spec.platform import Platform
+    from retrompi.store.database import Store
+
+__all__ = ["RUNGS", "LogGP", "Pair", "check", "fit", "loggp", "lowered", "prepare", "spread", "spread_of_trace"]
+
+RUNGS = ("mechanism", "curve", "loggp")
+"""From the finest to the coarsest."""
+
+Sets = Mapping[str, str] | Sequence[str]
+Row = dict[str, Any]
+
+
+def check(fidelity: str) -> str:
+    """``fidelity``, or a UsageError that names the rungs."""
+    if fidelity not in RUNGS:
+        raise UsageError(f"unknown fidelity '{fidelity}'{nearest(fidelity, RUNGS)}")
+    return fidelity
+
+
+# -- which pairs there are ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A pair kind: the classes of ranks it joins, and the hosts (indices in the platform) and cores that stand for it."""
+
+    classes: tuple[tuple[int, int], ...]
+    hosts: Placement
+
+    @property
+    def same(self) -> bool:
+        """Whether both ranks are on one host."""
+        return self.hosts[0] == self.hosts[1]
+
+
+def _kind(platform: Platform, rank: tuple[int, int]) -> Any:
+    """What two ranks have in common that behave alike: all of their host but its name; the core is compared by `_relation`."""
+    return replace(platform.hosts[rank[0]], name="", os="")
+
+
+def _site(platform: Platform, host: int) -> int:
+    """Where sites are joined by a line, two ranks at one of them are another pair kind than two at different ones."""
+    return platform.link.shape[host] if platform.link.kind == "wan" else 0
+
+
+def _relation(platform: Platform, a: tuple[int, int], b: tuple[int, int]) -> Any:
+    """What two pinned ranks of one host share: a second-level cache, a bus, neither."""
+    host = platform.hosts[a[0]]
+    return tuple(a[1] // int(n) == b[1] // int(n) for n in (host.l2_shared_by, host.package_cores)) if min(a[1], b[1]) >= 0 else ()
+
+
+def _classes(placement: Placement, platform: Platform) -> list[int]:
+    """A small number for every rank: equal for ranks on like hosts and, where they are pinned, on the same core of them."""
+    known: dict[Any, int] = {}
+    of: dict[tuple[int, int], int] = {}
+    for spot in _spots(placement):
+        if spot not in of:
+            of[spot] = known.setdefault((_kind(platform, spot), spot[1], _site(platform, spot[0])), len(known))
+    return [of[spot] for spot in _spots(placement)]
+
+
+def _spots(placement: Placement) -> list[tuple[int, int]]:
+    """(host, core) of every rank; core -1 where the scheduler chooses."""
+    return list(zip(placement, placement.cores or [-1] * len(placement), strict=True))
+
+
+def _pairs(classes: Sequence[int], placement: Placement, platform: Platform) -> list[Pair]:
+    """Every pair kind of a placement, once, each by the first ranks that show it."""
+    ranks: dict[tuple[int, int], int] = {}  # (host, core) -> how many ranks
+    seen: dict[int, dict[tuple[int, int], None]] = {}  # class -> where
+    for cls, spot in zip(classes, _spots(placement), strict=True):
+        ranks[spot] = ranks.get(spot, 0) + 1
+        seen.setdefault(cls, {})[spot] = None
+    spots = {cls: list(where) for cls, where in seen.items()}
+    found: dict[Any, tuple[Placement, list[tuple[int, int]]]] = {}
+
+    def add(a: int, b: int, x: tuple[int, int], y: tuple[int, int]) -> None:
+        same = x[0] == y[0]
+        apart = _site(platform, x[0]) != _site(platform, y[0])
+        key = (same, _kind(platform, x), _kind(platform, y), _relation(platform, x, y) if same else apart)
+        pinned = (x[1], y[1]) if placement.cores else ()
+        found.setdefault(key, (Placement((x[0], y[0]), pinned), []))[1].append((a, b))
+
+    for a, mine in spots.items():
+        crowded = next((x for x in mine if ranks[x] > 1), None)
+        if crowded is not None:
+            add(a, a, crowded, crowded)
+        if len(mine) > 1:
+            add(a, a, mine[0], mine[1])
+        for b, theirs in spots.items():
+            if b <= a:
+                continue
+            hosts = {x[0]: x for x in mine}
+            together = next((y for y in theirs if y[0] in hosts), None)
+            if together is not None:
+                add(a, b, hosts[together[0]], together)
+            apart = next(((x, y) for x in mine[:2] for y in theirs[:2] if x[0] != y[0]), None)
+            if apart is not None:
+                add(a, b, *apart)
+    return [Pair(tuple(joined), where) for where, joined in found.values()]
+
+
+# -- sampling, once -------------------------------------------------------------------------------------------------------
+
+_KNOWN: dict[str, Sample] = {}
+_LOCKS: dict[str, threading.Lock] = {}
+_GUARD = threading.Lock()
+
+
+def _sample(
+    model: str, platform: str, room: Platform, pair: Pair, sets: Sets, seed: int, store: Store | None = None, fresh: bool = False
+) -> Sample:
+    """The sample of a pair kind: the model's own if it is one, else from this process, from the store, or measured now."""
+    from retrompi.measure.fit.model import FittedModel
+    from retrompi.spec import registry
+    from retrompi.store.identity import run_spec, sha256_json
+
+    cls = registry.model(model)
+    if issubclass(cls, FittedModel):
+        return cls.sample(room, pair.hosts)
+
+    spec = run_spec(
+        "sample", model, platform, mode=pair.hosts, sets=sets, seed=seed, trace="sample of a pair", trace_hash=sha256_json(pair.hosts.cores)
+    )
+    with _GUARD:
+        lock = _LOCKS.setdefault(spec.identity, threading.Lock())
+    with lock:
+        if spec.identity not in _KNOWN or (store is not None and store.find_run(spec.identity) is None):
+
+            def measured() -> Row:
+                return (_KNOWN.get(spec.identity) or _measured(model, platform, room, pair, sets, seed)).as_dict()
+
+            if store is None or store.read_only:
+                facts = measured()
+            else:
+                from retrompi.store.lookup import facts_of
+
+                facts = facts_of(store, spec, lambda: {"ranks": 2, "sample": measured()}, fresh=fresh)[1]["sample"]
+            _KNOWN[spec.identity] = Sample.from_dict(facts)
+        return _KNOWN[spec.identity]
+
+
+def _measured(model: str, platform: str, room: Platform, pair: Pair, sets: Sets, seed: int) -> Sample:
+    from retrompi.sim import simulate
+
+    def run(trace: Trace, sides: Sequence[int]) -> simulate.Result:
+        # An override may be of a host that this pair does not use.
+        cores = [pair.hosts.cores[s] for s in sides] if pair.hosts.cores else ()
+        where = Placement((pair.hosts[s] for s in sides), cores)
+        return simulate.run(model, platform, trace, mode=where, sets=sets, seed=seed, idle_sets=True)
+
+    compiled, _, _ = simulate.compile_model(model, platform, pair.hosts, 2, sets, idle_sets=True)
+    where = "same" if pair.same else "remote"
+    hops, protocol = compiled[where], compiled[f"protocol_{where}"]
+    a, b = (room.hosts[h] for h in pair.hosts)
+    cores = int(a.cores) // 2 if pair.same else int(min(a.cores, b.cores))
+    if pair.hosts.cores:  # two ranks on two cores are the pair; others would be another
+        cores = 1
+    return sampling.measure(
+        run,
+        sampling.sizes_for(hops, protocol),
+        pairs=max(1, min(cores, sampling.MOST_PAIRS)),
+        eager_below=_asks_from(protocol),
+        connects=any(h["connect"] > 0 for h in hops),
+        alike=_kind(room, (pair.hosts[0], -1)) == _kind(room, (pair.hosts[1], -1)),
+    )
+
+
+def prepare(store: Store, model: str, platform: str, mode: Any, ranks: int, sets: Sets, seed: int, *, fresh: bool = False) -> None:
+    """Has every sample that a run below ``mechanism`` needs, out of the store or into it."""
+    from retrompi.sim import simulate
+
+    _, room, placement = simulate.compile_model(model, platform, mode, ranks, sets)
+    for pair in _pairs(_classes(placement, room), placement, room):
+        _sample(model, platform, room, pair, sets, seed, store, fresh)
+
+
+# -- LogGP ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LogGP:
+    """L, o, g in seconds and G in seconds per byte, for messages of ``low`` <= bytes < ``high``."""
+
+    L: float
+    o: float
+    g: float
+    G: float
+    low: float = 0.0
+    high: float = _rows.NO_LIMIT
+
+    def time(self, size: int) -> float:
+        """One-way time of a message of ``size`` bytes, seconds."""
+        return self.L + 2 * self.o + self.G * size
+
+    def points(self) -> Iterator[Point]:
+        """Two points of the straight line that this is."""
+        low = int(self.low)
+        for size in (low, low + (1 << 20)):
+            gap, o = _ps(self.g + self.G * size), _ps(self.o)
+            yield Point(size, o, _ps(self.L + self.G * size), o, gap, gap, 0)
+
+
+TCP_IP = 40
+"""Bytes of a frame that are headers of TCP and IP."""
+
+
+def _ps(seconds: float) -> int:
+    return round(seconds / PS)
+
+
+def _asks_from(protocol: Sequence[tuple[float, float, str]]) -> float:
+    """The smallest size whose protocol asks the receiver first; infinity without one."""
+    return min((low for low, _, kind in protocol if kind != "eager"), default=float("inf"))
+
+
+def _straight(sizes: Sequence[int], values: Sequence[float]) -> tuple[float, float]:
+    """(a, b) of a + b size, both >= 0, with the least squares of its relative errors."""
+    used = [(s, v) for s, v in zip(sizes, values, strict=True) if v > 0]
+    if not used:
+        return 0.0, 0.0
+    # Minimise sum((a/v + b s/v - 1)^2): the normal equations of two columns, 1/v and s/v.
+    aa = sum(1 / v**2 for _, v in used)
+    ab = sum(s / v**2 for s, v in used)
+    bb = sum(s * s / v**2 for s, v in used)
+    ya, yb = sum(1 / v for _, v in used), sum(s / v for s, v in used)
+    det = aa * bb - ab * ab
+    if det > 1e-12 * aa * bb:
+        a, b = (ya * bb - yb * ab) / det, (aa * yb - ab * ya) / det
+        if a >= 0 and b >= 0:
+            return a, b
+        if b < 0:
+            return ya / aa, 0.0
+        return 0.0, yb / bb
+    return ya / aa, 0.0
+
+
+def fit(points: Sequence[Point], asks_from: float = float("inf")) -> list[LogGP]:
+    """L, o, g, G of a curve by least squares in relative error over its sizes; two sets if some messages ask first.
+
+    G and L + 2o come from the one-way times, o from the overheads of both ends, g from the gaps given G.
+    """
+    out = []
+    for low, high in ((0.0, asks_from), (asks_from, float("inf"))):
+        part = [p for p in points if low <= p.size < high]
+        if not part:
+            continue
+        start, rate = _straight([p.size for p in part], [p.time for p in part])
+        overheads = [x for p in part for x in (p.send, p.recv)]
+        o = min(_constant(overheads), start / 2)
+        gaps = [(p.size, p.gap) for p in part if p.gap > 0]
+        weight = sum(1 / g**2 for _, g in gaps)
+        gap = sum((g - rate * s) / g**2 for s, g in gaps) / weight if weight else 0.0
+        gap = min(max(0.0, gap), start)
+        out.append(LogGP((start - 2 * o) * PS, o * PS, gap * PS, rate * PS, low, min(high, _rows.NO_LIMIT)))
+    return out
+
+
+def _constant(values: Sequence[int]) -> float:
+    """The constant with the least squares of its relative errors."""
+    used = [v for v in values if v > 0]
+    return sum(1 / v for v in used) / sum(1 / v**2 for v in used) if used else 0.0
+
+
+def loggp(model: str, platform: str, mode: Any, sets: Sets = (), seed: int = 1) -> list[LogGP]:
+    """The LogGP parameters of a model between the first two ranks of ``mode``, from the first towards the second."""
+    from retrompi.sim import simulate
+
+    compiled, room, placement = simulate.compile_model(model, platform, mode, 2, sets)
+    pair = _pairs(_classes(placement, room), placement, room)[0]
+    sample = _sample(model, platform, room, pair, sets, seed)
+    return fit(sample.there, _asks_from(compiled["protocol_same" if pair.same else "protocol_remote"]))
+
+
+def _lines(points: Sequence[Point], asks_from: float) -> list[Point]:
+    """The points of a fitted curve: a straight line for each set of parameters."""
+    out: list[Point] = []
+    for part in fit(points, asks_from):
+        begin, later = part.points()
+        if out:  # the line before ends one byte below
+            low, high = out[-2], out[-1]
+            x = (begin.size - 1 - low.size) / (high.size - low.size)
+            last = [round(u + x * (v - u)) for u, v in zip(_numbers(low), _numbers(high), strict=True)]
+            out = [low, Point(*last)] if last[0] > low.size else [low]
+        out += [begin, later]
+    return out
+
+
+def _numbers(p: Point) -> tuple[int, ...]:
+    return (p.size, p.send, p.transit, p.recv, p.gap, p.port, p.both)
+
+
+# -- the engine's rows -----------------------------------------------------------------------------------------------------
+
+
+def _wire(room: Platform, p: Point, answer: Point) -> int:
+    """How long a message keeps a hub, which carries one frame at a time, from everybody else; 0 on any other link.
+
+    At most until the answer of a PingPong sets out: what was sampled has the wire in it.
+    """
+    link = room.link
+    if link.kind != "hub":
+        return 0
+    frames = p.size / (link.mtu - TCP_IP) + 1
+    return min(_ps((p.size + frames * link.frame_overhead) / link.bandwidth), p.transit + p.recv + answer.send)
+
+
+PROTOCOLS = ("protocol_same", "protocol_remote")
+
+
+def lowered(
+    compiled: Row, fidelity: str, model: str, platform: str, room: Platform, placement: Placement, sets: Sets, seed: int
+) -> tuple[Row, list[str]]:
+    """The compiled rows of a model with its mechanism replaced by curves, and what could not be sampled for them.
+
+    Samples are made now unless this process has them (`prepare` fetches them from a store).
+
+    Hops, proxies, wait policies and the costs of calls go (they are in the overheads); protocols, the ranks' placement, processors
+    and rates of computation stay. Raises UsageError for a process to be killed that is no rank: there is no other.
+    """
+    for name, _ in compiled["kills"]:
+        if not name.startswith("rank "):
+            raise UsageError(f"at fidelity {fidelity} there is no '{name}' to end, only ranks; leave out --fidelity")
+    return curved(compiled, fidelity, room, placement, lambda pair: _sample(model, platform, room, pair, sets, seed))
+
+
+def curved(
+    compiled: Row, fidelity: str, room: Platform, placement: Placement, sample_of: Callable[[Pair], Sample]
+) -> tuple[Row, list[str]]:
+    """`lowered` with the samples that ``sample_of`` gives: also what a model that is nothing but curves compiles to."""
+    classes = _classes(placement, room)
+    count = max(classes, default=0) + 1
+    of = {same: [[-1] * count for _ in range(count)] for same in (True, False)}
+    tables: dict[bool, list[Any]] = {True: [], False: []}
+    notes: list[str] = []
+    connect = {True: 0, False: 0}
+    for pair in _pairs(classes, placement, room):
+        sample = sample_of(pair)
+        connect[pair.same] = max(connect[pair.same], sample.connect)
+        asks = _asks_from(compiled["protocol_same" if pair.same else "protocol_remote"])
+        for points, joined in ((sample.back, [(b, a) for a, b in pair.classes]), (sample.there, pair.classes)):
+            table = points if fidelity == "curve" else _lines(points, asks)
+            for x, y in joined:
+                of[pair.same][x][y] = len(tables[pair.same])
+            answers = sample.there if points is sample.back else sample.back
+            busy = [0] * len(table)
+            if fidelity == "curve" and not pair.same:
+                busy = [_wire(room, p, a) for p, a in zip(points, answers, strict=True)]
+            numbers = [(*_numbers(p), wire) for p, wire in zip(table, busy, strict=True)]
+            tables[pair.same].append((numbers, sample.limit, sample.reason))
+        notes += [n for n in sample.notes if n not in notes]
+
+    def hops(same: bool) -> list[Row]:
+        if not tables[same]:
+            return []
+        curve = {"classes": classes, "of": of[same], "tables": tables[same], "ports": "host" if fidelity == "curve" else "rank"}
+        return [_rows.curve(curve, connect=connect[same] * PS)]
+
+    lower = {
+        "hosts": [{**h, "dispatch": 0.0} for h in compiled["hosts"]],
+        "same": hops(True),
+        "remote": hops(False),
+        "send_cpu": 0.0,
+        "recv_cpu": 0.0,
+        "recv_wait": _rows.BLOCK,
+        "send_wait": _rows.BLOCK,
+        "idle": {},
+        "forward_cost": {},
+        "same_bulk": [],
+        "call_lock": 0.0,
+        "direct_call": 0.0,
+        "convert_byte": 0.0,
+        "convert_buffer": 0.0,
+        "convert_call": 0.0,
+        # Whoever copies a message that asked first: what it cost is in the curve.
+        **{k: [(low, high, "eager" if kind == "eager" else "rendezvous") for low, high, kind in compiled[k]] for k in PROTOCOLS},
+    }
+    return compiled | lower, notes
+
+
+# -- spread ---------------------------------------------------------------------------------------------------------------
+
+
+def _spread(times: Mapping[str, float]) -> dict[str, float]:
+    low, high = min(times.values()), max(times.values())
+    return {"spread": high / low if low > 0 else 1.0}
+
+
+def spread(
+    model: str,
+    platform: str,
+    mode: Any,
+    sizes: Sequence[int] | None = None,
+    *,
+    sets: Sets = (),
+    seed: int = 1,
+    reps: int | None = None,
+    store: Store | None = None,
+    fresh: bool = False,
+) -> list[Row]:
+    """PingPong at all rungs: rows size_B, mechanism_us, curve_us, loggp_us (one way), spread (largest over smallest).
+
+    With a ``store`` what it has is used and what is simulated kept; each row then has ``run_ids``, one a rung.
+    """
+    from retrompi.sim import simulate
+    from retrompi.store import lookup as experiment
+
+    times: dict[str, list[Row]] = {}
+    ids: list[int] = []
+    for rung in RUNGS:
+        if store is None:
+            times[rung] = simulate.pingpong(model, platform, mode, sizes, sets=sets, seed=seed, reps=reps, fidelity=rung)
+        else:
+            found = experiment.pingpong(store, model, platform, mode, sizes, sets=sets, seed=seed, reps=reps, fresh=fresh, fidelity=rung)
+            times[rung], ids = found.rows, [*ids, found.run_id]
+    out = []
+    for group in zip(*times.values(), strict=True):
+        us = {rung: float(row["time_us"]) for rung, row in zip(RUNGS, group, strict=True)}
+        row = {"size_B": group[0]["size_B"], **{f"{rung}_us": t for rung, t in us.items()}, **_spread(us)}
+        out.append(row | ({"run_ids": ids} if ids else {}))
+    return out
+
+
+def spread_of_trace(
+    store: Store, trace: Trace, label: str, model: str, platform: str, mode: Any, *, sets: Sets = (), seed: int = 1, fresh: bool = False
+) -> Row:
+    """A trace at all rungs: mechanism_s, curve_s, loggp_s (simulated seconds), spread, and outcome_RUNG and run_ids."""
+    from retrompi.store import lookup as experiment
+
+    found = {r: experiment.replay(store, trace, label, model, platform, mode, sets=sets, seed=seed, fresh=fresh, fidelity=r) for r in RUNGS}
+    runs = {rung: store.run(f.run_id) for rung, f in found.items()}
+    times = {rung: float(run["time_s"]) for rung, run in runs.items()}
+    row = {f"{rung}_s": t for rung, t in times.items()} | _spread(times)
+    return row | {f"outcome_{r}": run["outcome"] for r, run in runs.items()} | {"run_ids": [f.run_id for f in found.values()]}

@@ -1,0 +1,52 @@
+"""Writing a timeline in the format that a file's name asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.sim.timeline import Timeline
+
+__all__ = ["FORMATS", "check", "write"]
+
+FORMATS = (".csv", ".html", ".json", ".otf2", ".paje")
+
+
+def check(path: str | Path) -> Path:
+    """The path, if its ending is one of `FORMATS` and its folder is there; an error otherwise, or when OTF2 cannot be written."""
+    from retrompi.sim.timeline import otf2
+
+    target = Path(path)
+    if target.suffix not in FORMATS:
+        raise UsageError(f"'{path}': no timeline format '{target.suffix}'{nearest(target.suffix, FORMATS)}")
+    if not target.parent.is_dir():
+        raise InputError("there is no such folder", target.parent)
+    if target.suffix == ".otf2":
+        if not otf2.available():
+            raise UsageError(otf2.MISSING)
+        if target.exists():
+            raise UsageError(f"{target} exists; OTF2 writes into a new folder")
+    return target
+
+
+def write(timeline: Timeline, path: str | Path, told: Sequence[str] = ()) -> list[str]:
+    """Write it; ``.otf2`` is a folder. Returns what the format cannot say and how the run was sampled, one sentence each.
+
+    ``told``: lines on how the run ended, for the page. Raises UsageError for an unknown ending, InputError when it cannot be written.
+    """
+    from retrompi.render import timeline as report
+    from retrompi.sim.timeline import flat, otf2, paje
+
+    target = check(path)
+    forms: dict[str, Callable[[Timeline, Path], list[str]]] = {
+        ".csv": flat.write_csv,
+        ".html": lambda t, p: report.write(t, p, told),
+        ".json": flat.write_json,
+        ".otf2": otf2.write,
+        ".paje": paje.write,
+    }
+    try:
+        return forms[target.suffix](timeline, target)
+    except OSError as error:
+        raise InputError(f"cannot write the timeline: {error.strerror}", target) from error

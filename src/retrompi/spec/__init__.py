@@ -1,0 +1,1 @@
+"""What is asked of a simulation, typed and checked: platforms, channels, models' parameters, what runs beside."""

@@ -1,0 +1,168 @@
+"""Jobs that share a machine room with the first one: each with its own runtime, trace, placement and start.
+
+They have processors, caches, memory buses, network cards and the wire in common with it, and nothing of the runtime: proxies, daemons,
+pools and connections are every job's own. docs/sharing.md says what is drawn and what is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from retrompi.base.errors import UsageError
+from retrompi.base.units import PS
+
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
+    from retrompi.spec.model import RuntimeModel, Values
+    from retrompi.spec.platform import Platform
+
+__all__ = ["Compiled", "JobSpec", "identity", "named", "rows", "unshared"]
+
+ENDED = "ended"
+"""The outcome of a background job that was cut because the first job was over."""
+_COUNTS = ("messages", "bytes", "delivered", "delivered_bytes", "own_bytes", "packets", "frames", "retransmissions", "duplicates", "lost")
+_ROOM = ("hosts", "link", "positions", "kills")
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """A job beside the first one. ``sets`` are of its model alone: the machine room is the first job's.
+
+    ``start_s`` is in simulated seconds. A ``background`` job is begun again whenever it ends, as long as the first job runs.
+    ``memory_share`` is as of `timed_section.Program`. ``name`` ends the names of its processes (``rank 0 of NAME``); ``job 2``,
+    ``job 3`` ... where it is left out. ``label`` says where the trace comes from.
+    """
+
+    model: str
+    trace: Trace
+    mode: str | Sequence[int] = "distributed"
+    sets: Mapping[str, str] | Sequence[str] = ()
+    start_s: float = 0.0
+    background: bool = False
+    memory_share: float = 0.0
+    name: str = ""
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.start_s >= 0:
+            raise UsageError(f"a job starts at {self.start_s:g} s; it cannot be before the first one")
+        if not 0 <= self.memory_share <= 1:
+            raise UsageError(f"the memory share is {self.memory_share:g}; it must be in 0..1")
+
+    @property
+    def where(self) -> str:
+        """The mode as text."""
+        return self.mode if isinstance(self.mode, str) else ",".join(map(str, self.mode))
+
+    def alone(self) -> dict[str, str]:
+        """``sets`` as a mapping."""
+        from retrompi.spec.model import parse_sets
+
+        return parse_sets(self.sets)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A job's rows for the engine, and what they were made of."""
+
+    spec: JobSpec
+    model: type[RuntimeModel]
+    rows: dict[str, Any]
+    values: Values
+    placement: Sequence[int]
+    apart: str
+    """Why the runtime cannot join its hosts; empty when it can."""
+
+
+def named(jobs: Sequence[JobSpec]) -> list[JobSpec]:
+    """The same with a name each; UsageError for a name that two have, or an override of the machine room."""
+    found = [replace(j, name=j.name.strip() or f"job {i}") for i, j in enumerate(jobs, 2)]
+    for i, j in enumerate(found):
+        if j.name in [k.name for k in found[:i]]:
+            raise UsageError(f"two jobs are called '{j.name}'")
+        for key in j.alone():
+            if key.startswith("platform."):
+                raise UsageError(f"{j.name}: '{key}' is of the machine room, which all jobs share: set it for the whole run")
+    return found
+
+
+def identity(jobs: Sequence[JobSpec]) -> list[dict[str, Any]] | None:
+    """What of the jobs determines a run; None without any."""
+    from retrompi.spec import registry
+
+    return [
+        {
+            "name": j.name, "model": j.model, "model_hash": registry.model(j.model).hash(), "trace": j.trace.sha256, "mode": j.where,
+            "sets": j.alone(), "start_s": j.start_s, "background": j.background, "memory_share": j.memory_share,
+        }
+        for j in named(jobs)
+    ] or None  # fmt: skip
+
+
+def unshared(jobs: Sequence[Compiled], first: str, own: Mapping[str, Any]) -> tuple[list[int], list[dict[str, Any]]]:
+    """The positions and hosts that the first job (its model and rows) and the others use: its own first, in their order.
+
+    UsageError where a model has figures of its own for a host that another one shares.
+    """
+    positions, hosts = list(own["positions"]), list(own["hosts"])
+    stated = dict.fromkeys(positions, first)
+    for j in jobs:
+        for at, host in zip(j.rows["positions"], j.rows["hosts"], strict=True):
+            if at not in stated:
+                positions.append(at)
+                hosts.append(host)
+                stated[at] = j.spec.model
+            elif hosts[positions.index(at)] != host:
+                raise UsageError(f"{j.spec.model} and {stated[at]} state different figures of host '{host['name']}': they cannot share it")
+    return positions, hosts
+
+
+def rows(jobs: Sequence[Compiled], positions: Sequence[int], room: Platform, wildcards: str) -> list[dict[str, Any]]:
+    """The engine's rows of the further jobs, on hosts at ``positions`` of the room."""
+    out = []
+    for j in jobs:
+        at = [positions.index(p) for p in j.rows["positions"]]
+        row = {k: v for k, v in j.rows.items() if k not in _ROOM}
+        row |= {
+            "name": j.spec.name,
+            "start": j.spec.start_s,
+            "background": j.spec.background,
+            "placement": [at[h] for h in j.rows["placement"]],
+            "wildcards": wildcards,
+            "compute_scale": 1.0,
+            "memory_share": j.spec.memory_share,
+        }
+        loops = j.spec.trace.kernels()
+        if loops:
+            from retrompi.spec import kernels
+
+            row["kernels"] = [
+                # Of a host that runs no rank of this job the engine never asks.
+                (name, n, [seconds[at.index(i)] if i in at else seconds[0] for i in range(len(positions))])
+                for name, n, seconds in kernels.rows(loops, room, j.placement)
+            ]
+        out.append(row)
+    return out
+
+
+def told(job: Compiled, got: Mapping[str, Any] | None, rank_row: Any) -> dict[str, Any]:
+    """What a user reads of one further job; ``got`` is the engine's answer, None for a job that could not be started."""
+    s = job.spec
+    about = {"name": s.name, "model": s.model, "mode": s.where, "trace": s.label, "start_s": s.start_s, "background": s.background,
+             "ranks": s.trace.ranks}  # fmt: skip
+    if got is None:
+        return {**about, "outcome": "failed-start", "detail": job.apart, "time_s": 0.0, "time_ps": 0, "runs": 0}
+    return {
+        **about,
+        "outcome": got["outcome"],
+        "detail": got["detail"],
+        "time_s": got["time_ps"] * PS,
+        "time_ps": got["time_ps"],
+        "runs": got["runs"] if s.background else int(got["outcome"] == "completed"),
+        "per_rank": [rank_row(r) for r in got["per_rank"]],
+        "waits": got["waits"],
+        "diagnosis": got.get("diagnosis", {}),
+        **{k: got[k] for k in _COUNTS},
+    }

@@ -1,0 +1,211 @@
+"""Which algorithm a runtime uses for a collective operation: a model's table with a source for every row, and what a user puts there.
+
+The algorithms are the engine's, one a file in ``engine/coll/``, each with the paper and the library that it comes from; docs/collectives.md
+is the list. A table is a tuple of `Choice`, of which the first that fits counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from retrompi import _engine
+from retrompi.base import units
+from retrompi.base.errors import UsageError, nearest
+from retrompi.spec.platform import SOURCE_KINDS
+
+if TYPE_CHECKING:
+    from retrompi.spec.model import Param, Values
+
+__all__ = ["COUNTS", "MPICH1", "MPICH1_MAKING", "OPERATIONS", "PREFIX", "VOLUMES", "Choice", "Making", "algorithms", "described", "doors",
+           "engine_rows"]  # fmt: skip
+
+PREFIX = "coll."
+"""Parameters that begin with it put one algorithm in place of a model's table: ``coll.bcast=binomial``."""
+
+VOLUMES = {
+    "barrier": "0 B",
+    "bcast": "the vector",
+    "reduce": "the vector",
+    "allreduce": "the vector",
+    "scan": "the vector",
+    "exscan": "the vector",
+    "reducescatter": "all parts together",
+    "reducescatterblock": "all parts together",
+    "gather": "all blocks together",
+    "gatherv": "",
+    "scatter": "all blocks together",
+    "scatterv": "",
+    "allgather": "all blocks together",
+    "allgatherv": "all blocks together",
+    "alltoall": "one block",
+    "alltoallv": "",
+    "alltoallw": "",
+}
+"""Operation, named as in a trace -> the bytes by which libraries choose; empty where members cannot agree on a size without talking."""
+
+OPERATIONS = tuple(VOLUMES)
+COUNTS = ("any", "power", "other")
+"""Of members: any number, powers of two, other numbers."""
+
+
+@cache
+def algorithms(operation: str) -> tuple[str, ...]:
+    """The names of an operation's algorithms, sorted. Raises UsageError for an operation that does not exist."""
+    if operation not in OPERATIONS:
+        raise UsageError(f"no collective operation '{operation}'{nearest(operation, OPERATIONS, len(OPERATIONS))}")
+    return tuple(_engine.collective_algorithms().get(operation, ()))
+
+
+class Choice:
+    """One row of a table: ``algorithm`` for ``low`` <= bytes < ``high`` (of what: `VOLUMES`) and ``ranks`` (least, most; None: no limit).
+
+    ``count`` is one of `COUNTS`; ``nodes`` limits the row to communicators in which members share a host. ``source`` begins
+    ``paper: doc: code: fit: assumed:``. Raises ValueError when the row is wrong, so a bad model fails where it is imported.
+    """
+
+    __slots__ = ("algorithm", "count", "high", "low", "nodes", "operation", "ranks", "source")
+
+    def __init__(
+        self,
+        operation: str,
+        algorithm: str,
+        *,
+        source: str,
+        low: str = "0 B",
+        high: str | None = None,
+        ranks: tuple[int, int | None] = (1, None),
+        count: str = "any",
+        nodes: bool = False,
+    ) -> None:
+        where = f"Choice({operation!r}, {algorithm!r})"
+        try:
+            if algorithm not in algorithms(operation):
+                raise ValueError(f"{where}: no such algorithm{nearest(algorithm, algorithms(operation))}")
+            self.low = int(units.parse(low, "B"))
+            self.high = None if high is None else int(units.parse(high, "B"))
+        except UsageError as error:
+            raise ValueError(f"{where}: {error}") from None
+        if not source.startswith(SOURCE_KINDS) or not source.partition(":")[2].strip():
+            raise ValueError(f"{where}: the source '{source}' must begin {' '.join(SOURCE_KINDS)}")
+        if count not in COUNTS:
+            raise ValueError(f"{where}: count '{count}'{nearest(count, COUNTS)}")
+        if (self.low > 0 or self.high is not None) and not VOLUMES[operation]:
+            raise ValueError(f"{where}: the members of a {operation} do not know each other's sizes, so none can decide")
+        if ranks[0] < 1 or (ranks[1] is not None and ranks[1] < ranks[0]) or (self.high is not None and self.high <= self.low):
+            raise ValueError(f"{where}: an empty range")
+        self.operation = operation
+        self.algorithm = algorithm
+        self.source = source
+        self.ranks = ranks
+        self.count = count
+        self.nodes = nodes
+
+    def engine(self) -> tuple[Any, ...]:
+        """The row as the engine reads it."""
+        return (self.operation, self.algorithm, float(self.low), None if self.high is None else float(self.high),
+                self.ranks[0], self.ranks[1], self.count, "both", self.nodes)  # fmt: skip
+
+    def condition(self) -> str:
+        """When the row counts, in words; empty: always."""
+        parts = []
+        if self.high is not None or self.low > 0:
+            low = units.format_quantity(self.low, "B")
+            high = "" if self.high is None else f" and < {units.format_quantity(self.high, 'B')}"
+            parts.append((f"≥ {low}{high}" if self.low else high.removeprefix(" and ")) + f" ({VOLUMES[self.operation]})")
+        low_ranks, high_ranks = self.ranks
+        if high_ranks is not None:
+            parts.append(f"{low_ranks} to {high_ranks} ranks" if low_ranks > 1 else f"up to {high_ranks} ranks")
+        elif low_ranks > 1:
+            parts.append(f"{low_ranks} ranks or more")
+        if self.count != "any":
+            parts.append("a power of two of ranks" if self.count == "power" else "no power of two of ranks")
+        if self.nodes:
+            parts.append("ranks share a host")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Making:
+    """How members agree on a new communicator: an allreduce of ``context_bytes`` on its context, and for a split everybody's color and key,
+    gathered to all (``gathers``) or reduced."""
+
+    context_bytes: int
+    gathers: bool
+    source: str
+
+
+_FNS = "code:MPICH 1.0.12 to 1.1.2, src/coll/intra_fns.c"
+_NEAR = "assumed: as its nearest relative; MPICH 1 has no such operation"
+MPICH1 = (
+    Choice("barrier", "dissemination", source="assumed: for MPICH 1.1's power_of_two, the same for two ranks; results rest on it"),
+    Choice("bcast", "binomial", source="code:MPICH 1.1.1 and 1.1.2, src/coll/intra_fns.c; before them folded, the same for a power of two"),
+    Choice("reduce", "binomial", source=_FNS),
+    Choice("allreduce", "reduce_bcast", source=_FNS),
+    Choice("scan", "linear", source=_FNS),
+    Choice("exscan", "linear", source=_NEAR),
+    Choice("reducescatter", "reduce_scatterv", source=_FNS),
+    Choice("reducescatterblock", "reduce_scatterv", source=_NEAR),
+    Choice("gather", "linear", source=_FNS),
+    Choice("gatherv", "linear", source=_FNS),
+    Choice("scatter", "linear", source=_FNS),
+    Choice("scatterv", "linear", source=_FNS),
+    Choice("allgather", "ring", source=_FNS),
+    Choice("allgatherv", "ring", source=_FNS),
+    Choice("alltoall", "posted", source="assumed: for MPICH 1.1's in_order, from which it differs in the order; results rest on it"),
+    Choice("alltoallv", "posted", source="assumed: as alltoall"),
+    Choice("alltoallw", "posted", source=_NEAR),
+)  # fmt: skip
+"""MPICH 1.0 and 1.1 as the engine has them: the NT runtimes, MPI-BIP and whatever says nothing."""
+
+
+MPICH1_MAKING = Making(4, False, "code:MPICH 1.0.12 to 1.1.2, src/context/context_util.c and comm_split.c")
+
+
+@cache
+def doors() -> Mapping[str, Param]:
+    """The parameters that put an algorithm in place of a table: ``coll.bcast`` .. for every model."""
+    from retrompi.spec.model import Param  # which asks this module for its doors
+
+    found = {}
+    for operation in OPERATIONS:
+        names = algorithms(operation)
+        door = Param(names[0], "choice", f"algorithm of every {operation}", source="doc: docs/collectives.md", choices=names)
+        door.name = PREFIX + operation
+        found[door.name] = door
+    return found
+
+
+def engine_rows(table: Sequence[Choice], values: Values, broadcast: str) -> list[tuple[Any, ...]]:
+    """The engine's rows of a model's table with the user's algorithms in front, which count wherever they can be used: an algorithm that
+    works by hosts is made of parts within and between hosts, where the table counts.
+
+    ``broadcast`` is the compiled model's own broadcast: another one than ``binomial`` (a put tree, a shared buffer) stands for the table's
+    rows.
+    """
+    rows: list[tuple[Any, ...]] = []
+    for operation in OPERATIONS:
+        name = PREFIX + operation
+        if name in values.settings:
+            rows.append(Choice(operation, str(values[name]), source="assumed: set by the user").engine())
+        if operation != "bcast" or broadcast == "binomial":
+            rows += [c.engine() for c in table if c.operation == operation]
+    return rows
+
+
+def described(table: Sequence[Choice], values: Values) -> list[dict[str, Any]]:
+    """Rows operation, algorithm, when, low, high, ranks, count, nodes, source, overridden, for cards, as `engine_rows` has it."""
+    out: list[dict[str, Any]] = []
+    for operation in OPERATIONS:
+        setting = values.settings.get(PREFIX + operation)
+        chosen = [c for c in table if c.operation == operation]
+        if setting is not None:
+            chosen = [Choice(operation, str(setting.value), source=setting.source)]
+        out += [
+            {"operation": operation, "algorithm": c.algorithm, "when": c.condition(), "low": c.low, "high": c.high, "ranks": list(c.ranks),
+             "count": c.count, "nodes": c.nodes, "source": c.source, "overridden": setting is not None}
+            for c in chosen
+        ]  # fmt: skip
+    return out

@@ -1,0 +1,198 @@
+"""What happens on the network beside a job: traffic of others, and things that are down for a time. docs/networks.md says what is drawn.
+
+``any->any 2Mbps 1500B poisson``, ``server->workstation 2Mbps 1500B``, ``any->n1 1Mbps 1518B onoff:10ms/90ms``;
+``link server@1s..2s``, ``link n1-n2@1s`` (a cable, neighbours in a torus), ``switch@2s..``, ``switch 1.0@1s`` (fat tree: level, number),
+``switch 1@1s`` (the switch of a site), ``wan@1s..2s``, ``wan 0-2@1s``, ``rail 1@1s``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from retrompi.base import units
+from retrompi.base.errors import UsageError, nearest
+from retrompi.spec.platform import Platform
+
+__all__ = ["failures", "lines", "options", "told", "traffic"]
+
+LAWS = ("constant", "poisson", "onoff")
+MOST_OFFERED = 1000
+"""How many times what a source's cards carry it may offer."""
+_HOST, _PAIR, _WHOLE, _SWITCH, _SITE, _WAN, _RAIL = range(7)  # engine/network/routes.hpp: Failure::What
+_TRAFFIC = 'e.g. "server->workstation 2Mbps 1500B" or "any 2Mbps 1500B poisson"'
+_FAILURE = 'e.g. "link server@1s..2s", "switch@2s.." or "wan@500ms..600ms"'
+
+Row = tuple[Any, ...]
+
+
+def traffic(texts: Sequence[str], room: Platform, positions: Sequence[int]) -> tuple[list[Row], list[int]]:
+    """The engine's rows for flows beside the job, and all positions on the wire: ``positions`` (the job's hosts), then the others'.
+
+    Rates and frames are those on the wire, headers and gaps included. Raises UsageError for what is no flow of this platform.
+    """
+    names = [h.name for h in room.hosts]
+    everywhere = list(positions)
+    found = []
+    for text in texts:
+        words = text.split()
+        if not 3 <= len(words) <= 4:
+            raise UsageError(f"traffic '{text}' is not FROM->TO RATE FRAME [LAW]; {_TRAFFIC}")
+        ends, rate, frame = words[:3]
+        source, arrow, target = ends.partition("->")
+        pair = [_host(name, names, text) for name in ((source, target) if arrow else (ends, ends))]
+        if not arrow and pair[0] >= 0:
+            raise UsageError(f"traffic '{text}' goes to nobody; {_TRAFFIC}")
+        if (arrow and pair[0] == pair[1] >= 0) or len(names) < 2:
+            raise UsageError(f"traffic '{text}' goes from one host to another")
+        for host in range(len(names)) if min(pair) < 0 else pair:
+            if host not in everywhere:
+                everywhere.append(host)
+        try:
+            numbers = (units.parse(rate, "B/s"), int(units.parse(frame, "B")))
+            law = _law(words[3] if len(words) > 3 else "constant")
+        except UsageError as error:
+            raise UsageError(f"traffic '{text}': {error}") from None
+        largest = int(room.link.mtu + room.link.frame_overhead)
+        if not numbers[0] > 0 or not 1 <= numbers[1] <= largest:
+            raise UsageError(f"traffic '{text}': a rate above nothing, and frames of 1 to {largest} B on the wire")
+        most = MOST_OFFERED * room.link.bandwidth * room.link.rails * (len(names) if pair[0] < 0 else 1)
+        if numbers[0] > most:  # all but a few frames would be dropped, one event each
+            raise UsageError(f"traffic '{text}' is more than {MOST_OFFERED} times what its cards can send")
+        found.append((pair, *numbers, *law))
+    _leaves_processors(found, room, positions)
+    return [(*(everywhere.index(e) if e >= 0 else -1 for e in pair), *rest) for pair, *rest in found], everywhere
+
+
+def _leaves_processors(found: Sequence[Row], room: Platform, positions: Sequence[int]) -> None:
+    """Refuses traffic whose frames alone take all of a job host's only processor: its processes would never run, nor the run end."""
+    others = len(room.hosts) - 1
+    for at in positions:
+        host, load = room.hosts[at], 0.0
+        for pair, rate, frame, *_ in found:
+            stack = host.tcp_segment + host.tcp_byte * max(0.0, frame - room.link.frame_overhead)
+            for end, cost in zip(pair, (stack, stack + host.interrupt), strict=True):
+                share = 1.0 if end == at else 0.0 if end >= 0 else 1 / (others + 1 if min(pair) == max(pair) else others)
+                load += share * min(rate, room.link.bandwidth) / frame * cost  # more than the link carries is dropped
+        if load >= 1 and host.cores == 1:
+            raise UsageError(f"traffic takes {load:.0%} of the processor of {host.name}: no process of the job would ever run there")
+
+
+def _host(name: str, names: Sequence[str], text: str) -> int:
+    if name == "any":
+        return -1
+    if name not in names:
+        raise UsageError(f"traffic '{text}': no host '{name}'{nearest(name, [*names, 'any'])}")
+    return names.index(name)
+
+
+def _law(text: str) -> tuple[int, float, float]:
+    name, colon, periods = text.partition(":")
+    if name not in LAWS or bool(colon) != (name == "onoff"):
+        raise UsageError(f"no law '{text}'{nearest(name, LAWS)}; constant, poisson or onoff:10ms/90ms")
+    on, slash, off = periods.partition("/")
+    lengths = (units.parse(on, "s"), units.parse(off, "s")) if colon and slash else (0.0, 0.0)
+    if colon and not min(lengths) > 0:
+        raise UsageError(f"'{text}' has no two lengths of time; example: onoff:10ms/90ms")
+    return (LAWS.index(name), *lengths)
+
+
+def failures(texts: Sequence[str], room: Platform) -> list[Row]:
+    """The engine's rows for things that are down: (kind, a, b, from in s, until in s or -1, name). UsageError for what is not there."""
+    found = []
+    for text in texts:
+        what, at, when = text.rpartition("@")
+        begin, _, end = when.partition("..")
+        words = what.split()
+        if not at or not begin.strip() or not 1 <= len(words) <= 2:
+            raise UsageError(f"failure '{text}' is not WHAT@FROM..TO; {_FAILURE}")
+        try:
+            times = (units.parse(begin, "s"), units.parse(end, "s") if end.strip() else -1.0)
+        except UsageError as error:
+            raise UsageError(f"failure '{text}': {error}") from None
+        if 0 <= times[1] <= times[0]:
+            raise UsageError(f"failure '{text}' ends before it begins")
+        found += [(*place, *times, " ".join(words)) for place in _places(words[0], words[1] if len(words) > 1 else "", room, text)]
+    return found
+
+
+def _places(word: str, which: str, room: Platform, text: str) -> list[tuple[int, int, int]]:
+    """What is down, as the engine names it."""
+    kind, shape = room.link.kind, room.link.shape
+    if word == "link" and which:
+        return [_link(which, room, text)]
+    numbers = [int(n) for n in re.split(r"[.-]", which) if n.isdecimal()] if which else []
+    if word == "rail" and len(numbers) == 1 and numbers[0] < room.link.rails:
+        return [(_RAIL, numbers[0], 0)]
+    if word in ("switch", "hub") and word == kind and not which:
+        return [(_WHOLE, 0, 0)]
+    if kind == "fat-tree" and word == "switch" and len(numbers) == 2:
+        return [(_SWITCH, *_tree_switch(numbers, shape, text))]
+    if kind == "wan":
+        sites = max(shape) + 1
+        if word == "switch" and len(numbers) == 1 and numbers[0] < sites:
+            return [(_SITE, numbers[0], 0)]
+        if word == "wan" and len(numbers) == 2 and numbers[0] != numbers[1] and max(numbers) < sites:
+            return [(_WAN, numbers[0], numbers[1])]
+        if word == "wan" and not which:
+            return [(_WAN, a, b) for a in range(sites) for b in range(a + 1, sites)]
+    raise UsageError(f"failure '{text}': there is no such thing on a {kind}; there are {', '.join(_things(room))}")
+
+
+def _things(room: Platform) -> list[str]:
+    """What can be down in a room, for a message."""
+    kind, shape = room.link.kind, room.link.shape
+    found = [f"'link {room.hosts[0].name}'"]
+    if len(room.hosts) > 1 and kind in ("cable", "torus"):
+        found.append(f"'link {room.hosts[0].name}-{room.hosts[1].name}'")
+    found += [f"'{kind}'"] if kind in ("hub", "switch") else []
+    found += ["'switch 1.0' (level, number)"] if kind == "fat-tree" else []
+    found += [f"'switch 0' to 'switch {max(shape)}'", "'wan'"] if kind == "wan" else []
+    return found + ([f"'rail 0' to 'rail {int(room.link.rails) - 1}'"] if room.link.rails > 1 else [])
+
+
+def _tree_switch(numbers: Sequence[int], shape: Sequence[int], text: str) -> tuple[int, int]:
+    levels = len(shape) // 3
+    level, number = numbers
+    if not 1 <= level <= levels:
+        raise UsageError(f"failure '{text}': the tree has levels 1 to {levels}")
+    nodes = 1
+    for j in range(levels):
+        nodes *= shape[levels + j] if j < level else shape[j]
+    if number >= nodes:
+        raise UsageError(f"failure '{text}': level {level} has switches 0 to {nodes - 1}")
+    return level, number
+
+
+def _link(which: str, room: Platform, text: str) -> tuple[int, int, int]:
+    names = [h.name for h in room.hosts]
+    if which in names:
+        return (_HOST, names.index(which), 0)
+    for i in (m.start() for m in re.finditer("-", which)):
+        if which[:i] in names and which[i + 1 :] in names:
+            a, b = names.index(which[:i]), names.index(which[i + 1 :])
+            if room.link.kind not in ("cable", "torus") or a == b:
+                raise UsageError(f"failure '{text}': only a cable and neighbours in a torus have a link of their own; 'link {which[:i]}'?")
+            return (_PAIR, a, b)
+    raise UsageError(f"failure '{text}': no host '{which}'{nearest(which, names)}")
+
+
+def told(texts: Sequence[str], got: Sequence[tuple[int, ...]]) -> list[dict[str, Any]]:
+    """What became of each flow: frames that were to go, that arrived (and their bytes), found the card's queue full, were lost."""
+    keys = ("frames", "arrived", "bytes", "dropped", "lost")
+    return [{"traffic": text, **dict(zip(keys, row, strict=True))} for text, row in zip(texts, got, strict=True)]
+
+
+def lines(facts: Mapping[str, Any]) -> list[str]:
+    """What a stored run says of traffic and of what was down, a line each; none where there was neither."""
+    said = []
+    for row in facts.get("traffic") or []:
+        gone = "".join(f", {row[k]} {k}" for k in ("dropped", "lost") if row[k])
+        said.append(f"traffic {row['traffic']}: {row['arrived']} of {row['frames']} frames arrived{gone}")
+    return said + ([facts["failed"]] if facts.get("failed") else [])
+
+
+def options(traffic: Sequence[str], failures: Sequence[str]) -> Mapping[str, Any]:
+    """What of them determines a run, None where there are none."""
+    return {"traffic": list(traffic) or None, "failures": list(failures) or None}

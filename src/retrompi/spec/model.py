@@ -1,0 +1,460 @@
+"""A runtime model's contract: parameters with units and sources, and `compile`, which makes rows for the engine.
+
+A model is a folder with an ``__init__.py`` holding one subclass of `RuntimeModel` named like the folder, and any
+number of rival variants named ``folder:variant`` that inherit and redeclare only what differs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from retrompi.base import units
+from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.base.paths import stamp
+from retrompi.spec.collectives import MPICH1, MPICH1_MAKING, PREFIX, Choice, Making, doors
+from retrompi.spec.platform import SOURCE_KINDS, Platform
+
+if TYPE_CHECKING:
+    from retrompi.spec.calibrated_range import Range
+
+__all__ = ["Param", "RuntimeModel", "Setting", "StartStep", "Values", "check_read", "fit_tables", "model_values",
+           "parse_sets", "resolve"]  # fmt: skip
+
+_STRING_UNITS = ("choice", "str")
+
+
+class Param:
+    """One parameter of a runtime, declared as a class attribute of a `RuntimeModel`.
+
+    ``default`` is a text with its unit (``"16 KiB"``), a plain number for units ``1``, ``count`` and
+    ``probability``, or one of ``choices`` for a parameter that is a word (unit ``choice``). ``source`` says where
+    the number comes from and begins ``paper: doc: code: fit: assumed:``. ``low`` and ``high`` are the sourced range
+    a fit may move in. Raises ValueError when the declaration is wrong, so a bad model fails where it is imported.
+    """
+
+    def __init__(
+        self,
+        default: str | float,
+        unit: str,
+        help: str,
+        *,
+        source: str,
+        low: str | float | None = None,
+        high: str | float | None = None,
+        choices: Sequence[str] | None = None,
+    ) -> None:
+        self.name = ""
+        self.default = str(default)
+        self.help = help
+        self.source = source
+        self.choices = tuple(choices) if choices else None
+        self.unit = "choice" if self.choices else unit
+        if not help.strip():
+            raise ValueError(f"Param({default!r}): the help is empty")
+        if not source.startswith(SOURCE_KINDS) or not source.partition(":")[2].strip():
+            raise ValueError(f"Param({default!r}): the source '{source}' must begin {' '.join(SOURCE_KINDS)}")
+        if self.choices is None and (unit in _STRING_UNITS or not units.check_unit(unit)):
+            problem = "needs choices" if unit in _STRING_UNITS else f"valid: {', '.join(units.UNITS)}, choice"
+            raise ValueError(f"Param({default!r}): the unit '{unit}' {problem}")
+        try:
+            self.low = None if low is None else float(self.parse(str(low)))
+            self.high = None if high is None else float(self.parse(str(high)))
+            value = self.parse(self.default)
+        except UsageError as error:
+            raise ValueError(f"Param({default!r}): {error}") from None
+        if not self.inside(value):
+            raise ValueError(f"Param({default!r}): the default lies outside {self.range_text}")
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def parse(self, text: str) -> float | str:
+        """``text`` as this parameter's value: a float in its base unit, or one of its choices."""
+        if self.choices is None:
+            return units.parse(text, self.unit)
+        if text not in self.choices:
+            raise UsageError(f"'{text}' is no choice{nearest(text, self.choices)}")
+        return text
+
+    def inside(self, value: float | str) -> bool:
+        """Whether ``value`` (base unit) lies in ``low``..``high``; a hair of slack allows for rounded texts."""
+        if isinstance(value, str):
+            return True
+        slack = 1e-9 * max(abs(value), abs(self.low or 0), abs(self.high or 0))
+        return (self.low is None or value >= self.low - slack) and (self.high is None or value <= self.high + slack)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the value comes from the model's fit.toml."""
+        return self.source.startswith("fit:")
+
+    @property
+    def range_text(self) -> str:
+        """``range 5 us..30 us``, or an empty text without a range."""
+        if self.low is None and self.high is None:
+            return ""
+        low, high = (("?" if v is None else units.format_quantity(v, self.unit)) for v in (self.low, self.high))
+        return f"range {low}..{high}"
+
+
+@dataclass(frozen=True, slots=True)
+class StartStep:
+    """One step of starting a job: what a person must do, which windows and daemons it leaves, how long it takes."""
+
+    step: str
+    manual: int = 0
+    windows: int = 0
+    daemons: int = 0
+    seconds: float = 0.0
+    note: str = ""
+
+
+@lru_cache(maxsize=256)
+def _params(cls: Any) -> dict[str, Param]:
+    found: dict[str, Param] = {}
+    for klass in reversed(cls.__mro__):
+        found |= {k: v for k, v in vars(klass).items() if isinstance(v, Param)}
+    return found
+
+
+@lru_cache(maxsize=256)
+def _folder(file: str) -> Path:
+    return Path(file).resolve().parent
+
+
+def _files(folder: Path, inside: str = "") -> Iterator[tuple[str, int, int]]:
+    """(path within, when written, size) of every file that counts in a model's folder, in order."""
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=lambda e: e.name)
+    for entry in entries:
+        if entry.is_dir():
+            if entry.name != "__pycache__":
+                yield from _files(Path(entry.path), f"{inside}{entry.name}/")
+        elif entry.name.endswith((".py", ".toml", ".csv")) and entry.is_file():
+            stat = entry.stat()
+            yield f"{inside}{entry.name}", stat.st_mtime_ns, stat.st_size
+
+
+@lru_cache(maxsize=64)
+def _hash(name: str, folder: Path, files: tuple[tuple[str, int, int], ...]) -> str:
+    digest = hashlib.sha256(name.encode())
+    for path in sorted((folder / within for within, _, _ in files)):
+        digest.update(b"\0" + path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+class RuntimeModel:
+    """An MPI implementation of its time. Subclasses declare the texts below, `Param` attributes and `compile`."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    version: ClassVar[str]
+    years: ClassVar[str]
+    summary: ClassVar[str]
+    variant_of: ClassVar[str | None] = None
+    variant_note: ClassVar[str] = ""
+    calibrated: ClassVar[Range | None] = None
+    """What the statements behind the model cover; using it outside is said to the user."""
+    fits_platform: ClassVar[tuple[str, ...]] = ()
+    """Keys of every host (``nic_rate``) that a calibration of this model determines as well."""
+
+    collectives: ClassVar[tuple[Choice, ...]] = MPICH1
+    """Which algorithm each collective operation uses; the first row that fits counts."""
+
+    communicators: ClassVar[Making] = MPICH1_MAKING
+    """What making a communicator costs in messages."""
+
+    measured_by: ClassVar[str] = "pingpong"
+    """The experiment (``validate/experiments/``) whose ``look(model, platform, sets)`` a calibration of this model measures with."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__dict__.get("name") is None:
+            return  # a shared base of several models, never run itself
+        for key in ("name", "title", "version", "years", "summary"):
+            value = getattr(cls, key, None)
+            if not isinstance(value, str) or not value.strip():
+                raise ValueError(f"model class {cls.__name__}: '{key}' is missing or not a text")
+        if ":" in cls.name:
+            if cls.variant_of is None:
+                cls.variant_of = cls.name.partition(":")[0]
+            if not cls.variant_note.strip():
+                raise ValueError(f"variant '{cls.name}': 'variant_note' must say which hypothesis it stands for")
+
+    @classmethod
+    def params(cls) -> dict[str, Param]:
+        """Every parameter by name, the base classes' first; a redeclared one replaces the inherited one."""
+        known: Any = cls  # a class is hashable, which mypy does not see
+        return dict(_params(known))
+
+    @classmethod
+    def folder(cls) -> Path:
+        """The folder the model lives in."""
+        return _folder(getattr(sys.modules.get(cls.__module__), "__file__", None) or inspect.getfile(cls))
+
+    @classmethod
+    def hash(cls) -> str:
+        """SHA-256 of the model's name and its folder's files; a fit counts since it changes results."""
+        return _hash(cls.name, cls.folder(), tuple(_files(cls.folder())))
+
+    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
+        """The engine's rows for this runtime. ``placement[r]`` is the index in ``platform.hosts`` of rank r."""
+        raise NotImplementedError(f"model class {type(self).__name__} does not define compile")
+
+    def joins(self, platform: Platform, placement: list[int]) -> str:
+        """Why this runtime cannot join the hosts of ``placement`` in one job; empty when it can."""
+        return ""
+
+    def cautions(self, p: Values, platform: Platform, placement: list[int]) -> list[str]:
+        """What a user should know about a run's outcome that the simulation does not draw (no rate was published)."""
+        return []
+
+    def startup(
+        self, p: Values, platform: Platform, placement: list[int], draw: Random
+    ) -> tuple[list[StartStep], str]:
+        """How a job is started: its steps, and why this start failed (empty when it did not), drawn from ``draw``."""
+        return [], ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A parameter's value in force and where it came from."""
+
+    value: float | str
+    text: str
+    source: str
+    overridden: bool = False
+
+
+class Values(Mapping[str, "float | str"]):
+    """Resolved parameters: ``p.packet`` or ``p["packet"]`` is a float in its base unit, or a word.
+
+    Every read is noted, so that an override nobody reads can be refused (`check_read`). Iterating over names,
+    `settings` and `as_dict` are not reads.
+    """
+
+    __slots__ = ("_params", "_read", "_settings", "model")
+
+    def __init__(self, model: str, params: Mapping[str, Param], settings: Mapping[str, Setting]) -> None:
+        self.model = model
+        self._params = dict(params)
+        self._settings = dict(settings)
+        self._read: set[str] = set()
+
+    def __getitem__(self, name: str) -> float | str:
+        setting = self._settings[name]
+        self._read.add(name)
+        return setting.value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except KeyError:
+            tail = nearest(name, self._settings)
+            raise AttributeError(f"model '{self.model}' has no parameter '{name}'{tail}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._settings)
+
+    def __len__(self) -> int:
+        return len(self._settings)
+
+    @property
+    def settings(self) -> Mapping[str, Setting]:
+        """Name -> value, text, source, overridden."""
+        return self._settings
+
+    def as_dict(self) -> dict[str, float | str]:
+        """Name -> value, without noting a read."""
+        return {k: s.value for k, s in self._settings.items()}
+
+    def unread(self) -> list[str]:
+        """The names nobody has read yet, in declaration order."""
+        return [k for k in self._settings if k not in self._read]
+
+    def unread_overrides(self) -> list[str]:
+        """The overridden names nobody has read yet."""
+        return [k for k in self.unread() if self._settings[k].overridden]
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Rows name, value, text, unit, source, help, low, high, choices, overridden for cards and tables."""
+        return [
+            {
+                "name": name,
+                "value": setting.value,
+                "text": setting.text,
+                "unit": self._params[name].unit,
+                "source": setting.source,
+                "help": self._params[name].help,
+                "low": self._params[name].low,
+                "high": self._params[name].high,
+                "choices": self._params[name].choices,
+                "overridden": setting.overridden,
+            }
+            for name, setting in self._settings.items()
+        ]
+
+
+def fit_tables(folder: Path) -> dict[str, dict[str, Any]]:
+    """``fit.toml`` of a model folder: model name -> its tables values, bounds, residuals, meta; {} without a file."""
+    file = folder / "fit.toml"
+    try:
+        stat = file.stat()
+    except OSError:
+        return {}
+    return _fit_tables(file, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=32)  # a calibration resolves thousands of times between two writes
+def _fit_tables(file: Path, mtime_ns: int, size: int) -> dict[str, dict[str, Any]]:
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"cannot read this fit: {error}; make it again with 'retrompi calibrate'", file) from None
+    for name, table in tables.items():
+        if not isinstance(table, dict) or not isinstance(table.get("values", {}), dict):
+            raise InputError(f"'{name}' must be a table with a table 'values'", file)
+    return tables
+
+
+def _fitted(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]]:
+    """Parameter -> (value, text, which fit) for every fitted parameter that has a fit.
+
+    A variant takes its own fit first and then its parent's for the parameters it has not redeclared.
+    """
+    tables = fit_tables(model.folder())
+    params = model.params()
+    found: dict[str, tuple[float | str, str, str]] = {}
+    for klass in model.__mro__:
+        name = klass.__dict__.get("name")
+        if not (isinstance(name, str) and issubclass(klass, RuntimeModel)) or name not in tables:
+            continue
+        file = model.folder() / "fit.toml"
+        for key, text in tables[name].get("values", {}).items():
+            param = klass.params().get(key)
+            stale = "; the fit is older than the model: delete it and run 'retrompi calibrate'"
+            if param is None:
+                raise InputError(f"[{name}.values] {key} does not exist{nearest(key, klass.params())}{stale}", file)
+            if not param.fitted:
+                raise InputError(f"[{name}.values] {key} is not a fitted parameter{stale}", file)
+            try:
+                value = param.parse(str(text))
+            except UsageError as error:
+                raise InputError(f"[{name}.values] {key}: {error}", file) from None
+            if not param.inside(value):
+                raise InputError(f"[{name}.values] {key} = {text} lies outside its {param.range_text}{stale}", file)
+            if key not in found and params[key] is param:
+                found[key] = (value, str(text), f"fit:fit.toml [{name}]")
+    return found
+
+
+def parse_sets(sets: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
+    """``["wmpi.pool=10MiB", ...]`` -> ``{"wmpi.pool": "10MiB"}``; the last of two equal keys wins."""
+    if isinstance(sets, Mapping):
+        return {str(k).strip(): str(v).strip() for k, v in sets.items()}
+    pairs: dict[str, str] = {}
+    for item in sets:
+        key, equals, text = item.partition("=")
+        if not equals or not key.strip() or not text.strip():
+            raise UsageError(f"'--set {item}' is not KEY=VALUE; example: --set wmpi.pool=10MiB")
+        pairs[key.strip()] = text.strip()
+    return pairs
+
+
+def resolve(
+    model: type[RuntimeModel] | str, platform: Platform | str, sets: Mapping[str, str] | Sequence[str] = ()
+) -> tuple[Values, Platform]:
+    """Defaults, then fit, then overrides: the values in force of a model, and the platform with its overrides.
+
+    Keys of ``sets``: ``<param>`` or ``<model>.<param>``, ``coll.<operation>`` or ``<model>.coll.<operation>`` for the algorithm of a
+    collective, ``platform.host.<key>`` for every host, ``platform.<host>.<key>`` for one, ``platform.link.<key>``. Raises UsageError on
+    an unknown key or a wrong unit.
+    An override may leave the sourced range (that is what a what-if is for), never the unit.
+    """
+    from retrompi.spec import registry  # the registry imports this module
+
+    cls = registry.model(model) if isinstance(model, str) else model
+    room = registry.platform(platform) if isinstance(platform, str) else platform
+    for_model: dict[str, str] = {}
+    for_platform: dict[str, str] = {}
+    for key, text in parse_sets(sets).items():
+        if key.startswith("platform."):
+            for_platform[key.removeprefix("platform.")] = text
+        else:
+            for_model[key] = text
+    return model_values(cls, for_model), room.with_overrides(for_platform) if for_platform else room
+
+
+@lru_cache(maxsize=64)
+def _defaults(cls: Any, fit: tuple[int, int] | None) -> dict[str, Setting]:
+    """The values of a model with its fit (which ``fit`` stands for) and without overrides."""
+    settings: dict[str, Setting] = {}
+    fits = _fitted(cls)
+    for name, param in cls.params().items():
+        if name in fits:
+            value, text, source = fits[name]
+        else:
+            value, text, source = param.parse(param.default), param.default, param.source
+            if param.fitted:
+                where = f" ({param.range_text})" if param.range_text else ""
+                source = f"assumed: not fitted yet{where}"
+        settings[name] = Setting(value, text, source)
+    return settings
+
+
+def model_values(cls: type[RuntimeModel], sets: Mapping[str, str] | Sequence[str] = ()) -> Values:
+    """The values in force of a model alone; like `resolve` without ``platform.`` keys."""
+    params = cls.params()
+    known: Any = cls
+    settings = dict(_defaults(known, stamp(cls.folder() / "fit.toml")))
+    own_prefixes = {cls.name, cls.name.partition(":")[0], cls.name.partition(":")[2]} - {""}
+    for key, text in parse_sets(sets).items():
+        prefix, dot, name = key.rpartition(".")
+        collective = f"{prefix}.".endswith(f".{PREFIX}") or prefix + dot == PREFIX
+        if collective:
+            prefix, name = prefix[: -len(PREFIX)] if len(prefix) > len(PREFIX) else "", PREFIX + name
+            dot = "." if prefix else ""
+        if (dot and prefix not in own_prefixes) or name not in (doors() if collective else params):
+            base = cls.name.partition(":")[0]
+            valid = [f"{base}.{k}" if dot else k for k in (doors() if collective else params)]
+            if key == "platform":
+                valid = ["platform.host.quantum", "platform.link.bandwidth"]
+            raise UsageError(f"model '{cls.name}' has no parameter '{key}'{nearest(key, valid, 40)}")
+        if collective:
+            params[name] = doors()[name]
+        try:
+            value = params[name].parse(text)
+        except UsageError as error:
+            raise UsageError(f"{key}: {error}") from None
+        before = f"{settings[name].text}, {settings[name].source}" if name in settings else "the model's table"
+        settings[name] = Setting(value, text, f"assumed: set by the user (was {before})", True)
+    return Values(cls.name, params, settings)
+
+
+def check_read(values: Values, platform: Platform | None = None, placement: Sequence[int] | None = None) -> None:
+    """Refuse overrides without effect: after `compile`, every overridden parameter must have been read.
+
+    With ``platform`` and ``placement`` (host index per rank) an override of a host that runs no rank is refused
+    too, unless another host that does run one has the same key overridden (``platform.host.*`` means all).
+    """
+    for name in values.unread_overrides():
+        raise UsageError(f"--set {values.model}.{name} has no effect: the model did not read it in this configuration")
+    if platform is None or placement is None:
+        return
+    used = {platform.hosts[i].name for i in placement} | {"link"}
+    for path in sorted(platform.overridden):
+        host, _, key = path.partition(".")
+        if host not in used and not any(f"{h}.{key}" in platform.overridden for h in used):
+            raise UsageError(f"--set platform.{path} has no effect: no rank runs on '{host}' in this placement")

@@ -1,0 +1,301 @@
+"""Models, platforms and scenarios by name or by path: found by scanning their folders, never by a list.
+
+Models and platforms are looked for in the package and then in the user's own folders (``paths.user_models_dir()``,
+``user_platforms_dir()``); a name that both have is the package's. A wrong name is answered with the nearest and the valid ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from retrompi.base import paths
+from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.spec import platform_file
+from retrompi.spec.model import RuntimeModel
+from retrompi.spec.platform import Platform
+
+if TYPE_CHECKING:
+    from retrompi.studies.design import Study
+    from retrompi.studies.scenario import Scenario
+
+__all__ = ["broken", "forget", "model", "model_names", "models", "origin", "platform", "platform_names", "platforms", "scenario",
+           "scenario_names", "scenarios", "studies", "study", "study_names"]  # fmt: skip
+
+_LOADING = threading.Lock()
+
+
+def _folders_in(place: Path) -> dict[str, Path]:
+    """Name -> folder of the models in ``place``; {} where there is no such folder."""
+    entries = sorted(place.iterdir()) if place.is_dir() else []
+    return {e.name: e for e in entries if e.is_dir() and not e.name.startswith(("_", ".")) and (e / "__init__.py").is_file()}
+
+
+def _users_models() -> dict[str, Path]:
+    """Name -> folder of the user's own models, without those whose name the package has."""
+    ours = _folders_in(paths.models_dir())
+    return {name: folder for name, folder in _folders_in(paths.user_models_dir()).items() if name not in ours}
+
+
+def _folder_of(name: str) -> Path | None:
+    """The folder of the model called ``name``: the package's, else the user's own."""
+    if not name or name.startswith(("_", ".")):
+        return None
+    places = (paths.models_dir, paths.user_models_dir)
+    return next((place() / name for place in places if os.path.isfile(place() / name / "__init__.py")), None)
+
+
+def _ours(folder: Path) -> bool:
+    return folder.parent == paths.models_dir() or folder.parent.resolve() == paths.models_dir().resolve()
+
+
+def _user_module_name(folder: Path) -> str:
+    return f"retrompi_user_model_{folder.name}_{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]}"
+
+
+def forget(folder: Path) -> None:
+    """Have a model outside of the package imported anew at its next use: its files have been written again."""
+    sys.modules.pop(_user_module_name(folder), None)
+
+
+def _module(folder: Path) -> ModuleType:
+    """Import a model folder: one of ours as ``retrompi.models.X``, any other under a name made from its path."""
+    ours = _ours(folder)
+    name = f"retrompi.models.{folder.name}" if ours else _user_module_name(folder)
+    try:
+        if ours:
+            return importlib.import_module(name)
+        with _LOADING:
+            return _module_from(folder, name)
+    except RetrompiError:
+        sys.modules.pop(name, None)
+        raise
+    except Exception as error:  # whatever a newcomer's file raises is about that file, not about us
+        sys.modules.pop(name, None)
+        line = _line_in(error, folder)
+        raise InputError(f"this model cannot be loaded: {type(error).__name__}: {error}", line[0], line[1]) from error
+
+
+def _module_from(folder: Path, name: str) -> ModuleType:
+    """Import a folder that no package contains, once."""
+    if name in sys.modules:
+        return sys.modules[name]
+    file = folder / "__init__.py"
+    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=[str(folder)])
+    if spec is None or spec.loader is None:
+        raise InputError("cannot be imported as a model", file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _line_in(error: BaseException, folder: Path) -> tuple[Path, int | None]:
+    """The innermost line of the traceback that is inside ``folder``."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return Path(error.filename), error.lineno
+    place: tuple[Path, int | None] = (folder / "__init__.py", None)
+    trace = error.__traceback__
+    while trace is not None:
+        file = Path(trace.tb_frame.f_code.co_filename)
+        if folder.resolve() in file.resolve().parents:
+            place = (file, trace.tb_lineno)
+        trace = trace.tb_next
+    return place
+
+
+def _classes(folder: Path) -> dict[str, type[RuntimeModel]]:
+    """The models of one folder, the main one first; it must be named like the folder, variants ``folder:...``."""
+    module = _module(folder)
+    known = _CLASSES.get(module)
+    if known is None:
+        known = _CLASSES[module] = _classes_in(module, folder)
+    return known
+
+
+_CLASSES: WeakKeyDictionary[ModuleType, dict[str, type[RuntimeModel]]] = WeakKeyDictionary()
+
+
+def _classes_in(module: ModuleType, folder: Path) -> dict[str, type[RuntimeModel]]:
+    found: dict[str, type[RuntimeModel]] = {}
+    for value in vars(module).values():
+        if not (isinstance(value, type) and issubclass(value, RuntimeModel)) or "name" not in vars(value):
+            continue
+        if not (value.__module__ == module.__name__ or value.__module__.startswith(module.__name__ + ".")):
+            continue
+        if value.name.partition(":")[0] != folder.name:
+            raise InputError(
+                f"model '{value.name}' must be named '{folder.name}' or '{folder.name}:VARIANT'", folder / "__init__.py"
+            )
+        if found.get(value.name, value) is not value:
+            raise InputError(f"two models are named '{value.name}'", folder / "__init__.py")
+        found[value.name] = value
+    if folder.name not in found:
+        raise InputError(f"no RuntimeModel named '{folder.name}' in this folder", folder / "__init__.py")
+    return dict(sorted(found.items(), key=lambda item: (item[0] != folder.name, item[0])))
+
+
+def models() -> dict[str, type[RuntimeModel]]:
+    """Every model and variant by name, the package's first; raises InputError when a folder of the package holds a broken one.
+
+    A broken model of the user's own is left out (`broken` says why): the others stay usable beside it.
+    """
+    found = {name: cls for folder in _folders_in(paths.models_dir()).values() for name, cls in _classes(folder).items()}
+    for folder in _users_models().values():
+        with suppress(RetrompiError):
+            found |= _classes(folder)
+    return found
+
+
+def broken() -> dict[str, RetrompiError]:
+    """The user's own models that cannot be loaded, and a user's platforms that cannot be read: name -> why."""
+    found: dict[str, RetrompiError] = {}
+    tries = [*((n, f, _classes) for n, f in _users_models().items()), *((n, f, platform_file.load) for n, f in _users_platforms().items())]
+    for name, place, load in tries:
+        try:
+            load(place)
+        except RetrompiError as error:
+            found[name] = error
+    return found
+
+
+def origin(where: Path | None) -> str:
+    """Whose a model's folder or a platform's file is: ``retrompi`` (the package's), ``user`` (found by name) or its folder's path."""
+    if where is None:
+        return ""
+    parent = where.parent.resolve()
+    if parent in (paths.models_dir().resolve(), paths.platforms_dir().resolve()):
+        return "retrompi"
+    return "user" if parent in (paths.user_models_dir().resolve(), paths.user_platforms_dir().resolve()) else str(parent)
+
+
+def model_names() -> list[str]:
+    """The names of `models`."""
+    return list(models())
+
+
+def _is_path(text: str) -> bool:
+    return "/" in text or "\\" in text or text in (".", "..") or text.endswith(".toml")
+
+
+def model(name_or_path: str) -> type[RuntimeModel]:
+    """A model by name (``wmpi``, ``wmpi:additive-stall``) or by a folder's path (``./mine``, ``./mine:variant``)."""
+    base, _, variant = name_or_path.partition(":")
+    if _is_path(name_or_path):
+        # A path may hold a colon of its own; then the whole text is the folder.
+        folder = Path(name_or_path) if Path(name_or_path).is_dir() else Path(base)
+        variant = "" if Path(name_or_path).is_dir() else variant
+        if folder.is_file() and folder.name == "__init__.py":
+            folder = folder.parent
+        folder = folder.resolve()
+        if not (folder / "__init__.py").is_file():
+            problem = "has no __init__.py" if folder.is_dir() else "is not a folder"
+            raise UsageError(f"--model {name_or_path}: {problem}; give a model's name or the path of its folder")
+        found = _classes(folder)
+        wanted = f"{folder.name}:{variant}" if variant else folder.name
+    else:
+        place = _folder_of(base)
+        # One good model must stay usable beside a broken neighbour, so only the folder asked for is imported.
+        found = models() if place is None else _classes(place)
+        wanted = name_or_path
+    if wanted not in found:
+        raise UsageError(f"no model '{name_or_path}'{nearest(wanted, found)}")
+    return found[wanted]
+
+
+def _toml_files(folder: Path) -> dict[str, Path]:
+    return {file.stem: file for file in sorted(folder.glob("*.toml")) if not file.name.endswith(".fit.toml")}
+
+
+def _users_platforms() -> dict[str, Path]:
+    """Name -> file of the user's own platforms, without those whose name the package has."""
+    ours = _toml_files(paths.platforms_dir())
+    place = paths.user_platforms_dir()
+    return {n: f for n, f in _toml_files(place).items() if n not in ours} if place.is_dir() else {}
+
+
+def _platform_files() -> dict[str, Path]:
+    return {**_toml_files(paths.platforms_dir()), **_users_platforms()}
+
+
+def _toml(kind: str, files: dict[str, Path], name_or_path: str) -> Path:
+    if name_or_path in files:
+        return files[name_or_path]
+    if _is_path(name_or_path):
+        path = Path(name_or_path)
+        if not path.is_file():
+            raise UsageError(f"no {kind} file {name_or_path}; give a {kind}'s name or the path of its .toml file")
+        return path
+    raise UsageError(f"no {kind} '{name_or_path}'{nearest(name_or_path, files)}")
+
+
+def platform_names() -> list[str]:
+    """The names of `platforms`, without reading the files."""
+    return list(_platform_files())
+
+
+def platforms() -> dict[str, Platform]:
+    """Every platform by name, the package's first; one of the user's own that cannot be read is left out (`broken`)."""
+    found = {name: platform_file.load(file) for name, file in _toml_files(paths.platforms_dir()).items()}
+    for name, file in _users_platforms().items():
+        with suppress(RetrompiError):
+            found[name] = platform_file.load(file)
+    return found
+
+
+def platform(name_or_path: str) -> Platform:
+    """A platform by name (``nt-pair``) or by the path of a TOML file; ``nt-pair*64`` has 64 hosts (`Platform.of_size`)."""
+    base, star, size = name_or_path.rpartition("*")
+    if star and base and size.isdecimal() and len(size) < 9:
+        return platform(base).of_size(int(size))
+    if not _is_path(name_or_path):
+        for place in (paths.platforms_dir, paths.user_platforms_dir):
+            file = place() / f"{name_or_path}.toml"
+            if not name_or_path.endswith(".fit") and file.is_file():
+                return platform_file.load(file)
+    return platform_file.load(_toml("platform", _platform_files(), name_or_path))
+
+
+def scenario_names() -> list[str]:
+    """The names of `scenarios`, without reading the files."""
+    return list(_toml_files(paths.scenarios_dir()))
+
+
+def scenarios() -> dict[str, Scenario]:
+    """Every scenario by name."""
+    from retrompi.studies import scenario as _scenario
+
+    return {name: _scenario.load(file) for name, file in _toml_files(paths.scenarios_dir()).items()}
+
+
+def scenario(name_or_path: str) -> Scenario:
+    """A scenario by name or by the path of a TOML file."""
+    from retrompi.studies import scenario as _scenario
+
+    return _scenario.load(_toml("scenario", _toml_files(paths.scenarios_dir()), name_or_path))
+
+
+def study_names() -> list[str]:
+    """The names of `studies`, without reading the files."""
+    return list(_toml_files(paths.scenarios_dir() / "studies"))
+
+
+def studies() -> dict[str, Study]:
+    """Every ready study by name."""
+    return {name: study(name) for name in study_names()}
+
+
+def study(name_or_path: str) -> Study:
+    """A ready study by name or by the path of a TOML file."""
+    from retrompi.studies import design
+
+    return design.load(_toml("study", _toml_files(paths.scenarios_dir() / "studies"), name_or_path))

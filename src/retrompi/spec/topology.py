@@ -1,0 +1,143 @@
+"""The shapes of links: what a torus, a fat tree and joined sites look like, in words and as the engine takes them.
+
+A shape is a tuple of whole numbers: a torus has its places in each dimension; a fat tree has the children of a switch, level by level
+from the hosts on, then the parents of what is below each level, then the parallel links to each of them (SimGrid's parameters of a fat
+tree); joined sites have the site of every host. In words: ``4x4x2``; ``4x8;1x2;1x1``; ``3+3``, or the number of sites of like size.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from retrompi.base.errors import UsageError, nearest
+
+__all__ = ["KINDS", "POLICIES", "check", "check_word", "cubic", "default", "grown", "parse_kind", "parse_policy", "parse_shape",
+           "parse_sites", "places", "text"]  # fmt: skip
+
+KINDS = ("cable", "fat-tree", "hub", "switch", "torus", "wan")
+POLICIES = ("pair", "stripe")
+SHAPED = {"torus": "4x4x2", "fat-tree": "4x8;1x2;1x1"}
+"""Kind -> an example of its shape."""
+
+
+def parse_kind(text: str) -> str:
+    """``text`` if it is a kind of link, else UsageError with the nearest."""
+    if text not in KINDS:
+        raise UsageError(f"no link kind '{text}'{nearest(text, KINDS)}")
+    return text
+
+
+def parse_policy(text: str) -> str:
+    """``text`` if it is a way to use rails, else UsageError with the nearest."""
+    if text not in POLICIES:
+        raise UsageError(f"no rail policy '{text}'{nearest(text, POLICIES)}; valid: {', '.join(POLICIES)}")
+    return text
+
+
+def parse_shape(kind: str, text: str) -> tuple[int, ...]:
+    """The shape of a torus or a fat tree from ``4x4x2`` or ``4x8;1x2;1x1`` (the parallel links may be left out: one each)."""
+    if kind not in SHAPED:
+        raise UsageError(f"a {kind} has no shape; a torus and a fat-tree have one")
+    wrong = UsageError(f"'{text}' is not the shape of a {kind}; example: {SHAPED[kind]}")
+    parts = [part.strip().split("x") for part in text.split(";")]
+    if not all(n.strip().isdecimal() and 0 < int(n) <= 1 << 16 for part in parts for n in part):
+        raise wrong
+    numbers = [[int(n) for n in part] for part in parts]
+    if kind == "fat-tree" and len(numbers) == 2:
+        numbers.append([1] * len(numbers[0]))
+    if len(numbers) != (1 if kind == "torus" else 3) or len({len(part) for part in numbers}) != 1:
+        raise wrong
+    return tuple(n for part in numbers for n in part)
+
+
+def parse_sites(text: str, hosts: int) -> tuple[int, ...]:
+    """The site of each of ``hosts`` hosts in file order: ``4+2`` has four at the first, ``3`` deals them to three sites of like size."""
+    sizes = [part.strip() for part in text.split("+")]
+    if not all(s.isdecimal() and int(s) > 0 for s in sizes):
+        raise UsageError(f"'{text}' are no sites; example: 3+3 (hosts at each), or 2 (sites of like size)")
+    if len(sizes) == 1:
+        n = int(sizes[0])
+        if not 2 <= n <= hosts:
+            raise UsageError(f"{hosts} hosts cannot be at {n} sites; 2 at least, and one host at each")
+        return tuple(i * n // hosts for i in range(hosts))
+    found = tuple(site for site, size in enumerate(sizes) for _ in range(int(size)))
+    if len(found) != hosts:
+        raise UsageError(f"sites {text} are for {len(found)} hosts, and there are {hosts}")
+    return found
+
+
+def check_word(word: str, text: str) -> None:
+    """Refuses what no link can have as its ``kind``, ``shape``, ``sites`` or ``rail_policy``, whatever else is set for it."""
+    if word == "shape":
+        parse_shape("fat-tree" if ";" in text else "torus", text)
+    elif word == "sites":
+        parse_sites(text, sum(map(int, found)) if len(found := re.findall(r"\d+", text)) > 1 else 1 << 16)
+    else:
+        (parse_kind if word == "kind" else parse_policy)(text)
+
+
+def places(kind: str, shape: Sequence[int]) -> int:
+    """For how many hosts a shape of this kind has room."""
+    return math.prod(shape[: len(shape) // 3] if kind == "fat-tree" else shape)
+
+
+def default(kind: str, hosts: int) -> tuple[int, ...]:
+    """The shape that a kind has when none is given: the most cubic torus of three dimensions, the smallest fat tree of two levels whose
+    switches have as many ways up as down, two sites of like size."""
+    if kind == "torus":
+        return cubic(hosts, 3)
+    if kind == "fat-tree":
+        below = max(1, math.isqrt(hosts - 1) + 1)
+        return (below, -(-hosts // below), 1, below, 1, 1)
+    if kind == "wan":
+        return tuple(i * 2 // hosts for i in range(hosts))
+    return ()
+
+
+def grown(kind: str, shape: Sequence[int], hosts: int) -> tuple[int, ...]:
+    """The shape of the same kind for ``hosts`` hosts: a fat tree gets more or fewer switches under its top ones, as many as are needed; a
+    torus becomes the most cubic one; a host that is a copy is at the site of its original."""
+    if kind == "torus":
+        return cubic(hosts, len(shape))
+    if kind == "fat-tree":
+        levels = len(shape) // 3
+        below = math.prod(shape[: levels - 1])
+        return (*shape[: levels - 1], -(-hosts // below), *shape[levels:])
+    if kind == "wan":
+        return tuple(shape[i % len(shape)] for i in range(hosts))
+    return ()
+
+
+def text(kind: str, shape: Sequence[int]) -> str:
+    """A shape in words; empty for a kind without one."""
+    if kind == "fat-tree":
+        n = len(shape) // 3
+        return ";".join("x".join(map(str, shape[i * n : (i + 1) * n])) for i in range(3))
+    if kind == "wan":
+        return "+".join(str(list(shape).count(site)) for site in range(max(shape, default=-1) + 1))
+    return "x".join(map(str, shape))
+
+
+def check(kind: str, shape: Sequence[int], hosts: int, *, line: bool) -> None:
+    """Refuses a shape that has no room for ``hosts`` hosts, and joined sites without a ``line`` between them."""
+    if kind in SHAPED and places(kind, shape) < hosts:
+        raise UsageError(f"{places(kind, shape)} places are too few for {hosts} hosts")
+    if kind == "wan" and len(set(shape)) < 2:
+        raise UsageError("a wan joins two sites at least")
+    if kind == "wan" and not line:
+        raise UsageError("a wan needs wan_bandwidth, e.g. 1544kbps, and wan_latency, e.g. 20ms")
+
+
+def cubic(n: int, dimensions: int) -> tuple[int, ...]:
+    """Lengths of at least two with ``n`` places, near to each other; with a few places more where ``n`` has no such factors."""
+    left, shape = n, []
+    for k in range(dimensions, 1, -1):
+        side = round(left ** (1 / k))
+        shape.append(next((d for d in range(side, 1, -1) if left % d == 0 and left // d >= 2 ** (k - 1)), 1))
+        left //= shape[-1]
+    if left < 2 or 1 in shape:
+        side = next(d for d in range(2, n + 2) if d**dimensions >= n)
+        return (side,) * (dimensions - 1) + (max(2, -(-n // side ** (dimensions - 1))),)
+    return (left, *shape)

@@ -1,0 +1,390 @@
+"""An experiment in one TOML file: trace + model + platform + overrides, and what of a paper it reproduces.
+
+name = "bf-wmpi-shared"
+title = "..."
+summary = "..."
+reproduces = "baker-fox-long 5.4, Figure ..."     # or "what-if: ..."
+claims = ["BF-SM-01"]                              # the statements it bears on
+model = "wmpi"
+platform = "nt-pair"
+mode = "shared"                                    # or distributed, or hosts: "workstation,workstation"
+expect = "what should come out, written before it was run"
+outcome = "deadlock"                               # how it ends, if not "completed"
+kills = ["proxy on server@0.5s"]                   # processes that somebody ends
+traffic = ["any 2Mbps 1500B poisson"]              # of others, on the same wire (docs/networks.md)
+failures = ["link server@1s..2s"]                  # what is down for a time
+seed = 1
+fidelity = "mechanism"                             # or curve, loggp
+compute_kernel = "daxpy:1000"                      # compute amounts run at the rate of this loop (docs/rinf1.md)
+
+[start]                                            # in place of [trace]: only start the job
+ranks = 6
+starts = 500
+
+[trace]
+generator = "pingpong"                             # or file = "path beside this file"
+sizes = "0,1B..4MiB:x2"                            # the generator's arguments
+
+[set]
+"platform.host.cores" = "2"
+
+[[job]]                                            # another job on the same machines; as many as wanted (docs/sharing.md)
+model = "winmpich"
+mode = "shared"
+name = "neighbour"                                 # its processes are "rank 0 of neighbour"; "job 2" if left out
+start = "0.5s"
+background = true                                  # begun again whenever it ends, as long as the first job runs
+[job.trace]                                        # as [trace], without a section
+generator = "pingpong"
+[job.set]                                          # its model's parameters
+packet = "64KiB"
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrompi.base import toml as toml_text
+from retrompi.base import units
+from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
+from retrompi.base.units import LARGEST_SEED
+from retrompi.spec.timed_section import Program
+
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
+    from retrompi.spec.cojobs import JobSpec
+
+__all__ = ["FILE_KEYS", "JOB_KEYS", "KEYS", "Neighbour", "Scenario", "from_data", "line_of", "load", "trace_of"]
+
+_TEXTS = ("name", "title", "summary", "reproduces", "model", "platform", "mode")
+KEYS = (*_TEXTS, "claims", "expect", "outcome", "kills", "traffic", "failures", "seed", "fidelity", "compute_kernel", "start", "trace",
+         "set", "job")  # fmt: skip
+"""Every key of a scenario's file."""
+OUTCOMES = ("completed", "deadlock", "aborted", "failed-start", "timeout")
+JOB_KEYS = ("name", "model", "mode", "start", "background", "trace", "set")
+"""Of a ``[[job]]``."""
+FILE_KEYS = ("file", "np", "section", "compute", "memory_share")
+"""Of a ``[trace]`` that is a file."""
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A ``[[job]]`` of a scenario: what `retrompi.spec.cojobs.JobSpec` is made of when it runs."""
+
+    model: str
+    mode: str
+    name: str = ""
+    start_s: float = 0.0
+    background: bool = False
+    sets: Mapping[str, str] = field(default_factory=dict)
+    generator: str | None = None
+    trace: Path | None = None
+    np: int | None = None
+    args: Mapping[str, Any] = field(default_factory=dict)
+    program: Program = field(default_factory=Program)
+
+    def row(self) -> dict[str, Any]:
+        """All that determines its part of a run."""
+        return {
+            "name": self.name,
+            "model": self.model,
+            "mode": self.mode,
+            "start_s": self.start_s,
+            "background": self.background,
+            "sets": dict(self.sets),
+            "generator": self.generator,
+            "trace": self.trace.name if self.trace else None,
+            "np": self.np,
+            "args": dict(self.args),
+            **self.program.row(),
+        }
+
+    def spec(self, platform: str) -> JobSpec:
+        """The job with its trace read or made, its mode resolved on the platform."""
+        from retrompi.spec import registry
+        from retrompi.spec.cojobs import JobSpec
+
+        return JobSpec(
+            self.model, trace_of(self), registry.platform(platform).placement(self.mode), self.sets, self.start_s, self.background,
+            self.program.memory_share, self.name, self.generator or str(self.trace and self.trace.name),
+        )  # fmt: skip
+
+
+def trace_of(job: Scenario | Neighbour) -> Trace:
+    """The trace that a job replays: read from its file, or made by its generator."""
+    from retrompi import traces
+    from retrompi.traces import generate
+
+    if job.trace is not None:
+        return traces.read_once(job.trace, job.np)
+    return generate.made(str(job.generator), job.args)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A loaded experiment. ``args`` are its generator's arguments; the papers' sizes and repetitions where they are left out."""
+
+    name: str
+    title: str
+    summary: str
+    reproduces: str
+    model: str
+    platform: str
+    mode: str
+    claims: tuple[str, ...] = ()
+    expect: str = ""
+    outcome: str = "completed"
+    kills: tuple[str, ...] = ()
+    seed: int = 1
+    fidelity: str = "mechanism"
+    sets: Mapping[str, str] = field(default_factory=dict)
+    generator: str | None = None
+    trace: Path | None = None
+    np: int | None = None
+    args: Mapping[str, Any] = field(default_factory=dict)
+    program: Program = field(default_factory=Program)
+    start: Mapping[str, int] = field(default_factory=dict)
+    compute_kernel: str = ""
+    traffic: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+    jobs: tuple[Neighbour, ...] = ()
+    path: Path | None = None
+    given: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """The file's tables as they were read: what `from_data` makes this scenario of again."""
+
+    @property
+    def what_if(self) -> bool:
+        """Whether this departs from what a paper measured."""
+        return self.reproduces.startswith("what-if")
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of all that determines the run (not of titles and texts)."""
+        facts = {
+            "model": self.model,
+            "platform": self.platform,
+            "mode": self.mode,
+            "seed": self.seed,
+            "fidelity": self.fidelity,
+            "sets": dict(self.sets),
+            "generator": self.generator,
+            "trace": self.trace.name if self.trace else None,
+            "np": self.np,
+            "args": dict(self.args),
+            "kills": list(self.kills),
+            "start": dict(self.start),
+            **self.program.row(),
+            **({"compute_kernel": self.compute_kernel} if self.compute_kernel else {}),
+            **({"traffic": list(self.traffic)} if self.traffic else {}),
+            **({"failures": list(self.failures)} if self.failures else {}),
+            **({"jobs": [j.row() for j in self.jobs]} if self.jobs else {}),
+        }
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+    def row(self) -> dict[str, Any]:
+        """One flat row for lists and tables."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "reproduces": self.reproduces,
+            "model": self.model,
+            "platform": self.platform,
+            "mode": self.mode,
+            "trace": "start-up" if self.start else self.generator or str(self.trace),
+            "overrides": " ".join(f"{k}={v}" for k, v in self.sets.items()),
+            "claims": " ".join(self.claims),
+            "kills": ", ".join(self.kills),
+            "traffic": ", ".join(self.traffic),
+            "failures": ", ".join(self.failures),
+            "jobs": ", ".join(f"{j.generator or j.trace} on {j.model}" for j in self.jobs),
+            "outcome": self.outcome,
+            "expect": self.expect,
+            "seed": self.seed,
+            "fidelity": self.fidelity,
+        }
+
+
+def line_of(text: str, key: str) -> int | None:
+    """The first line of a TOML text that sets ``key`` or opens a table of that name."""
+    for number, raw in enumerate(text.splitlines(), 1):
+        if re.match(rf"\s*\[{{0,2}}[\"']?{re.escape(key)}[\"']?\s*[]=.]", raw):
+            return number
+    return None
+
+
+def load(path: str | Path) -> Scenario:
+    """Read the scenario in ``path``; raises InputError with file and line when it is wrong.
+
+    Names of models and platforms are not looked up here but when the scenario runs.
+    """
+    file = Path(path)
+    text, data = toml_text.read(file, "scenario")
+    return from_data(data, file, text)
+
+
+def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
+    """The scenario that the tables ``data`` of ``file`` describe; ``text`` is where a line number is looked for."""
+
+    def fail(message: str, key: str) -> InputError:
+        return InputError(message, file, line_of(text, key))
+
+    for key in data:
+        if key not in KEYS:
+            raise fail(f"unknown key '{key}'{nearest(key, KEYS, 20)}", key)
+    for key in _TEXTS:
+        if not isinstance(data.get(key), str) or not data[key].strip():
+            raise fail(f"'{key}' is missing or not a text", key)
+    claims = data.get("claims", [])
+    if not isinstance(claims, list) or not all(isinstance(c, str) for c in claims):
+        raise fail("'claims' is not a list of claim ids; example: [\"BF-SM-01\"]", "claims")
+    kills = data.get("kills", [])
+    if not isinstance(kills, list) or not all(isinstance(k, str) for k in kills):
+        raise fail("'kills' is not a list of PROCESS@TIME; example: [\"rank 1@0.5s\"]", "kills")
+    for key, example in (("traffic", "any 2Mbps 1500B poisson"), ("failures", "link server@1s..2s")):
+        if not isinstance(data.get(key, []), list) or not all(isinstance(k, str) for k in data.get(key, [])):
+            raise fail(f'\'{key}\' is not a list of texts; example: ["{example}"]', key)
+        if data.get(key) and ("start" in data or data.get("fidelity", "mechanism") != "mechanism"):
+            raise fail(f"'{key}' cross the wire of a trace that runs at fidelity mechanism", key)
+    outcome = data.get("outcome", "completed")
+    if outcome not in OUTCOMES:
+        raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome")
+    seed = data.get("seed", 1)
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
+        raise fail(f"'seed' is not a whole number from 0 to {LARGEST_SEED}", "seed")
+    from retrompi.sim.fidelity import RUNGS
+
+    fidelity = data.get("fidelity", "mechanism")
+    if fidelity not in RUNGS:
+        raise fail(f"no fidelity '{fidelity}'{nearest(str(fidelity), RUNGS)}", "fidelity")
+    sets = data.get("set", {})
+    if not isinstance(sets, dict) or not all(isinstance(v, str | int | float) for v in sets.values()):
+        raise fail('\'set\' is a table of quoted keys; example: "platform.host.cores" = "2"', "set")
+    return Scenario(
+        **{key: data[key] for key in _TEXTS},
+        claims=tuple(claims),
+        expect=str(data.get("expect", "")),
+        outcome=outcome,
+        kills=tuple(kills),
+        traffic=tuple(data.get("traffic", [])),
+        failures=tuple(data.get("failures", [])),
+        seed=seed,
+        fidelity=fidelity,
+        compute_kernel=str(data.get("compute_kernel", "")),
+        sets={k: str(v) for k, v in sets.items()},
+        path=file,
+        jobs=_jobs(data, file, fail),
+        given=data,
+        **(_start(data, fail) if "start" in data else _trace(data.get("trace"), file, fail)),
+    )
+
+
+def _jobs(data: Mapping[str, Any], file: Path, fail: Any) -> tuple[Neighbour, ...]:
+    """The jobs beside the first one: ``[[job]]``."""
+    given = data.get("job", [])
+    if not isinstance(given, list) or not all(isinstance(j, dict) for j in given):
+        raise fail("a further job is a table [[job]]", "job")
+    if given and ("start" in data or data.get("fidelity", "mechanism") != "mechanism" or data.get("trace", {}).get("generator") == "rinf1"):
+        raise fail("jobs share machines with a trace that runs at fidelity mechanism", "job")
+    found = []
+    for i, job in enumerate(given, 2):
+
+        def wrong(message: str, key: str, i: int = i) -> InputError:
+            error: InputError = fail(f"job {i}: {message}", "job")
+            return error
+
+        for key in job:
+            if key not in JOB_KEYS:
+                raise wrong(f"unknown key '{key}'{nearest(key, JOB_KEYS)}", key)
+        for key in ("model", "mode"):
+            if not isinstance(job.get(key), str) or not job[key].strip():
+                raise wrong(f"'{key}' is missing or not a text", key)
+        sets = job.get("set", {})
+        if not isinstance(sets, dict) or not all(isinstance(v, str | int | float) for v in sets.values()):
+            raise wrong("'set' is a table of its model's parameters", "set")
+        if not isinstance(job.get("background", False), bool) or not isinstance(job.get("name", ""), str):
+            raise wrong("'background' is true or false, 'name' a text", "background")
+        try:
+            start = units.parse(str(job.get("start", "0 s")), "s")
+        except UsageError as error:
+            raise wrong(f"'start': {error}", "start") from None
+        trace = _trace(job.get("trace"), file, wrong)
+        if trace.get("generator") == "rinf1" or trace.get("program", Program()).section is not None:
+            raise wrong("its trace is a generator of messages or a file without a section", "trace")
+        found.append(
+            Neighbour(job["model"], job["mode"], job.get("name", ""), start, job.get("background", False),
+                      {k: str(v) for k, v in sets.items()}, **trace)
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _start(data: Mapping[str, Any], fail: Any) -> dict[str, Any]:
+    """The fields of a scenario that only starts a job: ``[start]`` with ``ranks`` and ``starts``, in place of a trace."""
+    given = data["start"]
+    if not isinstance(given, dict) or given.keys() != {"ranks", "starts"} or "trace" in data:
+        raise fail("[start] stands in place of [trace] and has 'ranks' and 'starts'", "start")
+    for key, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise fail(f"'{key}' is not a whole number from 1 on", key)
+    return {"start": given}
+
+
+def _program(given: Mapping[str, Any], fail: Any) -> Program:
+    """What ``[trace]`` says of the program: ``section``, ``compute`` (seconds in it) and ``memory_share``."""
+    key = "section"
+    try:
+        section = given.get("section")
+        if section is not None and not isinstance(section, str):
+            raise UsageError("'section' is a text: lines of rank 0 such as \"34-40\", or LABEL..LABEL")
+        key = "compute"
+        compute = None if "compute" not in given else units.parse(str(given["compute"]), "s")
+        key = "memory_share"
+        share = given.get("memory_share", 0.0)
+        if isinstance(share, bool) or not isinstance(share, int | float):
+            raise UsageError("'memory_share' is not a number in 0..1")
+        return Program(section, compute, float(share))
+    except UsageError as error:
+        raise fail(str(error), key) from None
+
+
+def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
+    """The fields of a scenario that its [trace] table decides."""
+    if not isinstance(given, dict) or ("generator" in given) == ("file" in given):
+        raise fail("[trace] needs either a generator or a file", "trace")
+    if "file" in given:
+        for key in given:
+            if key not in FILE_KEYS:
+                raise fail(f"unknown key '{key}' in [trace]{nearest(key, FILE_KEYS)}", key)
+        np = given.get("np")
+        if np is not None and (isinstance(np, bool) or not isinstance(np, int) or np < 1):
+            raise fail("'np' is not a whole number from 1 on", "np")
+        trace = (file.parent / str(given["file"])).resolve()
+        if not trace.exists():
+            raise fail(f"no trace {given['file']} beside this scenario", "file")
+        return {"np": np, "trace": trace, "program": _program(given, fail)}
+    from retrompi.traces import generate  # the engine is loaded only where a trace is made
+
+    args: dict[str, Any] = {}
+    key = "generator"
+    try:
+        made = generate.generator(str(given["generator"]))
+        key = next((k for k in given if k != "generator" and k not in made.arguments), "generator")
+        made.check({k: v for k, v in given.items() if k != "generator"})
+        for key, value in given.items():
+            if key == "generator":
+                continue
+            args[key] = tuple(units.parse_sizes(value)) if key == "sizes" else value
+            if key == "size":
+                args[key] = int(units.parse(str(value), "B"))
+            if key == "reps" and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise fail("'reps' is not a whole number from 1 on", "reps")
+    except InputError:
+        raise
+    except RetrompiError as error:
+        raise fail(str(error), key) from None
+    return {"generator": given["generator"], "args": args}

@@ -1,0 +1,85 @@
+"""How much jobs that share a machine room slow each other down: a scenario's jobs together, and each alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from retrompi.base.errors import UsageError
+from retrompi.spec import registry
+from retrompi.spec.cojobs import JobSpec, named
+from retrompi.store import lookup as experiment
+from retrompi.studies.scenario import trace_of
+
+if TYPE_CHECKING:
+    from retrompi.store.database import Store
+    from retrompi.studies.scenario import Scenario
+
+__all__ = ["compare"]
+
+
+def compare(
+    store: Store, scenario: Scenario, *, fresh: bool = False, report: Callable[[int, int, str], None] | None = None
+) -> list[dict[str, Any]]:
+    """A row for every job, the first one first: name, model, mode, trace, start_s, outcome, detail, runs, alone_s, together_s, slowdown.
+
+    Times are in seconds since the job's start; of a background job ``together_s`` is the mean of the runs that ended. A time is None
+    where the job did not complete. All runs are found in the store or put there. Raises UsageError for a scenario without ``[[job]]``.
+    """
+    if not scenario.jobs:
+        raise UsageError(f"scenario '{scenario.name}' has no [[job]]: nothing shares its machines (docs/sharing.md)")
+    jobs = named([j.spec(scenario.platform) for j in scenario.jobs])
+    first = JobSpec(
+        scenario.model, trace_of(scenario), registry.platform(scenario.platform).placement(scenario.mode), scenario.sets,
+        memory_share=scenario.program.memory_share, name=scenario.name, label=scenario.generator or str(scenario.trace),
+    )  # fmt: skip
+    done = 0
+
+    def run(trace: Any, label: str, beside: list[JobSpec], kills: Sequence[str] = ()) -> dict[str, Any]:
+        nonlocal done
+        found = experiment.replay(
+            store, trace, label, scenario.model, scenario.platform, first.mode, sets=scenario.sets, seed=scenario.seed, kills=kills,
+            program=replace(scenario.program, section=None, compute_s=None), fresh=fresh, jobs=beside,
+            traffic=scenario.traffic, failures=scenario.failures,
+        )  # fmt: skip
+        done += 1
+        if report:
+            report(done, len(jobs) + 2, label)
+        return store.run(found.run_id)
+
+    together = run(first.trace, first.label, jobs, scenario.kills)
+    rows = [_row(first, {**together, "runs": int(together["outcome"] == "completed")}, run(first.trace, first.label, []))]
+    for spec, got in zip(jobs, together["facts"]["jobs"], strict=True):
+        # Alone, but for a first job that does nothing: the same clocks of the same machines tick as beside the real one.
+        alone = run(_nothing(first.trace.ranks), "nothing", [replace(spec, background=False)])
+        rows.append(_row(spec, got, alone["facts"]["jobs"][0]))
+    return rows
+
+
+def _nothing(ranks: int) -> Any:
+    from retrompi._engine import Trace
+
+    return Trace.parse([(f"{r} init\n{r} finalize\n".encode(), f"nothing, rank {r}", r) for r in range(ranks)])
+
+
+def _row(spec: JobSpec, got: dict[str, Any], alone: dict[str, Any]) -> dict[str, Any]:
+    before = alone["time_s"] if alone["outcome"] == "completed" else None
+    after = None
+    if spec.background and got["runs"]:
+        after = got["time_s"] / got["runs"]
+    elif got["outcome"] == "completed":
+        after = got["time_s"]
+    return {
+        "name": spec.name,
+        "model": spec.model,
+        "mode": spec.where,
+        "trace": spec.label,
+        "start_s": spec.start_s,
+        "outcome": got["outcome"],
+        "detail": got["detail"],
+        "runs": got["runs"],
+        "alone_s": before,
+        "together_s": after,
+        "slowdown": after / before if after is not None and before else None,
+    }
