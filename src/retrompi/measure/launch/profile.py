@@ -1,4 +1,4 @@
-"""What the recorder or the timer left of each rank: time of the MPI part, sections, calls (``record/native/profile.c``)."""
+"""What the recorder or the timer left of each rank: time of the MPI part, sections, calls (``measure/record/native/profile.c``)."""
 
 from __future__ import annotations
 
