@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import retrompi
-from retrompi.base.errors import InputError, UsageError
 from retrompi.base import paths
+from retrompi.base.errors import InputError, UsageError
 from retrompi.papers import calibrate, claims
 from retrompi.papers.claims import SizeRange, parse_size_range
 
