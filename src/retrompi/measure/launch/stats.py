@@ -17,7 +17,7 @@ BUSY_WAITING = 0.5
 BUSY_STOLEN = 0.05
 """Share of the cores' time that went elsewhere: as much as a prediction may err."""
 MOVED = 2.5
-"""A cache line that takes so many times as long went between two other cores. Measured here: 43 to 84 ns between neighbours, else 200 ns."""
+"""A cache line that takes so many times as long went between two other cores. Measured: 43 to 84 ns between neighbours, else 200 ns."""
 BUSY_PROBE = 0.10
 """How much longer than its quickest a piece of work without communication takes, at the median."""
 
