@@ -267,10 +267,10 @@ class _Reader:
     def __init__(self, file: Path, text: str) -> None:
         self.file, self.lines = file, text.splitlines()
 
-    def fail(self, message: str, near: str = "") -> InputError:
+    def fail(self, message: str, near: str = "", code: str | None = None) -> InputError:
         """InputError at the first line that holds ``near``."""
         line = next((i for i, raw in enumerate(self.lines, 1) if near and near in raw), None)
-        return InputError(message, self.file, line)
+        return InputError(message, self.file, line, code=code)
 
     def keys(self, row: Any, what: str, known: Sequence[str], needed: Sequence[str], near: str = "") -> Mapping[str, Any]:
         """``row`` as a table of ``known`` keys that has the ``needed`` ones."""

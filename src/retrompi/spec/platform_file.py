@@ -43,8 +43,8 @@ class _Reader:
         self.read = read
         self.text, self.data = toml_text.read(path, "platform")
 
-    def fail(self, message: str, key: str = "", host: int | None = None) -> InputError:
-        return InputError(message, self.path, self.line(key, host))
+    def fail(self, message: str, key: str = "", host: int | None = None, code: str | None = None) -> InputError:
+        return InputError(message, self.path, self.line(key, host), code=code)
 
     def line(self, key: str, host: int | None) -> int | None:
         """The line of ``key`` before the first table (``host`` None), in host number ``host``, or in the link (-1)."""

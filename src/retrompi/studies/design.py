@@ -80,11 +80,11 @@ class Study:
         facts |= {"scenario": self.base.hash, "outcome": self.base.outcome, "order": [[a.key for a in g] for g in self.groups]}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
-    def fail(self, message: str, key: str = "") -> RetrompiError:
+    def fail(self, message: str, key: str = "", code: str | None = None) -> RetrompiError:
         """The error that names the study's file and the line of ``key``, where there is one."""
         if self.path is None:
-            return UsageError(message)
-        return InputError(message, self.path, line_of(self.text, key) if key else None)
+            return UsageError(message, code=code)
+        return InputError(message, self.path, line_of(self.text, key) if key else None, code=code)
 
 
 def _json(given: Text) -> str | list[str]:
@@ -249,8 +249,8 @@ def from_command(
     together = [[_pair("--zip", part) for part in item.split(";")] for item in zip_]
     sampling, samples = _sampling(sample)
 
-    def fail(message: str, key: str = "") -> RetrompiError:
-        return UsageError(message)
+    def fail(message: str, key: str = "", code: str | None = None) -> RetrompiError:
+        return UsageError(message, code=code)
 
     groups = _groups([*([p] for p in pairs), *together], sampling, fail)
     fixed = {case.proper(k): v for k, v in parse_sets(set_ if isinstance(set_, Mapping) else list(set_)).items()}

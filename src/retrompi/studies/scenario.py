@@ -231,8 +231,8 @@ def load(path: str | Path) -> Scenario:
 def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
     """The scenario that the tables ``data`` of ``file`` describe; ``text`` is where a line number is looked for."""
 
-    def fail(message: str, key: str) -> InputError:
-        return InputError(message, file, line_of(text, key))
+    def fail(message: str, key: str, code: str | None = None) -> InputError:
+        return InputError(message, file, line_of(text, key), code=code)
 
     for key in data:
         if key not in KEYS:
@@ -294,8 +294,8 @@ def _jobs(data: Mapping[str, Any], file: Path, fail: Any) -> tuple[Neighbour, ..
     found = []
     for i, job in enumerate(given, 2):
 
-        def wrong(message: str, key: str, i: int = i) -> InputError:
-            error: InputError = fail(f"job {i}: {message}", "job")
+        def wrong(message: str, key: str, code: str | None = None, i: int = i) -> InputError:
+            error: InputError = fail(f"job {i}: {message}", "job", code)
             return error
 
         for key in job:

@@ -156,7 +156,7 @@ def _json(data: bytes, name: str, zip_file: Path) -> Any:
 
 def _check_manifest(manifest: Any, zip_file: Path) -> None:
     def wrong(what: str) -> InputError:
-        return InputError(f"{MANIFEST} in it {what}", zip_file)
+        return InputError(f"{MANIFEST} in it {what}", zip_file, code="bad-packed-study")
 
     if not isinstance(manifest, dict):
         raise wrong("is no table")
@@ -178,7 +178,7 @@ def _resolved(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> dict
     root = folder.resolve()
 
     def refuse(text: str) -> InputError:
-        return InputError(f"its definition names '{text[:80]}', which is neither in it nor retrompi's", zip_file)
+        return InputError(f"its definition names '{text[:80]}', which is neither in it nor retrompi's", zip_file, code="bad-packed-study")
 
     def inside(text: str, holder: str) -> str:
         name = text.removeprefix(INSIDE)

@@ -98,8 +98,8 @@ class _Rank:
     def lost(self, call: Call, what: str, effect: Literal["lost", "approximated"] = "lost") -> None:
         self.losses.add(f"MPI_{call.name}", what, self.place(call), effect)
 
-    def fail(self, call: Call, what: str) -> TraceError:
-        return TraceError(f"byte {call.offset}: MPI_{call.name}: {what}", str(self.path))
+    def fail(self, call: Call, what: str, code: str | None = None) -> TraceError:
+        return TraceError(f"byte {call.offset}: MPI_{call.name}: {what}", str(self.path), code=code)
 
     def comm(self, call: Call, field: str = "comm") -> Comm:
         handle = call.args[field]

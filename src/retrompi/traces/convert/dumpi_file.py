@@ -68,9 +68,9 @@ class DumpiFile:
         self._header()
         self.type_sizes = self._type_sizes()
 
-    def fail(self, at: int, what: str) -> TraceError:
+    def fail(self, at: int, what: str, code: str | None = None) -> TraceError:
         """An error at a byte offset."""
-        return TraceError(f"byte {at}: {what}", self.name)
+        return TraceError(f"byte {at}: {what}", self.name, code=code)
 
     def _unpack(self, layout: str, at: int) -> tuple[Any, ...]:
         try:
