@@ -41,7 +41,6 @@ from retrompi.measure.launch import (
     stats,
 )
 from retrompi.measure.record.run import Launcher
-from retrompi.measure.this_machine import core_distance
 from retrompi.sim import simulate
 from retrompi.store import Store, open_store
 
@@ -110,7 +109,7 @@ def test_processors_that_were_moved_are_told_from_a_busy_machine() -> None:
     noise = stats.judged([1.0, 1.0], [1.0], 0.0, 0.0, 0.0, [45.0, 200.0])
     assert not noise.loaded
     assert noise.why == "a cache line between two cores took 45 ns before and 200 ns after: they were moved"
-    longest = [45.0, 45.0 * core_distance.OTHER]
+    longest = [45.0, 45.0 * stats.MOVED]
     assert "were moved" in stats.judged([1.0, 1.0], [1.0], 0.0, 0.0, 0.0, longest).why
     assert not stats.judged([1.0, 1.0], [1.0], 0.0, 0.0, 0.0, [longest[0], 0.99 * longest[1]]).why
 

@@ -45,9 +45,9 @@ def run(
     `Execution.outcome`.
     """
     if backend not in BACKENDS:
-        raise UsageError(f"no backend '{backend}'{nearest(backend, BACKENDS)}")
+        raise UsageError(f"no backend '{backend}'{nearest(backend, BACKENDS)}", code="unknown-name")
     if ranks < 1:
-        raise UsageError(f"{ranks} ranks cannot run a program; at least 1")
+        raise UsageError(f"{ranks} ranks cannot run a program; at least 1", code="wrong-ranks")
     listed = tuple(f"{k}={v}" for k, v in sets.items()) if isinstance(sets, Mapping) else tuple(sets)
     request = Request(program, tuple(arguments), ranks, sets=listed, **options)
     return _EXECUTE[backend](store, request)

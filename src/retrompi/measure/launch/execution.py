@@ -175,7 +175,7 @@ def on_model(backend: str, request: Request, fidelity: str) -> tuple[str, str, s
     Raises UsageError for what names no model, platform or mode.
     """
     if request.model is None:
-        raise UsageError("a model is needed: --model NAME (see 'retrompi models list')")
+        raise UsageError("a model is needed: --model NAME (see 'retrompi models list')", code="missing-option")
     platform = request.platform or "nt-pair"
     room = registry.platform(platform)
     mode = request.mode or ("shared" if len(room.hosts) == 1 else "distributed")

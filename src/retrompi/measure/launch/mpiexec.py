@@ -30,7 +30,8 @@ def find_mpiexec(family: str) -> Launcher:
             return found
     package = PACKAGES.get(family, ("mpich", ""))[0]
     raise BackendError(
-        f"no mpiexec of {TITLES.get(family, family)} was found: install {package} (Debian and Ubuntu: apt-get install {package})"
+        f"no mpiexec of {TITLES.get(family, family)} was found: install {package} (Debian and Ubuntu: apt-get install {package})",
+        code="missing-tool",
     )
 
 
