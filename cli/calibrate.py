@@ -154,14 +154,14 @@ DISK = (
 def _study(ctx: click.Context, nas: bool, store: str | None, dry_run: bool, as_json: bool, as_csv: bool) -> None:
     """The fits that belong to a study, on the study's own platform: T(1) and T(4) of the NAS programs, or the disks."""
     from retrompi.papers import nas as programs
-    from retrompi.papers import replication as disks
-    from retrompi.papers.study import setup
+    from retrompi.papers import replication_task
+    from retrompi.papers.paper import find_paper
 
-    plan = setup(programs.PAPER)
+    plan = find_paper(programs.PAPER)
     kept = open_for(ctx, store)
     if nas:
         with progress("fit NAS") as report:
             rows = programs.calibrate(kept, plan.options("nas")["systems"], plan.platform, report, write=not dry_run)
     else:
-        rows = [disks.calibrate(kept, plan.platform, write=not dry_run)]
+        rows = [replication_task.calibrate(kept, plan.platform, write=not dry_run)]
     emit(rows, NAS if nas else DISK, as_json=as_json, as_csv=as_csv)

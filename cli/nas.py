@@ -39,10 +39,10 @@ def command(ctx: click.Context, fresh: bool, as_json: bool, as_csv: bool, store:
     Times on 1 and 4 processes were fitted ('retrompi calibrate mpibip --nas'); those on 8 and 16 and the speed-ups are
     predictions. Memory shares are counted in the programs' loops (docs/nas.md).
     """
-    from retrompi.papers import nas, study
+    from retrompi.papers import nas, reproduction
 
     with progress("NAS") as report:
-        facts = study.facts_of_experiment(nas.PAPER, "nas", open_for(ctx, store), fresh, report)
+        facts = reproduction.facts_of_experiment(nas.PAPER, "nas", open_for(ctx, store), fresh, report)
     rows = nas.table(facts["nas"])
     emit(rows, COLUMNS, as_json=as_json, as_csv=as_csv)
     if not (as_json or as_csv):

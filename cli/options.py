@@ -16,7 +16,7 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.units import LARGEST_SEED, parse
 
 if TYPE_CHECKING:
-    from retrompi.render.measured import Measured
+    from retrompi.measure.stored_curves import StoredCurve
     from retrompi.store import Store
 
 __all__ = [
@@ -175,11 +175,11 @@ def open_for(ctx: click.Context, store: str | None, *, write: bool = True) -> St
     return open_store(chosen, write=write)
 
 
-def measured_curves(ctx: click.Context, store: str | None, names: Sequence[str]) -> list[Measured]:
+def measured_curves(ctx: click.Context, store: str | None, names: Sequence[str]) -> list[StoredCurve]:
     """The curves that ``--measured`` names; UsageError for one that is not there."""
     if not names:
         return []
-    from retrompi.render.measured import from_store
+    from retrompi.measure.stored_curves import from_store
 
     kept = open_for(ctx, store, write=False)
     return [from_store(kept, name) for name in names]

@@ -31,7 +31,7 @@ from retrompi.cli.options import (
 from retrompi.cli.output import Column, emit, note
 
 if TYPE_CHECKING:
-    from retrompi.render.measured import Measured
+    from retrompi.measure.stored_curves import StoredCurve
 
 COLUMNS = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
@@ -122,7 +122,7 @@ def command(
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
 
 
-def _beside(rows: Sequence[Mapping[str, Any]], measured: Sequence[Measured]) -> None:
+def _beside(rows: Sequence[Mapping[str, Any]], measured: Sequence[StoredCurve]) -> None:
     """Simulated beside measured times at the sizes that both have."""
     simulated = {int(r["size_B"]): float(r["time_us"]) for r in rows}
     for curve in measured:

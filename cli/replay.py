@@ -27,6 +27,7 @@ from retrompi.cli.options import (
 )
 from retrompi.cli.output import Column, emit, note, print_json, time_column
 from retrompi.cli.timeline import Wanted, timeline_options, write_timeline
+from retrompi.sim import diagnosis
 
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
 SECTION = {"section_begin_s": "begin_s", "section_end_s": "end_s", "section_s": "seconds"}
@@ -164,7 +165,7 @@ def command(
     )
     run = store_.run(found.run_id)
     if timeline:
-        write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else why(run))
+        write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else diagnosis.of_run(run))
     keys = [c.key for c in COLUMNS]
     if as_json and not as_csv:
         part = {"section": run["facts"].get("section")} if section else {}
@@ -187,7 +188,7 @@ def command(
             rows = [{**row, **{k: told.get(v) for k, v in SECTION.items()}} for row in rows]
         emit(rows, COLUMNS, as_json=as_json, as_csv=as_csv, keys=keys, empty="no rank ran")
     if run["outcome"] != "completed":
-        for line in why(run):
+        for line in diagnosis.of_run(run):
             click.echo(line, err=True)
         ctx.exit(1)
     note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
@@ -206,11 +207,3 @@ def timed(section: dict[str, Any] | None) -> str:
         return "the section was not reached"
     begin, end, took = (format_time(section[k]) for k in ("begin_s", "end_s", "seconds"))
     return f"section {section['section']}: {took} ({begin} to {end})"
-
-
-def why(run: dict[str, Any]) -> list[str]:
-    """How a run ended and why: see `retrompi.sim.diagnosis.lines`."""
-    from retrompi.sim import diagnosis
-
-    facts = run["facts"]
-    return diagnosis.lines(run["outcome"], run["detail"], facts.get("waits", []), facts.get("diagnosis", {}))

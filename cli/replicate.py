@@ -53,14 +53,14 @@ def command(
     simulation of three. Beyond a limit of machines only the closed form answers.
     """
     from retrompi.base.errors import UsageError
-    from retrompi.papers import replication as study
+    from retrompi.papers import replication_task
     from retrompi.papers.disk_replication import replicate
 
     try:
         counts = [int(n) for n in machines.split(",")]
     except ValueError:
         raise UsageError(f"'{machines}' is not a list of numbers of machines; example: 7,100,1000", code="bad-syntax") from None
-    through = float(study.rates(open_for(ctx, store), network, platform)[1]["relay"]) if rate is None else parse(rate, "B/s")
-    one = study.copy(study.fitted_disk() if disk is None else parse(disk, "B/s"), through)
+    through = float(replication_task.rates(open_for(ctx, store), network, platform)[1]["relay"]) if rate is None else parse(rate, "B/s")
+    one = replication_task.copy(replication_task.fitted_disk() if disk is None else parse(disk, "B/s"), through)
     rows = [replicate(one, n, fan_out) for n in counts]
     emit(rows, COLUMNS, as_json=as_json, as_csv=as_csv, keys=list(rows[0]))

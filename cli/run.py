@@ -26,6 +26,7 @@ from retrompi.cli.options import (
     store_option,
 )
 from retrompi.cli.output import Column, emit, note, one_format, print_json, print_table, time_column
+from retrompi.sim import diagnosis
 
 if TYPE_CHECKING:
     from retrompi.store import Store
@@ -176,9 +177,7 @@ def _why(store: Store, done: Any) -> list[str]:
     row = store.run(done.run_id)
     if "diagnosis" not in row["facts"]:
         return [f"{done.outcome}: {done.detail}"]
-    from retrompi.cli.replay import why
-
-    return [line.replace(f"{done.trace}/", "") for line in why(row)]
+    return [line.replace(f"{done.trace}/", "") for line in diagnosis.of_run(row)]
 
 
 def _given(ctx: click.Context, name: str, value: str) -> str | None:

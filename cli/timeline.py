@@ -14,6 +14,7 @@ from retrompi.base.errors import UsageError
 from retrompi.base.units import parse
 from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
 from retrompi.cli.output import Column, emit, time_column
+from retrompi.sim import diagnosis
 from retrompi.sim.timeline import LIMIT, PS, Request, Timeline
 
 if TYPE_CHECKING:
@@ -116,10 +117,8 @@ def command(ctx: click.Context, run_id: int, files: tuple[str, ...], as_json: bo
     kept = open_for(ctx, store, write=False)
     timeline = stored(kept, run_id)
     if paths:
-        from retrompi.cli.replay import why
-
         run = kept.run(run_id)
-        write_timeline(timeline, Wanted(paths, Request()), [] if run["outcome"] == "completed" else why(run))
+        write_timeline(timeline, Wanted(paths, Request()), [] if run["outcome"] == "completed" else diagnosis.of_run(run))
         return
     whole = max(timeline.end, 1)
     rows = [

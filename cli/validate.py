@@ -11,7 +11,7 @@ from retrompi.cli.options import csv_option, debug_option, fresh_option, jobs_op
 from retrompi.cli.output import Column, as_text, emit
 
 if TYPE_CHECKING:
-    from retrompi.papers import Study, Verdict
+    from retrompi.papers import Reproduction, Verdict
 
 KEYS = ("id", "system", "use", "verdict", "observed", "low", "high", "unit", "note")
 COLUMNS = (
@@ -62,12 +62,12 @@ def _interesting(row: Mapping[str, Any]) -> bool:
 
 def studies(
     ctx: click.Context, paper: str | None, store: str | None, fresh: bool, jobs: int | None = None, fidelity: str = "mechanism"
-) -> list[Study]:
+) -> list[Reproduction]:
     """The replayed study of ``paper``, or of every paper that is modelled, at a rung of the fidelity ladder; ``jobs`` at a time."""
-    from retrompi.papers import run_papers, setup, setups
-    from retrompi.papers.study import WORKERS
+    from retrompi.papers import all_papers, find_paper, run_papers
+    from retrompi.papers.reproduction import WORKERS
 
-    keys = [setup(paper).paper] if paper is not None else list(setups())
+    keys = [find_paper(paper).key] if paper is not None else list(all_papers())
     opened = open_for(ctx, store)
     with progress(keys[0] if len(keys) == 1 else f"{len(keys)} studies") as report:
         return run_papers(keys, opened, fresh, report, workers=jobs or WORKERS, fidelity=fidelity)
