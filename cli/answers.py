@@ -40,7 +40,7 @@ class Executors(Workers):
 
             return DaskExecutor(workers=self.jobs, scheduler=self.scheduler, say=lambda line: click.echo(line, err=True))
         if self.scheduler is not None:
-            raise UsageError("--scheduler is for --executor dask")
+            raise UsageError("--scheduler is for --executor dask", code="unused-option")
         from retrompi.studies.pool import Pool
 
         return Pool(self.jobs)
@@ -87,7 +87,7 @@ def share(option: str, text: str) -> float:
     """``5%`` or ``0.05`` as 0.05; UsageError for what is neither."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*", text)
     if found is None:
-        raise UsageError(f"{option} '{text}' is not a share; example: {option} 5%")
+        raise UsageError(f"{option} '{text}' is not a share; example: {option} 5%", code="bad-syntax")
     return float(found[1]) / (100 if found[2] else 1)
 
 

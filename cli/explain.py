@@ -37,7 +37,7 @@ def command(model: str, given: ExplainOptions, output: RunOutput) -> None:
     given.check(model)
     sizes = parse_sizes(given.size)
     if len(sizes) != 1:
-        raise UsageError(f"--size {given.size}: give one size")
+        raise UsageError(f"--size {given.size}: give one size", code="bad-size")
     store_ = output.open()
     found = experiment.explain(
         store_, model, given.platform, given.mode, sizes[0], sets=given.sets, fresh=output.fresh, fidelity=given.fidelity

@@ -53,7 +53,7 @@ def command(ctx: click.Context, model: str, given: FidelityOptions, output: RunO
     given.check(model)
     if given.trace is not None:
         if given.sizes is not None:
-            raise UsageError("--sizes is of the PingPong; a trace has its own")
+            raise UsageError("--sizes is of the PingPong; a trace has its own", code="unused-option")
         read = traces.read(given.trace)
         warnings = warn(outside_of_trace(model, given.platform, read, sets=given.sets), model)
         row = fidelity.spread_of_trace(

@@ -95,9 +95,9 @@ def command(curve: str, reading: Reading, given: FitOptions, output: StoreOutput
     from retrompi.spec import registry
 
     if given.remote is not None and given.pair == "remote":
-        raise UsageError("--remote goes with --pair same: the curve itself is said to be the remote one")
+        raise UsageError("--remote goes with --pair same: the curve itself is said to be the remote one", code="unused-option")
     if given.remote_streams and given.remote is None:
-        raise UsageError("--remote-stream needs --remote; streams of the curve itself are given by --stream")
+        raise UsageError("--remote-stream needs --remote; streams of the curve itself are given by --stream", code="missing-option")
     pinned = [int(units.parse(t, "B")) for t in given.thresholds]
     left_out = [int(units.parse(t, "B")) for t in given.without]
     limit = None if given.eager_below is None else int(units.parse(given.eager_below, "B"))

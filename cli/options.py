@@ -208,7 +208,7 @@ class UndefinedSource:
 def new_path(path: Path) -> Path:
     """``path``, at which nothing may be yet."""
     if path.exists():
-        raise UsageError(f"{path} exists; choose another name")
+        raise UsageError(f"{path} exists; choose another name", code="exists-already")
     return path
 
 
@@ -246,7 +246,7 @@ def some_time(name: str, text: str) -> float:
     """The seconds that ``name`` gives a run; UsageError where that is none."""
     seconds = parse(text, "s")
     if seconds <= 0:
-        raise UsageError(f"{name} '{text}' leaves no time; it must be more than zero")
+        raise UsageError(f"{name} '{text}' leaves no time; it must be more than zero", code="out-of-range")
     return seconds
 
 

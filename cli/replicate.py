@@ -51,7 +51,7 @@ def command(given: ReplicateOptions, output: StoreOutput) -> None:
     try:
         counts = [int(n) for n in given.machines.split(",")]
     except ValueError:
-        raise UsageError(f"'{given.machines}' is not a list of numbers of machines; example: 7,100,1000") from None
+        raise UsageError(f"'{given.machines}' is not a list of numbers of machines; example: 7,100,1000", code="bad-syntax") from None
     if given.rate is None:
         through = float(study.rates(output.open(), given.network, given.platform)[1]["relay"])
     else:

@@ -55,7 +55,7 @@ def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: Run
     from retrompi.spec.calibrated_range import outside_of_points
 
     if paper != ALL and paper_key(paper) not in setups():
-        raise UsageError(f"no paper '{paper}'{nearest(paper, [*setups(), ALL])}")
+        raise UsageError(f"no paper '{paper}'{nearest(paper, [*setups(), ALL])}", code="unknown-paper")
     overlaid = given.curves(output)
     began = time.perf_counter()
     found = studies(None if paper == ALL else paper, output, given.jobs, given.fidelity)

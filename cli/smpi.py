@@ -45,7 +45,7 @@ def export_command(model: str, given: ExportOptions, output: StoreOutput) -> Non
     from retrompi.measure.smpi.plain import plain as for_plain_smpi
 
     if given.pairs is not None and not given.plain:
-        raise UsageError("--pairs is for --plain: the plug-in reads both kinds of pairs")
+        raise UsageError("--pairs is for --plain: the plug-in reads both kinds of pairs", code="unused-option")
     facts = export(model, given.platform, given.mode, given.ranks, given.sets, given.seed, output.open())
     if output.as_csv:
         print_csv(list(facts.points()), POINTS)
@@ -97,4 +97,4 @@ def _write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as e:
-        raise UsageError(f"{path} cannot be written: {e.strerror or e}") from e
+        raise UsageError(f"{path} cannot be written: {e.strerror or e}", code="unwritable-file") from e

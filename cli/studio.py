@@ -39,7 +39,9 @@ def command(given: StudioOptions) -> None:
 
     host = given.host or ("0.0.0.0" if given.public else "127.0.0.1")
     if given.public and is_loopback(host):
-        raise UsageError(f"--public with --host {host}: no other machine can reach that address; omit --host or give another")
+        raise UsageError(
+            f"--public with --host {host}: no other machine can reach that address; omit --host or give another", code="unused-option"
+        )
     token = secrets.token_urlsafe(18) if given.public and given.token is None else given.token
     with terminated_is_interrupted():
         studio = Studio(host=host, port=given.port, token=token, store=given.where, names=given.names)

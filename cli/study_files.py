@@ -61,9 +61,9 @@ def export(study: str, file: str | None, kind: str | None, points: bool, output:
     from retrompi.studies import stored
 
     if (file is None) == output.text:
-        raise UsageError("say where to: -o FILE, or --csv or --json to print")
+        raise UsageError("say where to: -o FILE, or --csv or --json to print", code="missing-option")
     if file is not None and kind is None and Path(file).suffix.removeprefix(".").lower() not in out.FORMATS:
-        raise UsageError(f"-o {file}: the ending names no known format; say --format csv, json or parquet")
+        raise UsageError(f"-o {file}: the ending names no known format; say --format csv, json or parquet", code="unknown-format")
     found = stored.read(output.open(write=False), study)
     if file is None:
         sys.stdout.write(out.text(found, "json" if output.as_json else "csv", points))
@@ -85,7 +85,7 @@ def pack(study: str, file: str, output: StoreOutput) -> None:
     from retrompi.studies import stored
 
     if not file.lower().endswith(".zip"):
-        raise UsageError(f"-o {file}: a packed study ends in .zip")
+        raise UsageError(f"-o {file}: a packed study ends in .zip", code="unknown-format")
     for line in packing.pack(stored.read(output.open(write=False), study), Path(file)):
         click.echo(f"note: {line}", err=True)
     written([Path(file)], output)
@@ -137,7 +137,7 @@ def opened(path: Path, trust: bool) -> Package:
     if package.models and not trust:
         folder = package.folder / "models"
         raise UsageError(f"{path} has Python of its own, the model{'s' if len(package.models) > 1 else ''} {', '.join(package.models)} "
-                         f"in {folder}: look at it, then say --trust to run it")  # fmt: skip
+                         f"in {folder}: look at it, then say --trust to run it", code="untrusted-code")  # fmt: skip
     return package
 
 

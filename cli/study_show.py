@@ -85,7 +85,7 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
 
     if file is not None and Path(file).suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"-o {file}: a page ends in .html; 'retrompi study export' writes numbers, "
-                         "'retrompi study figure' one figure")
+                         "'retrompi study figure' one figure", code="unknown-format")
     found = stored.read(output.open(write=False), study)
     v = found.view(axes.metric)
     for k in (*axes.by, *axes.panel, *([axes.x] if axes.x not in (None, "size") else [])):
@@ -132,12 +132,14 @@ def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOut
     target = Path(file)
     ending = target.suffix.removeprefix(".").lower()
     if ending not in ("html", "png", "svg"):
-        raise UsageError(f"-o {file}: a figure ends in .html, .png or .svg")
+        raise UsageError(f"-o {file}: a figure ends in .html, .png or .svg", code="unknown-format")
     found = stored.read(output.open(write=False), study)
     v = found.view(axes.metric)
     plans = [plan_of(kind, v, axes.x, axes.by, axes.panel)] if kind else choose(v, axes.x, axes.by, axes.panel)[:1]
     if not plans:
-        raise UsageError("this study varies nothing and has no curve: there is nothing to draw; 'retrompi study show' has its number")
+        raise UsageError(
+            "this study varies nothing and has no curve: there is nothing to draw; 'retrompi study show' has its number", code="no-figure"
+        )
     written(_drawn(v, plans[0], target, ending, dict(found.study)), output)
 
 

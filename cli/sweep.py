@@ -87,7 +87,7 @@ def _changed(study: Study, given: SweepOptions) -> Study:
     """A study of a file with other overrides."""
     for name, value in (("--vary", given.vary), ("--zip", given.zips), ("--sample", given.sample)):
         if value:
-            raise UsageError(f"{name} is for a scenario; the axes of the study '{study.name}' are in its file")
+            raise UsageError(f"{name} is for a scenario; the axes of the study '{study.name}' are in its file", code="unused-option")
     from retrompi.spec.model import parse_sets
     from retrompi.studies.case import proper
     from retrompi.studies.design import check_name

@@ -142,11 +142,11 @@ def scale(trace: str, out: Path, given: TraceScaleOptions, output: Output) -> No
 
     factor = given.factor
     if (factor is None) == (given.compute is None):
-        raise UsageError("give either --factor or --compute")
+        raise UsageError("give either --factor or --compute", code="conflicting-options")
     if factor is not None and not 0 < factor < float("inf"):
-        raise UsageError(f"--factor {factor} must be a finite number above zero")
+        raise UsageError(f"--factor {factor} must be a finite number above zero", code="out-of-range")
     if given.section is not None and given.compute is None:
-        raise UsageError("--section says what --compute is the time of; give --compute as well")
+        raise UsageError("--section says what --compute is the time of; give --compute as well", code="missing-option")
     new_path(out)
     read = traces.read(trace, undefined_source=given.undefined_source)
     if given.compute is not None:

@@ -55,7 +55,7 @@ def command(ctx: click.Context, trace: str, out: Path, given: TraceConvertOption
     new_path(out)
     flops = parse(given.rate, "flop/s")
     if flops <= 0:
-        raise UsageError(f"--rate {given.rate} must be above zero")
+        raise UsageError(f"--rate {given.rate} must be above zero", code="out-of-range")
     target = given.target or ("goal" if out.suffix == ".goal" else "ti")
     with progress("reading") as report:
         made = convert.load(

@@ -59,9 +59,9 @@ def command(trace: str, out: Path, given: TraceCutOptions, output: Output) -> No
 
     new_path(out)
     if given.iterations is not None and (given.first is not None or given.last is not None):
-        raise UsageError("--iterations stands in place of --from and --to")
+        raise UsageError("--iterations stands in place of --from and --to", code="conflicting-options")
     if given.iterations is None and given.first is None and given.last is None and given.ranks is None:
-        raise UsageError("give --from, --to, --iterations or --ranks")
+        raise UsageError("give --from, --to, --iterations or --ranks", code="missing-option")
     read = traces.read(trace, undefined_source=given.undefined_source)
     if given.ranks is not None:
         read = subset.keep_ranks(read, _ranks(given.ranks))
@@ -95,7 +95,7 @@ def _ranks(text: str) -> list[int]:
     for part in text.split(","):
         match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", part.strip())
         if match is None:
-            raise UsageError(f"--ranks {text}: expected ranks as in 0-3,8")
+            raise UsageError(f"--ranks {text}: expected ranks as in 0-3,8", code="bad-syntax")
         found += range(int(match[1]), int(match[2] or match[1]) + 1)
     return found
 
@@ -105,5 +105,5 @@ def _turns(text: str | None) -> tuple[int, int] | None:
         return None
     match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text)
     if match is None:
-        raise UsageError(f"--iterations {text}: expected FIRST-LAST, as in 10-20")
+        raise UsageError(f"--iterations {text}: expected FIRST-LAST, as in 10-20", code="bad-syntax")
     return int(match[1]), int(match[2] or match[1])

@@ -55,12 +55,14 @@ def record(command: tuple[str, ...], given: RecordOptions, output: Output) -> No
 
     if given.finish is not None:
         if command:
-            raise UsageError("--finish takes no command")
+            raise UsageError("--finish takes no command", code="unused-option")
         out = new_path(given.out or given.finish.with_name(given.finish.name.removesuffix(".part")))
         result = recorder.assemble(given.finish, out, None, check=not given.no_check)
     else:
         if not command:
-            raise UsageError("nothing to record: give a command after --, e.g. retrompi trace record -- mpiexec -n 4 ./app")
+            raise UsageError(
+                "nothing to record: give a command after --, e.g. retrompi trace record -- mpiexec -n 4 ./app", code="missing-option"
+            )
         result = recorder.record(
             command, given.out or Path(f"{_name(command)}-trace"), mpicc=given.mpicc, use_smpi=given.use_smpi, ranks=given.ranks,
             clock=recorder.Clock(given.clock, *_scale(given)), whole_command=given.whole_command, check=not given.no_check,
@@ -89,7 +91,7 @@ def _scale(given: RecordOptions) -> tuple[float, int]:
         each = parse(given.rate or "1 Gflop/s", "flop/s")
         least = round(parse(given.threshold, "s") * 1e9)
     if not 0 < each < float("inf") or least < 0:
-        raise UsageError("--rate must be above zero and --threshold not below it")
+        raise UsageError("--rate must be above zero and --threshold not below it", code="out-of-range")
     return each, least
 
 
