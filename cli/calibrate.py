@@ -61,7 +61,8 @@ def command(model: str, given: CalibrateOptions, here: ThisMachine, output: Stor
         wrong = next((k for k, v in others.items() if v), None)
         if wrong:
             raise UsageError(
-                f"{wrong} is of the historical models; 'calibrate this-machine' takes {', '.join(here.given())} and --dry-run", code="unused-option"
+                f"{wrong} is of the historical models; 'calibrate this-machine' takes {', '.join(here.given())} and --dry-run",
+                code="unused-option",
             )
         calibrate_here(here, output, dry_run=given.dry_run)
         return
