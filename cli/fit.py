@@ -120,7 +120,7 @@ def command(curve: str, reading: Reading, given: FitOptions, output: StoreOutput
 
 def _curve(which: str, reading: Reading, output: StoreOutput) -> Measured:
     from retrompi.measure.curves import read
-    from retrompi.measure.curves.stored import series_of
+    from retrompi.measure.curves.imported import series_of
 
     if Path(which).is_file() or "/" in which or "." in which:
         return read(which, reading.format_, **reading.about())

@@ -98,7 +98,7 @@ def import_file(file: Path, reading: Reading, given: ImportOptions, output: Stor
     Drawn beside simulated curves by 'retrompi pingpong --measured' and 'retrompi reproduce --measured'.
     """
     from retrompi.measure.curves import read_all
-    from retrompi.measure.curves.stored import default_label, save, stored
+    from retrompi.measure.curves.imported import default_label, save, stored
 
     found = read_all(file, reading.format_, **reading.about(), what=given.what, host=given.host, date=given.date, by=given.by)
     kept = output.open()
@@ -118,7 +118,7 @@ def import_file(file: Path, reading: Reading, given: ImportOptions, output: Stor
 @options(output=StoreOutput)
 def list_measured(output: StoreOutput) -> None:
     """List the measured curves in the store."""
-    from retrompi.measure.curves.stored import stored
+    from retrompi.measure.curves.imported import stored
 
     rows = stored(output.open(write=False))
     output.emit(rows, LIST, keys=LIST_KEYS, empty="no measured curve is stored; 'retrompi measured import FILE' stores one")
@@ -132,7 +132,7 @@ def show_measured(which: str, reading: Reading, output: StoreOutput) -> None:
     from dataclasses import asdict
 
     from retrompi.measure.curves import read_all
-    from retrompi.measure.curves.stored import default_label, series_of
+    from retrompi.measure.curves.imported import default_label, series_of
 
     if Path(which).is_file():
         found = read_all(which, reading.format_, **reading.about())

@@ -79,14 +79,14 @@ def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given:
     ARGUMENTS come after --. Sections are what it marks with MPI_Pcontrol(N) … MPI_Pcontrol(-PARTS). Exit code 1: it failed, hung or
     deadlocked.
     """
-    from retrompi.measure import launch as backends
+    from retrompi.measure import launch
 
     _check(ctx, given.backend)
     limit = some_time("--timeout", given.timeout) if given.timeout is not None else None if given.backend == "model" else parse(LIMIT, "s")
     quiet = some_time("--wait-quiet", given.wait_quiet) if given.wait_quiet is not None else 0.0
     store_ = output.open()
     with progress(f"{Path(program).name} on {given.backend}") as report:
-        done = backends.run(
+        done = launch.run(
             store_, given.backend, program, arguments, given.ranks, sets=given.sets, model=given.model,
             platform=_given(ctx, "platform", given.platform),
             mode=given.mode, seed=given.seed, fidelity=given.fidelity, mpi=given.mpi, repetitions=given.repetitions, warmup=given.warmup,
