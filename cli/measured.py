@@ -67,7 +67,9 @@ def columns_of(given: Sequence[str]) -> dict[str, str] | None:
     for text in given:
         kind, equals, which = text.partition("=")
         if not equals or not kind.strip() or not which.strip():
-            raise UsageError(f"'--column {text}' is not KIND=NAME or KIND=NUMBER; example: --column size=1 --column time=3")
+            raise UsageError(
+                f"'--column {text}' is not KIND=NAME or KIND=NUMBER; example: --column size=1 --column time=3", code="bad-syntax"
+            )
         found[kind.strip()] = which.strip()
     return found or None
 

@@ -77,13 +77,15 @@ def _recording(wanted: Wanted) -> Recording:
             if v
         ]
         if clash:
-            raise UsageError(f"{clash[0]} is for measuring; --from fits what was measured before")
+            raise UsageError(f"{clash[0]} is for measuring; --from fits what was measured before", code="unused-option")
         return recording.load(Path(wanted.recorded))
     from retrompi.measure.launch import BackendError
     from retrompi.measure.this_machine import internode, native, plan
 
     if not wanted.internode and (wanted.rate or wanted.delay):
-        raise UsageError(f"{'--rate' if wanted.rate else '--delay'} is of the link between two hosts: add --internode")
+        raise UsageError(
+            f"{'--rate' if wanted.rate else '--delay'} is of the link between two hosts: add --internode", code="unused-option"
+        )
     link = internode.Link.parse(wanted.rate, wanted.delay) if wanted.internode else None
     if link is not None:
         internode.check()

@@ -99,20 +99,20 @@ class Field:
         try:
             value = units.parse(text, self.unit)
         except UsageError as error:
-            raise UsageError(f"{where}: {error}") from None
+            raise UsageError(f"{where}: {error}", code=error.code) from None
         return self.check(value, where, text)
 
     def check(self, value: Any, where: str, text: str | None = None) -> Any:
         """``value`` if the declaration allows it, else UsageError beginning with ``where``; ``text`` is how it was written."""
         if self.kind == "choice":
             if value not in self.choices:
-                raise UsageError(f"{where}: '{value}'{nearest(str(value), self.choices)}")
+                raise UsageError(f"{where}: '{value}'{nearest(str(value), self.choices)}", code="unknown-name")
             return value
         if not self.is_quantity:
             return value
         problem = self._problem(float(value))
         if problem:
-            raise UsageError(f"{where}: '{f'{value:g}' if text is None else text}' {problem}")
+            raise UsageError(f"{where}: '{f'{value:g}' if text is None else text}' {problem}", code="bad-value" if self.kind == "flag" else "out-of-range")
         return value
 
     def _problem(self, value: float) -> str:

@@ -29,12 +29,14 @@ def chosen(backends: Sequence[str], model: str | None) -> tuple[str, ...]:
     """The backends in the order in which they are run. Raises UsageError for a wrong name, fewer than two, or a missing model."""
     for name in backends:
         if name not in BACKENDS:
-            raise UsageError(f"no backend '{name}'{nearest(name, BACKENDS)}")
+            raise UsageError(f"no backend '{name}'{nearest(name, BACKENDS)}", code="unknown-name")
     out = tuple(b for b in BACKENDS if b in backends)
     if len(out) < 2:
-        raise UsageError(f"one backend ({', '.join(out) or 'none'}) is no comparison; 'retrompi run --backend' runs one")
+        raise UsageError(
+            f"one backend ({', '.join(out) or 'none'}) is no comparison; 'retrompi run --backend' runs one", code="missing-option"
+        )
     if model is None:
-        raise UsageError("a comparison needs --model NAME: what smpi and model simulate")
+        raise UsageError("a comparison needs --model NAME: what smpi and model simulate", code="missing-option")
     return out
 
 
@@ -60,7 +62,7 @@ def compare(
     wanted = chosen(backends, model)
     source = trace_from or ("native" if "native" in wanted else "smpi")
     if source not in wanted:
-        raise UsageError(f"--trace-from {source}, but {source} is not among the backends {','.join(wanted)}")
+        raise UsageError(f"--trace-from {source}, but {source} is not among the backends {','.join(wanted)}", code="missing-option")
     # SMPI runs the curve that is sampled from the mechanism: beside it the model does too, unless somebody wants their difference.
     fidelity = options.get("fidelity") or ("curve" if "smpi" in wanted else "mechanism")
     if mode is None and "native" in wanted:
@@ -108,7 +110,7 @@ def from_store(store: Store, run_ids: Sequence[int]) -> Comparison:
     programs = {(e.program, tuple(e.arguments)) for e in found}
     if len({(p.rpartition("/")[2], a) for p, a in programs}) > 1:
         told = " and ".join(sorted(" ".join([p, *a]) for p, a in programs))
-        raise UsageError(f"these runs are of different programs: {told}")
+        raise UsageError(f"these runs are of different programs: {told}", code="unused-option")
     return build(found, _seen(found))
 
 

@@ -33,6 +33,8 @@ KINDS = {"native": "native", "smpi": "smpi", "model": "program"}
 class BackendError(RetrompiError):
     """A program that cannot be built or started here: a missing tool, a compiler's error, a library that does not fit (exit 2)."""
 
+    code = "cannot-launch"
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -197,9 +199,9 @@ def run(
     `Execution.outcome`.
     """
     if backend not in BACKENDS:
-        raise UsageError(f"no backend '{backend}'{nearest(backend, BACKENDS)}")
+        raise UsageError(f"no backend '{backend}'{nearest(backend, BACKENDS)}", code="unknown-name")
     if ranks < 1:
-        raise UsageError(f"{ranks} ranks cannot run a program; at least 1")
+        raise UsageError(f"{ranks} ranks cannot run a program; at least 1", code="wrong-ranks")
     listed = tuple(f"{k}={v}" for k, v in sets.items()) if isinstance(sets, Mapping) else tuple(sets)
     request = Request(program, tuple(arguments), ranks, sets=listed, **options)
     # Each backend module has one function execute(store, request) -> Execution, stored.
@@ -220,7 +222,7 @@ def on_model(backend: str, request: Request, fidelity: str) -> tuple[str, str, s
     from retrompi.spec import registry
 
     if request.model is None:
-        raise UsageError("a model is needed: --model NAME (see 'retrompi models list')")
+        raise UsageError("a model is needed: --model NAME (see 'retrompi models list')", code="missing-option")
     platform = request.platform or "nt-pair"
     room = registry.platform(platform)
     mode = request.mode or ("shared" if len(room.hosts) == 1 else "distributed")

@@ -77,20 +77,20 @@ def build(program: str, family: str | None = None) -> Built:
     one line, and a binary of another MPI.
     """
     if family is not None and family not in (*FAMILIES, "smpi"):
-        raise UsageError(f"--mpi {family}: no such MPI{nearest(family, FAMILIES)}")
+        raise UsageError(f"--mpi {family}: no such MPI{nearest(family, FAMILIES)}", code="unknown-name")
     path = Path(program)
     if is_source(path):
         if not path.is_file():
-            raise UsageError(f"{program}: no such source file")
+            raise UsageError(f"{program}: no such source file", code="not-found")
         return _compiled(path, family or default_family())
     if path.suffix.lower() == ".py":
         if not path.is_file():
-            raise UsageError(f"{program}: no such file")
+            raise UsageError(f"{program}: no such file", code="not-found")
         return _python(path, family)
     found = str(path.resolve()) if path.is_file() else shutil.which(program)
     if found is None:
         kinds = ", ".join([*LANGUAGES, ".py"])
-        raise UsageError(f"{program}: no such program; give a source file ({kinds}) or a binary linked with an MPI")
+        raise UsageError(f"{program}: no such program; give a source file ({kinds}) or a binary linked with an MPI", code="not-found")
     return _binary(Path(found), family)
 
 
@@ -98,7 +98,8 @@ def _binary(path: Path, family: str | None) -> Built:
     linked = family_of_program(path)
     if linked is None:
         raise BackendError(
-            f"{path.name} links no MPI library that is known here (MPICH, Open MPI, SMPI): is it an MPI program, linked dynamically?"
+            f"{path.name} links no MPI library that is known here (MPICH, Open MPI, SMPI): is it an MPI program, linked dynamically?",
+            code="wrong-mpi",
         )
     if family is not None and family != linked:
         hint = (
@@ -106,7 +107,7 @@ def _binary(path: Path, family: str | None) -> Built:
             if family == "smpi"
             else f"build it with the mpicc of {TITLES[family]}"
         )
-        raise BackendError(f"{path.name} is linked with {TITLES[linked]}, not with {TITLES[family]}: {hint}")
+        raise BackendError(f"{path.name} is linked with {TITLES[linked]}, not with {TITLES[family]}: {hint}", code="wrong-mpi")
     return Built(path, (str(path),), linked, "binary", _sha256(path))
 
 
@@ -155,9 +156,10 @@ def _python(path: Path, family: str | None) -> Built:
                 return Built(path, (interpreter, str(path.resolve())), linked, "Python", _sha256(path))
         tried += [f"{interpreter} has it for {TITLES.get(k, k)}" for k in having]
     if tried:
-        raise BackendError(f"{path.name}: no mpi4py for {TITLES.get(family or '', family)} ({'; '.join(tried)})")
+        raise BackendError(f"{path.name}: no mpi4py for {TITLES.get(family or '', family)} ({'; '.join(tried)})", code="missing-tool")
     raise BackendError(
-        f"{path.name}: no Python with mpi4py was found (Debian and Ubuntu: apt-get install python3-mpi4py, or pip install mpi4py)"
+        f"{path.name}: no Python with mpi4py was found (Debian and Ubuntu: apt-get install python3-mpi4py, or pip install mpi4py)",
+        code="missing-tool",
     )
 
 
@@ -170,7 +172,7 @@ def _wrapper(language: str, family: str | None) -> tuple[str, Compiler]:
     try:
         compiler = find_compiler(family)
     except RecordError as error:
-        raise BackendError(str(error).replace(", or name the mpicc with --mpicc", "")) from error
+        raise BackendError(str(error).replace(", or name the mpicc with --mpicc", ""), code=error.code) from error
     if family == "smpi":
         wrapper = shutil.which(smpi)
     else:
@@ -183,7 +185,8 @@ def _wrapper(language: str, family: str | None) -> tuple[str, Compiler]:
         package = _PACKAGES.get(compiler.family, ("", "libmpich-dev"))[1]
         raise BackendError(
             f"no {smpi if family == 'smpi' else native} beside {compiler.path}: install {package} "
-            f"(Debian and Ubuntu: apt-get install {package})"
+            f"(Debian and Ubuntu: apt-get install {package})",
+            code="missing-tool",
         )
     return wrapper, compiler
 
@@ -284,5 +287,6 @@ def find_mpiexec(family: str) -> Launcher:
             return found
     package = _PACKAGES.get(family, ("mpich", ""))[0]
     raise BackendError(
-        f"no mpiexec of {TITLES.get(family, family)} was found: install {package} (Debian and Ubuntu: apt-get install {package})"
+        f"no mpiexec of {TITLES.get(family, family)} was found: install {package} (Debian and Ubuntu: apt-get install {package})",
+        code="missing-tool",
     )

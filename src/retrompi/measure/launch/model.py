@@ -110,7 +110,7 @@ def recorded(request: Request) -> Recorded:
             work.rename(folder)
     except RecordError as error:
         why = job.ending(ends[0])[1] if ends else ""
-        raise BackendError(str(error) + (f" ({why})" if why else "")) from error
+        raise BackendError(str(error) + (f" ({why})" if why else ""), code=error.code) from error
     kept = _kept(folder)
     assert kept is not None
     return kept
@@ -149,7 +149,7 @@ def execute(store: Store, request: Request) -> Execution:
     done.trace = str(folder)
     read = traces.read(folder)
     if read.ranks != request.ranks:
-        raise UsageError(f"{folder} is of {read.ranks} ranks, not {request.ranks}")
+        raise UsageError(f"{folder} is of {read.ranks} ranks, not {request.ranks}", code="wrong-ranks")
     done.notes += _outside(request, model, platform, read)
     return _replayed(store, request, done, read, model, platform, mode)
 

@@ -76,12 +76,14 @@ def prepare(request: Request) -> _Ready:
     """Build the program and find what starts it. Raises UsageError or BackendError."""
     built = build(request.program, request.mpi)
     if built.family == "smpi":
-        raise BackendError(f"{built.path.name} was built by smpicc and runs on SMPI alone: use --backend smpi, or give its source")
+        raise BackendError(
+            f"{built.path.name} was built by smpicc and runs on SMPI alone: use --backend smpi, or give its source", code="wrong-mpi"
+        )
     launcher = find_mpiexec(built.family)
     try:
         compiler = find_compiler(built.family, launcher.path)
     except RecordError as error:
-        raise BackendError(str(error).replace(", or name the mpicc with --mpicc", "")) from error
+        raise BackendError(str(error).replace(", or name the mpicc with --mpicc", ""), code=error.code) from error
     return _Ready(built, launcher, compiler, words_for(launcher, request, built))
 
 
@@ -90,7 +92,7 @@ def _once(ready: _Ready, timeout_s: float | None, *, calls: bool = False) -> _On
     try:
         shim = library(ready.compiler, timer=not calls)
     except RecordError as error:
-        raise BackendError(str(error)) from error
+        raise BackendError(str(error), code=error.code) from error
     with tempfile.TemporaryDirectory(prefix="retrompi-") as name:
         before = os.environ.get("LD_PRELOAD")
         variables = {"RETROMPI_PROFILE_DIR": name, "LD_PRELOAD": str(shim) + (f":{before}" if before else "")}
@@ -111,7 +113,9 @@ def _judge(once: _Once, request: Request, built: Built) -> tuple[str, str]:
     if outcome != "completed":
         return outcome, detail
     if not once.profiles:
-        raise BackendError(f"{built.path.name} ended well and no rank came through MPI_Init: is it an MPI program, linked dynamically?")
+        raise BackendError(
+            f"{built.path.name} ended well and no rank came through MPI_Init: is it an MPI program, linked dynamically?", code="wrong-mpi"
+        )
     if len(once.profiles) != once.profiles[0].ranks or once.profiles[0].ranks != request.ranks:
         return "failed", f"{len(once.profiles)} of {request.ranks} ranks reached MPI_Finalize"
     return "completed", ""
@@ -203,7 +207,7 @@ class _Watch:
 def execute(store: Store, request: Request) -> Execution:
     """Measure: see `retrompi.measure.launch.run`."""
     if request.repetitions < 1 or request.warmup < 0:
-        raise UsageError("a measurement needs at least one repetition, and warm-up runs cannot be fewer than none")
+        raise UsageError("a measurement needs at least one repetition, and warm-up runs cannot be fewer than none", code="out-of-range")
     ready = prepare(request)
     done = Execution("native", ready.built.path.name, list(request.arguments), request.ranks, mpi=TITLES[ready.built.family])
     rested = machine.wait_until_quiet(request.wait_quiet_s, lambda text: request.report(0, 1, text)) if request.wait_quiet_s > 0 else True

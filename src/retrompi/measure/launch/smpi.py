@@ -108,7 +108,7 @@ def online(
         if re.search(r"\s", str(library)):  # smpirun splits its wrapper at blanks
             library = Path(shutil.copy(library, work))
     except RecordError as error:
-        raise BackendError(str(error)) from error
+        raise BackendError(str(error), code=error.code) from error
     words = command_line(command, ranks, facts, library, work)
     results = work / "results"
     variables = {"RETROMPI_SMPI_EXPORT": str(work / "export"), "RETROMPI_SMPI_RESULTS": str(results)}
@@ -126,10 +126,10 @@ def online(
         record(words, trace, use_smpi=True, check=False, runner=runner, beside=[library])
     except RecordError as error:
         if not ends:
-            raise BackendError(str(error)) from error
+            raise BackendError(str(error), code=error.code) from error
         told = Online.read(results)
         if not told.begin and ends[0].code != 0:
-            raise BackendError(_last_words(ends[0]) or str(error)) from error
+            raise BackendError(_last_words(ends[0]) or str(error), code=error.code) from error
     return ends[0], Online.read(results), profile.read(work)
 
 
@@ -137,7 +137,9 @@ def command_line(command: Sequence[str], ranks: int, facts: Export, library: Pat
     """smpirun's words; writes the export and the list of hosts into ``work``."""
     smpirun = shutil.which("smpirun")
     if smpirun is None:
-        raise BackendError("smpirun was not found: install SimGrid's SMPI (Debian and Ubuntu: apt-get install libsimgrid-dev)")
+        raise BackendError(
+            "smpirun was not found: install SimGrid's SMPI (Debian and Ubuntu: apt-get install libsimgrid-dev)", code="missing-tool"
+        )
     (work / "export").write_text(facts.text(), encoding="utf-8")
     (work / "hosts").write_text("".join(f"rank{r}\n" for r in range(ranks)), encoding="utf-8")
     settings = [f"--cfg={key}:{value}" for key, value in facts.settings().items()]
@@ -189,7 +191,7 @@ def _place(identity: str, made: Sequence[object]) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        raise BackendError(f"{folder} cannot be written: {e.strerror or e}") from e
+        raise BackendError(f"{folder} cannot be written: {e.strerror or e}", code="unwritable-file") from e
     return folder / "trace"
 
 
@@ -207,7 +209,7 @@ def _tell(done: Execution, ended: job.Ended, told: Online, profiles: list[profil
     else:
         done.outcome, done.detail = job.ending(ended)
         if done.completed and not told.begin:
-            raise BackendError(f"{done.program} ended well and no rank came through MPI_Init: is it an MPI program?")
+            raise BackendError(f"{done.program} ended well and no rank came through MPI_Init: is it an MPI program?", code="wrong-mpi")
         if done.completed and len(told.reach) != request.ranks:
             done.outcome, done.detail = "failed", f"{len(told.reach)} of {request.ranks} ranks reached MPI_Finalize"
     took = max((told.reach[r] - told.begin[r] for r in told.reach), default=0) * PS

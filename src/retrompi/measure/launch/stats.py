@@ -27,9 +27,9 @@ def quantile(samples: Sequence[float], q: float) -> float:
     Raises UsageError without any sample, or for another ``q``.
     """
     if not samples:
-        raise UsageError("a quantile needs at least one sample")
+        raise UsageError("a quantile needs at least one sample", code="out-of-range")
     if not 0 <= q <= 1:
-        raise UsageError(f"a quantile is between 0 and 1, not {q:g}")
+        raise UsageError(f"a quantile is between 0 and 1, not {q:g}", code="out-of-range")
     ordered = sorted(samples)
     at = q * (len(ordered) - 1)
     below = int(at)

@@ -41,7 +41,9 @@ def _compiler(given: str | None) -> tuple[Compiler, str]:
     beside = Path(c.path).with_name(Path(c.path).name.replace("smpicc", "smpicxx"))
     cxx = shutil.which(str(beside)) or shutil.which("smpicxx")
     if cxx is None:
-        raise RecordError("smpicxx was not found: install SimGrid's SMPI (Debian and Ubuntu: apt-get install libsimgrid-dev)")
+        raise RecordError(
+            "smpicxx was not found: install SimGrid's SMPI (Debian and Ubuntu: apt-get install libsimgrid-dev)", code="missing-tool"
+        )
     return c, cxx
 
 

@@ -92,7 +92,7 @@ def bench(family: str) -> Bench:
     try:
         compiler = find_compiler(family, launcher.path)
     except RecordError as error:
-        raise BackendError(str(error).replace(", or name the mpicc with --mpicc", "")) from error
+        raise BackendError(str(error).replace(", or name the mpicc with --mpicc", ""), code=error.code) from error
     cores = job.cores()
     if len(cores) < 2:
         raise BackendError("measuring two ranks needs two cores; this process may use one")

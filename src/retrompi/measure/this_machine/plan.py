@@ -125,7 +125,7 @@ def recorded_probe(recording: Recording) -> switches.Measure:
     def probe(sizes: Sequence[int]) -> switches.Samples:
         turn = next(turns, None)
         if turn is None or not set(sizes) <= set(known[turn]):
-            raise UsageError("the recorded search for steps is of another version of retrompi: measure again")
+            raise UsageError("the recorded search for steps is of another version of retrompi: measure again", code="wrong-version")
         return known[turn]
 
     return probe
