@@ -112,7 +112,8 @@ class Field:
             return value
         problem = self._problem(float(value))
         if problem:
-            raise UsageError(f"{where}: '{f'{value:g}' if text is None else text}' {problem}", code="bad-value" if self.kind == "flag" else "out-of-range")
+            code = "bad-value" if self.kind == "flag" else "out-of-range"
+            raise UsageError(f"{where}: '{f'{value:g}' if text is None else text}' {problem}", code=code)
         return value
 
     def _problem(self, value: float) -> str:
