@@ -163,7 +163,7 @@ def command(
 
 def _curve(ctx: click.Context, store: str | None, which: str, format_: str | None, kept: dict[str, Any]) -> Measured:
     from retrompi.measure.curves import read
-    from retrompi.measure.curves.stored import series_of
+    from retrompi.measure.curves.imported import series_of
 
     if Path(which).is_file() or "/" in which or "." in which:
         return read(which, format_, **kept)

@@ -121,7 +121,7 @@ def command(
     ARGUMENTS come after --. Sections are what it marks with MPI_Pcontrol(N) … MPI_Pcontrol(-PARTS). Exit code 1: it failed, hung or
     deadlocked.
     """
-    from retrompi.measure import launch as backends
+    from retrompi.measure import launch
 
     _check(ctx, backend)
     one_format(as_json, as_csv)
@@ -129,7 +129,7 @@ def command(
     quiet = some_time("--wait-quiet", wait_quiet) if wait_quiet is not None else 0.0
     store_ = open_for(ctx, store)
     with progress(f"{Path(program).name} on {backend}") as report:
-        done = backends.run(
+        done = launch.run(
             store_, backend, program, arguments, ranks, sets=sets, model=model, platform=_given(ctx, "platform", platform),
             mode=mode, seed=seed, fidelity=fidelity, mpi=mpi, repetitions=repetitions, warmup=warmup, profile=not no_profile,
             timeout_s=limit, wait_quiet_s=quiet, trace=None if trace is None else str(trace), fresh=fresh, report=report,
