@@ -25,6 +25,8 @@ LONGEST = 20_000
 class Problem(UsageError):
     """An answer that cannot be read as what was asked for: the line says what it is and what would be right."""
 
+    code = "bad-answer"
+
 
 @dataclass(frozen=True)
 class Given:

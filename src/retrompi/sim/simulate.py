@@ -51,6 +51,7 @@ class SimulationEnded(RetrompiError):
     """A benchmark did not complete: the outcome is a result, with exit code 1."""
 
     exit_code = 1
+    code = "not-completed"
 
 
 @dataclass

@@ -59,6 +59,8 @@ AHEAD = 2
 class ClusterError(RetrompiError):
     """The cluster is not there any more (exit 2); what ended before is in the store."""
 
+    code = "cluster-lost"
+
 
 # -- on a worker ----------------------------------------------------------------------------------------------------------
 

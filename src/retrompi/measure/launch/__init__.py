@@ -33,6 +33,8 @@ KINDS = {"native": "native", "smpi": "smpi", "model": "program"}
 class BackendError(RetrompiError):
     """A program that cannot be built or started here: a missing tool, a compiler's error, a library that does not fit (exit 2)."""
 
+    code = "cannot-launch"
+
 
 @dataclass(frozen=True)
 class Machine:
