@@ -24,7 +24,7 @@ from retrompi.studies.unpack import compare, default_folder
 from retrompi.traces import generate
 
 MODEL = """
-from retrompi.spec import channels as rows
+from retrompi.spec import channels
 from retrompi.spec.model import Param, RuntimeModel
 
 (__import__("pathlib").Path(__file__).parents[1] / "ran").write_text("this model was imported")
@@ -38,13 +38,14 @@ class Mine(RuntimeModel):
     summary = "one ring"
     library = Param("40 us", "s", "library work", source="assumed: of a test")
 
-    def compile(self, p, platform, placement):
-        ring = rows.ring(("rank", "rank"), packet=8192, header=32, slots=4)
-        network = rows.stream(("rank", "rank"), packet=8192, header=32, call=1e-4)
-        return rows.compiled(
-            platform, placement, same=[ring], remote=[network], protocol_same=[rows.eager()], protocol_remote=[rows.eager()],
-            send_cpu=p.library, recv_cpu=p.library, test_cpu=1e-6, recv_wait=rows.BLOCK, send_wait=rows.BLOCK,
-        )
+    def calls(self, p, layout):
+        return channels.Library(p.library, p.library, channels.BLOCK, channels.BLOCK)
+
+    def within_host(self, p, layout):
+        return channels.Path([channels.ring(("rank", "rank"), packet=8192, header=32, slots=4)])
+
+    def between_hosts(self, p, layout):
+        return channels.Path([channels.stream(("rank", "rank"), packet=8192, header=32, call=1e-4)])
 """
 CURVES = """
 name = "small"

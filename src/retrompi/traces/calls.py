@@ -10,7 +10,10 @@ from retrompi.spec.compile import Calls
 if TYPE_CHECKING:
     from retrompi._engine import Trace
 
-__all__ = ["calls_of"]
+__all__ = ["PINGPONG", "calls_of"]
+
+PINGPONG = Calls(frozenset({"init", "send", "recv", "finalize"}), to_self=False, start_up=False, failures=False)
+"""Of a PingPong."""
 
 _KNOWN = 256
 """Traces whose calls are kept, by their hash."""
