@@ -74,11 +74,14 @@ def test_defaults(model: type[RuntimeModel]) -> None:
 def test_values_note_what_was_read(model: type[RuntimeModel]) -> None:
     values = model_values(model, ["packet=1MiB"])
     assert values.unread() == ["packet", "call", "wait"]
-    assert values.unread_overrides() == ["packet"]
+    assert values.overridden() == ["packet"]
     assert values.packet == 2**20
     assert values["call"] == 1e-5
     assert values.unread() == ["wait"]
-    assert values.unread_overrides() == []
+    with values.reading("calls"):
+        assert values["call"] == 1e-5
+    assert values.readers("call") == {"", "calls"}
+    assert values.fresh().read() == set()
     assert dict(model_values(model)) == model_values(model).as_dict()
     with pytest.raises(AttributeError, match="no parameter 'packt'; did you mean 'packet'"):
         _ = values.packt

@@ -53,7 +53,7 @@ title = "A small study"
 metric = "bandwidth@1KiB"
 [vary]
 "model" = ["wmpi", "hpvm"]
-"wmpi.packet" = ["32KiB", "64KiB"]
+"wmpi.network_packet" = ["32KiB", "48KiB"]
 "platform.link.bandwidth" = "10Mbps,100Mbps"
 [base]
 model = "wmpi"
@@ -89,7 +89,7 @@ def test_an_export_has_a_row_a_run_or_a_row_a_point_with_units_in_its_columns(sm
     rows, points = export.table(small), export.table(small, points=True)
     assert len(rows) == 6  # WMPI's packet concerns no point of HPVM
     assert len(points) == 12
-    assert [r["wmpi.packet_B"] for r in rows if r["model"] == "hpvm"] == [None, None]
+    assert [r["wmpi.network_packet_B"] for r in rows if r["model"] == "hpvm"] == [None, None]
     assert {r["platform.link.bandwidth_Bps"] for r in rows} == {1.25e6, 1.25e7}
     assert {p["size_B"] for p in points} == {0, 1024}
     for row in (*rows, *points):

@@ -153,10 +153,12 @@ def refuse_unused(cls: type[RuntimeModel], values: Values, found: Compiled, call
     for path in sorted(found.layout.platform.overridden):
         owner, _, key = path.rpartition(".")
         by_key.setdefault(path if owner == "link" else key, []).append(path)
-    for paths in by_key.values():
+    for key, paths in by_key.items():
         # platform.host.KEY means every host: it is enough that one of them uses it.
         if not any(f"platform.{p}" in used for p in paths):
-            raise UsageError(host_use.why_not(paths[0], found.layout, found.rows, calls), code="idle-override")
+            mine = [p for p in paths if p.rpartition(".")[0] in {h.name for h in found.layout.hosts}] or paths
+            name = f"host.{key}" if len(paths) == len(found.layout.platform.hosts) > 1 else mine[0]
+            raise UsageError(f"platform.{name} {host_use.why_not(mine[0], found.layout, calls)}", code="idle-override")
 
 
 def refuse_unused_parameters(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Calls) -> None:

@@ -119,16 +119,14 @@ def used(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[str]:
     return found
 
 
-def why_not(path: str, layout: Layout, rows: Mapping[str, Any], calls: Calls) -> str:
-    """Why a run does not use the platform's number at ``path``: one line for the user."""
+def why_not(path: str, layout: Layout, calls: Calls) -> str:
+    """Why a run does not use the platform's number at ``path`` (``server.quantum``): what follows its name in a line for the user."""
     owner, _, key = path.rpartition(".")
-    name = f"platform.{path}"
     if owner != "link" and owner not in {h.name for h in layout.hosts}:
-        return f"{name} is not used: no rank of this run is on '{owner}'"
+        return f"is not used; no rank of this run is on '{owner}'"
     if key in layout.fixed:
-        return f"{name} is not used: the model states a value of its own"
+        return "is not used; the model states a value of its own"
     if owner == "link" and not layout.several_hosts:
-        return f"{name} belongs to the link between machines; this run is on one machine"
+        return "belongs to the link between machines; this run is on one machine"
     belongs, reason = SITUATIONS[USED_BY[key]]
-    return f"{name} belongs to {belongs}; {reason}"
-
+    return f"belongs to {belongs}; {reason}"
