@@ -88,7 +88,7 @@ def share(option: str, text: str) -> float:
     """``5%`` or ``0.05`` as 0.05; UsageError for what is neither."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*", text)
     if found is None:
-        raise UsageError(f"{option} '{text}' is not a share; example: {option} 5%")
+        raise UsageError(f"{option} '{text}' is not a share; example: {option} 5%", code="bad-syntax")
     return float(found[1]) / (100 if found[2] else 1)
 
 

@@ -60,7 +60,7 @@ def command(
     one_format(as_json, as_csv)
     base = the_scenario(scenario, sets)
     if not a and not b:
-        raise UsageError("A and B are the same; say what differs, e.g. --a model=wmpi --b model=winmpich")
+        raise UsageError("A and B are the same; say what differs, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
     sides = [case.apply(base, parse_sets(list(given))) for given in (a, b)]
     for side in sides:
         case.identity(side)
@@ -70,7 +70,7 @@ def command(
     ends = [case.apply(s, {scale.key: t}) if mine else s for t in texts for s, mine in zip(sides, concerned, strict=True)]
     known = [case.identity(end) for end in ends]
     if known[::2] == known[1::2]:  # what was given is what the scenario has: a tie all the way, dearly found
-        raise UsageError("A and B are the same; say what differs, e.g. --a model=wmpi --b model=winmpich")
+        raise UsageError("A and B are the same; say what differs, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
     for end in ends:
         wanted = metric_for(metric, "latency" if scale.key in ("trace.size", "trace.sizes") else "time", end)
     warnings = outside_lines(ends)
@@ -111,7 +111,10 @@ def _range(along: str, sides: Sequence[Scenario]) -> tuple[Scale, float, float]:
     low, dots, high = text.partition("..")
     high, _, shape = high.partition(":")
     if not equals or not dots or not low.strip() or not high.strip() or shape not in ("", "log", "linear"):
-        raise UsageError(f"'--along {along}' is not KEY=LOW..HIGH[:log|:linear]; example: --along platform.link.bandwidth=1Mbps..1Gbps")
+        raise UsageError(
+            f"'--along {along}' is not KEY=LOW..HIGH[:log|:linear]; example: --along platform.link.bandwidth=1Mbps..1Gbps",
+            code="bad-syntax",
+        )
     told = []
     refused: RetrompiError | None = None
     for side in sides:

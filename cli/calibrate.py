@@ -95,20 +95,24 @@ def command(
         others = {"--nas": nas, "--replication": replication, "--evaluations": evaluations}
         wrong = next((k for k, v in others.items() if v), None)
         if wrong:
-            raise UsageError(f"{wrong} is of the historical models; 'calibrate this-machine' takes {', '.join(own)} and --dry-run")
+            raise UsageError(
+                f"{wrong} is of the historical models; 'calibrate this-machine' takes {', '.join(own)} and --dry-run", code="unused-option"
+            )
         from retrompi.cli import this_machine
 
         this_machine.calibrate(this_machine.Wanted(mpi, quick, internode, rate, delay, name, record, recorded, dry_run), as_json, as_csv)
         return
     wrong = next((k for k, v in own.items() if v), None)
     if wrong:
-        raise UsageError(f"{wrong} goes with 'calibrate this-machine', not with '{model}'")
+        raise UsageError(f"{wrong} goes with 'calibrate this-machine', not with '{model}'", code="unused-option")
     cls = registry.model(model)
     if nas or replication:
         if nas and replication:
-            raise UsageError("--nas and --replication are two fits; name one")
+            raise UsageError("--nas and --replication are two fits; name one", code="conflicting-options")
         if evaluations is not None:
-            raise UsageError("--evaluations is of the model's own fit; those of a study end when they have met the published times")
+            raise UsageError(
+                "--evaluations is of the model's own fit; those of a study end when they have met the published times", code="unused-option"
+            )
         _study(ctx, nas, store, dry_run, as_json, as_csv)
         return
     registry.platform(platform)

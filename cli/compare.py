@@ -44,7 +44,9 @@ def _ids(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple
     try:
         return tuple(int(part) for part in value.split(",")) if value else ()
     except ValueError:
-        raise UsageError(f"--runs {value}: the numbers of runs, e.g. --runs 12,13,14 ('retrompi runs list' has them)") from None
+        raise UsageError(
+            f"--runs {value}: the numbers of runs, e.g. --runs 12,13,14 ('retrompi runs list' has them)", code="bad-syntax"
+        ) from None
 
 
 @click.command(context_settings={"allow_interspersed_args": True})
@@ -125,17 +127,17 @@ def command(
 
         refused = [name for name, value in _OF_BACKENDS.items() if ctx.get_parameter_source(value) == ParameterSource.COMMANDLINE]
         if refused:
-            raise UsageError(f"{refused[0]} is of backends, --models of runtimes; give one of them")
+            raise UsageError(f"{refused[0]} is of backends, --models of runtimes; give one of them", code="conflicting-options")
         np = ranks if ctx.get_parameter_source("ranks") == ParameterSource.COMMANDLINE else None
         run_runtimes(ctx, program, arguments, models, platforms or (), platform, mode, np, sets, fidelity, seed, metrics, jobs, fresh,
                      as_json=as_json, as_csv=as_csv, store=store)  # fmt: skip
         return
     if platforms or metrics or jobs:
-        raise UsageError("--platforms, --metric and --jobs are of --models, which compares runtimes")
+        raise UsageError("--platforms, --metric and --jobs are of --models, which compares runtimes", code="unused-option")
     if sum((program is not None, bool(runs), suite)) != 1:
-        raise UsageError("give one of: a PROGRAM, --runs ID,ID, --suite")
+        raise UsageError("give one of: a PROGRAM, --runs ID,ID, --suite", code="missing-option")
     if only and not suite:
-        raise UsageError("--only chooses programs of --suite")
+        raise UsageError("--only chooses programs of --suite", code="unused-option")
     one_format(as_json, as_csv)
     bounds = compare.parse_within(within) if within is not None else {}
     options: dict[str, Any] = {

@@ -33,11 +33,11 @@ def run_runtimes(
 
     one_format(as_json, as_csv)
     if text is None:
-        raise UsageError("give the program: a scenario, a trace or a generator")
+        raise UsageError("give the program: a scenario, a trace or a generator", code="missing-option")
     if len(models) < 2 and len(platforms) < 2:
-        raise UsageError("a comparison needs two runtimes at least: --models wmpi,winmpich")
+        raise UsageError("a comparison needs two runtimes at least: --models wmpi,winmpich", code="missing-option")
     if platform is not None and platforms:
-        raise UsageError("-p and --platforms exclude each other")
+        raise UsageError("-p and --platforms exclude each other", code="conflicting-options")
     for name in models:
         registry.model(name)
     first = platforms[0] if platforms else platform

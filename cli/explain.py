@@ -62,7 +62,7 @@ def command(
     registry.model(model), registry.platform(platform).placement(mode)
     sizes = parse_sizes(size)
     if len(sizes) != 1:
-        raise UsageError(f"--size {size}: give one size")
+        raise UsageError(f"--size {size}: give one size", code="bad-size")
     store_ = open_for(ctx, store)
     found = experiment.explain(store_, model, platform, mode, sizes[0], sets=sets, fresh=fresh, fidelity=fidelity)
     total = store_.run(found.run_id)["time_s"]

@@ -79,7 +79,7 @@ def command(
     registry.model(model), registry.platform(platform).placement(mode)
     if trace is not None:
         if sizes is not None:
-            raise UsageError("--sizes is of the PingPong; a trace has its own")
+            raise UsageError("--sizes is of the PingPong; a trace has its own", code="unused-option")
         read = traces.read(trace)
         warnings = warn(outside_of_trace(model, platform, read, sets=sets), model)
         row = fidelity.spread_of_trace(open_for(ctx, store), read, trace, model, platform, mode, sets=sets, seed=seed, fresh=fresh)

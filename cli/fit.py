@@ -130,9 +130,9 @@ def command(
     from retrompi.spec import registry
 
     if remote is not None and pair == "remote":
-        raise UsageError("--remote goes with --pair same: the curve itself is said to be the remote one")
+        raise UsageError("--remote goes with --pair same: the curve itself is said to be the remote one", code="unused-option")
     if remote_streams and remote is None:
-        raise UsageError("--remote-stream needs --remote; streams of the curve itself are given by --stream")
+        raise UsageError("--remote-stream needs --remote; streams of the curve itself are given by --stream", code="missing-option")
     kept = {"unit": unit, "way": way, "columns": columns_of(columns)}
     pinned = [int(units.parse(t, "B")) for t in thresholds]
     limit = None if eager_below is None else int(units.parse(eager_below, "B"))
@@ -163,7 +163,7 @@ def command(
 
 def _curve(ctx: click.Context, store: str | None, which: str, format_: str | None, kept: dict[str, Any]) -> Measured:
     from retrompi.measure.curves import read
-    from retrompi.measure.curves.stored import series_of
+    from retrompi.measure.curves.imported import series_of
 
     if Path(which).is_file() or "/" in which or "." in which:
         return read(which, format_, **kept)

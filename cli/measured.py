@@ -67,7 +67,9 @@ def columns_of(given: Sequence[str]) -> dict[str, str] | None:
     for text in given:
         kind, equals, which = text.partition("=")
         if not equals or not kind.strip() or not which.strip():
-            raise UsageError(f"'--column {text}' is not KIND=NAME or KIND=NUMBER; example: --column size=1 --column time=3")
+            raise UsageError(
+                f"'--column {text}' is not KIND=NAME or KIND=NUMBER; example: --column size=1 --column time=3", code="bad-syntax"
+            )
         found[kind.strip()] = which.strip()
     return found or None
 
@@ -113,7 +115,7 @@ def import_file(
     Drawn beside simulated curves by 'retrompi pingpong --measured' and 'retrompi reproduce --measured'.
     """
     from retrompi.measure.curves import read_all
-    from retrompi.measure.curves.stored import default_label, save, stored
+    from retrompi.measure.curves.imported import default_label, save, stored
 
     found = read_all(file, format_, unit=unit, way=way, columns=columns_of(columns), what=what, host=host, date=date, by=by)
     kept = open_for(ctx, store)
@@ -137,7 +139,7 @@ def import_file(
 @click.pass_context
 def list_measured(ctx: click.Context, as_json: bool, as_csv: bool, store: str | None) -> None:
     """List the measured curves in the store."""
-    from retrompi.measure.curves.stored import stored
+    from retrompi.measure.curves.imported import stored
 
     rows = stored(open_for(ctx, store, write=False))
     emit(
@@ -174,7 +176,7 @@ def show_measured(
 
     from retrompi.cli.output import print_json
     from retrompi.measure.curves import read_all
-    from retrompi.measure.curves.stored import default_label, series_of
+    from retrompi.measure.curves.imported import default_label, series_of
 
     if Path(which).is_file():
         found = read_all(which, format_, unit=unit, way=way, columns=columns_of(columns))

@@ -189,7 +189,7 @@ def some_time(option: str, text: str) -> float:
     """The seconds that ``option`` gives a run; UsageError where that is none."""
     seconds = parse(text, "s")
     if seconds <= 0:
-        raise UsageError(f"{option} '{text}' leaves no time; it must be more than zero")
+        raise UsageError(f"{option} '{text}' leaves no time; it must be more than zero", code="out-of-range")
     return seconds
 
 

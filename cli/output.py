@@ -140,7 +140,7 @@ def _painted(padded: str, cell: str) -> str:
 def one_format(as_json: bool, as_csv: bool) -> None:
     """Refuses both at once: for commands that print otherwise than by `emit`, or much later than they begin."""
     if as_json and as_csv:
-        raise UsageError("--json and --csv exclude each other")
+        raise UsageError("--json and --csv exclude each other", code="conflicting-options")
 
 
 def emit(

@@ -59,7 +59,7 @@ def command(
     try:
         counts = [int(n) for n in machines.split(",")]
     except ValueError:
-        raise UsageError(f"'{machines}' is not a list of numbers of machines; example: 7,100,1000") from None
+        raise UsageError(f"'{machines}' is not a list of numbers of machines; example: 7,100,1000", code="bad-syntax") from None
     through = float(study.rates(open_for(ctx, store), network, platform)[1]["relay"]) if rate is None else parse(rate, "B/s")
     one = study.copy(study.fitted_disk() if disk is None else parse(disk, "B/s"), through)
     rows = [replicate(one, n, fan_out) for n in counts]

@@ -84,7 +84,7 @@ def command(
     from retrompi.spec.calibrated_range import outside_of_points
 
     if paper != ALL and paper_key(paper) not in setups():
-        raise UsageError(f"no paper '{paper}'{nearest(paper, [*setups(), ALL])}")
+        raise UsageError(f"no paper '{paper}'{nearest(paper, [*setups(), ALL])}", code="unknown-paper")
     overlaid = measured_curves(ctx, store, measured)
     began = time.perf_counter()
     found = studies(ctx, None if paper == ALL else paper, store, fresh, jobs, fidelity)

@@ -121,7 +121,7 @@ def command(
     ARGUMENTS come after --. Sections are what it marks with MPI_Pcontrol(N) … MPI_Pcontrol(-PARTS). Exit code 1: it failed, hung or
     deadlocked.
     """
-    from retrompi.measure import launch as backends
+    from retrompi.measure import launch
 
     _check(ctx, backend)
     one_format(as_json, as_csv)
@@ -129,7 +129,7 @@ def command(
     quiet = some_time("--wait-quiet", wait_quiet) if wait_quiet is not None else 0.0
     store_ = open_for(ctx, store)
     with progress(f"{Path(program).name} on {backend}") as report:
-        done = backends.run(
+        done = launch.run(
             store_, backend, program, arguments, ranks, sets=sets, model=model, platform=_given(ctx, "platform", platform),
             mode=mode, seed=seed, fidelity=fidelity, mpi=mpi, repetitions=repetitions, warmup=warmup, profile=not no_profile,
             timeout_s=limit, wait_quiet_s=quiet, trace=None if trace is None else str(trace), fresh=fresh, report=report,
@@ -168,7 +168,7 @@ def _check(ctx: click.Context, backend: str) -> None:
     for name, read in _ONLY.items():
         if backend not in read and ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
             option = next(p.opts[-1] for p in ctx.command.params if p.name == name)
-            raise UsageError(f"{option} means nothing to --backend {backend}; it is for {' and '.join(read)}")
+            raise UsageError(f"{option} means nothing to --backend {backend}; it is for {' and '.join(read)}", code="unused-option")
 
 
 def _why(store: Store, done: Any) -> list[str]:

@@ -71,7 +71,7 @@ def export_command(
 
     one_format(as_json, as_csv)
     if pairs is not None and not plain:
-        raise UsageError("--pairs is for --plain: the plug-in reads both kinds of pairs")
+        raise UsageError("--pairs is for --plain: the plug-in reads both kinds of pairs", code="unused-option")
     facts = export(model, platform, mode, ranks, sets, seed, open_for(ctx, store))
     if as_csv:
         print_csv(list(facts.points()), POINTS)
@@ -125,4 +125,4 @@ def _write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as e:
-        raise UsageError(f"{path} cannot be written: {e.strerror or e}") from e
+        raise UsageError(f"{path} cannot be written: {e.strerror or e}", code="unwritable-file") from e

@@ -34,7 +34,9 @@ def command(
 
     host = host or ("0.0.0.0" if public else "127.0.0.1")
     if public and is_loopback(host):
-        raise UsageError(f"--public with --host {host}: nobody else can reach that address; leave --host out, or give another")
+        raise UsageError(
+            f"--public with --host {host}: nobody else can reach that address; leave --host out, or give another", code="unused-option"
+        )
     if public and token is None:
         token = secrets.token_urlsafe(18)
     chosen = store if store is not None else (ctx.find_root().obj or {}).get("store")

@@ -50,7 +50,7 @@ def run_study(ctx: click.Context, /, study: str, trust: bool, check: bool, **run
         study_files.run_zip(ctx, Path(study), trust, check, **running)
         return
     if trust or check:
-        raise UsageError(f"--{'trust' if trust else 'check'} is for a packed study; '{study}' is no .zip")
+        raise UsageError(f"--{'trust' if trust else 'check'} is for a packed study; '{study}' is no .zip", code="unused-option")
     go(ctx, _loaded(study) if _is_file(study) else stored(open_for(ctx, running["store"]), study), **running)
 
 

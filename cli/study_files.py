@@ -57,9 +57,9 @@ def export(
 
     one_format(as_json, as_csv)
     if (output is None) != (as_json or as_csv):
-        raise UsageError("say where to: -o FILE, or --csv or --json to print")
+        raise UsageError("say where to: -o FILE, or --csv or --json to print", code="missing-option")
     if output is not None and kind is None and Path(output).suffix.removeprefix(".").lower() not in out.FORMATS:
-        raise UsageError(f"-o {output}: what it ends in is no format; say --format csv, json or parquet")
+        raise UsageError(f"-o {output}: what it ends in is no format; say --format csv, json or parquet", code="unknown-format")
     found = stored.read(open_for(ctx, store, write=False), study)
     if output is None:
         sys.stdout.write(out.text(found, "json" if as_json else "csv", points))
@@ -86,7 +86,7 @@ def pack(ctx: click.Context, study: str, output: str, as_json: bool, as_csv: boo
 
     one_format(as_json, as_csv)
     if not output.lower().endswith(".zip"):
-        raise UsageError(f"-o {output}: a packed study ends in .zip")
+        raise UsageError(f"-o {output}: a packed study ends in .zip", code="unknown-format")
     for line in packing.pack(stored.read(open_for(ctx, store, write=False), study), Path(output)):
         click.echo(f"note: {line}", err=True)
     written([Path(output)], as_json, as_csv)
@@ -141,7 +141,7 @@ def opened(path: Path, trust: bool) -> Package:
     if package.models and not trust:
         folder = package.folder / "models"
         raise UsageError(f"{path} has Python of its own, the model{'s' if len(package.models) > 1 else ''} {', '.join(package.models)} "
-                         f"in {folder}: look at it, then say --trust to run it")  # fmt: skip
+                         f"in {folder}: look at it, then say --trust to run it", code="untrusted-code")  # fmt: skip
     return package
 
 

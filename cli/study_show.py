@@ -103,7 +103,10 @@ def show(
 
     one_format(as_json, as_csv)
     if output is not None and Path(output).suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"-o {output}: a page ends in .html; 'retrompi study export' writes numbers, 'retrompi study figure' one figure")
+        raise UsageError(
+            f"-o {output}: a page ends in .html; 'retrompi study export' writes numbers, 'retrompi study figure' one figure",
+            code="unknown-format",
+        )
     found = stored.read(open_for(ctx, store, write=False), study)
     v = found.view(metric)
     for k in (*by, *panel, *([x] if x not in (None, "size") else [])):
@@ -167,12 +170,14 @@ def figure(
     target = Path(output)
     ending = target.suffix.removeprefix(".").lower()
     if ending not in ("html", "png", "svg"):
-        raise UsageError(f"-o {output}: a figure ends in .html, .png or .svg")
+        raise UsageError(f"-o {output}: a figure ends in .html, .png or .svg", code="unknown-format")
     found = stored.read(open_for(ctx, store, write=False), study)
     v = found.view(metric)
     plans = [plan_of(kind, v, x, by, panel)] if kind else choose(v, x, by, panel)[:1]
     if not plans:
-        raise UsageError("this study varies nothing and has no curve: there is nothing to draw; 'retrompi study show' has its number")
+        raise UsageError(
+            "this study varies nothing and has no curve: there is nothing to draw; 'retrompi study show' has its number", code="no-figure"
+        )
     written(_drawn(v, plans[0], target, ending, dict(found.study)), as_json, as_csv)
 
 

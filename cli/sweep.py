@@ -113,7 +113,7 @@ def _changed(study: Study, vary: Sequence[str], zips: Sequence[str], sets: Seque
     """A study of a file with other overrides."""
     for option, value in (("--vary", vary), ("--zip", zips), ("--sample", sample)):
         if value:
-            raise UsageError(f"{option} is for a scenario; what varies in the study '{study.name}' is in its file")
+            raise UsageError(f"{option} is for a scenario; what varies in the study '{study.name}' is in its file", code="unused-option")
     from retrompi.spec.model import parse_sets
     from retrompi.studies.case import proper
     from retrompi.studies.design import check_name
@@ -181,7 +181,7 @@ def executor_of(executor: str | None, jobs: int | None, scheduler: str | None) -
 
         return DaskExecutor(workers=jobs, scheduler=scheduler, say=lambda line: click.echo(line, err=True))
     if scheduler is not None:
-        raise UsageError("--scheduler is for --executor dask")
+        raise UsageError("--scheduler is for --executor dask", code="unused-option")
     from retrompi.studies.pool import Pool
 
     return Pool(jobs)

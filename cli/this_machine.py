@@ -77,22 +77,25 @@ def _recording(wanted: Wanted) -> Recording:
             if v
         ]
         if clash:
-            raise UsageError(f"{clash[0]} is for measuring; --from fits what was measured before")
+            raise UsageError(f"{clash[0]} is for measuring; --from fits what was measured before", code="unused-option")
         return recording.load(Path(wanted.recorded))
     from retrompi.measure.launch import BackendError
-    from retrompi.measure.this_machine import internode, native, plan
+    from retrompi.measure.this_machine import internode, plan
+    from retrompi.measure.this_machine.bench import two_ranks
 
     if not wanted.internode and (wanted.rate or wanted.delay):
-        raise UsageError(f"{'--rate' if wanted.rate else '--delay'} is of the link between two hosts: add --internode")
+        raise UsageError(
+            f"{'--rate' if wanted.rate else '--delay'} is of the link between two hosts: add --internode", code="unused-option"
+        )
     link = internode.Link.parse(wanted.rate, wanted.delay) if wanted.internode else None
     if link is not None:
         internode.check()
     try:
-        bench = native.bench(wanted.mpi or "mpich")
+        bench = two_ranks(wanted.mpi or "mpich")
     except BackendError:
         if wanted.mpi is not None:
             raise
-        bench = native.bench("openmpi")
+        bench = two_ranks("openmpi")
     with progress("measure") as report:
         found = plan.measure(bench, quick=wanted.quick, report=report)
         if link is not None:
@@ -107,19 +110,19 @@ def _recording(wanted: Wanted) -> Recording:
 def calibrate(wanted: Wanted, as_json: bool, as_csv: bool) -> None:
     """Runs the command; see ``retrompi calibrate --help``."""
     from retrompi.base import paths
-    from retrompi.measure import fit as fitted
-    from retrompi.measure.this_machine import model
+    from retrompi.measure import fit
+    from retrompi.measure.this_machine import fit_recording
 
     if wanted.name is not None:
-        fitted.check_name(wanted.name)
-    found = model.fit(_recording(wanted))
-    name = wanted.name or fitted.check_name(str(found.recording.facts["family"]))
-    told = model.summary(found)
+        fit.check_name(wanted.name)
+    found = fit_recording.fit(_recording(wanted))
+    name = wanted.name or fit.check_name(str(found.recording.facts["family"]))
+    told = fit_recording.summary(found)
     rows = [{"pair": kind, **row, "use": "" if row["seen"] else "held out"} for kind, k in told["kinds"].items() for row in k["points"]]
-    folder = fitted.default_folder(name)
+    folder = fit.default_folder(name)
     room = paths.user_platforms_dir() / "this-machine.toml"
     if not wanted.dry_run:
-        model.write(found, folder, room)
+        fit_recording.write(found, folder, room)
     if as_json:
         print_json(told | ({} if wanted.dry_run else {"model": str(folder), "platform": str(room)}))
         return

@@ -60,7 +60,7 @@ def timeline_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
             wanted = Wanted(tuple(check(f) for f in files), Request(timeline_limit, *_window(timeline_window)))
         elif timeline_window:
-            raise UsageError("--timeline-window says of which stretch a timeline is; give --timeline FILE as well")
+            raise UsageError("--timeline-window says of which stretch a timeline is; give --timeline FILE as well", code="missing-option")
         return function(*args, timeline=wanted, **kwargs)
 
     return inner
@@ -71,7 +71,7 @@ def _window(text: str | None) -> tuple[float, float]:
         return 0.0, float("inf")
     first, dots, last = text.partition("..")
     if not dots:
-        raise UsageError(f"--timeline-window '{text}' is not FROM..TO; example: 1s..1.2s")
+        raise UsageError(f"--timeline-window '{text}' is not FROM..TO; example: 1s..1.2s", code="bad-syntax")
     return parse(first, "s") if first.strip() else 0.0, parse(last, "s") if last.strip() else float("inf")
 
 
@@ -80,7 +80,7 @@ def write_timeline(timeline: Timeline | None, wanted: Wanted, told: Sequence[str
     from retrompi.sim.timeline.write import write
 
     if timeline is None:
-        raise UsageError("the job was never started: there is no timeline")
+        raise UsageError("the job was never started: there is no timeline", code="no-timeline")
     for path in wanted.files:
         lost = write(timeline, path, told)
         click.echo(f"timeline written to {path}", err=True)
@@ -93,7 +93,7 @@ def stored(store: Store, run_id: int) -> Timeline:
     """The timeline kept with a run; UsageError when there is none."""
     row = store.run(run_id)["facts"].get("timeline")
     if not row:
-        raise UsageError(f"run {run_id} has no timeline; replay its trace with --timeline FILE")
+        raise UsageError(f"run {run_id} has no timeline; replay its trace with --timeline FILE", code="no-timeline")
     return Timeline.from_row(row)
 
 

@@ -88,17 +88,17 @@ def _factors(base: Scenario, vary: Sequence[str]) -> list[Factor]:
     if not vary:
         found = keys.sourced(base)
         if not found:
-            raise UsageError(f"no parameter of '{base.name}' has a sourced range; give --vary KEY=LOW..HIGH")
+            raise UsageError(f"no parameter of '{base.name}' has a sourced range; give --vary KEY=LOW..HIGH", code="nothing-varies")
         return found
     room = case.Room(base, [base.model], [base.platform])
     out: list[Factor] = []
     for item in vary:
         key, equals, text = item.partition("=")
         if not equals or not key.strip() or not text.strip():
-            raise UsageError(f"'--vary {item}' is not KEY=VALUES; example: --vary wmpi.packet=64KiB..256KiB")
+            raise UsageError(f"'--vary {item}' is not KEY=VALUES; example: --vary wmpi.packet=64KiB..256KiB", code="bad-syntax")
         name = case.proper(key)
         if any(f.key == name for f in out):
-            raise UsageError(f"'{name}' varies twice")
+            raise UsageError(f"'{name}' varies twice", code="duplicate-name")
         axis = axes.parse(name, text.strip(), continuous=True)
         whole = False
         if axis.span is not None:
@@ -106,7 +106,7 @@ def _factors(base: Scenario, vary: Sequence[str]) -> list[Factor]:
             whole = told.whole
         factor = Factor(axis, whole, case.about(base, name).text)
         if len(factor.ends) > 64:
-            raise UsageError(f"'{name}' has {len(factor.ends)} values; a tornado takes LOW..HIGH or a short list")
+            raise UsageError(f"'{name}' has {len(factor.ends)} values; a tornado takes LOW..HIGH or a short list", code="bad-range")
         room.check(name, factor.ends)
         out.append(factor)
     return out

@@ -154,13 +154,13 @@ def scale(
     from retrompi.spec.timed_section import compute_scale
 
     if (factor is None) == (compute is None):
-        raise UsageError("give either --factor or --compute")
+        raise UsageError("give either --factor or --compute", code="conflicting-options")
     if factor is not None and not 0 < factor < float("inf"):
-        raise UsageError(f"--factor {factor} must be a finite number above zero")
+        raise UsageError(f"--factor {factor} must be a finite number above zero", code="out-of-range")
     if section is not None and compute is None:
-        raise UsageError("--section says what --compute is the time of; give --compute as well")
+        raise UsageError("--section says what --compute is the time of; give --compute as well", code="missing-option")
     if out.exists():
-        raise UsageError(f"{out} exists; choose another name")
+        raise UsageError(f"{out} exists; choose another name", code="exists-already")
     read = traces.read(trace, undefined_source=undefined_source)
     if compute is not None:
         flops = [parse(rate, "flop/s")] * read.ranks

@@ -63,10 +63,10 @@ def command(
 
     one_format(as_json, as_csv)
     if out.exists():
-        raise UsageError(f"{out} exists; choose another name")
+        raise UsageError(f"{out} exists; choose another name", code="exists-already")
     flops = parse(rate, "flop/s")
     if flops <= 0:
-        raise UsageError(f"--rate {rate} must be above zero")
+        raise UsageError(f"--rate {rate} must be above zero", code="out-of-range")
     target = target or ("goal" if out.suffix == ".goal" else "ti")
     with progress("reading") as report:
         made = convert.load(

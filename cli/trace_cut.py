@@ -66,11 +66,11 @@ def command(
     from retrompi.traces import cut, subset
 
     if out.exists():
-        raise UsageError(f"{out} exists; choose another name")
+        raise UsageError(f"{out} exists; choose another name", code="exists-already")
     if iterations is not None and (first is not None or last is not None):
-        raise UsageError("--iterations stands in place of --from and --to")
+        raise UsageError("--iterations stands in place of --from and --to", code="conflicting-options")
     if iterations is None and first is None and last is None and ranks is None:
-        raise UsageError("give --from, --to, --iterations or --ranks")
+        raise UsageError("give --from, --to, --iterations or --ranks", code="missing-option")
     read = traces.read(trace, undefined_source=undefined_source)
     if ranks is not None:
         read = subset.keep_ranks(read, _ranks(ranks))
@@ -104,7 +104,7 @@ def _ranks(text: str) -> list[int]:
     for part in text.split(","):
         match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", part.strip())
         if match is None:
-            raise UsageError(f"--ranks {text}: expected ranks as in 0-3,8")
+            raise UsageError(f"--ranks {text}: expected ranks as in 0-3,8", code="bad-syntax")
         found += range(int(match[1]), int(match[2] or match[1]) + 1)
     return found
 
@@ -114,5 +114,5 @@ def _turns(text: str | None) -> tuple[int, int] | None:
         return None
     match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text)
     if match is None:
-        raise UsageError(f"--iterations {text}: expected FIRST-LAST, as in 10-20")
+        raise UsageError(f"--iterations {text}: expected FIRST-LAST, as in 10-20", code="bad-syntax")
     return int(match[1]), int(match[2] or match[1])

@@ -48,9 +48,9 @@ def command(
     *names, last = traces_in
     out = Path(last)
     if len(names) < 2:
-        raise UsageError("give at least two traces and the name of the new one")
+        raise UsageError("give at least two traces and the name of the new one", code="out-of-range")
     if out.exists():
-        raise UsageError(f"{out} exists; choose another name")
+        raise UsageError(f"{out} exists; choose another name", code="exists-already")
     whole = None if in_time else merge.rank_files(names, undefined_source)
     if whole is not None:
         how, made, jobs = "ranks of one job", whole, [whole.ranks]

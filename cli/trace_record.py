@@ -63,15 +63,17 @@ def record(
 
     if finish is not None:
         if command:
-            raise UsageError("--finish takes no command")
+            raise UsageError("--finish takes no command", code="unused-option")
         if out is None:
             out = finish.with_name(finish.name.removesuffix(".part"))
         if out.exists():
-            raise UsageError(f"{out} exists; choose another name with --out")
+            raise UsageError(f"{out} exists; choose another name with --out", code="exists-already")
         result = recorder.assemble(finish, out, None, check=not no_check)
     else:
         if not command:
-            raise UsageError("nothing to record: give a command after --, e.g. retrompi trace record -- mpiexec -n 4 ./app")
+            raise UsageError(
+                "nothing to record: give a command after --, e.g. retrompi trace record -- mpiexec -n 4 ./app", code="missing-option"
+            )
         measured = recorder.Clock(clock, *_scale(clock, rate, threshold))
         out = out or Path(f"{_name(command)}-trace")
         result = recorder.record(
@@ -101,7 +103,7 @@ def _scale(clock: str, rate: str | None, threshold: str) -> tuple[float, int]:
         each = parse(rate or "1 Gflop/s", "flop/s")
         least = round(parse(threshold, "s") * 1e9)
     if not 0 < each < float("inf") or least < 0:
-        raise UsageError("--rate must be above zero and --threshold not below it")
+        raise UsageError("--rate must be above zero and --threshold not below it", code="out-of-range")
     return each, least
 
 

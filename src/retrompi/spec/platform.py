@@ -178,7 +178,7 @@ class Platform:
             if h.name == name:
                 return h
         names = [h.name for h in self.hosts]
-        raise UsageError(f"platform '{self.name}' has no host '{name}'{nearest(name, names)}")
+        raise UsageError(f"platform '{self.name}' has no host '{name}'{nearest(name, names)}", code="unknown-host")
 
     @cached_property
     def hash(self) -> str:
@@ -229,7 +229,7 @@ class Platform:
                 valid = ["shared", "distributed", *self.placements, *names]
                 raise UsageError(
                     f"no mode or host '{item}' on platform '{self.name}'{nearest(item, valid)} "
-                    "(or a host for every rank, separated by commas)"
+                    "(or a host for every rank, separated by commas)", code="unknown-host"
                 )
         return indices
 
@@ -270,7 +270,7 @@ class Platform:
             room = self._changed(changed, self._linked(words))
             topology.check(room.link.kind, room.link.shape, len(room.hosts), line=all(f"link.{k}" in room.quantities for k in WAN_KEYS))
         except UsageError as error:
-            raise UsageError(f"platform.link: {error}") from None
+            raise UsageError(f"platform.link: {error}", code=error.code) from None
         return replace(room, overridden=self.overridden | set(changed))
 
     def _linked(self, words: Mapping[str, str]) -> Link:
@@ -281,7 +281,7 @@ class Platform:
             shape = topology.parse_shape(kind, words["shape"])
         if "sites" in words:
             if kind != "wan":
-                raise UsageError(f"a {kind} has no sites; a wan has")
+                raise UsageError(f"a {kind} has no sites; a wan has", code="bad-topology")
             shape = topology.parse_sites(words["sites"], len(self.hosts))
         policy = topology.parse_policy(words["rail_policy"]) if "rail_policy" in words else self.link.rail_policy
         return replace(self.link, kind=kind, shape=shape, rail_policy=policy)
@@ -294,21 +294,23 @@ class Platform:
         try:
             given = tomllib.loads(file.read_text(encoding="utf-8"))["fit"]["values"].items()
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"cannot read this fit: {error}; make it again with 'retrompi calibrate'", file) from None
+            raise InputError(
+                f"cannot read this fit: {error}; make it again with 'retrompi calibrate'", file, code="unreadable-file"
+            ) from None
         changed: dict[str, Quantity] = {}
         for key, text in given:
             try:
                 for path in self.paths(key):
                     old = self.quantities[path]
                     if not old.source.startswith("fit:"):
-                        raise UsageError(f"'{key}' is not a fitted quantity of platform '{self.name}'")
+                        raise UsageError(f"'{key}' is not a fitted quantity of platform '{self.name}'", code="unknown-parameter")
                     value = checked(path.rpartition(".")[2], str(text), old.unit, key)
                     slack = 1e-6 * value  # the text is rounded
                     if (old.low is not None and value < old.low - slack) or (old.high is not None and value > old.high + slack):
-                        raise UsageError(f"{key} = {text} lies outside its sourced range")
+                        raise UsageError(f"{key} = {text} lies outside its sourced range", code="out-of-range")
                     changed[path] = replace(old, value=value, text=str(text))
             except UsageError as error:
-                raise InputError(str(error), file) from None
+                raise InputError(str(error), file, code=error.code) from None
         return self._changed(changed, self.link)
 
     def of_size(self, n: int) -> Platform:
@@ -320,7 +322,7 @@ class Platform:
         Raises UsageError unless 1 <= n <= 65536.
         """
         if not 1 <= n <= MAX_HOSTS:
-            raise UsageError(f"platform '{self.name}' can have 1 to {MAX_HOSTS} hosts, not {n}")
+            raise UsageError(f"platform '{self.name}' can have 1 to {MAX_HOSTS} hosts, not {n}", code="out-of-range")
         if n not in self._sized_before:
             if len(self._sized_before) >= _SIZED:
                 self._sized_before.clear()
@@ -377,7 +379,7 @@ class Platform:
             valid = [v for v in valid if v.startswith("platform.host.")]
         elif head in {h.name for h in self.hosts}:
             valid = [v for v in valid if v.startswith(f"platform.{head}.")]
-        raise UsageError(f"platform '{self.name}' has no 'platform.{key}'{nearest(f'platform.{key}', valid, 30)}")
+        raise UsageError(f"platform '{self.name}' has no 'platform.{key}'{nearest(f'platform.{key}', valid, 30)}", code="unknown-parameter")
 
 
 def _absent(path: str) -> Quantity:
@@ -391,11 +393,11 @@ def checked(key: str, text: str, unit: str, where: str) -> float:
     try:
         value = units.parse(text, unit)
     except UsageError as error:
-        raise UsageError(f"{where}: {error}") from None
+        raise UsageError(f"{where}: {error}", code=error.code) from None
     if key in WHOLE_FROM_ONE and (value < 1 or value != int(value)):
-        raise UsageError(f"{where}: '{text}' is not a whole number from 1 on")
+        raise UsageError(f"{where}: '{text}' is not a whole number from 1 on", code="out-of-range")
     if key in _FLAGS and value not in (0, 1):
-        raise UsageError(f"{where}: '{text}' is neither 0 nor 1")
+        raise UsageError(f"{where}: '{text}' is neither 0 nor 1", code="bad-value")
     if key in _POSITIVE and value <= 0:
-        raise UsageError(f"{where}: '{text}' must be more than zero")
+        raise UsageError(f"{where}: '{text}' must be more than zero", code="out-of-range")
     return value

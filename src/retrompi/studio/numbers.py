@@ -163,7 +163,7 @@ def fitting(some: Sequence[Number], kind: str = "", text: str = "", area: str = 
     Raises UsageError for a kind that does not exist.
     """
     if kind and kind not in KINDS:
-        raise UsageError(f"source '{kind}'{nearest(kind, KINDS)}")
+        raise UsageError(f"source '{kind}'{nearest(kind, KINDS)}", code="unknown-name")
     words = text.casefold().split()
     return [
         n

@@ -76,9 +76,9 @@ class Slot:
 def check_names(model: str | None = None, platform: str | None = None) -> None:
     """Refuses what is no name of a model or platform. A path would do elsewhere, but what a browser sends must not name code to run."""
     if model is not None and model not in (known := registry.model_names()):
-        raise UsageError(f"no model '{model[:60]}'{nearest(model[:60], known)}")
+        raise UsageError(f"no model '{model[:60]}'{nearest(model[:60], known)}", code="unknown-model")
     if platform is not None and platform not in (known := registry.platform_names()):
-        raise UsageError(f"no platform '{platform[:60]}'{nearest(platform[:60], known)}")
+        raise UsageError(f"no platform '{platform[:60]}'{nearest(platform[:60], known)}", code="unknown-platform")
 
 
 def modes(platform: str) -> list[str]:

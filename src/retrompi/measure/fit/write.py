@@ -32,12 +32,12 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 def check_name(name: str, kind: str = "model") -> str:
     """``name`` if a model or platform of the user's may be called so; UsageError otherwise."""
     if not _NAME.fullmatch(name):
-        raise UsageError(f"'{name}' cannot be the name of a {kind}; use small letters, digits, - and _, a letter first")
+        raise UsageError(f"'{name}' cannot be the name of a {kind}; use small letters, digits, - and _, a letter first", code="bad-name")
     taken = registry.models() if kind == "model" else registry.platforms()
     there = taken.get(name)
     path = None if there is None else (there.folder() if isinstance(there, type) else there.path)
     if path is not None and registry.origin(path) == "retrompi":
-        raise UsageError(f"the package has a {kind} '{name}', and its names win; choose another --name")
+        raise UsageError(f"the package has a {kind} '{name}', and its names win; choose another --name", code="bad-name")
     return name
 
 
@@ -127,7 +127,7 @@ def _work_text(by: str, work: Mapping[str, tuple[Mapping[int, float], str]]) -> 
     lines = [f"# what collectives do beside their messages: written by `{by}`; picoseconds, bytes", ",".join(WORK_COLUMNS)]
     for what, (sizes, _) in work.items():
         if what not in work_names():
-            raise UsageError(f"no work '{what}'{nearest(what, work_names())}")
+            raise UsageError(f"no work '{what}'{nearest(what, work_names())}", code="unknown-name")
         lines += [f"{what},{size},{round(seconds * 1e12)}" for size, seconds in sorted(sizes.items())]
     return "\n".join(lines) + "\n"
 
@@ -170,7 +170,7 @@ def write_model(
     """
     for kind in samples:
         if kind not in KINDS:
-            raise UsageError(f"no pair kind '{kind}'{nearest(kind, KINDS)}")
+            raise UsageError(f"no pair kind '{kind}'{nearest(kind, KINDS)}", code="unknown-name")
     if not samples:
         raise UsageError("a model needs the curve of one pair kind at least")
     for text in (sources or {}).values():
@@ -222,7 +222,7 @@ def write_model(
         (folder / "fit.toml").write_text(toml_text.tables(by, {name: tables}), encoding="utf-8")
         (folder / "__init__.py").write_text(_module(name, words, doc, params, known, collectives, communicators), encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot write the model: {error.strerror}", folder) from None
+        raise InputError(f"cannot write the model: {error.strerror}", folder, code="unwritable-file") from None
     registry.forget(folder)
     return folder
 
@@ -324,7 +324,7 @@ def write_room(
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot write the platform: {error.strerror}", file) from None
+        raise InputError(f"cannot write the platform: {error.strerror}", file, code="unwritable-file") from None
     return file
 
 
