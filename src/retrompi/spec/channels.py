@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from retrompi.spec.platform import Host, Link
+from retrompi.spec.fields import to_engine
+from retrompi.spec.host import Host
+from retrompi.spec.link import Link
 
 __all__ = ["BLOCK", "NO_PATH", "Library", "Path", "bcast", "curve", "datagram", "direct", "dma", "eager", "host_row", "link_row",
            "one_sided", "pool", "rendezvous", "ring", "stream", "wait", "wait_by", "work"]  # fmt: skip
@@ -142,20 +144,14 @@ def direct(low: float, high: float = NO_LIMIT) -> tuple[float, float, str]:
 
 def host_row(h: Host) -> Row:
     """A host as the engine reads it."""
-    keys = (
-        "name", "speed", "cores", "quantum", "tick", "dispatch", "syscall", "boost", "quantum_carry", "wait_charge", "quantum_at_tick",
-        "l1", "l2", "l2_ways", "copy_l1", "copy_l2", "copy_mem", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "loopback_mss",
-        "window", "mss", "sndbuf", "delayed_ack", "rto_first", "rto_min", "rto_max", "tcp_retries", "dup_acks",
-        "nic_rate", "nic_latency", "bus_rate", "flops",
-        "l2_shared_by", "package_cores", "line_shared", "line_bus", "lines_in_flight", "fsb_rate",
-    )  # fmt: skip
-    return {k: getattr(h, k) for k in keys} | {"big_endian": int(h.byte_order == "big")}
+    told = to_engine(h)
+    return told | {"big_endian": int(told.pop("byte_order") == "big")}
 
 
 def link_row(link: Link) -> Row:
     """The link between the hosts as the engine reads it."""
-    keys = ("kind", "shape", "bandwidth", "latency", "frame_overhead", "mtu", "rails", "wan_bandwidth", "wan_latency")
-    return {k: getattr(link, k) for k in keys} | {"stripe": int(link.rail_policy == "stripe")}
+    told = to_engine(link)
+    return told | {"stripe": int(told.pop("rail_policy") == "stripe")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
-from retrompi.spec import host_use
+from retrompi.spec import platform_use
 from retrompi.spec.collectives import OPERATIONS, PREFIX, engine_rows
 from retrompi.spec.layout import Layout
 
@@ -132,7 +132,7 @@ def compile_runtime(cls: type[RuntimeModel], values: Values, layout: Layout, cal
     if "start_up" in parts:
         _start(cls, values, layout)
     base = values.model.partition(":")[0]
-    return Compiled(rows, frozenset({f"{base}.{name}" for name in values.read()} | host_use.used(layout, rows, calls)), layout)
+    return Compiled(rows, frozenset({f"{base}.{name}" for name in values.read()} | platform_use.used(layout, rows, calls)), layout)
 
 
 def _start(cls: type[RuntimeModel], values: Values, layout: Layout) -> None:
@@ -158,7 +158,7 @@ def refuse_unused(cls: type[RuntimeModel], values: Values, found: Compiled, call
         if not any(f"platform.{p}" in used for p in paths):
             mine = [p for p in paths if p.rpartition(".")[0] in {h.name for h in found.layout.hosts}] or paths
             name = f"host.{key}" if len(paths) == len(found.layout.platform.hosts) > 1 else mine[0]
-            raise UsageError(f"platform.{name} {host_use.why_not(mine[0], found.layout, calls)}", code="idle-override")
+            raise UsageError(f"platform.{name} {platform_use.why_not(mine[0], found.layout)}", code="idle-override")
 
 
 def refuse_unused_parameters(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Calls) -> None:
