@@ -1,7 +1,7 @@
 """Which numbers of a platform a run uses: by the kinds of work (`fields.Use`) that its channels and its program make.
 
-Each field of `Host` and `Link` declares the work that needs it; `work_of` says which kinds a compiled run has. A run in which no work needs a
-number refuses its override (`retrompi.spec.compile.refuse_unused`).
+Each field of `Host` and `Link` declares the work that needs it; `work_of` says which kinds a compiled run has. Where no work of a run needs
+a number, an override of it is refused (`retrompi.spec.compile.refuse_unused`).
 """
 
 from __future__ import annotations
