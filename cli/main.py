@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import NoReturn
 
@@ -65,9 +66,7 @@ class LazyGroup(click.Group):
         command: click.Command = import_module(f"retrompi.cli.{cmd_name.replace('-', '_')}").command
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise click.UsageError(f"no command '{args[0]}'{nearest(args[0], COMMANDS, 20)}", ctx)
         return super().resolve_command(ctx, args)
@@ -78,9 +77,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.option(
-    "--store", metavar="PATH|URL", help="Where runs are kept (default: $RETROMPI_STORE, then your data folder)."
-)
+@click.option("--store", metavar="PATH|URL", help="Where runs are kept (default: $RETROMPI_STORE, then your data folder).")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(package_name="retrompi", prog_name="retrompi", message="%(prog)s %(version)s")
 @click.pass_context
@@ -111,8 +108,11 @@ def _say(text: str) -> None:
     click.echo(f"{click.style('error', fg='red', bold=True) if color else 'error'}: {one_line}", err=True, color=color)
 
 
-def run(args: list[str] | None = None) -> int:
-    """Run the command line and return its exit code; every error has become one line on stderr."""
+def run(args: list[str] | None = None, on_error: Callable[[Exception], object] = lambda error: None) -> int:
+    """Run the command line and return its exit code; every error has become one line on stderr.
+
+    ``on_error`` is called with the error itself, whose ``code`` its line does not show.
+    """
     state: dict[str, object] = {"debug": False}
     try:
         result = cli.main(args, prog_name="retrompi", standalone_mode=False, obj=state)
@@ -121,6 +121,7 @@ def run(args: list[str] | None = None) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2 and later; the message is the help
             click.echo(error.format_message(), err=True)
             return 2
+        on_error(error)
         context = getattr(error, "ctx", None)
         hint = f" (see '{context.command_path} --help')" if context is not None else ""
         _say(error.format_message() + hint)
@@ -129,6 +130,7 @@ def run(args: list[str] | None = None) -> int:
         _say("interrupted")
         return 130
     except RetrompiError as error:
+        on_error(error)
         if state["debug"]:
             _traceback()
         _say(str(error))
@@ -138,6 +140,7 @@ def run(args: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
+        on_error(error)
         if state["debug"]:
             _traceback()
         if isinstance(error, OSError) and error.errno in _NO_ROOM:

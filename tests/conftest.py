@@ -72,11 +72,12 @@ def postgres() -> Iterator[Server]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command line ended with."""
+    """What a command line ended with. ``error``: the code of the error that ended it (docs/errors.md), "" where none did."""
 
     code: int
     out: str
     err: str
+    error: str = ""
 
 
 @pytest.fixture
@@ -85,10 +86,11 @@ def retrompi(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
     from retrompi.cli.main import run
 
     def call(*args: str) -> Outcome:
-        code = run(list(args))
+        errors: list[Exception] = []
+        code = run(list(args), errors.append)
         sys.stdout.flush()
         out, err = capfd.readouterr()
-        return Outcome(code, out, err)
+        return Outcome(code, out, err, getattr(errors[0], "code", type(errors[0]).__name__) if errors else "")
 
     return call
 

@@ -47,6 +47,7 @@ class SimulationEnded(RetrompiError):
     """A benchmark did not complete: the outcome is a result, with exit code 1."""
 
     exit_code = 1
+    code = "not-completed"
 
 
 @dataclass
@@ -115,14 +116,16 @@ def place(platform: Platform, mode: Mode, ranks: int) -> Placement:
     if isinstance(mode, str):
         placement = platform.placements[mode]
         if len(placement) < ranks:
-            raise UsageError(f"placement '{mode}' of platform '{platform.name}' is for {len(placement)} ranks, not {ranks}")
+            raise UsageError(
+                f"placement '{mode}' of platform '{platform.name}' is for {len(placement)} ranks, not {ranks}", code="bad-placement"
+            )
         return Placement(placement[:ranks], placement.cores[:ranks])
     placement = Placement((int(i) for i in mode), getattr(mode, "cores", ()))
     if len(placement) != ranks:
-        raise UsageError(f"{len(placement)} hosts are named for {ranks} ranks")
+        raise UsageError(f"{len(placement)} hosts are named for {ranks} ranks", code="bad-placement")
     for i in placement:
         if not 0 <= i < len(platform.hosts):
-            raise UsageError(f"host index {i} is not in 0..{len(platform.hosts) - 1} of platform '{platform.name}'")
+            raise UsageError(f"host index {i} is not in 0..{len(platform.hosts) - 1} of platform '{platform.name}'", code="unknown-host")
     return placement
 
 
@@ -193,11 +196,11 @@ def run(
 
     ladder.check(fidelity)
     if wildcards not in WILDCARDS:
-        raise UsageError(f"wildcards cannot be '{wildcards}'{nearest(wildcards, WILDCARDS)}")
+        raise UsageError(f"wildcards cannot be '{wildcards}'{nearest(wildcards, WILDCARDS)}", code="unknown-name")
     refused = trace.unsupported()
     if refused:
         file, line, action, reason = refused[0]
-        raise UsageError(f"{file}:{line}: {action}: {reason}")
+        raise UsageError(f"{file}:{line}: {action}: {reason}", code="unsupported-action")
     begin = time.perf_counter()
     cls = registry.model(model)
     rows, values, room, placement = _compiled(cls, platform, mode, trace.ranks, sets)
@@ -258,7 +261,7 @@ def run(
         rows["positions"], rows["hosts"] = sharing.unshared(beside, model, rows)
         rows["jobs"] = sharing.rows(beside, rows["positions"], room, wildcards)
     if (traffic or failures) and fidelity != "mechanism":
-        raise UsageError(f"fidelity '{fidelity}' draws no wire, which traffic and failures need: use mechanism")
+        raise UsageError(f"fidelity '{fidelity}' draws no wire, which traffic and failures need: use mechanism", code="needs-mechanism")
     if traffic:
         rows["traffic"], rows["positions"] = network.traffic(traffic, room, rows["positions"])
     if failures:
@@ -305,20 +308,22 @@ def _compiled_jobs(jobs: Sequence[JobSpec], platform: str, sets: Sets, fidelity:
     from retrompi.spec.cojobs import named
 
     if fidelity != "mechanism":
-        raise UsageError(f"jobs share processors, cards and the wire, which fidelity '{fidelity}' does not draw: use mechanism")
+        raise UsageError(
+            f"jobs share processors, cards and the wire, which fidelity '{fidelity}' does not draw: use mechanism", code="needs-mechanism"
+        )
     if wire != "native":
-        raise UsageError("several jobs need the native wire")
+        raise UsageError("several jobs need the native wire", code="needs-mechanism")
     room_sets = {k: v for k, v in parse_sets(sets).items() if k.startswith("platform.")}
     found = []
     for spec in named(jobs):
         for file, line, action, reason in spec.trace.unsupported()[:1]:
-            raise UsageError(f"{file}:{line}: {action}: {reason}")
+            raise UsageError(f"{file}:{line}: {action}: {reason}", code="unsupported-action")
         cls = registry.model(spec.model)
         try:
             rows, values, room, placement = _compiled(cls, platform, spec.mode, spec.trace.ranks, {**room_sets, **spec.alone()})
             check_read(values)
         except UsageError as error:
-            raise UsageError(f"{spec.name}: {error}") from None
+            raise UsageError(f"{spec.name}: {error}", code=error.code) from None
         found.append(Compiled(spec, cls, rows, values, placement, cls().joins(room, placement)))
     return found
 
@@ -334,7 +339,7 @@ def _told_jobs(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]]) -> li
             try:
                 _check_collectives(job.values, {operation for operation, _, _ in answer["collectives"]})
             except UsageError as error:
-                raise UsageError(f"{job.spec.name}: {error}") from None
+                raise UsageError(f"{job.spec.name}: {error}", code=error.code) from None
         rows.append(told(job, answer, _rank_row))
     return rows
 
@@ -355,7 +360,9 @@ def _check_collectives(values: Values, used: Collection[str]) -> None:
     """Refuses an algorithm that a user chose for an operation that nobody called."""
     for name in values.settings:
         if name.startswith(PREFIX) and name.removeprefix(PREFIX) not in used:
-            raise UsageError(f"--set {name} has no effect: the trace calls no {name.removeprefix(PREFIX)} nor anything made of one")
+            raise UsageError(
+                f"--set {name} has no effect: the trace calls no {name.removeprefix(PREFIX)} nor anything made of one", code="idle-override"
+            )
 
 
 def _journey(got: Mapping[str, Any]) -> Any:
@@ -380,13 +387,13 @@ def _kills(kills: Sequence[str], rows: Mapping[str, Any], others: Sequence[Compi
     for text in kills:
         name, at, when = (part.strip() for part in text.rpartition("@"))
         if not at or not name or not when:
-            raise UsageError(f"'--kill {text}' is not PROCESS@TIME; example: --kill \"rank 1@0.5s\"")
+            raise UsageError(f"'--kill {text}' is not PROCESS@TIME; example: --kill \"rank 1@0.5s\"", code="bad-syntax")
         if name not in names:
-            raise UsageError(f"no process '{name}' in this job{nearest(name, names)}")
+            raise UsageError(f"no process '{name}' in this job{nearest(name, names)}", code="unknown-process")
         found.append((name, units.parse(when, "s")))
         for j in others:
             if name.endswith(f" of {j.spec.name}") and found[-1][1] < j.spec.start_s:
-                raise UsageError(f"'{text}': {j.spec.name} starts at {j.spec.start_s:g} s")
+                raise UsageError(f"'{text}': {j.spec.name} starts at {j.spec.start_s:g} s", code="unknown-process")
     return found
 
 
