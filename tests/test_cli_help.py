@@ -38,7 +38,8 @@ def parse(line: str) -> click.Command:
 def test_a_command_has_a_summary_and_examples_that_parse(words: str) -> None:
     command = EVERY[words]
     summary = inspect.cleandoc(command.help or "").split("\n\n")[0]
-    assert "\n" not in summary and len(summary) <= 100, summary
+    assert "\n" not in summary
+    assert len(summary) <= 100, summary
     lines = examples(command)
     assert lines
     called = [parse(line) for line in lines]
