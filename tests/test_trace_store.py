@@ -99,7 +99,8 @@ def test_what_repeats_takes_little(place: str) -> None:
 
 
 def test_every_action_different_still_fits(place: str) -> None:
-    actions = [ActionList.kept((k % OPS, k % 251, k * 7919, -k, k << 7, k, k * 3, k << 40, -k << 33, k / 7, k, -k)) for k in range(3 * BLOCK + 5)]
+    every = [(k % OPS, k % 251, k * 7919, -k, k << 7, k, k * 3, k << 40, -k << 33, k / 7, k, -k) for k in range(3 * BLOCK + 5)]
+    actions = [ActionList.kept(action) for action in every]
     assert filled(actions).rows() == actions
 
 
