@@ -12,9 +12,10 @@ from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from retrompi import convert
+from retrompi.convert.goal.writer import goal_text
 from retrompi.sim import simulate
-from retrompi.traces import Trace, TraceError, convert, generate, preflight
-from retrompi.traces.convert.goal_out import goal_text
+from retrompi.traces import Trace, TraceError, generate, preflight
 
 DATA = Path(__file__).parent / "data" / "traces"
 Run = Callable[..., Outcome]
@@ -23,7 +24,7 @@ Run = Callable[..., Outcome]
 def read(folder: Path, text: str, **options: float) -> convert.Converted:
     path = folder / "s.goal"
     path.write_text(text)
-    return convert.load(path, **options)  # type: ignore[arg-type]
+    return convert.load(path, options=convert.Options(**options))  # type: ignore[arg-type]
 
 
 def lines(made: convert.Converted, rank: int = 0) -> list[str]:

@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.main import run as cli
+from retrompi.convert import flat, paje
+from retrompi.convert.timelines import FORMATS, check, write
 from retrompi.render import timeline as report
 from retrompi.sim import simulate
-from retrompi.sim.timeline import PS, STORED, Process, Request, Timeline, _coarser, flat, paje
-from retrompi.sim.timeline.write import FORMATS, check, write
+from retrompi.sim.timeline import PS, STORED, Process, Request, Timeline, _coarser
 from retrompi.store import lookup as experiment
 from retrompi.store import open_store
 from retrompi.traces import generate

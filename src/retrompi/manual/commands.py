@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import click
 
-from retrompi.render.reference.markdown import Page, anchor, escape, link, slug, table
+from retrompi.manual.markdown import Page, anchor, escape, link, slug, table
 
 __all__ = ["command_pages", "commands"]
 

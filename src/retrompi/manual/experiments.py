@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from retrompi.manual.markdown import Page, cite, escape, link, slug, table
 from retrompi.papers.sources import rows as reference_rows
-from retrompi.render.reference.markdown import Page, cite, escape, link, slug, table
 from retrompi.spec import registry
 from retrompi.studies import design
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrompi.base.units import format_quantity
+from retrompi.manual.markdown import Page, cite, escape, link, slug, table
 from retrompi.papers.evidence import evidence
 from retrompi.papers.sources import rows as reference_rows
 from retrompi.render.dossier import model_dossier
-from retrompi.render.reference.markdown import Page, cite, escape, link, slug, table
 from retrompi.spec import registry
 
 __all__ = ["model_pages", "range_text"]

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrompi.base import errors, units
+from retrompi.manual.markdown import Page, escape, table
 from retrompi.papers import evidence
-from retrompi.render.reference.markdown import Page, escape, table
 from retrompi.spec import topology
 from retrompi.spec.collectives import OPERATIONS, algorithms
 from retrompi.spec.fields import Field, quantities
