@@ -21,7 +21,7 @@ from retrompi.spec import cross_traffic as network
 from retrompi.spec import registry
 from retrompi.spec.cojobs import Compiled, JobSpec
 from retrompi.spec.collectives import PREFIX
-from retrompi.spec.compile import ANYTHING, Calls, compile_runtime, refuse_unused, refuse_unused_parameters
+from retrompi.spec.compile import ANYTHING, Calls, compile_runtime, refuse, unused, unused_parameters
 from retrompi.spec.compile import Compiled as CompiledRuntime
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import RuntimeModel, Values, parse_sets, resolve
@@ -142,7 +142,7 @@ def compile_model(
     cls = registry.model(model)
     found, values = _compiled(cls, platform, mode, ranks, sets, ANYTHING)
     if not idle_sets:
-        refuse_unused(cls, values, found, ANYTHING)
+        refuse(unused(cls, values, found, ANYTHING))
     return found.rows, found.layout.platform, found.layout.placement
 
 
@@ -210,7 +210,7 @@ def run(
     rows, room, placement = found.rows, found.layout.platform, found.layout.placement
     others = _compiled_jobs(jobs, platform, sets, fidelity, wire)
     if not idle_sets:
-        refuse_unused(cls, values, found, calls, [j.found for j in others])
+        refuse(unused(cls, values, found, calls, [j.found for j in others]))
     steps: list[dict[str, Any]] = []
     notes: list[str] = []
     rows["kills"] = _kills(kills, rows, others)
@@ -327,7 +327,7 @@ def _compiled_jobs(jobs: Sequence[JobSpec], platform: str, sets: Sets, fidelity:
         try:
             calls = calls_of(spec.trace)
             found, values = _compiled(cls, platform, spec.mode, spec.trace.ranks, {**room_sets, **spec.alone()}, calls)
-            refuse_unused_parameters(cls, values, found, calls)
+            refuse(unused_parameters(cls, values, found, calls))
         except UsageError as error:
             raise UsageError(f"{spec.name}: {error}", code=error.code) from None
         jobs_found.append(Compiled(spec, cls, found, values, cls().joins(found.layout.platform, found.layout.placement)))
