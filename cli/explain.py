@@ -56,15 +56,16 @@ def command(
 
     MODEL is a name or a folder. The stages sum to the total exactly, to the picosecond.
     """
-    from retrompi.spec import registry
-    from retrompi.store import lookup as experiment
+    from retrompi.sim.resolved import Resolved
+    from retrompi.spec.question import Message, Question
+    from retrompi.store.lookup import answer
 
-    registry.model(model), registry.platform(platform).placement(mode)
     sizes = parse_sizes(size)
     if len(sizes) != 1:
         raise UsageError(f"--size {size}: give one size")
+    asked = Resolved.of(Question(model, platform, Message(sizes[0]), mode, sets, fidelity=fidelity))
     store_ = open_for(ctx, store)
-    found = experiment.explain(store_, model, platform, mode, sizes[0], sets=sets, fresh=fresh, fidelity=fidelity)
+    found = answer(store_, asked, fresh=fresh)
     total = store_.run(found.run_id)["time_s"]
     if as_json and not as_csv:
         print_json({"total_s": total, "stages": [{k: row[k] for k in KEYS} for row in found.rows]})

@@ -73,16 +73,19 @@ def command(
     """
     from retrompi import traces
     from retrompi.sim import fidelity
-    from retrompi.spec import registry
+    from retrompi.sim.resolved import Resolved
     from retrompi.spec.calibrated_range import outside, outside_of_trace
+    from retrompi.spec.question import Question, Replay, pingpong
+    from retrompi.store.lookup import samples_in
+    from retrompi.store.rungs import spread, spread_of_trace
 
-    registry.model(model), registry.platform(platform).placement(mode)
+    asked = Resolved.of(Question(model, platform, pingpong(reps=reps), mode, sets, seed))
     if trace is not None:
         if sizes is not None:
             raise UsageError("--sizes is of the PingPong; a trace has its own")
         read = traces.read(trace)
-        warnings = warn(outside_of_trace(model, platform, read, sets=sets), model)
-        row = fidelity.spread_of_trace(open_for(ctx, store), read, trace, model, platform, mode, sets=sets, seed=seed, fresh=fresh)
+        warnings = warn(outside_of_trace(asked.model, asked.platform, read, sets=sets), model)
+        row = spread_of_trace(open_for(ctx, store), asked.changed(workload=Replay(read, trace)), fresh=fresh)
         outcomes = list(dict.fromkeys(row[f"outcome_{rung}"] for rung in fidelity.RUNGS))
         row |= {"trace": trace, "outcomes": ", ".join(outcomes), "warnings": warnings}
         keys = [c.key for c in TRACE]
@@ -91,14 +94,15 @@ def command(
             ctx.exit(1)
         return
     wanted = None if sizes is None else parse_sizes(sizes)
-    rows = fidelity.spread(model, platform, mode, wanted, sets=sets, seed=seed, reps=reps, store=open_for(ctx, store), fresh=fresh)
-    warnings = warn(outside(model, platform, sizes=[r["size_B"] for r in rows], ranks=2, sets=sets), model)
+    store_ = open_for(ctx, store)
+    rows = spread(store_, asked.changed(workload=pingpong(wanted, reps)), fresh=fresh)
+    warnings = warn(outside(asked.model, asked.platform, sizes=[r["size_B"] for r in rows], ranks=2, sets=sets), model)
     keys = [c.key for c in CURVE]
     told = [{**r, "warnings": warnings} for r in rows]
     emit(told, CURVE, as_json=as_json, as_csv=as_csv, keys=[*keys, "warnings", "run_ids"] if as_json else keys)
     if not (as_json or as_csv):
         click.echo("")
-        for p in fidelity.loggp(model, platform, registry.platform(platform).placement(mode), sets, seed):
+        for p in samples_in(store_).loggp(asked):
             below = "all messages" if p.high >= NO_LIMIT else f"below {format_bytes(int(p.high))}"
             part = f"from {format_bytes(int(p.low))} on" if p.low else below
             rate = f"{1e-6 / p.G:.4g} MB/s" if p.G > 0 else "no limit"

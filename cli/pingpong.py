@@ -93,24 +93,23 @@ def command(
     store: str | None,
 ) -> None:
     """Simulate a PingPong curve: one-way time and bandwidth against message size."""
+    from retrompi.sim.resolved import Resolved
     from retrompi.spec import cross_traffic as network
-    from retrompi.spec import registry
     from retrompi.spec.calibrated_range import outside
-    from retrompi.store import lookup as experiment
+    from retrompi.spec.question import Beside, Question, pingpong
+    from retrompi.store.lookup import answer
 
-    registry.model(model), registry.platform(platform).placement(mode)  # wrong names first, before any store is made
+    question = Question(model, platform, pingpong(reps=reps), mode, sets, seed, fidelity, Beside(traffic, failures))
+    asked = Resolved.of(question)  # wrong names first, before any store is made
     overlaid = measured_curves(ctx, store, measured)
     wanted = None if sizes is None else parse_sizes(sizes)
     if wanted is None and overlaid and out is None:  # without a page only equal sizes can stand beside each other
         wanted = sorted({int(p["size_B"]) for m in overlaid for p in m.points})
     store_ = open_for(ctx, store)
-    found = experiment.pingpong(
-        store_, model, platform, mode, wanted, sets=sets, seed=seed, reps=reps, fresh=fresh, fidelity=fidelity,
-        traffic=traffic, failures=failures,
-    )  # fmt: skip
+    found = answer(store_, asked.changed(workload=pingpong(wanted, reps)), fresh=fresh)
     for line in network.lines(store_.run(found.run_id)["facts"]) if traffic or failures else []:
         note(line)
-    beyond = outside(model, platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=sets)
+    beyond = outside(asked.model, asked.platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=sets)
     emit_curve(found.rows, warn(beyond, model), as_json, as_csv)
     if overlaid and not as_json and not as_csv:
         _beside(found.rows, overlaid)

@@ -126,42 +126,25 @@ def command(
     not complete; a deadlock names who waits for whom on which line. Published times are often those of a benchmark's
     timed part: --section measures it, and --compute sets how long it computes on the machine that is simulated.
     """
-    from retrompi.spec import cross_traffic as network
-    from retrompi.spec import kernels, registry
-    from retrompi.store import lookup as experiment
-
-    registry.model(model), registry.platform(platform).placement(mode)
-    given = list(sets)
-    if compute_kernel:
-        given = [f"{k}={v}" for k, v in kernels.compute_sets(platform, compute_kernel).items()] + given
     from retrompi import traces
+    from retrompi.sim.observe import Observe
+    from retrompi.sim.resolved import Resolved
+    from retrompi.spec import cross_traffic as network
     from retrompi.spec.calibrated_range import outside_of_trace
+    from retrompi.spec.question import Beside, Question, Replay
     from retrompi.spec.timed_section import Program
+    from retrompi.store.lookup import answer
 
     program = Program(section, None if compute is None else parse(compute, "s"), memory_share)
     read = traces.read(trace, np=ranks, undefined_source=undefined_source, partial=partial)
+    asked = Resolved.of(Question(
+        model, platform, Replay(read, trace, program), mode, sets, seed, fidelity, Beside(traffic, failures, kills=kills),
+        wildcards=wildcards, start_up=startup, limit_s=None if limit is None else some_time("--limit", limit),
+        compute_kernel=compute_kernel or "",
+    ))  # fmt: skip
     store_ = open_for(ctx, store)
-    warnings = warn(outside_of_trace(model, platform, read, sets=sets), model)
-    found = experiment.replay(
-        store_,
-        read,
-        trace,
-        model,
-        platform,
-        mode,
-        sets=given,
-        seed=seed,
-        limit_s=None if limit is None else some_time("--limit", limit),
-        with_startup=startup,
-        fidelity=fidelity,
-        kills=kills,
-        traffic=traffic,
-        failures=failures,
-        program=program,
-        wildcards=wildcards,
-        fresh=fresh,
-        timeline=timeline.request if timeline else None,
-    )
+    warnings = warn(outside_of_trace(asked.model, asked.platform, read, sets=sets), model)
+    found = answer(store_, asked, fresh=fresh, observe=Observe(timeline=timeline.request if timeline else None))
     run = store_.run(found.run_id)
     if timeline:
         write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else why(run))

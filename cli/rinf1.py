@@ -89,8 +89,9 @@ def command(
     Rates are Mflop/s (flop/s in JSON and CSV): the smallest and the largest over the vector lengths by the machine's own
     clock, then Rinf and n1/2 of the loop in the cache.
     """
-    from retrompi.papers import rinf1
     from retrompi.spec import kernels, registry
+    from retrompi.spec.question import Benchmark, Question
+    from retrompi.store.lookup import answer
 
     room = registry.platform(platform)
     hosts = [room.host(host).name] if host else [h.name for h in room.hosts]
@@ -103,7 +104,7 @@ def command(
     store_ = open_for(ctx, store)
     tables: dict[str, list[dict[str, Any]]] = {}
     for h in hosts:
-        found = rinf1.measure(store_, platform, h, loops=loops, sets=sets, seed=seed, fresh=fresh)
+        found = answer(store_, Question("wmpi", platform, Benchmark("rinf1", {"kernels": loops}), h, sets, seed), fresh=fresh)
         tables[h] = published(found.rows, room.name, h)
         note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
     if as_json or as_csv:

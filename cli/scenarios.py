@@ -88,13 +88,13 @@ def run_scenario(
     from retrompi.cli import pingpong, replay, rinf1, startup
     from retrompi.spec import registry
     from retrompi.spec.calibrated_range import outside
-    from retrompi.store import lookup as experiment
+    from retrompi.store.lookup import answer
     from retrompi.studies.scenario import trace_of
 
     s = registry.scenario(scenario)
     s = replace(s, traffic=(*s.traffic, *traffic), failures=(*s.failures, *failures))
     store_ = open_for(ctx, store)
-    found = experiment.run_scenario(store_, s, fresh=fresh)
+    found = answer(store_, s.question(), fresh=fresh)
     if not (as_json or as_csv):
         click.echo(f"{s.name}: {s.title}")
         if s.expect:

@@ -68,11 +68,13 @@ def export_command(
     """
     from retrompi.measure.smpi.export import export
     from retrompi.measure.smpi.plain import plain as for_plain_smpi
+    from retrompi.spec.question import Question, Starts
 
     one_format(as_json, as_csv)
     if pairs is not None and not plain:
         raise UsageError("--pairs is for --plain: the plug-in reads both kinds of pairs")
-    facts = export(model, platform, mode, ranks, sets, seed, open_for(ctx, store))
+    asked = Question(model, platform, Starts(ranks), mode, sets, seed)
+    facts = export(asked, ranks, open_for(ctx, store))
     if as_csv:
         print_csv(list(facts.points()), POINTS)
     if not plain:

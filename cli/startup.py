@@ -51,13 +51,14 @@ def command(
     runtime cannot join the hosts in one job.
     """
     from retrompi.sim import simulate
+    from retrompi.sim.resolved import Resolved
     from retrompi.spec import registry
+    from retrompi.spec.question import Question, Starts
 
-    cls, room = registry.model(model), registry.platform(platform)
-    n = ranks or len(room.hosts)
-    where = room.placement(mode)
-    told = simulate.startup(model, platform, n, range(seed, seed + starts), sets, where)
-    apart = cls().joins(room, simulate.place(room, where, n))
+    if not ranks:
+        ranks = len(registry.platform(platform).hosts)
+    asked = Resolved.of(Question(model, platform, Starts(ranks, starts), mode, sets, seed))
+    told, apart = simulate.startup(asked), asked.apart
     if as_json and not as_csv:
         print_json({**told, "refused": apart})
     else:

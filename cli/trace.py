@@ -71,8 +71,9 @@ def info(
     --csv prints the communication matrix. With --model a short run tells about how long a replay will take.
     """
     from retrompi import traces
+    from retrompi.sim import preflight
     from retrompi.spec import registry
-    from retrompi.traces import preflight
+    from retrompi.spec.question import Question, Replay
 
     read = traces.read(trace, np=ranks, undefined_source=undefined_source)
     told = preflight.summary(read)
@@ -82,12 +83,11 @@ def info(
         emit(pairs, PAIRS, as_json=False, as_csv=True)
         return
     models = [model] if model else [name for name in registry.models() if ":" not in name]
-    fates: list[dict[str, Any]] = [preflight.fate(read, m, platform) for m in models]
+    fates: list[dict[str, Any]] = [preflight.fate(Question(m, platform, Replay(read))) for m in models]
     cost = None
     if model and fates[0]["fate"] != "refused":
-        registry.platform(platform).placement(mode)
         given = {**told, "sizes": [(s["up_to_B"], s["messages"]) for s in sizes]}
-        cost = preflight.estimate(given, model, platform, mode, list(sets))
+        cost = preflight.estimate(given, Question(model, platform, Replay(read), mode, sets))
     if as_json:
         print_json({**told, "pairs": pairs, "sizes": sizes, "models": fates, "estimate": cost})
         return
@@ -151,7 +151,7 @@ def scale(
     Communication and sleeping stay as they are. The result is plain TI, which SMPI replays as well.
     """
     from retrompi import traces
-    from retrompi.spec.timed_section import compute_scale
+    from retrompi.traces.timed_section import compute_scale
 
     if (factor is None) == (compute is None):
         raise UsageError("give either --factor or --compute")

@@ -113,7 +113,7 @@ def _tell(result: Any, as_json: bool, as_csv: bool) -> None:
     ]
     told: dict[str, Any] = {"out": str(result.path), "ranks": result.ranks, "exit_code": result.exit_code, "partial": result.partial}
     if result.trace is not None:
-        from retrompi.traces import preflight
+        from retrompi.sim import preflight
 
         full = preflight.summary(result.trace)
         told |= {k: full[k] for k in ("actions", "sends", "bytes_sent", "messages", "wildcards")}

@@ -19,6 +19,7 @@ from retrompi.sim import simulate
 from retrompi.spec import channels as rows
 from retrompi.spec import registry
 from retrompi.spec.collectives import Choice
+from retrompi.spec.question import Question, Replay
 
 SIZES = [0, 1024, 65536, 1 << 20]
 NS = 1000
@@ -56,7 +57,8 @@ def written(name: str, work: dict[str, dict[int, float]], alltoall: str = "pairw
 
 def time_ps(model: str, *ranks: str) -> int:
     texts = ["\n".join(f"{r} {a.strip()}" for a in ["init", *said.split(";"), "finalize"]) + "\n" for r, said in enumerate(ranks)]
-    result = simulate.run(model, "work-room", Trace.parse([(t.encode(), f"rank {r}", r) for r, t in enumerate(texts)]), mode="shared")
+    trace = Trace.parse([(t.encode(), f"rank {r}", r) for r, t in enumerate(texts)])
+    result = simulate.run(Question(model, "work-room", Replay(trace), "shared"))
     assert result.outcome == "completed", result.detail
     return result.time_ps
 

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+from asking import ask
 from click.testing import CliRunner
 from collective_flow import Case
 from collective_flow import run as flow
@@ -19,13 +20,14 @@ from retrompi.sim import simulate
 from retrompi.spec import registry
 from retrompi.spec.collectives import COUNTS, MPICH1, OPERATIONS, VOLUMES, Choice, algorithms, described, doors
 from retrompi.spec.model import model_values
+from retrompi.spec.question import Question, Replay
 
 MODELS = sorted(registry.models())
 FAR = 1 << 62
 
 
 def chosen(model: str, platform: str, mode: Any, lines: list[str], **options: Any) -> set[tuple[str, str]]:
-    result = simulate.run(model, platform, job(*lines), mode=mode, **options)
+    result = ask(model, platform, job(*lines), mode, **options)
     assert result.outcome == "completed", (result.outcome, result.detail, result.waits)
     return {(row["operation"], row["algorithm"]) for row in result.collectives}
 
@@ -178,7 +180,7 @@ def test_an_override_of_a_part_counts_in_what_is_made_of_it() -> None:
 
 def test_an_override_without_effect_is_refused() -> None:
     with pytest.raises(UsageError, match=r"--set coll.alltoall has no effect: the trace calls no alltoall"):
-        simulate.run("wmpi", "nt-pair", job("bcast 8 0 6", "bcast 8 0 6"), mode="shared", sets=["coll.alltoall=bruck"])
+        simulate.run(Question("wmpi", "nt-pair", Replay(job("bcast 8 0 6", "bcast 8 0 6")), "shared", ["coll.alltoall=bruck"]))
 
 
 def test_put_trees_and_shared_buffers_stay_and_can_be_replaced() -> None:

@@ -19,8 +19,9 @@ from retrompi.sim.sampling import Point
 from retrompi.spec import calibrated_range as calibrated
 from retrompi.spec import channels as rows
 from retrompi.spec import registry
-from retrompi.store import lookup as experiment
+from retrompi.spec.question import Message, Question, pingpong
 from retrompi.store import open_store
+from retrompi.store.lookup import answer
 
 MODELS = {name: cls for name, cls in registry.models().items() if cls.calibrated is not None}
 BASES = [name for name, cls in MODELS.items() if cls.variant_of is None]
@@ -71,7 +72,8 @@ def test_a_curve_reproduces_the_pingpong_it_was_sampled_from(name: str, platform
     def reps(size: int) -> int:
         return 60 if size <= KIB else 6
 
-    mechanism, curve = (simulate.pingpong(name, platform, mode, SIZES, reps=reps, fidelity=f) for f in ("mechanism", "curve"))
+    question = Question(name, platform, pingpong(SIZES, reps), mode)
+    mechanism, curve = (simulate.benchmark(question.with_(fidelity=f)) for f in ("mechanism", "curve"))
     for a, b in zip(mechanism, curve, strict=True):
         assert b["time_us"] == pytest.approx(a["time_us"], rel=0.01), a["size_B"]
 
@@ -79,7 +81,8 @@ def test_a_curve_reproduces_the_pingpong_it_was_sampled_from(name: str, platform
 @pytest.mark.parametrize(("name", "platform", "mode"), HOMES)
 def test_a_curve_is_straight_between_its_points_and_goes_on_beyond(name: str, platform: str, mode: str) -> None:
     sizes = (0, 2 * KIB, 3 * KIB, 4 * KIB, 4 * KIB * KIB, 8 * KIB * KIB)
-    _, two, three, four, last, beyond = (r["time_us"] for r in simulate.pingpong(name, platform, mode, sizes, reps=2, fidelity="curve"))
+    rows = simulate.benchmark(Question(name, platform, pingpong(sizes, 2), mode, fidelity="curve"))
+    _, two, three, four, last, beyond = (r["time_us"] for r in rows)
     bounds = {p.size for p in next(iter(_points(name, platform, mode)))}
     if not bounds & set(range(2 * KIB + 1, 4 * KIB)):
         assert three == pytest.approx((two + four) / 2, rel=1e-6)
@@ -119,7 +122,7 @@ def test_same_seed_same_result(name: str) -> None:
 def test_the_stages_of_a_message_sum_to_its_time(rung: str) -> None:
     for name in ("wmpi", "hpvm", "winmpich"):
         for mode in simulate.MODES:
-            told = simulate.explain(name, "nt-pair", mode, 70_000, fidelity=rung)
+            told = simulate.explain(Question(name, "nt-pair", Message(70_000), mode, fidelity=rung))
             assert sum(s["ps"] for s in told["stages"]) == told["total_ps"]
             assert {s["stage"] for s in told["stages"]} <= {"library", "wire", "queueing"}
 
@@ -166,7 +169,7 @@ def test_a_hub_carries_one_message_at_a_time() -> None:
 
 def test_a_curve_ends_where_the_mechanism_did_not_complete() -> None:
     small = ["wmpi.pool=100 KiB", "wmpi.packet=1 MiB"]
-    assert simulate.pingpong("wmpi", "nt-pair", "shared", [KIB], reps=2, sets=small, fidelity="curve")
+    assert simulate.benchmark(Question("wmpi", "nt-pair", pingpong([KIB], reps=2), "shared", small, fidelity="curve"))
     trace = job("send 1 0 131072 6", "recv 0 0 131072 6")
     for rung in fidelity.RUNGS:
         result = run(trace, "wmpi", "shared", sets=small, fidelity=rung)
@@ -243,7 +246,7 @@ def test_samples_and_runs_of_every_rung_are_kept(store_path: Path, monkeypatch: 
     # A sample is taken from the store: nothing is simulated for it in a process that does not know it.
     monkeypatch.setattr(fidelity, "_KNOWN", {})
     monkeypatch.setattr(sampling, "measure", lambda *a, **k: pytest.fail("sampled again"))
-    experiment.pingpong(store, "hpvm", "nt-pair", "shared", [4 * KIB], reps=2, fidelity="loggp")
+    answer(store, Question("hpvm", "nt-pair", pingpong([4 * KIB], reps=2), "shared", fidelity="loggp"))
     for row in first:
         times = [row[f"{rung}_us"] for rung in fidelity.RUNGS]
         assert row["spread"] == max(times) / min(times) >= 1

@@ -28,6 +28,7 @@ from retrompi.measure.smpi.export import SETTINGS, Export, export
 from retrompi.measure.smpi.plain import plain
 from retrompi.sim import simulate
 from retrompi.spec import registry
+from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
 
 ROOT = Path(__file__).parents[1]
@@ -75,7 +76,7 @@ def agreement(program: Path, arguments: list[str], ranks: int, model: str, platf
     """The run and the replay of its trace."""
     ended, told, _, trace = run(program, arguments, ranks, costs(model, platform, mode, ranks), folder)
     assert told.outcome == "completed", (told, ended.errors)
-    return told, simulate.run(model, platform, traces.read(trace), mode=mode, fidelity="curve")
+    return told, simulate.run(Question(model, platform, Replay(traces.read(trace)), mode, fidelity="curve"))
 
 
 def apart(told: Online, replay: Any) -> int:
@@ -254,7 +255,7 @@ def test_what_is_stored(tmp_path: Path) -> None:
     assert done.fidelity == "curve"
     assert done.completed
     assert {c.call for c in done.calls} >= {"MPI_Send", "MPI_Recv"}
-    assert simulate.run("mpibip", "myrinet-piii", traces.read(Path(done.trace)), fidelity="curve").outcome == "completed"
+    assert simulate.run(Question("mpibip", "myrinet-piii", Replay(traces.read(Path(done.trace))), fidelity="curve")).outcome == "completed"
 
 
 # -- the export ------------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from retrompi import traces
 from retrompi.base.errors import InputError
 from retrompi.sim import simulate
 from retrompi.spec import registry
+from retrompi.spec.question import Question, Replay
 from retrompi.traces import generate, preflight
 
 DATA = Path(__file__).parent / "data" / "traces"
@@ -38,7 +39,7 @@ def test_traffic_counts_what_every_send_says() -> None:
 def test_the_matrix_adds_up_to_what_a_replay_sends(ranks: int, size: int, reps: int) -> None:
     trace = generate.ring(ranks, size, reps)
     told = preflight.summary(trace)
-    result = simulate.run("hpvm", "nt-cluster", trace, mode="shared")
+    result = simulate.run(Question("hpvm", "nt-cluster", Replay(trace), "shared"))
     assert sum(p[2] for p in told["pairs"]) == result.messages == told["messages"]
     assert sum(p[3] for p in told["pairs"]) == result.bytes
 
@@ -49,7 +50,7 @@ LINES = ["bcast 100 0 6", "reduce 100 0 0 6", "allreduce 100 0 6", "allgather 10
 @pytest.mark.parametrize("line", LINES)
 def test_the_messages_of_collectives_are_about_those_of_a_replay(line: str) -> None:
     trace = job(*[line] * 4)
-    sent = simulate.run("mpibip", "myrinet-piii", trace, mode="distributed").messages
+    sent = simulate.run(Question("mpibip", "myrinet-piii", Replay(trace), "distributed")).messages
     assert sent / 2 <= preflight.messages(trace.info(), trace.communicators()) <= 2 * sent
 
 
@@ -88,10 +89,10 @@ def test_what_the_pre_flight_says_is_what_a_run_does(model: str, platform: str) 
         fates.add(told["fate"])
         if told["fate"] == "refused":
             with pytest.raises(InputError) as caught:
-                simulate.run(model, platform, trace, mode="distributed")
+                simulate.run(Question(model, platform, Replay(trace), "distributed"))
             assert told["why"] in str(caught.value)
             continue
-        result = simulate.run(model, platform, trace, mode="distributed")
+        result = simulate.run(Question(model, platform, Replay(trace), "distributed"))
         assert result.outcome == "completed", (seed, result.detail, result.waits)
         assert result.messages == result.delivered
     assert fates - {"refused"}

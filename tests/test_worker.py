@@ -21,6 +21,7 @@ from engine_runs import MODELS, job, run
 from retrompi import _engine, traces
 from retrompi.base.errors import EngineError, InputError
 from retrompi.sim import simulate, worker
+from retrompi.spec.question import Question, Replay, pingpong
 from retrompi.traces import generate
 
 DATA = Path(__file__).parent / "data" / "traces"
@@ -115,7 +116,7 @@ def test_two_servers_in_threads() -> None:
     def curve(model: str) -> list[dict[str, Any]]:
         rows = []
         for _ in range(3):
-            rows = simulate.pingpong(model, "nt-pair", "distributed", [0, 5000, 100_000], reps=3)
+            rows = simulate.benchmark(Question(model, "nt-pair", pingpong([0, 5000, 100_000], reps=3), "distributed"))
         return rows
 
     with ThreadPoolExecutor(max_workers=3) as pool:
@@ -199,7 +200,7 @@ def test_a_captured_pingpong_gives_the_curve_of_the_generator(model: str, mode: 
     assert [r["size_B"] for r in curves[0]] == list(generate.DEFAULT_SIZES)
     if mode == "shared":  # and in full, where it is quick
         full = traces.mark_pingpong(traces.read(DATA / "pingpong-c-full.tar.zst"))
-        assert simulate.rows_from_marks(run(full, model, mode)) == simulate.pingpong(model, "nt-pair", mode)
+        assert simulate.rows_from_marks(run(full, model, mode)) == simulate.benchmark(Question(model, "nt-pair", pingpong(), mode))
 
 
 def test_messages_between_the_processes_survive_any_size() -> None:
@@ -218,7 +219,7 @@ def test_halted_simulations_end_and_may_begin_again() -> None:
 
     def long() -> None:
         try:
-            simulate.run("winmpich", "nt-pair", generate.pingpong([1 << 20], 100_000), mode="distributed")
+            simulate.run(Question("winmpich", "nt-pair", Replay(generate.pingpong([1 << 20], 100_000)), "distributed"))
         except EngineError as error:
             ended.append(str(error))
 
@@ -229,11 +230,11 @@ def test_halted_simulations_end_and_may_begin_again() -> None:
     worker.halt()
     try:
         with pytest.raises(EngineError, match="stopped"):
-            simulate.pingpong("wmpi", "nt-pair", "shared", [0])
+            simulate.benchmark(Question("wmpi", "nt-pair", pingpong([0]), "shared"))
         thread.join(30)
     finally:
         worker.resume()
     assert not thread.is_alive()
     assert len(ended) == 1
     assert time.monotonic() - began < 30
-    assert len(simulate.pingpong("wmpi", "nt-pair", "shared", [0])) == 1
+    assert len(simulate.benchmark(Question("wmpi", "nt-pair", pingpong([0]), "shared"))) == 1

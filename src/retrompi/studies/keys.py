@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError
+from retrompi.sim.resolved import place
 from retrompi.spec import registry
 from retrompi.studies import axes, case, tornado
 from retrompi.studies.scenario import trace_of
@@ -41,9 +42,7 @@ def ranks_of(scenario: Scenario) -> int:
 
 def hosts_of(scenario: Scenario, room: Platform) -> list[str]:
     """The hosts that run a rank, in the platform's order."""
-    from retrompi.sim import simulate
-
-    return [room.hosts[i].name for i in sorted(set(simulate.place(room, scenario.mode, ranks_of(scenario))))]
+    return [room.hosts[i].name for i in sorted(set(place(room, scenario.mode, ranks_of(scenario))))]
 
 
 def number(scenario: Scenario, key: str) -> Key:
@@ -81,12 +80,11 @@ def sourced(scenario: Scenario) -> list[tornado.Factor]:
     of them have the same value and range), and the link unless all ranks are on one host. A range that is all that a probability can be
     is nobody's estimate and no factor.
     """
-    from retrompi.sim import simulate
     from retrompi.spec.model import resolve
 
     cls = registry.model(scenario.model)
     values, room = resolve(cls, registry.platform(scenario.platform), scenario.sets)
-    placement = simulate.place(room, scenario.mode, ranks_of(scenario))
+    placement = place(room, scenario.mode, ranks_of(scenario))
     cls().compile(values, room, placement)
     unread = set(values.unread())
     found = []

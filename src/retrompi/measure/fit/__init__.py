@@ -13,10 +13,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from retrompi.measure.fit.model import KINDS, NEVER, FittedModel, sizes_seen
     from retrompi.measure.fit.parts import Parts, sample_of
     from retrompi.measure.fit.segments import Fit, Residual, Segment, Threshold, fit
     from retrompi.measure.fit.write import check_name, default_folder, write_model, write_room
+    from retrompi.sim.fitted import KINDS, NEVER, FittedModel, sizes_seen
 
 __all__ = ["KINDS", "NEVER", "Fit", "FittedModel", "Parts", "Residual", "Segment", "Threshold", "check_name", "default_folder", "fit",
            "sample_of", "sizes_seen", "write_model", "write_room"]  # fmt: skip

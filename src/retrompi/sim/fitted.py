@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.spec import channels as rows
+from retrompi.sim.fidelity import classes_of, curved, pairs_of
+from retrompi.sim.sampling import Point, Sample
+from retrompi.spec import channels
 from retrompi.spec.model import Param, RuntimeModel, Values, fit_tables
 from retrompi.spec.platform import Placement, Platform
 
 if TYPE_CHECKING:
     from random import Random
 
-    from retrompi.sim.sampling import Sample
     from retrompi.spec.model import StartStep
 
 __all__ = ["COLUMNS", "KINDS", "NEVER", "WORK_COLUMNS", "FittedModel", "fit_meta", "sizes_seen", "work_names"]
@@ -85,27 +86,23 @@ class FittedModel(RuntimeModel):
         return cls.samples()[kind]
 
     def joins(self, platform: Platform, placement: list[int]) -> str:
-        from retrompi.sim.fidelity import _classes, _pairs
-
         place = placement if isinstance(placement, Placement) else Placement(placement)
-        for pair in _pairs(_classes(place, platform), place, platform):
+        for pair in pairs_of(classes_of(place, platform), place, platform):
             if self._kind(platform, pair.hosts) is None:
                 return self.kinds_without_curve[pair.same]
         return ""
 
     def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
-        from retrompi.sim.fidelity import curved
-
         place = placement if isinstance(placement, Placement) else Placement(placement)
-        base = rows.compiled(
+        base = channels.compiled(
             platform, place, same=[], remote=[],
             protocol_same=_protocol(p.eager_same), protocol_remote=_protocol(p.eager_remote),
-            send_cpu=0, recv_cpu=0, test_cpu=p.test_cost, recv_wait=rows.BLOCK, send_wait=rows.BLOCK,
+            send_cpu=0, recv_cpu=0, test_cpu=p.test_cost, recv_wait=channels.BLOCK, send_wait=channels.BLOCK,
         )  # fmt: skip
         if work := read_work(self.folder() / "work.csv"):
             calls = {what.partition(" ")[2]: points for what, points in work.items() if what.startswith("call ")}
             buffers = (work.get("buffers 1", []), work.get("buffers 2", []))
-            base["work"] = rows.work(call=calls, combine=work.get("combine", []), buffers=buffers)
+            base["work"] = channels.work(call=calls, combine=work.get("combine", []), buffers=buffers)
         if self.joins(platform, place):
             return base  # whoever runs it asks `joins` first and says why it cannot be run
         return curved(base, "curve", platform, place, lambda pair: self.sample(platform, pair.hosts))[0]
@@ -117,8 +114,8 @@ class FittedModel(RuntimeModel):
 
 def _protocol(eager_below: float) -> list[tuple[float, float, str]]:
     if eager_below <= 0:
-        return [rows.rendezvous(0)]
-    return [rows.eager(0, eager_below), rows.rendezvous(eager_below)]
+        return [channels.rendezvous(0)]
+    return [channels.eager(0, eager_below), channels.rendezvous(eager_below)]
 
 
 def fit_meta(cls: type[RuntimeModel]) -> dict[str, Any]:
@@ -183,8 +180,6 @@ def read_curves(file: Path) -> dict[str, Sample]:
 
 @lru_cache(maxsize=32)
 def _read_curves(file: Path, mtime_ns: int, size: int) -> dict[str, Sample]:
-    from retrompi.sim.sampling import Point, Sample
-
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
