@@ -16,7 +16,7 @@ from typing import Any
 
 from retrompi.papers import claims, rinf1
 from retrompi.papers.metrics import SAME
-from retrompi.sim import simulate
+from retrompi.sim import loop_rates, simulate
 from retrompi.spec import kernels, registry
 from retrompi.spec.question import Question, Replay
 from retrompi.traces import generate
@@ -333,7 +333,7 @@ def main(chosen: list[str]) -> None:
                 inner = kernels.machine
                 kernels.machine = lambda room, at, inner=inner, m=m, i=i, host=host: m if at in (i, host) else inner(room, at)
                 result = simulate.run(Question("wmpi", "nt-pair", Replay(generate.rinf1("")), [i]))
-                tables[host] = rinf1.table(rinf1.readings(result, m.tick))
+                tables[host] = loop_rates.table(loop_rates.readings(result, m.tick))
             fitted, held, away = judge(rinf1.facts(tables))
         if rival.key == "in-force":
             base = set(held)

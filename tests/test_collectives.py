@@ -17,10 +17,11 @@ from ideal import run as ideal
 from retrompi.base.errors import UsageError
 from retrompi.cli.main import cli
 from retrompi.sim import simulate
+from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
 from retrompi.spec.collectives import COUNTS, MPICH1, OPERATIONS, VOLUMES, Choice, algorithms, described, doors
 from retrompi.spec.model import model_values
-from retrompi.spec.question import Question, Replay
+from retrompi.spec.question import Question, Replay, Starts
 
 MODELS = sorted(registry.models())
 FAR = 1 << 62
@@ -83,7 +84,8 @@ BOUNDS = [
 def test_nemesis_changes_its_algorithm_where_mpich2_does(operation: str, size: int, ranks: int, algorithm: str) -> None:
     line = {"bcast": f"bcast {size} 0 6", "reduce": f"reduce {size} 0 0 6", "allreduce": f"allreduce {size} 0 6"}
     lines = [line.get(operation, f"{operation} {size} {size} 6 6")] * ranks
-    rows, _, _ = simulate.compile_model("nemesis", "abe", list(range(ranks)) if ranks <= _hosts() else "distributed", ranks)
+    where = list(range(ranks)) if ranks <= _hosts() else "distributed"
+    rows = simulate.compile_question(Resolved.of(Question("nemesis", "abe", Starts(ranks), where)))
     used = {a for o, a, _ in ideal_with(lines, rows["collectives"])["collectives"] if o == operation}
     assert used == {algorithm}
 

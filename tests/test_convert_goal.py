@@ -12,9 +12,9 @@ from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrompi.sim import simulate
+from retrompi.sim import preflight, simulate
 from retrompi.spec.question import Question, Replay
-from retrompi.traces import Trace, TraceError, convert, generate, preflight
+from retrompi.traces import Trace, TraceError, convert, generate
 from retrompi.traces.convert.goal_out import goal_text
 
 DATA = Path(__file__).parent / "data" / "traces"

@@ -37,7 +37,7 @@ def test_the_stages_sum_exactly_to_the_total(model: str, mode: str, size: int) -
     assert {s["stage"] for s in told["stages"]} <= STAGES
     assert all(s["ps"] > 0 and s["process"] for s in told["stages"])
     assert len({(s["stage"], s["process"]) for s in told["stages"]}) == len(told["stages"])
-    trace = simulate._explained_trace(size)
+    trace = simulate.explained_trace(size)
     result = run(trace, model, mode, anatomy=True)
     times = {m["label"]: m["time_ps"] for m in result.marks}
     assert abs(2 * told["total_ps"] - (times["end"] - times["anatomy"])) <= 2

@@ -88,7 +88,7 @@ def test_anatomy_observes_and_changes_nothing(model: str, mode: str, seed: int) 
 @everywhere
 def test_anatomy_does_not_change_a_pingpong(model: str, mode: str) -> None:
     for size in (0, 9000, 512 * 1024):
-        trace = simulate._explained_trace(size)
+        trace = simulate.explained_trace(size)
         times = {completed(trace, model, mode, anatomy=a).time_ps for a in (False, True)}
         assert len(times) == 1
 

@@ -237,7 +237,7 @@ def test_matched_programs_complete_and_lose_nothing(
 def test_stages_sum_to_the_total(model: str, room: str, mode: str, sets: tuple[str, ...], size: int) -> None:
     told = simulate.explain(Question(model, room, Message(size), mode, sets))
     assert sum(s["ps"] for s in told["stages"]) == told["total_ps"] > 0
-    times = {completed(simulate._explained_trace(size), model, mode, platform=room, sets=sets, anatomy=a).time_ps for a in (False, True)}
+    times = {completed(simulate.explained_trace(size), model, mode, platform=room, sets=sets, anatomy=a).time_ps for a in (False, True)}
     assert len(times) == 1
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from retrompi._engine import Trace
 from retrompi.base.errors import UsageError
 from retrompi.papers import claims, rinf1
-from retrompi.sim import simulate
+from retrompi.sim import loop_rates, simulate
 from retrompi.spec import kernels, registry
 from retrompi.spec.question import Question, Replay
 from retrompi.traces import generate
@@ -27,7 +27,7 @@ LOOPS = sorted(kernels.loops())
 
 
 def machine(host: str = "server") -> kernels.Machine:
-    return kernels.machine("nt-pair", host)
+    return kernels.machine(registry.platform("nt-pair"), host)
 
 
 def trace(*lines: str) -> Trace:
@@ -172,7 +172,7 @@ def test_readings_are_whole_ticks_and_within_one_of_the_truth() -> None:
     made = generate.rinf1("dyads,triads")
     result = simulate.run(Question("wmpi", "nt-pair", Replay(made), [0]))
     m = machine()
-    rows = rinf1.readings(result, m.tick)
+    rows = loop_rates.readings(result, m.tick)
     assert {r["kernel"] for r in rows} == {"dyads", "triads"}
     for r in rows:
         ticks = r["clock_s"] / m.tick
@@ -183,7 +183,7 @@ def test_readings_are_whole_ticks_and_within_one_of_the_truth() -> None:
 
 def test_a_table_is_extremes_and_its_total_their_mean() -> None:
     rows = [{"kernel": k, "n": n, "seen": v} for k, n, v in (("dyads", 1, 2.0), ("dyads", 5, 6.0), ("daxpy", 1, 4.0))]
-    table = rinf1.table(rows)
+    table = loop_rates.table(rows)
     assert [(t["min"], t["at_min"], t["max"], t["at_max"]) for t in table] == [(2.0, 1, 6.0, 5), (4.0, 1, 4.0, 1)]
     facts = rinf1.facts({"a": table, "b": [{**t, "min": t["min"] / 2, "max": t["max"] / 2} for t in table]})
     assert facts["a"]["total"] == {"min": fmean([2.0, 4.0]), "max": fmean([6.0, 4.0])}
@@ -243,8 +243,9 @@ def test_overrides_reach_the_loops() -> None:
 
 
 def test_the_cluster_has_the_servers_loops() -> None:
-    assert kernels.machine("nt-cluster", "n4").line_copy == machine().line_copy
-    assert kernels.machine("nt-cluster", "n4").clock == machine().clock
+    n4 = kernels.machine(registry.platform("nt-cluster"), "n4")
+    assert n4.line_copy == machine().line_copy
+    assert n4.clock == machine().clock
 
 
 def test_kernel_lines_are_read_written_and_told_apart() -> None:
@@ -280,15 +281,16 @@ def test_an_unknown_kernel_is_told_by_line() -> None:
 
 
 def test_compute_amounts_scaled_by_a_loop() -> None:
-    sets = kernels.compute_sets("nt-pair", "daxpy:100000")
+    room = registry.platform("nt-pair")
+    sets = kernels.compute_sets(room, "daxpy:100000")
     assert set(sets) == {"platform.server.flops", "platform.workstation.flops"}
     flops = 1e6
     got = simulate.run(Question("wmpi", "nt-pair", Replay(trace(f"0 compute {flops}")), [0], sets))
     assert got.per_rank[0]["compute_s"] == pytest.approx(flops / kernels.rate(kernels.loop("daxpy"), 100_000, machine()), rel=1e-6)
     with pytest.raises(UsageError, match="KERNEL:LENGTH"):
-        kernels.compute_sets("nt-pair", "daxpy:none")
+        kernels.compute_sets(room, "daxpy:none")
     with pytest.raises(UsageError, match="no kernel"):
-        kernels.compute_sets("nt-pair", "daxpi")
+        kernels.compute_sets(room, "daxpi")
 
 
 # --- command and scenario ------------------------------------------------------------------------------------------------------------

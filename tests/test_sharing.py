@@ -201,7 +201,7 @@ def test_a_timeline_and_an_anatomy_are_of_the_first_job() -> None:
     ("jobs", "more", "says"),
     [
         ([JobSpec("wmpi", SHORT, "n1,n2")], {"fidelity": "curve"}, "which fidelity 'curve' does not draw"),
-        ([JobSpec("wmpi", SHORT, "n1,n2")], {"wire": "simgrid"}, "need the native wire"),
+        ([JobSpec("wmpi", SHORT, "n1,n2")], {"network": "simgrid"}, "need the native wire"),
         ([JobSpec("wmpi", SHORT, "n1,n9")], {}, "job 2: no mode or host 'n9'"),
         ([JobSpec("wmpj", SHORT, "n1,n2")], {}, "no model 'wmpj'"),
         ([JobSpec("wmpi", SHORT, "n1,n2", {"platform.link.latency": "1us"})], {}, "is of the machine room"),

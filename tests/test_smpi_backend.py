@@ -28,7 +28,7 @@ from retrompi.measure.smpi.export import SETTINGS, Export, export
 from retrompi.measure.smpi.plain import plain
 from retrompi.sim import simulate
 from retrompi.spec import registry
-from retrompi.spec.question import Question, Replay
+from retrompi.spec.question import Question, Replay, Starts
 from retrompi.store import open_store
 
 ROOT = Path(__file__).parents[1]
@@ -62,7 +62,7 @@ SMALL = {
 
 @cache
 def costs(model: str, platform: str, mode: str, ranks: int) -> Export:
-    return export(model, platform, mode, ranks)
+    return export(Question(model, platform, Starts(ranks), mode), ranks)
 
 
 def run(program: Path, arguments: list[str], ranks: int, facts: Export, folder: Path) -> tuple[Any, Online, Any, Path]:

@@ -21,6 +21,7 @@ from engine_runs import MODELS, job, run
 from retrompi import _engine, traces
 from retrompi.base.errors import EngineError, InputError
 from retrompi.sim import simulate, worker
+from retrompi.sim.resolved import Resolved
 from retrompi.spec.question import Question, Replay, pingpong
 from retrompi.traces import generate
 
@@ -35,7 +36,7 @@ def server() -> Any:
 
 
 def config(trace: Any, model: str = "wmpi", mode: str = "shared") -> dict[str, Any]:
-    rows, _, _ = simulate.compile_model(model, "nt-pair", mode, trace.ranks)
+    rows = simulate.compile_question(Resolved.of(Question(model, "nt-pair", Replay(trace), mode)))
     rows |= {"compute_scale": 1.0, "memory_share": 0.0}
     return rows | {"seed": 1, "limit_s": 0.0, "anatomy": False, "anatomy_rank": 0, "anatomy_from": "a", "anatomy_to": "b"}
 
@@ -137,7 +138,8 @@ def test_a_server_ends_with_its_conversation() -> None:
 def test_nothing_is_left_running_after_the_program() -> None:
     code = (
         "from retrompi.sim import simulate, worker\n"
-        "simulate.pingpong('wmpi', 'nt-pair', 'shared', [0], reps=1)\n"
+        "from retrompi.spec.question import Question, pingpong\n"
+        "simulate.benchmark(Question('wmpi', 'nt-pair', pingpong([0], 1), 'shared'))\n"
         "print(worker.shared_server()._process.pid)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
@@ -170,8 +172,8 @@ def _until(what: Callable[[], Any]) -> Any:
 @pytest.mark.parametrize("who", ["the asker", "the server"])
 def test_a_simulation_ends_with_whoever_wants_it(who: str) -> None:
     code = (
-        "from retrompi.sim import simulate\nfrom retrompi.traces import generate\n"
-        "simulate.run('winmpich', 'nt-pair', generate.pingpong([1 << 20], 1_000_000), mode='distributed')\n"
+        "from retrompi.sim import simulate\nfrom retrompi.spec.question import Question, pingpong\n"
+        "simulate.run(Question('winmpich', 'nt-pair', pingpong([1 << 20], 1_000_000)))\n"
     )
     asker = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     try:

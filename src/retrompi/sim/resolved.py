@@ -145,9 +145,11 @@ class Resolved:
                 placement=spec.mode, cores=(), overrides=spec.alone(), beside=Beside(),
             )  # fmt: skip
             try:
-                found.append((spec, Resolved(asked, model, model_values(model, spec.alone()), self.platform, self.room)))
+                job = Resolved(asked, model, model_values(model, spec.alone()), self.platform, self.room)
+                job.placement  # noqa: B018 what is wrong with it is told with the name of the job
             except UsageError as error:
                 raise UsageError(f"{spec.name}: {error}") from None
+            found.append((spec, job))
         return found
 
     @cached_property
