@@ -54,8 +54,8 @@ def replayed(
 
     def work() -> list[dict[str, Any]]:
         trace = traces.read_once(_trace(p, ranks))
-        where = SYSTEMS[p["system"]][0], PLATFORM, mode
-        return answer(bench.store, Question(*where, Replay(trace, FILES[ranks], Program(memory_share=share)), overrides=sets)).rows
+        workload = Replay(trace, FILES[ranks], Program(memory_share=share))
+        return answer(bench.store, Question(SYSTEMS[p["system"]][0], PLATFORM, workload, mode, sets)).rows
 
     rows: list[dict[str, Any]] = bench.once(("replay", tuple(sorted(p.texts.items())), ranks, mode, share, own), work)
     return rows

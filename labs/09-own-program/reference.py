@@ -99,8 +99,9 @@ def replayed(way: str, p: Parameters, bench: Bench, strict: bool = True) -> tupl
     """(outcome, seconds) of one of the four."""
 
     def work() -> tuple[str, float]:
-        trace = traces.parse(ring_of(way, p))
-        run = bench.run(answer(bench.store, Question(*ROOM, Replay(trace, f"{way}.ti"), overrides=STRICT if strict else {})).run_id)
+        model, platform, mode = ROOM
+        workload = Replay(traces.parse(ring_of(way, p)), f"{way}.ti")
+        run = bench.run(answer(bench.store, Question(model, platform, workload, mode, STRICT if strict else {})).run_id)
         return str(run["outcome"]), float(run["time_s"])
 
     found: tuple[str, float] = bench.once(("ring", way, strict, tuple(sorted(p.texts.items()))), work)
