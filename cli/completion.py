@@ -9,7 +9,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from retrompi.base.errors import UsageError
-from retrompi.cli.options import debug_option
+from retrompi.cli.bundle import debug_option
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -29,5 +29,5 @@ def command(ctx: click.Context, shell: str | None) -> None:
     chosen = shell or Path(os.environ.get("SHELL", "")).name
     kind = get_completion_class(chosen) if chosen in SHELLS else None
     if kind is None:
-        raise UsageError(f"$SHELL says '{chosen}'; name one of {', '.join(SHELLS)}: retrompi completion bash")
+        raise UsageError(f"$SHELL says '{chosen}'; name one of {', '.join(SHELLS)}: retrompi completion bash", code="missing-option")
     click.echo(kind(ctx.find_root().command, {}, "retrompi", "_RETROMPI_COMPLETE").source())

@@ -12,8 +12,9 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import parse
-from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
-from retrompi.cli.output import Column, emit, time_column
+from retrompi.cli.bundle import options
+from retrompi.cli.options import StoreOutput
+from retrompi.cli.output import Column, time_column
 from retrompi.sim.timeline import LIMIT, PS, Request, Timeline
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def timeline_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
             wanted = Wanted(tuple(check(f) for f in files), Request(timeline_limit, *_window(timeline_window)))
         elif timeline_window:
-            raise UsageError("--timeline-window says of which stretch a timeline is; give --timeline FILE as well")
+            raise UsageError("--timeline-window says of which stretch a timeline is; give --timeline FILE as well", code="missing-option")
         return function(*args, timeline=wanted, **kwargs)
 
     return inner
@@ -71,7 +72,7 @@ def _window(text: str | None) -> tuple[float, float]:
         return 0.0, float("inf")
     first, dots, last = text.partition("..")
     if not dots:
-        raise UsageError(f"--timeline-window '{text}' is not FROM..TO; example: 1s..1.2s")
+        raise UsageError(f"--timeline-window '{text}' is not FROM..TO; example: 1s..1.2s", code="bad-syntax")
     return parse(first, "s") if first.strip() else 0.0, parse(last, "s") if last.strip() else float("inf")
 
 
@@ -80,7 +81,7 @@ def write_timeline(timeline: Timeline | None, wanted: Wanted, told: Sequence[str
     from retrompi.sim.timeline.write import write
 
     if timeline is None:
-        raise UsageError("the job was never started: there is no timeline")
+        raise UsageError("the job was never started: there is no timeline", code="no-timeline")
     for path in wanted.files:
         lost = write(timeline, path, told)
         click.echo(f"timeline written to {path}", err=True)
@@ -93,19 +94,15 @@ def stored(store: Store, run_id: int) -> Timeline:
     """The timeline kept with a run; UsageError when there is none."""
     row = store.run(run_id)["facts"].get("timeline")
     if not row:
-        raise UsageError(f"run {run_id} has no timeline; replay its trace with --timeline FILE")
+        raise UsageError(f"run {run_id} has no timeline; replay its trace with --timeline FILE", code="no-timeline")
     return Timeline.from_row(row)
 
 
 @click.command()
 @click.argument("run_id", type=click.IntRange(1), metavar="ID")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def command(ctx: click.Context, run_id: int, files: tuple[str, ...], as_json: bool, as_csv: bool, store: str | None) -> None:
+@options(output=StoreOutput)
+def command(run_id: int, files: tuple[str, ...], output: StoreOutput) -> None:
     """Draw the timeline kept with a run, or show how long each process was in each state.
 
     A run that was replayed with --timeline keeps a sample of it in the store. FILE ends in .html, .otf2, .paje, .json or .csv.
@@ -113,7 +110,7 @@ def command(ctx: click.Context, run_id: int, files: tuple[str, ...], as_json: bo
     from retrompi.sim.timeline.write import check
 
     paths = tuple(check(f) for f in files)
-    kept = open_for(ctx, store, write=False)
+    kept = output.open(write=False)
     timeline = stored(kept, run_id)
     if paths:
         from retrompi.cli.replay import why
@@ -127,4 +124,4 @@ def command(ctx: click.Context, run_id: int, files: tuple[str, ...], as_json: bo
         for p in timeline.processes
         for state, ps in sorted(p.totals.items(), key=lambda kv: -kv[1])
     ]
-    emit(rows, COLUMNS, as_json=as_json, as_csv=as_csv)
+    output.emit(rows, COLUMNS)

@@ -79,7 +79,7 @@ def _for_fit(claim_id: str) -> Claim:
     for claim in for_fit("sockets"):
         if claim.id == claim_id:
             return claim
-    raise InputError(f"{claim_id} is marked {find(claim_id).use}: no fit may see it")
+    raise InputError(f"{claim_id} is marked {find(claim_id).use}: no fit may see it", code="held-out")
 
 
 def calibrate(store: Store, platform: str, *, write: bool = True) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def fitted_disk() -> float:
         return units.parse(tomllib.loads(FIT_FILE.read_text(encoding="utf-8"))["fit"]["disk"], "B/s")
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         again = "make it with 'retrompi calibrate sockets --replication'"
-        raise InputError(f"no usable fit of the disks: {error}; {again}", FIT_FILE) from None
+        raise InputError(f"no usable fit of the disks: {error}; {again}", FIT_FILE, code="unreadable-file") from None
 
 
 def without_extra(one: Copy) -> Copy:

@@ -154,8 +154,8 @@ def setup(paper: str) -> Setup:
     key = paper_key(paper)
     if key not in setups():
         if key in papers():
-            raise UsageError(f"the runtimes of '{key}' are not modelled yet; valid: {', '.join(setups())}")
-        raise UsageError(f"no paper '{paper}'{nearest(paper, papers())}")
+            raise UsageError(f"the runtimes of '{key}' are not modelled yet; valid: {', '.join(setups())}", code="unknown-paper")
+        raise UsageError(f"no paper '{paper}'{nearest(paper, papers())}", code="unknown-paper")
     return setups()[key]
 
 

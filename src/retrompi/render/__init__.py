@@ -162,9 +162,9 @@ def with_measured(studies: Sequence[Study], found: Sequence[Measured]) -> list[S
     names = {p.name for s in studies for p in _plans(s) if isinstance(p, CurveFigure)}
     for m in found:
         if m.figure and m.figure not in names:
-            raise UsageError(f"no figure of curves '{m.figure}'{nearest(m.figure, names)}")
+            raise UsageError(f"no figure of curves '{m.figure}'{nearest(m.figure, names)}", code="unknown-name")
         if not names:
-            raise UsageError("no figure of this study shows curves, so that a measured one has no place")
+            raise UsageError("no figure of this study shows curves, so that a measured one has no place", code="unknown-name")
     return [replace(s, measured=tuple(found)) for s in studies]
 
 
@@ -196,7 +196,7 @@ def write(study: Study, folder: str | Path, *, images: Sequence[str] = (), foote
         html.write_text(text, encoding="utf-8")
         tables = tuple(export.write_csv(target / f"{setup.paper}-{name}.csv", rows) for name, rows in csv_tables(study).items())
     except OSError as error:
-        raise InputError(f"cannot write the report: {error.strerror}", target) from error
+        raise InputError(f"cannot write the report: {error.strerror}", target, code="unwritable-file") from error
     pictures: list[Path] = []
     missing = ""
     if images:
@@ -219,5 +219,5 @@ def write_atlas(studies: Sequence[Study], folder: str | Path, made: Made, *, ima
         html.write_text(front.front_page(scores, made), encoding="utf-8")
         tables = tuple(export.write_csv(target / f"atlas-{name}.csv", rows) for name, rows in scores.tables().items())
     except OSError as error:
-        raise InputError(f"cannot write the report: {error.strerror}", target) from error
+        raise InputError(f"cannot write the report: {error.strerror}", target, code="unwritable-file") from error
     return Atlas(html, tables, pages)

@@ -98,10 +98,12 @@ def from_store(store: Store, name: str) -> Measured:
         first = sorted(stored, key=lambda r: r["facts"].get("what") == "pingpong")
         known = {str(r["trace"]): r for r in first} | {str(r["facts"]["label"]): r for r in stored if r["facts"].get("label")}
         if text not in known:
-            raise UsageError(f"no measured curve '{text}' in the store{nearest(text, known)} (a run is named by its number)")
+            raise UsageError(
+                f"no measured curve '{text}' in the store{nearest(text, known)} (a run is named by its number)", code="unknown-name"
+            )
         run = known[text]
     if run["kind"] not in KINDS:
-        raise UsageError(f"run {run['id']} is a {run['kind']}, not a measured curve (kinds {', '.join(KINDS)})")
+        raise UsageError(f"run {run['id']} is a {run['kind']}, not a measured curve (kinds {', '.join(KINDS)})", code="wrong-kind")
     points = tuple(p for p in store.points(run["id"]) if p["time_us"] > 0 or p["bandwidth_MBps"] > 0)
     if not points:
         raise UsageError(f"run {run['id']} ({run['trace']}) has no points to draw: no section of it was named by a message size")

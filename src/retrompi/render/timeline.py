@@ -407,5 +407,5 @@ def write(t: Timeline, path: Path, told: Sequence[str] = ()) -> list[str]:
     try:
         path.write_text(page(t, footer=f"retrompi {code_version()}", told=told), encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot write the page: {error.strerror}", path) from error
+        raise InputError(f"cannot write the page: {error.strerror}", path, code="unwritable-file") from error
     return t.thinned(DRAWN, DRAWN, ARROWS).notes()

@@ -42,14 +42,16 @@ def place(platform: Platform, mode: str | Sequence[int], ranks: int) -> Placemen
     if isinstance(mode, str):
         placement = platform.placements[mode]
         if len(placement) < ranks:
-            raise UsageError(f"placement '{mode}' of platform '{platform.name}' is for {len(placement)} ranks, not {ranks}")
+            raise UsageError(
+                f"placement '{mode}' of platform '{platform.name}' is for {len(placement)} ranks, not {ranks}", code="bad-placement"
+            )
         return Placement(placement[:ranks], placement.cores[:ranks])
     placement = Placement((int(i) for i in mode), getattr(mode, "cores", ()))
     if len(placement) != ranks:
-        raise UsageError(f"{len(placement)} hosts are named for {ranks} ranks")
+        raise UsageError(f"{len(placement)} hosts are named for {ranks} ranks", code="bad-placement")
     for i in placement:
         if not 0 <= i < len(platform.hosts):
-            raise UsageError(f"host index {i} is not in 0..{len(platform.hosts) - 1} of platform '{platform.name}'")
+            raise UsageError(f"host index {i} is not in 0..{len(platform.hosts) - 1} of platform '{platform.name}'", code="unknown-host")
     return placement
 
 
@@ -103,7 +105,7 @@ class Resolved:
             from retrompi.traces import generate
 
             return generate.made(workload.generator, workload.arguments)
-        raise UsageError(f"{workload.label} is no single trace")
+        raise UsageError(f"{workload.label} is no single trace", code="bad-usage")
 
     @cached_property
     def ranks(self) -> int:
@@ -148,7 +150,7 @@ class Resolved:
                 job = Resolved(asked, model, model_values(model, spec.alone()), self.platform, self.room)
                 job.placement  # noqa: B018 what is wrong with it is told with the name of the job
             except UsageError as error:
-                raise UsageError(f"{spec.name}: {error}") from None
+                raise UsageError(f"{spec.name}: {error}", code=error.code) from None
             found.append((spec, job))
         return found
 

@@ -127,7 +127,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
     q = asked.question
     ladder.check(q.fidelity)
     if q.fidelity != "mechanism" and (q.beside.traffic or q.beside.failures):
-        raise UsageError(f"fidelity '{q.fidelity}' draws no wire, which traffic and failures need: use mechanism")
+        raise UsageError(f"fidelity '{q.fidelity}' draws no wire, which traffic and failures need: use mechanism", code="needs-mechanism")
     _refuse_unsupported(asked.trace)
     begin = time.perf_counter()
     rows = compile_question(asked)
@@ -190,7 +190,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
 
 def _refuse_unsupported(trace: Trace) -> None:
     for file, line, action, reason in trace.unsupported()[:1]:
-        raise UsageError(f"{file}:{line}: {action}: {reason}")
+        raise UsageError(f"{file}:{line}: {action}: {reason}", code="unsupported-action")
 
 
 def _not_run(asked: Resolved, outcome: str, detail: str, begin: float, steps: Sequence[dict[str, Any]] = ()) -> Result:
@@ -260,9 +260,11 @@ def _compiled_jobs(asked: Resolved) -> list[Compiled]:
     if not q.beside.jobs:
         return []
     if q.fidelity != "mechanism":
-        raise UsageError(f"jobs share processors, cards and the wire, which fidelity '{q.fidelity}' does not draw: use mechanism")
+        raise UsageError(
+            f"jobs share processors, cards and the wire, which fidelity '{q.fidelity}' does not draw: use mechanism", code="needs-mechanism"
+        )
     if q.network != "native":
-        raise UsageError("several jobs need the native wire")
+        raise UsageError("several jobs need the native wire", code="needs-mechanism")
     found = []
     for spec, job in asked.jobs:
         _refuse_unsupported(spec.trace)
@@ -270,7 +272,7 @@ def _compiled_jobs(asked: Resolved) -> list[Compiled]:
             rows = _rows(job)
             check_read(job.values)
         except UsageError as error:
-            raise UsageError(f"{spec.name}: {error}") from None
+            raise UsageError(f"{spec.name}: {error}", code=error.code) from None
         found.append(Compiled(spec, job.model, rows, job.values, job.placement, job.apart))
     return found
 
@@ -284,7 +286,7 @@ def _told_jobs(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]]) -> li
             try:
                 _check_collectives(job.values, {operation for operation, _, _ in answer["collectives"]})
             except UsageError as error:
-                raise UsageError(f"{job.spec.name}: {error}") from None
+                raise UsageError(f"{job.spec.name}: {error}", code=error.code) from None
         rows.append(cojobs.told(job, answer, _rank_row))
     return rows
 
@@ -301,7 +303,9 @@ def _check_collectives(values: Values, used: Collection[str]) -> None:
     """Refuses an algorithm that a user chose for an operation that nobody called."""
     for name in values.settings:
         if name.startswith(PREFIX) and name.removeprefix(PREFIX) not in used:
-            raise UsageError(f"--set {name} has no effect: the trace calls no {name.removeprefix(PREFIX)} nor anything made of one")
+            raise UsageError(
+                f"--set {name} has no effect: the trace calls no {name.removeprefix(PREFIX)} nor anything made of one", code="idle-override"
+            )
 
 
 def _journey(got: Mapping[str, Any]) -> Any:
@@ -326,13 +330,13 @@ def _kills(kills: Sequence[str], rows: Mapping[str, Any], others: Sequence[Compi
     for text in kills:
         name, at, when = (part.strip() for part in text.rpartition("@"))
         if not at or not name or not when:
-            raise UsageError(f"'--kill {text}' is not PROCESS@TIME; example: --kill \"rank 1@0.5s\"")
+            raise UsageError(f"'--kill {text}' is not PROCESS@TIME; example: --kill \"rank 1@0.5s\"", code="bad-syntax")
         if name not in names:
-            raise UsageError(f"no process '{name}' in this job{nearest(name, names)}")
+            raise UsageError(f"no process '{name}' in this job{nearest(name, names)}", code="unknown-process")
         found.append((name, units.parse(when, "s")))
         for j in others:
             if name.endswith(f" of {j.spec.name}") and found[-1][1] < j.spec.start_s:
-                raise UsageError(f"'{text}': {j.spec.name} starts at {j.spec.start_s:g} s")
+                raise UsageError(f"'{text}': {j.spec.name} starts at {j.spec.start_s:g} s", code="unknown-process")
     return found
 
 

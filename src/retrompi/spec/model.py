@@ -84,7 +84,7 @@ class Param:
         if self.choices is None:
             return units.parse(text, self.unit)
         if text not in self.choices:
-            raise UsageError(f"'{text}' is no choice{nearest(text, self.choices)}")
+            raise UsageError(f"'{text}' is no choice{nearest(text, self.choices)}", code="unknown-name")
         return text
 
     def inside(self, value: float | str) -> bool:
@@ -323,10 +323,10 @@ def _fit_tables(file: Path, mtime_ns: int, size: int) -> dict[str, dict[str, Any
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"cannot read this fit: {error}; make it again with 'retrompi calibrate'", file) from None
+        raise InputError(f"cannot read this fit: {error}; make it again with 'retrompi calibrate'", file, code="unreadable-file") from None
     for name, table in tables.items():
         if not isinstance(table, dict) or not isinstance(table.get("values", {}), dict):
-            raise InputError(f"'{name}' must be a table with a table 'values'", file)
+            raise InputError(f"'{name}' must be a table with a table 'values'", file, code="bad-fit")
     return tables
 
 
@@ -347,15 +347,17 @@ def _fitted(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]
             param = klass.params().get(key)
             stale = "; the fit is older than the model: delete it and run 'retrompi calibrate'"
             if param is None:
-                raise InputError(f"[{name}.values] {key} does not exist{nearest(key, klass.params())}{stale}", file)
+                raise InputError(
+                    f"[{name}.values] {key} does not exist{nearest(key, klass.params())}{stale}", file, code="unknown-parameter"
+                )
             if not param.fitted:
-                raise InputError(f"[{name}.values] {key} is not a fitted parameter{stale}", file)
+                raise InputError(f"[{name}.values] {key} is not a fitted parameter{stale}", file, code="unknown-parameter")
             try:
                 value = param.parse(str(text))
             except UsageError as error:
-                raise InputError(f"[{name}.values] {key}: {error}", file) from None
+                raise InputError(f"[{name}.values] {key}: {error}", file, code=error.code) from None
             if not param.inside(value):
-                raise InputError(f"[{name}.values] {key} = {text} lies outside its {param.range_text}{stale}", file)
+                raise InputError(f"[{name}.values] {key} = {text} lies outside its {param.range_text}{stale}", file, code="out-of-range")
             if key not in found and params[key] is param:
                 found[key] = (value, str(text), f"fit:fit.toml [{name}]")
     return found
@@ -419,13 +421,13 @@ def model_values(cls: type[RuntimeModel], sets: Mapping[str, str] | Sequence[str
             valid = [f"{base}.{k}" if dot else k for k in (doors() if collective else params)]
             if key == "platform":
                 valid = ["platform.host.quantum", "platform.link.bandwidth"]
-            raise UsageError(f"model '{cls.name}' has no parameter '{key}'{nearest(key, valid, 40)}")
+            raise UsageError(f"model '{cls.name}' has no parameter '{key}'{nearest(key, valid, 40)}", code="unknown-parameter")
         if collective:
             params[name] = doors()[name]
         try:
             value = params[name].parse(text)
         except UsageError as error:
-            raise UsageError(f"{key}: {error}") from None
+            raise UsageError(f"{key}: {error}", code=error.code) from None
         before = f"{settings[name].text}, {settings[name].source}" if name in settings else "the model's table"
         settings[name] = Setting(value, text, f"assumed: set by the user (was {before})", True)
     return Values(cls.name, params, settings)
@@ -438,11 +440,13 @@ def check_read(values: Values, platform: Platform | None = None, placement: Sequ
     too, unless another host that does run one has the same key overridden (``platform.host.*`` means all).
     """
     for name in values.unread_overrides():
-        raise UsageError(f"--set {values.model}.{name} has no effect: the model did not read it in this configuration")
+        raise UsageError(
+            f"--set {values.model}.{name} has no effect: the model did not read it in this configuration", code="idle-override"
+        )
     if platform is None or placement is None:
         return
     used = {platform.hosts[i].name for i in placement} | {"link"}
     for path in sorted(platform.overridden):
         host, _, key = path.partition(".")
         if host not in used and not any(f"{h}.{key}" in platform.overridden for h in used):
-            raise UsageError(f"--set platform.{path} has no effect: no rank runs on '{host}' in this placement")
+            raise UsageError(f"--set platform.{path} has no effect: no rank runs on '{host}' in this placement", code="idle-override")

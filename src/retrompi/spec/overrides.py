@@ -17,6 +17,6 @@ def parse_sets(sets: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
     for item in sets:
         key, equals, text = item.partition("=")
         if not equals or not key.strip() or not text.strip():
-            raise UsageError(f"'--set {item}' is not KEY=VALUE; example: --set wmpi.pool=10MiB")
+            raise UsageError(f"'--set {item}' is not KEY=VALUE; example: --set wmpi.pool=10MiB", code="bad-syntax")
         pairs[key.strip()] = text.strip()
     return pairs

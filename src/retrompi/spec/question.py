@@ -211,7 +211,7 @@ class Question:
             object.__setattr__(self, "placement", tuple(int(i) for i in self.placement))
         for what, word, words in (("network", self.network, NETWORKS), ("wildcards", self.wildcards, WILDCARDS)):
             if word not in words:
-                raise UsageError(f"{what} cannot be '{word}'{nearest(word, words)}")
+                raise UsageError(f"{what} cannot be '{word}'{nearest(word, words)}", code="unknown-name")
 
     @property
     def sets(self) -> dict[str, str]:

@@ -27,11 +27,11 @@ class Program:
 
     def __post_init__(self) -> None:
         if not 0 <= self.memory_share <= 1:
-            raise UsageError(f"the memory share is {self.memory_share:g}; it must be in 0..1")
+            raise UsageError(f"the memory share is {self.memory_share:g}; it must be in 0..1", code="out-of-range")
         if self.compute_s is not None and self.compute_s < 0:
-            raise UsageError(f"{self.compute_s:g} s of computation; it cannot be negative")
+            raise UsageError(f"{self.compute_s:g} s of computation; it cannot be negative", code="out-of-range")
         if self.compute_s is not None and self.section is None:
-            raise UsageError("seconds of computation are those of a section; name it")
+            raise UsageError("seconds of computation are those of a section; name it", code="no-section")
 
     def row(self) -> dict[str, Any]:
         """What was stated, for a run's identity; {} for nothing."""

@@ -49,12 +49,14 @@ def number(scenario: Scenario, key: str) -> Key:
     """What ``key`` is in ``scenario``; UsageError in one line when there is no such key, it is a word, or its hosts differ in it."""
     name = case.proper(key)
     if not case.concerns(name, scenario.model):
-        raise UsageError(f"'{key}' is a parameter of another model than '{scenario.model}'")
+        raise UsageError(f"'{key}' is a parameter of another model than '{scenario.model}'", code="unknown-parameter")
     told = case.about(scenario, name)
     unit = told.unit or ("1" if name.startswith("trace.") and name not in ("trace.file", "trace.section") else "")
     if not unit:
         choices = f": {', '.join(told.choices)}" if told.choices else ""
-        raise UsageError(f"'{key}' is no number{choices}; give a key whose values have an order, e.g. platform.link.bandwidth")
+        raise UsageError(
+            f"'{key}' is no number{choices}; give a key whose values have an order, e.g. platform.link.bandwidth", code="bad-syntax"
+        )
     value = float(told.value) if isinstance(told.value, int | float) else None
     if name.startswith("platform.host."):
         _alike(scenario, name)
@@ -70,7 +72,7 @@ def _alike(scenario: Scenario, name: str) -> None:
     found = {h: room.quantities[f"{h}.{short}"] for h in hosts_of(scenario, room)}
     if len({q.value for q in found.values()}) > 1:
         told = ", ".join(f"platform.{h}.{short} = {units.format_quantity(q.value, q.unit)}" for h, q in list(found.items())[:4])
-        raise UsageError(f"'{name}' differs among the hosts; take one of them: {told}")
+        raise UsageError(f"'{name}' differs among the hosts; take one of them: {told}", code="not-a-number")
 
 
 def sourced(scenario: Scenario) -> list[tornado.Factor]:

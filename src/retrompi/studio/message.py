@@ -26,9 +26,11 @@ def size_of(written: str) -> int:
     """Bytes of one size with its unit. Raises UsageError for another number of sizes or a longer one than `LARGEST`."""
     found = parse_sizes(written)
     if len(found) != 1:
-        raise UsageError(f"'{written[:60]}': give one size")
+        raise UsageError(f"'{written[:60]}': give one size", code="bad-size")
     if found[0] > LARGEST:
-        raise UsageError(f"{format_bytes(found[0])} is longer than the longest message drawn here, {format_bytes(LARGEST)}")
+        raise UsageError(
+            f"{format_bytes(found[0])} is longer than the longest message drawn here, {format_bytes(LARGEST)}", code="out-of-range"
+        )
     return found[0]
 
 

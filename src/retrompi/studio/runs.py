@@ -182,13 +182,13 @@ def _overlay(store: Store | None, name: str) -> dict[str, Any]:
     from retrompi.render.measured import from_store
 
     if store is None:
-        raise UsageError(f"no run {name}: there is no store that can be read")
+        raise UsageError(f"no run {name}: there is no store that can be read", code="unknown-run")
     if name.isdecimal():
         run = store.run(int(name))
         if run["kind"] in ("pingpong", "benchmark"):
             rows = store.points(run["id"])
             if not rows:
-                raise UsageError(f"run {name} has no points: {run['outcome']}")
+                raise UsageError(f"run {name} has no points: {run['outcome']}", code="unknown-run")
             return {"run": run["id"], "name": run_name(run), "about": "", "rows": rows, "kind": "simulated", "bands": {}}
     found = from_store(store, name)
     return {"run": found.run_id, "name": found.name, "about": found.about, "rows": [dict(p) for p in found.points], "kind": found.kind,

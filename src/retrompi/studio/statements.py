@@ -192,7 +192,7 @@ def chosen(all_of_them: Sequence[Statement], want: Choice) -> list[Statement]:
     for name, values in valid.items():
         value = getattr(want, name)
         if value and value not in values:
-            raise UsageError(f"{name} '{value}'{nearest(value, values)}")
+            raise UsageError(f"{name} '{value}'{nearest(value, values)}", code="unknown-name")
     words = want.text.casefold().split()
     named = [s for s in all_of_them if s.claim.id.casefold() == want.text.strip().casefold()]
     out = []

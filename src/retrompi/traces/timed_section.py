@@ -23,7 +23,7 @@ _LINES = re.compile(r"(\d+)-(\d+)")
 def _labels(section: str) -> tuple[str, str]:
     first, dots, last = section.partition("..")
     if not dots or not first or not last:
-        raise UsageError(f"no section '{section}'; write FIRST-LAST (lines of rank 0) or LABEL..LABEL (its marks)")
+        raise UsageError(f"no section '{section}'; write FIRST-LAST (lines of rank 0) or LABEL..LABEL (its marks)", code="bad-syntax")
     return first, last
 
 
@@ -33,10 +33,10 @@ def _lines(trace: Trace, section: str) -> tuple[int, int]:
     if found:
         first, last = int(found[1]), int(found[2])
         if not 1 <= first <= last:
-            raise TraceError(f"the section {section} is empty", trace.files[0])
+            raise TraceError(f"the section {section} is empty", trace.files[0], code="no-section")
         bottom = max((line for line, *_ in trace.rank_actions(0)), default=0)
         if last > bottom:
-            raise TraceError(f"the section {section} goes past line {bottom}, the last one of rank 0", trace.files[0])
+            raise TraceError(f"the section {section} goes past line {bottom}, the last one of rank 0", trace.files[0], code="no-section")
         return first, last
     begin, end = _labels(section)
     start = 0
@@ -45,7 +45,7 @@ def _lines(trace: Trace, section: str) -> tuple[int, int]:
             start = line
         elif start and action == f"mark {end}":
             return start, line
-    raise TraceError(f"rank 0 has no mark '{end if start else begin}'{' after it' if start else ''}", trace.files[0])
+    raise TraceError(f"rank 0 has no mark '{end if start else begin}'{' after it' if start else ''}", trace.files[0], code="no-section")
 
 
 def compute_scale(trace: Trace, section: str, seconds: float, flops: Sequence[float]) -> float:
@@ -57,7 +57,7 @@ def compute_scale(trace: Trace, section: str, seconds: float, flops: Sequence[fl
     recorded = trace.section_compute(*_lines(trace, section))
     now = sum(amount / rate for amount, rate in zip(recorded, flops, strict=True))
     if now <= 0:
-        raise TraceError(f"no computation in the section {section}", trace.files[0])
+        raise TraceError(f"no computation in the section {section}", trace.files[0], code="no-section")
     return seconds / now
 
 

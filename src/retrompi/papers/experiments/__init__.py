@@ -51,7 +51,7 @@ def names() -> list[str]:
 def jobs(kind: str, plan: Setup, store: Store, fresh: bool) -> list[Job]:
     """The jobs of one kind for a study; UsageError for an unknown kind."""
     if kind not in names():
-        raise UsageError(f"paper '{plan.paper}': no experiment '{kind}'{nearest(kind, names())}")
+        raise UsageError(f"paper '{plan.paper}': no experiment '{kind}'{nearest(kind, names())}", code="unknown-name")
     module = importlib.import_module(f"{__name__}.{kind}")
     found: list[Job] = module.jobs(plan, store, fresh)
     return found

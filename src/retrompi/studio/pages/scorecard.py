@@ -182,7 +182,7 @@ def register(app: Dash, room: Room) -> None:
         if not clicks:
             return None
         if paper and paper not in papers():
-            raise UsageError(f"no paper '{str(paper)[:60]}'{nearest(str(paper)[:60], papers())}")
+            raise UsageError(f"no paper '{str(paper)[:60]}'{nearest(str(paper)[:60], papers())}", code="unknown-paper")
         keys = [paper] if paper else []
         return f"judging {keys[0] if keys else 'all papers'}", judging.run, (room.store, keys)
 

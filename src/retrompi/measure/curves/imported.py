@@ -95,11 +95,13 @@ def series_of(store: Store, which: str) -> Measured:
     """A stored measured curve as it was read: by run id or label. Raises UsageError when there is none."""
     known = {row["label"]: row["id"] for row in stored(store)}
     if not which.isdigit() and which not in known:
-        raise UsageError(f"no measured curve '{which}': neither a file, nor a run, nor a label{nearest(which, known)}")
+        raise UsageError(f"no measured curve '{which}': neither a file, nor a run, nor a label{nearest(which, known)}", code="unknown-name")
     run = store.run(int(which) if which.isdigit() else known[which])
     facts = run["facts"]
     if run["kind"] != "measured":
-        raise UsageError(f"run {run['id']} is of kind {run['kind']}; a curve is one that 'retrompi measured import' has stored")
+        raise UsageError(
+            f"run {run['id']} is of kind {run['kind']}; a curve is one that 'retrompi measured import' has stored", code="wrong-kind"
+        )
     own = set(Point.__dataclass_fields__) - {"more"}
     points = tuple(
         Point(**{k: v for k, v in row.items() if k in own}, more={k: v for k, v in row.items() if k not in own}) for row in facts["columns"]

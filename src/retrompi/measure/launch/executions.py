@@ -7,7 +7,7 @@ from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
-from retrompi.measure.launch import KINDS, Call, Execution, Machine, Noise
+from retrompi.measure.launch.execution import KINDS, Call, Execution, Machine, Noise
 from retrompi.measure.launch.stats import quantile
 from retrompi.spec.question import canonical_hash
 from retrompi.store.identity import RunSpec, code_version
@@ -71,7 +71,7 @@ def load(store: Store, run_id: int) -> Execution:
     """The execution that `save` stored. Raises UsageError for a run of another kind."""
     run = store.run(run_id)
     if run["kind"] not in KINDS.values():
-        raise UsageError(f"run {run_id} is a {run['kind']}, not one of a program (kinds {', '.join(KINDS.values())})")
+        raise UsageError(f"run {run_id} is a {run['kind']}, not one of a program (kinds {', '.join(KINDS.values())})", code="wrong-kind")
     kept = run["facts"]
     columns = kept.get("calls") or {}
     rows = zip(*(columns[f.name] for f in fields(Call)), strict=True) if columns else ()
