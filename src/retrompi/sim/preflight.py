@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.sim import simulate
 from retrompi.sim.resolved import Resolved
+from retrompi.spec.layout import Layout
 from retrompi.spec.question import Question, pingpong
 
 if TYPE_CHECKING:
@@ -88,9 +89,8 @@ def fate(question: Question | Resolved) -> dict[str, Any]:
     first = trace.first_lines()
     one_sided = [c for c in ONE_SIDED if c in first]
     if one_sided:
-        hosts = list(range(min(2, len(asked.room.hosts))))
-        rows = asked.model().compile(asked.values, asked.room, [hosts[0], hosts[-1]])
-        if not (rows["one_sided_same"] or rows["one_sided_remote"]):
+        hosts = [0, min(1, len(asked.room.hosts) - 1)]
+        if asked.model().one_sided(asked.values, Layout(asked.room, hosts)) == (None, None):
             name = min(one_sided, key=lambda c: _order(trace, first[c]))
             why.append(f"{_place(first[name])}: {name}: this runtime has no one-sided operations")
     if why:

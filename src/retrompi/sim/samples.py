@@ -13,6 +13,8 @@ from retrompi.sim import sampling
 from retrompi.sim.fidelity import LogGP, Pair, asks_from, classes_of, fit, host_kind, pairs_of
 from retrompi.sim.fitted import FittedModel
 from retrompi.sim.sampling import Sample
+from retrompi.spec.compile import compile_runtime
+from retrompi.spec.layout import Layout
 from retrompi.spec.question import Beside, Experiment, Replay
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ class Samples:
         """The LogGP parameters of a model between the first two ranks, from the first towards the second."""
         pair = pairs_of(classes_of(asked.placement, asked.room), asked.placement, asked.room)[0]
         sample = self.of(asked, pair)
-        compiled = asked.model().compile(asked.values, asked.room, asked.placement)
+        compiled = compile_runtime(asked.model, asked.values.fresh(), Layout(asked.room, asked.placement)).rows
         return fit(sample.there, asks_from(compiled["protocol_same" if pair.same else "protocol_remote"]))
 
     def _measured(self, at: Resolved, pair: Pair) -> Sample:
@@ -82,7 +84,7 @@ class Samples:
             cores = [pair.hosts.cores[s] for s in sides] if pair.hosts.cores else ()
             return self.run(at.changed(workload=Replay(trace), placement=tuple(pair.hosts[s] for s in sides), cores=cores))
 
-        compiled = at.model().compile(at.values, at.room, pair.hosts)
+        compiled = compile_runtime(at.model, at.values, Layout(at.room, pair.hosts)).rows
         where = "same" if pair.same else "remote"
         hops, protocol = compiled[where], compiled[f"protocol_{where}"]
         a, b = (at.room.hosts[h] for h in pair.hosts)

@@ -25,10 +25,14 @@ from retrompi.sim.worker import ForkServer, shared_server
 from retrompi.spec import cojobs, kernels
 from retrompi.spec import cross_traffic as network
 from retrompi.spec.cojobs import Compiled
-from retrompi.spec.collectives import PREFIX, engine_rows
-from retrompi.spec.model import Values, check_read
+from retrompi.spec.collectives import PREFIX
+from retrompi.spec.compile import ANYTHING, Calls, compile_runtime, refuse_unused, refuse_unused_parameters
+from retrompi.spec.compile import Compiled as CompiledRuntime
+from retrompi.spec.layout import Layout
+from retrompi.spec.model import Values
 from retrompi.spec.question import WILDCARDS, Benchmark, Message, Question, Replay, Starts, pingpong
 from retrompi.traces import generate
+from retrompi.traces.calls import calls_of
 from retrompi.traces.timed_section import compute_scale, prepare, section_of
 
 if TYPE_CHECKING:
@@ -88,6 +92,8 @@ class Result:
     profile: dict[str, Any] = field(default_factory=dict)
     """If asked for: ``calls`` (action, bytes, section of MPI_Pcontrol or -1, count, ps) summed over the ranks, ``finalized_ps`` by rank
     (-1: never)."""
+    used: list[str] = field(default_factory=list)
+    """The parameters of the model and numbers of the platform that the run used, as ``--set`` takes them."""
     collectives: list[dict[str, Any]] = field(default_factory=list)
     """Which algorithms ran: operation, algorithm, calls (of all members)."""
     lost: int = 0
@@ -100,21 +106,17 @@ class Result:
     """What became of the further jobs, as `retrompi.spec.cojobs.told`; all else is of the first."""
 
 
-def compile_question(asked: Resolved) -> dict[str, Any]:
-    """The engine's rows of what is asked; refuses an override that nothing reads unless the question accepts idle ones."""
-    rows = _rows(asked)
+def compile_question(asked: Resolved, calls: Calls = ANYTHING, others: Sequence[Compiled] = ()) -> CompiledRuntime:
+    """The runtime of what is asked as the engine is given it, for a program of ``calls``.
+
+    Refuses an override that such a run does not use unless the question accepts idle ones; ``others`` are further jobs, which use parts of
+    the platform as well.
+    """
+    values = asked.values.fresh()  # what was read before, for another purpose, is not used by this run
+    found = compile_runtime(asked.model, values, Layout(asked.room, asked.placement), calls)
     if not asked.question.idle_overrides:
-        check_read(asked.values, asked.room, [*asked.placement, *(i for _, job in asked.jobs for i in job.placement)])
-    return rows
-
-
-def _rows(asked: Resolved) -> dict[str, Any]:
-    model, values, room, placement = asked.model, asked.values, asked.room, asked.placement
-    rows = model().compile(values, room, placement)
-    rows["collectives"] = engine_rows(model.collectives, values, rows["bcast"]["algorithm"])
-    rows |= {"context_bytes": model.communicators.context_bytes, "split_gathers": model.communicators.gathers}
-    model().startup(values, room, placement, random.Random(0))  # what only starting a job reads is no idle override either
-    return rows
+        refuse_unused(asked.model, values, found, calls, [j.found for j in others])
+    return found
 
 
 def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkServer | None = None) -> Result:
@@ -130,8 +132,9 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         raise UsageError(f"fidelity '{q.fidelity}' draws no wire, which traffic and failures need: use mechanism", code="needs-mechanism")
     _refuse_unsupported(asked.trace)
     begin = time.perf_counter()
-    rows = compile_question(asked)
     others = _compiled_jobs(asked)
+    found = compile_question(asked, calls_of(asked.trace, start_up=q.start_up, failures=bool(q.beside.failures)), others)
+    rows = found.rows
     rows["kills"] = _kills(q.beside.kills, rows, others)
     if asked.apart:
         return _not_run(asked, "failed-start", asked.apart, begin)
@@ -180,6 +183,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         profile=got.get("profile", {}),
         startup=steps,
         cautions=[*asked.model().cautions(asked.values, asked.room, asked.placement), *notes],
+        used=sorted(found.used),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         traffic=network.told(q.beside.traffic, got["traffic"]),
         jobs=_told_jobs(others, got["jobs"]),
@@ -268,12 +272,13 @@ def _compiled_jobs(asked: Resolved) -> list[Compiled]:
     found = []
     for spec, job in asked.jobs:
         _refuse_unsupported(spec.trace)
+        values, calls = job.values.fresh(), calls_of(spec.trace)
         try:
-            rows = _rows(job)
-            check_read(job.values)
+            compiled = compile_runtime(job.model, values, Layout(job.room, job.placement), calls)
+            refuse_unused_parameters(job.model, values, compiled, calls)
         except UsageError as error:
             raise UsageError(f"{spec.name}: {error}", code=error.code) from None
-        found.append(Compiled(spec, job.model, rows, job.values, job.placement, job.apart))
+        found.append(Compiled(spec, job.model, compiled, values, job.apart))
     return found
 
 

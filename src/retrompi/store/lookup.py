@@ -114,6 +114,7 @@ def samples_in(store: Store, fresh: bool = False) -> Samples:
 def prepare_samples(store: Store, asked: Resolved, fresh: bool = False) -> None:
     """Below ``mechanism``: the samples of the mechanism out of the store, or into it."""
     if asked.question.fidelity != "mechanism":
+        simulate.compile_question(asked)  # an override that no program could use is refused before anything is sampled
         with suppress(NotSampled):  # how the mechanism ended is then the end of the run as well
             samples_in(store, fresh).prepare(asked)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from retrompi.base.errors import UsageError
@@ -11,6 +11,7 @@ from retrompi.sim import fidelity, simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.samples import Samples
 from retrompi.spec import channels as _rows
+from retrompi.spec.compile import ANYTHING
 from retrompi.spec.question import Question, Replay, Starts
 from retrompi.store.lookup import samples_in
 from retrompi.traces.generate import DEFAULT_SIZES
@@ -284,7 +285,7 @@ def export(question: Question | Resolved, ranks: int, store: Any = None) -> Expo
     q = asked.question
     samples = Samples(simulate.run) if store is None else samples_in(store)
     samples.prepare(asked)
-    rows = {**simulate.compile_question(asked), "kills": []}
+    rows = simulate.compile_question(asked, replace(ANYTHING, start_up=False)).rows
     if asked.apart:
         raise UsageError(f"{q.model} on {q.platform}: {asked.apart}")
     lowered, notes = fidelity.lowered(rows, "curve", asked.room, asked.placement, lambda pair: samples.of(asked, pair))
