@@ -51,13 +51,15 @@ class Calls:
     """What a run does that decides which parts of a runtime it needs.
 
     ``actions``: the names of the trace's actions in lower case, None for a program that may do anything; ``to_self``: whether a rank sends
-    to itself; ``start_up``: whether the job's start is simulated; ``failures``: whether links or hosts fail.
+    to itself; ``start_up``: whether the job's start is simulated; ``failures``: whether links or hosts fail;
+    ``traffic``: whether others send over the link.
     """
 
     actions: frozenset[str] | None = None
     to_self: bool = True
     start_up: bool = True
     failures: bool = True
+    traffic: bool = True
 
     def any(self, wanted: Collection[str]) -> bool:
         """Whether one of ``wanted`` is called, in its blocking, non-blocking or request form."""
