@@ -103,7 +103,7 @@ def test_a_parameter_is_used_or_refused_with_the_reason(name: str, mode: str) ->
          "platform.host.flops belongs to amounts of computation in a trace; the trace has none"),
         ("winmpich", "distributed", "winmpich.region_gap=1ms",
          "winmpich.region_gap belongs to starting a job; this run does not simulate it (replay --startup and the command startup do)"),
-        ("wmpi", "shared", "wmpi.polls=3", "wmpi.polls is not used with wmpi.receive_wait=block; it is with wmpi.receive_wait=spin_yield"),
+        ("wmpi", "shared", "wmpi.polls=3", "wmpi.polls is not used with wmpi.answer_wait=spin; it is with wmpi.answer_wait=spin_yield"),
         ("wmpi:absorbed", "shared", "platform.host.boost=1", "platform.host.boost is not used; the model states a value of its own"),
         ("wmpi", "0,0", "platform.workstation.quantum=20ms",
          "platform.workstation.quantum is not used; no rank of this run is on 'workstation'"),

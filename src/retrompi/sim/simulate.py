@@ -26,7 +26,7 @@ from retrompi.spec import cojobs, kernels
 from retrompi.spec import cross_traffic as network
 from retrompi.spec.cojobs import Compiled
 from retrompi.spec.collectives import PREFIX
-from retrompi.spec.compile import ANYTHING, Calls, compile_runtime, refuse, unused, unused_parameters
+from retrompi.spec.compile import ANYTHING, Calls, compile_runtime, refuse, unused, unused_by_start, unused_parameters
 from retrompi.spec.compile import Compiled as CompiledRuntime
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import Values
@@ -500,6 +500,8 @@ def startup(question: Question | Resolved) -> dict[str, Any]:
     asked = Resolved.of(question)
     workload = asked.question.workload
     assert isinstance(workload, Starts)
+    if not asked.question.idle_overrides:
+        refuse(unused_by_start(asked.model, asked.values, Layout(asked.room, asked.placement)))
     first = asked.question.seed
     told = [start(asked, seed) for seed in range(first, first + workload.starts)]
     steps = told[0]["steps"]

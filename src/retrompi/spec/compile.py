@@ -20,7 +20,8 @@ from retrompi.spec.layout import Layout
 if TYPE_CHECKING:
     from retrompi.spec.model import RuntimeModel, Values
 
-__all__ = ["ANYTHING", "PARTS", "Calls", "Compiled", "Part", "compile_runtime", "needed", "refuse", "unused", "unused_parameters"]
+__all__ = ["ANYTHING", "PARTS", "Calls", "Compiled", "Part", "compile_runtime", "needed", "refuse", "unused", "unused_by_start",
+           "unused_parameters"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,16 @@ def unused_parameters(cls: type[RuntimeModel], values: Values, found: Compiled, 
     base = values.model.partition(":")[0]
     names = [n for n in values.overridden() if f"{base}.{n}" not in found.used and not n.startswith(PREFIX)]
     return {f"{base}.{n}": f"{base}.{n} {_why(cls, values, n, found.layout, calls)}" for n in names}
+
+
+def unused_by_start(cls: type[RuntimeModel], values: Values, layout: Layout) -> dict[str, str]:
+    """`unused` of what only starts a job: a start has steps, no messages."""
+    again = values.fresh()
+    _start(cls, again, layout)
+    base = values.model.partition(":")[0]
+    names = [f"{base}.{n}" for n in again.overridden() if n not in again.read()]
+    names += [f"platform.{path}" for path in sorted(layout.platform.overridden)]
+    return {n: f"{n} is not used; starting a job sends no messages" for n in names}
 
 
 def refuse(lines: Mapping[str, str]) -> None:
