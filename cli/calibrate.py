@@ -33,10 +33,10 @@ RESIDUALS = (
 class CalibrateOptions(OnPlatform, Drawn):
     """Options of ``retrompi calibrate``."""
 
-    evaluations: int | None = option("About how many candidates to try (default: the optimiser's).", type=click.IntRange(1))
+    evaluations: int | None = option("Approximate number of candidates to try (default: the optimiser's).", type=click.IntRange(1))
     dry_run: bool = option("Print the fit without writing fit.toml.")
-    nas: bool = option("Fit the NAS programs (computation, gain) of the study on this runtime's systems instead.")
-    replication: bool = option("Fit the disks of the replication study instead.")
+    nas: bool = option("Fit the NAS programs (computation, gain) on this runtime's systems instead.")
+    replication: bool = option("Fit the disks of the disk-copy paper instead.")
 
 
 @click.command()
@@ -45,12 +45,17 @@ class CalibrateOptions(OnPlatform, Drawn):
 def command(model: str, given: CalibrateOptions, here: ThisMachine, output: StoreOutput) -> None:
     """Fit a model's free parameters to the claims marked for calibration.
 
-    MODEL is a name or a folder. Values move inside their sourced ranges only, no held-out claim is read, and the
-    same seed gives the same fit. Writes fit.toml beside the model.
+    MODEL is a name or a folder. Values stay within their sourced ranges, held-out claims are never read, and the same seed gives
+    the same fit. The result is written to fit.toml beside the model.
 
-    MODEL may also be this-machine: then messages between two ranks on this machine are measured, and a model of its
-    MPI and the platform 'this-machine' are written among your own models and platforms. Sizes and programs that the fit
-    does not see judge it.
+    MODEL may also be this-machine: then messages between two ranks on this machine are measured, and a model of its MPI library and
+    the platform 'this-machine' are added to your own models and platforms. Sizes and programs that the fit does not see are used to
+    judge it.
+
+    \b
+    Examples:
+      retrompi calibrate wmpi --dry-run
+      retrompi calibrate this-machine --quick --name mine
     """
     from retrompi.base.errors import UsageError
     from retrompi.papers import calibrate

@@ -32,8 +32,8 @@ _SUMMARY = (
 class ReproduceOptions(Fidelity, Overlaid, Workers):
     """Options of ``retrompi reproduce``."""
 
-    out: Path = option("Folder the report is written to.", type=click.Path(file_okay=False, path_type=Path), default=Path("report"))
-    images: tuple[str, ...] = option("Also write every figure so.", "--image", type=click.Choice(["png", "svg"]))
+    out: Path = option("Folder for the report.", type=click.Path(file_okay=False, path_type=Path), default=Path("report"))
+    images: tuple[str, ...] = option("Also write every figure in this format (repeatable).", "--image", type=click.Choice(["png", "svg"]))
 
 
 @click.command()
@@ -41,11 +41,17 @@ class ReproduceOptions(Fidelity, Overlaid, Workers):
 @options(given=ReproduceOptions, output=RunOutput)
 @click.pass_context
 def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: RunOutput) -> None:
-    """Replay a paper's study, judge its statements and write the report.
+    """Replay the experiments of a paper, judge its claims and write a report.
 
-    PAPER is a key such as baker-fox, or "all" for an atlas of every paper with the verdict matrix on its front page.
-    Prints the verdicts and the report's path; a failing statement is a finding shown there, not an error (use 'retrompi
-    validate' for an exit code).
+    PAPER is a key such as baker-fox, or "all" for a report on every paper with the verdict matrix on its front page. Prints the
+    verdicts and the report's path. A failed claim is a finding shown in the report, not an error; 'retrompi validate' turns it into
+    an exit code.
+
+    \b
+    Examples:
+      retrompi reproduce baker-fox
+      retrompi reproduce all --out report
+      retrompi reproduce baker-fox --measured 12@pingpong --image svg
     """
     from retrompi import render as report
     from retrompi.cli.validate import KEYS, print_verdicts, studies
