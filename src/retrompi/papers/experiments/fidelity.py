@@ -13,7 +13,7 @@ from retrompi.spec.question import Question, pingpong
 from retrompi.store.rungs import spread
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 SIZES = "0,64B..4MiB:x4"
@@ -35,7 +35,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``modes``, and if wanted ``places`` (platforms; default: the study's first), ``models``, ``sizes``, ``reps``."""
     options = plan.options("fidelity")
     sizes = units.parse_sizes(options.get("sizes", SIZES))

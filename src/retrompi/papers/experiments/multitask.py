@@ -12,7 +12,7 @@ from retrompi.store.identity import specification
 from retrompi.store.lookup import facts_of
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 ENOUGH = 0.5
@@ -21,7 +21,7 @@ STEPS = 12
 """Bisections for the parallel fraction: to a 4000th."""
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``model``, ``platform``, ``flops``, ``fraction_of`` and ``processors_of``: claims whose number sets the one while the other
     is found. Facts ``multitask``: limit (processors), fraction (%), efficiency by number of processors."""
     o = plan.options("multitask")

@@ -20,7 +20,7 @@ from retrompi.store.identity import specification
 from retrompi.store.lookup import answer, facts_of
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 LARGE = 1 << 20
@@ -84,7 +84,7 @@ def _overlap(store: Store, name: str, o: Mapping[str, Any], args: Mapping[str, A
     return Done(f"overlap.{name}", facts["overlap"], (run_id,), int(not found))
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``curves`` (benchmark, model, platform, placement, mode as the curve is called, sizes, reps, set), ``zero_byte``,
     ``compared``, ``threads`` and ``overlap``, as ``papers/krishna-2010.toml`` shows.
     """

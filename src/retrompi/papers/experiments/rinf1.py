@@ -12,11 +12,11 @@ from retrompi.spec.question import Benchmark, Question
 from retrompi.store.lookup import answer
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Option ``platform`` (the study's first); the facts are ``rinf1.HOST.KERNEL.min`` and ``max``, ``rinf1.peak``, ``rinf1.ratio``."""
     platform = str(plan.options("rinf1").get("platform", plan.platform))
     asked = Question(plan.models[0], platform, Benchmark("rinf1"))

@@ -13,11 +13,11 @@ from retrompi.store.identity import specification
 from retrompi.store.lookup import facts_of
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``processes``, ``machines``, ``starts``; the facts are ``startup.MODEL``, ``machines`` and ``processes``."""
     o = plan.options("startup")
     processes, starts = int(o["processes"]), int(o["starts"])
