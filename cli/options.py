@@ -20,7 +20,8 @@ from retrompi.cli.bundle import option
 from retrompi.cli.output import Output
 
 if TYPE_CHECKING:
-    from retrompi.render.measured import Measured
+    from retrompi.measure.stored_curves import StoredCurve
+    from retrompi.spec.question import Question, Workload
     from retrompi.store import Store
 
 __all__ = [
@@ -178,6 +179,12 @@ class Seeded(Drawn, Placed):
 class Asked(Fidelity, Seeded, OfModel):
     """What a run is asked: model, platform, mode, overrides, seed, level of detail."""
 
+    def question(self, workload: Workload, **more: Any) -> Question:
+        """All of it as a question about ``workload``; ``more`` are further fields of it."""
+        from retrompi.spec.question import Question
+
+        return Question(self.model, self.platform, workload, self.mode, self.sets, self.seed, self.fidelity, **more)
+
 
 @dataclass(frozen=True)
 class Overlaid:
@@ -187,11 +194,11 @@ class Overlaid:
         "Draw a measured curve from the store over the figures (or over one): a native run, an import, a program's run.",
         "--measured", "--overlay", metavar="ID|NAME[@FIGURE]")
 
-    def curves(self, output: StoreOutput) -> list[Measured]:
+    def curves(self, output: StoreOutput) -> list[StoredCurve]:
         """The curves that ``--measured`` names; UsageError for one that the store does not have."""
         if not self.measured:
             return []
-        from retrompi.render.measured import from_store
+        from retrompi.measure.stored_curves import from_store
 
         kept = output.open(write=False)
         return [from_store(kept, name) for name in self.measured]

@@ -10,6 +10,7 @@ from retrompi.base.units import format_time
 from retrompi.cli.bundle import debug_option, options
 from retrompi.cli.options import Network, RunOutput, complete_scenario, warn
 from retrompi.cli.output import Column, Output, note, note_run, print_table
+from retrompi.sim import diagnosis
 
 LIST = (
     Column("name", "name"),
@@ -98,13 +99,13 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
     from retrompi.cli import pingpong, replay, rinf1, startup
     from retrompi.spec import registry
     from retrompi.spec.calibrated_range import outside
-    from retrompi.store import lookup as experiment
+    from retrompi.store.lookup import answer
     from retrompi.studies.scenario import trace_of
 
     s = registry.scenario(scenario)
     s = replace(s, traffic=(*s.traffic, *given.traffic), failures=(*s.failures, *given.failures))
     store_ = output.open()
-    found = experiment.run_scenario(store_, s, fresh=output.fresh)
+    found = answer(store_, s.question(), fresh=output.fresh)
     if output.text:
         click.echo(f"{s.name}: {s.title}")
         if s.expect:
@@ -134,6 +135,6 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
         note(f"beside it: {job['name']} ({job['model']}, {job['mode']}): {job['outcome']}{runs}")
     note_run(found.run_id, found.found)
     if run["outcome"] != "completed":
-        for line in replay.why(run):
+        for line in diagnosis.of_run(run):
             click.echo(line, err=True)
         ctx.exit(1)

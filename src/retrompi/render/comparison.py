@@ -271,7 +271,7 @@ def _rows_table(c: Comparison) -> str:
 def _calls_table(c: Comparison, most: int = 40) -> str:
     head = ["call", "size", *(f"{NAMES[b]}: calls" for b in c.executions), *(f"{NAMES[b]}: in them" for b in c.executions),
             *(pair_name(*p) for p in c.pairs)]  # fmt: skip
-    lines = []
+    lines: list[list[Content]] = []
     for r in c.calls[:most]:
         flat = r.row(c.pairs)
         numbers = [escape(format_bytes(r.size_B)), *(str(r.counts.get(b, "")) for b in c.executions),
@@ -283,7 +283,7 @@ def _calls_table(c: Comparison, most: int = 40) -> str:
 
 def _distribution_table(c: Comparison) -> str:
     head = ("pair", "rows", "n", "median", "95th", "worst", "bias", "in the noise band")
-    lines = []
+    lines: list[list[Content]] = []
     for d in c.distributions():
         inside = "" if d["inside"] is None else f"{d['inside']:.0%}"
         words = (escape(pair_name(d["backend"], d["reference"])), escape(d["use"]))

@@ -49,7 +49,7 @@ def _counts(v: View) -> str:
 
 def _table_html(t: Table) -> str:
     head = (*t.heads, *t.columns)
-    rows = [
+    rows: list[list[Content]] = [
         [*(escape(name_of(x) if h == "model" else x) for h, x in zip(t.heads, left, strict=True)), *((escape(x), "n") for x in right)]
         for left, right in t.rows[:_MOST_ROWS]
     ]

@@ -26,7 +26,7 @@ KIB = 1024
 DEFAULT_SIZES: tuple[int, ...] = (0, *(1 << k for k in range(23)))
 
 MOST_RANKS = 1 << 20
-"""What the engine reads (engine/trace/trace_parser.hpp, MAX_RANKS)."""
+"""What the engine reads (engine/trace/parser.hpp, MAX_RANKS)."""
 
 Reps = int | Mapping[int, int] | Callable[[int], int] | None
 
@@ -268,6 +268,11 @@ class Generator:
     def arguments(self) -> Mapping[str, inspect.Parameter]:
         """The keyword arguments of ``make`` by name."""
         return inspect.signature(self.make).parameters
+
+    def with_defaults(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments with the defaults of those left out: a question that writes them out is the same question."""
+        given = {k: p.default for k, p in self.arguments.items() if p.default is not p.empty} | dict(args)
+        return given | ({"sizes": DEFAULT_SIZES} if given.get("sizes", ()) is None else {})
 
     def check(self, args: Mapping[str, Any]) -> None:
         """Raises UsageError for an unknown or missing argument."""

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
 from retrompi.papers.experiments import Done, Job
-from retrompi.sim import fidelity
+from retrompi.spec.question import Question, pingpong
+from retrompi.store.rungs import spread
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 SIZES = "0,64B..4MiB:x4"
@@ -34,7 +35,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``modes``, and if wanted ``places`` (platforms; default: the study's first), ``models``, ``sizes``, ``reps``."""
     options = plan.options("fidelity")
     sizes = units.parse_sizes(options.get("sizes", SIZES))
@@ -43,7 +44,7 @@ def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
     def one(model: str, platform: str, mode: str) -> Done:
         newest = store.runs(limit=1)
         before = newest[0]["id"] if newest else 0
-        rows = fidelity.spread(model, platform, mode, sizes, reps=reps, store=store, fresh=fresh)
+        rows = spread(store, Question(model, platform, pingpong(sizes, reps), mode), fresh=fresh)
         ids = tuple(rows[0]["run_ids"])
         return Done("fidelity", {model: {f"{platform} {mode}": summary(rows)}}, ids, sum(i > before for i in ids))
 
