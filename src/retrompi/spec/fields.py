@@ -120,6 +120,8 @@ class Field:
         if self.kind == "flag":
             return "" if value in (0, 1) else "is neither 0 nor 1"
         low = self.low or 0.0
+        if value < 0 and units.canonical(self.unit) != "1":
+            return "is negative"
         if self.kind == "whole" and (value < low or value != int(value)):
             return f"is not a whole number from {low:g} on"
         if self.above is not None and not value > self.above:
@@ -131,10 +133,10 @@ class Field:
         return ""
 
 
-def _field(default: Any, **facts: Any) -> Any:
+def _field(default: Any, *, kw_only: bool = False, **facts: Any) -> Any:
     work = facts.get("used_by", Use.ALWAYS)
     facts["used_by"] = (work,) if isinstance(work, Use) else tuple(work)
-    return dataclasses.field(default=default, metadata={"declared": facts})
+    return dataclasses.field(default=default, kw_only=kw_only or MISSING, metadata={"declared": facts})  # type: ignore[call-overload]
 
 
 _CPP = {"s": "Ps", "B": "int64_t", "s/B": "PsPerByte"}
