@@ -14,6 +14,7 @@ from typing import Any
 from retrompi import _engine, traces
 from retrompi.spec import channels as rows
 from retrompi.spec import registry
+from retrompi.spec.fields import to_engine
 from retrompi.spec.platform import Platform
 
 ALPHA, BETA = 10_000_000, 10_000
@@ -35,11 +36,11 @@ def _platform() -> Platform:
 
 @cache
 def _host(number: int) -> rows.Row:
-    h = rows._host(_platform().hosts[0])
+    h = to_engine(_platform().hosts[0])
     fast = dict.fromkeys(("copy_l1", "copy_l2", "copy_mem", "nic_rate", "bus_rate", "fsb_rate", "flops"), 1e18)
     still = dict.fromkeys(("dispatch", "syscall", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "nic_latency", "wait_charge",
                            "line_shared", "line_bus", "delayed_ack", "quantum_at_tick", "quantum_carry", "boost"), 0.0)  # fmt: skip
-    return h | fast | still | {"name": f"h{number}", "speed": 1.0, "cores": 64, "quantum": 1e3, "tick": 1e-12, "big_endian": 0}
+    return h | fast | still | {"name": f"h{number}", "speed": 1.0, "cores": 64, "quantum": 1e3, "tick": 1e-12, "byte_order": "little"}
 
 
 def compiled(

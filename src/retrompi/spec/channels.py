@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from retrompi.spec.fields import to_engine
-from retrompi.spec.host import Host
-from retrompi.spec.link import Link
 from retrompi.spec.platform import Platform
 
 __all__ = ["BLOCK", "bcast", "compiled", "curve", "datagram", "direct", "dma", "eager", "one_sided", "pool", "rendezvous", "ring",
@@ -135,16 +133,6 @@ def direct(low: float, high: float = NO_LIMIT) -> tuple[float, float, str]:
     return (low, high, "direct")
 
 
-def _host(h: Host) -> Row:
-    told = to_engine(h)
-    return told | {"big_endian": int(told.pop("byte_order") == "big")}
-
-
-def _link(link: Link) -> Row:
-    told = to_engine(link)
-    return told | {"stripe": int(told.pop("rail_policy") == "stripe")}
-
-
 def compiled(
     platform: Platform,
     placement: Sequence[int],
@@ -181,8 +169,8 @@ def compiled(
     used = sorted(set(placement))
     remote_used = list(remote) if len(used) > 1 else []
     return {
-        "hosts": [_host(platform.hosts[i]) for i in used],
-        "link": _link(platform.link),
+        "hosts": [to_engine(platform.hosts[i]) for i in used],
+        "link": to_engine(platform.link),
         "positions": used,
         "placement": [used.index(i) for i in placement],
         "cores": list(getattr(placement, "cores", ())),

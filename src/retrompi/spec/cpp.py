@@ -15,7 +15,7 @@ from typing import Any
 from retrompi.spec.fields import Field, declared
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
-from retrompi.spec.media import MEDIA, Broadcast, Checked, Medium, OneSided, WaitPolicy
+from retrompi.spec.media import MEDIA, Checked, WaitPolicy
 
 __all__ = ["header", "write"]
 
@@ -113,7 +113,7 @@ def _unit(f: Field) -> str:
 def _declarations() -> list[type]:
     """Every declaration after those it extends."""
     out: list[type] = []
-    for cls in (Host, Link, WaitPolicy, Medium, *MEDIA.values(), OneSided, Broadcast):
+    for cls in (Host, Link):
         out += [c for c in reversed(cls.__mro__) if c not in (object, Checked) and c not in out]
     return out
 
@@ -148,8 +148,10 @@ def header() -> str:
         "}", "",
         *_enums(), "",
     ]  # fmt: skip
+    lines = [*lines[:8], "", "namespace retrompi {", *_enums(), ""]
     for cls in _declarations():
         lines += [f"/// {(cls.__doc__ or '').partition(chr(10))[0]}", *_struct(cls), ""]
+    return "\n".join([*lines, "}  // namespace retrompi", ""])
     lines += [
         "/// One hop of a message's path.",
         f"using HopSpec = std::variant<{', '.join(specs)}>;",

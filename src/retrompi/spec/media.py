@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 from retrompi.base.errors import UsageError
 from retrompi.spec.fields import Use, choice, declared, flag, quantity, to_engine, whole, word
 
-__all__ = ["BLOCK", "MEDIA", "NO_LIMIT", "Broadcast", "Curve", "Datagram", "Dma", "Medium", "OneSided", "Pool", "Ring", "Stream", "WaitPolicy"]
+__all__ = ["BLOCK", "MEDIA", "NO_LIMIT", "Broadcast", "Curve", "Datagram", "Dma", "Medium", "OneSided", "Pool", "Ring", "Stream",
+           "WaitPolicy"]  # fmt: skip
 
 NO_LIMIT = 1e18
 """A size that no message reaches."""
@@ -88,7 +89,7 @@ class Copied(Medium):
     ws_fixed: float = quantity("B", "bytes in the working set of a copy at least", default=0.0, cpp="double")
     send_cpu: float = quantity("s", "library work of a packet at the sender", default=0.0)
     recv_cpu: float = quantity("s", "library work of a packet at the receiver", default=0.0)
-    space_wait: WaitPolicy = word("how a sender waits for room", default=BLOCK, cpp="WaitPolicyFields")
+    space_wait: WaitPolicy = word("how a sender waits for room", default=BLOCK, cpp="WaitPolicyFields")  # noqa: RUF009
 
     def uses(self, remote: bool) -> set[Use]:
         return Medium.uses(self, remote) | {Use.COPIES}
