@@ -12,9 +12,12 @@ from functools import cache
 from typing import Any
 
 from retrompi import _engine, traces
-from retrompi.spec import channels as rows
 from retrompi.spec import registry
+from retrompi.spec.channels import Library, Path, Row
 from retrompi.spec.fields import to_engine
+from retrompi.spec.layout import Layout
+from retrompi.spec.media import BLOCK, NO_LIMIT, Curve
+from retrompi.spec.model import RuntimeModel, Values
 from retrompi.spec.platform import Platform
 
 ALPHA, BETA = 10_000_000, 10_000
@@ -34,8 +37,23 @@ def _platform() -> Platform:
     return registry.platform("nt-pair")
 
 
+class _Ideal(RuntimeModel):
+    """Costs nothing but what its curve says."""
+
+    def __init__(self, hop: Curve) -> None:
+        self.hop = hop
+
+    def calls(self, p: Values, layout: Layout) -> Library:
+        return Library(0, 0, BLOCK, BLOCK)
+
+    def within_host(self, p: Values, layout: Layout) -> Path:
+        return Path([self.hop])
+
+    between_hosts = within_host
+
+
 @cache
-def _host(number: int) -> rows.Row:
+def _host(number: int) -> Row:
     h = to_engine(_platform().hosts[0])
     fast = dict.fromkeys(("copy_l1", "copy_l2", "copy_mem", "nic_rate", "bus_rate", "fsb_rate", "flops"), 1e18)
     still = dict.fromkeys(("dispatch", "syscall", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "nic_latency", "wait_charge",
@@ -45,7 +63,7 @@ def _host(number: int) -> rows.Row:
 
 def compiled(
     ranks: int, *, open_network: bool = False, envelope: int = 0, algorithms: Mapping[str, str] | None = None, hosts: Sequence[int] = ()
-) -> rows.Row:
+) -> Row:
     """The engine's rows; ``hosts`` places the ranks (else each has its own), ``algorithms`` chooses by operation, a message is ``envelope``
     bytes longer on the network."""
     where = list(hosts) or list(range(ranks))
@@ -53,14 +71,12 @@ def compiled(
     busy, flight = (0, 1) if open_network else (1, 0)
     points = [(size, t * busy, t * flight, 0, 0, 0, 0, 0) for size, t in ends]
     tables = {"classes": [0] * ranks, "of": [[0]], "ports": "rank", "tables": [(points, None, "")]}
-    hop = rows.curve(tables, connect=0.0)
-    made = rows.compiled(
-        _platform(), [0] * ranks, same=[hop], remote=[], protocol_same=[rows.eager()], protocol_remote=[rows.eager()],
-        send_cpu=0, recv_cpu=0, test_cpu=0, recv_wait=rows.BLOCK, send_wait=rows.BLOCK,
-    )  # fmt: skip
+    hop = Curve(("rank", "rank"), packet=NO_LIMIT, header=0, curve=tables)
+    made = _Ideal(hop).compile(Values("ideal", {}, {}), Layout(_platform(), [0] * ranks), {"calls", "within_host", "between_hosts"})
     chosen = [(op, name, 0.0, None, 1, None, "any", "both", False) for op, name in (algorithms or {}).items()]
     return made | {
-        "hosts": [_host(i) for i in range(max(where) + 1)], "positions": list(range(max(where) + 1)), "placement": where, "remote": [hop],
+        "hosts": [_host(i) for i in range(max(where) + 1)], "positions": list(range(max(where) + 1)), "placement": where,
+        "remote": [hop.to_engine()],
         "collectives": chosen, "kernels": [], "seed": 1, "limit_s": 0.0, "compute_scale": 1.0, "memory_share": 0.0,
         "anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": "",
     }  # fmt: skip

@@ -21,6 +21,8 @@ from retrompi.papers.exhibits import CurveFigure
 from retrompi.papers.study import Study
 from retrompi.render import cards, exhibits, export, figures, overlay, page
 from retrompi.spec import registry
+from retrompi.spec.compile import compile_runtime
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import resolve
 from retrompi.store import lookup as experiment
 from retrompi.store import open_store
@@ -544,6 +546,6 @@ def test_readme_begins_with_the_flow_and_its_model_works(tmp_path: Path) -> None
     (tmp_path / "mailbox" / "__init__.py").write_text(code, encoding="utf-8")
     model, room = registry.model(str(tmp_path / "mailbox")), registry.platform("nt-pair")
     values, changed = resolve(model, room)
-    rows = model().compile(values, changed, [0, 1])
+    rows = compile_runtime(model, values, Layout(changed, [0, 1])).rows
     assert [hop["medium"] for hop in rows["remote"]] == ["stream"]
     assert values.unread() == []

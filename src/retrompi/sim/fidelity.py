@@ -19,7 +19,8 @@ from retrompi.base.errors import UsageError, nearest
 from retrompi.base.units import PS
 from retrompi.sim import sampling
 from retrompi.sim.sampling import Point, Sample
-from retrompi.spec import channels as _rows
+from retrompi.spec.fields import to_engine
+from retrompi.spec.media import BLOCK, NO_LIMIT, Curve
 from retrompi.spec.platform import Placement
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ class LogGP:
     g: float
     G: float
     low: float = 0.0
-    high: float = _rows.NO_LIMIT
+    high: float = NO_LIMIT
 
     def time(self, size: int) -> float:
         """One-way time of a message of ``size`` bytes, seconds."""
@@ -278,7 +279,7 @@ def fit(points: Sequence[Point], asks_from: float = float("inf")) -> list[LogGP]
         weight = sum(1 / g**2 for _, g in gaps)
         gap = sum((g - rate * s) / g**2 for s, g in gaps) / weight if weight else 0.0
         gap = min(max(0.0, gap), start)
-        out.append(LogGP((start - 2 * o) * PS, o * PS, gap * PS, rate * PS, low, min(high, _rows.NO_LIMIT)))
+        out.append(LogGP((start - 2 * o) * PS, o * PS, gap * PS, rate * PS, low, min(high, NO_LIMIT)))
     return out
 
 
@@ -382,7 +383,7 @@ def curved(
         if not tables[same]:
             return []
         curve = {"classes": classes, "of": of[same], "tables": tables[same], "ports": "host" if fidelity == "curve" else "rank"}
-        return [_rows.curve(curve, connect=connect[same] * PS)]
+        return [Curve(("rank", "rank"), packet=NO_LIMIT, header=0, curve=curve, connect=connect[same] * PS).to_engine()]
 
     lower = {
         "hosts": [{**h, "dispatch": 0.0} for h in compiled["hosts"]],
@@ -390,8 +391,8 @@ def curved(
         "remote": hops(False),
         "send_cpu": 0.0,
         "recv_cpu": 0.0,
-        "recv_wait": _rows.BLOCK,
-        "send_wait": _rows.BLOCK,
+        "recv_wait": to_engine(BLOCK),
+        "send_wait": to_engine(BLOCK),
         "idle": {},
         "forward_cost": {},
         "same_bulk": [],

@@ -9,14 +9,14 @@ docs/add-a-parameter.md walks through adding a field and a medium.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from retrompi.base.errors import UsageError
 from retrompi.spec.fields import Use, choice, declared, flag, quantity, to_engine, whole, word
 
-__all__ = ["BLOCK", "MEDIA", "NO_LIMIT", "Broadcast", "Curve", "Datagram", "Dma", "Medium", "OneSided", "Pool", "Ring", "Stream",
-           "WaitPolicy"]  # fmt: skip
+__all__ = ["BINOMIAL", "BLOCK", "MEDIA", "NO_LIMIT", "Broadcast", "Curve", "Datagram", "Dma", "Medium", "OneSided", "Pool", "Ring",
+           "Stream", "WaitPolicy"]  # fmt: skip
 
 NO_LIMIT = 1e18
 """A size that no message reaches."""
@@ -35,11 +35,12 @@ class Checked:
                 field.check(value, f"{what}: {name}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class WaitPolicy(Checked):
     """How a process waits: it blocks, polls without a break, yields the processor after so many polls, or looks again in a period."""
 
     kind: str = choice("how it waits", ("block", "spin", "spin_yield", "poll"), enum="WaitKind", default="block")
+    _: KW_ONLY
     polls: float = whole("polls before the processor is offered to others (spin_yield)", default=1)
     poll_cost: float = quantity("s", "one look at the queues", default=0.0)
     period: float = quantity("s", "time-out asked of the system (poll); it ends on a clock tick", default=0.0)
@@ -71,7 +72,23 @@ class Medium(Checked):
 
     def to_engine(self) -> dict[str, Any]:
         """As the engine reads it."""
-        return {"medium": self.name, **to_engine(self)}
+        told = to_engine(self)
+        flat = {"slots": 0, "pool": 0, "call": 0, "timeout": 0, "retries": 0, "piece": 1, "curve": None}
+        flat |= {"from": self.between[0], "to": self.between[1]}
+        for cls in MEDIA.values():
+            flat |= {n: to_engine(f.default) if n == "space_wait" else f.default for n, f in declared(cls).items() if f.optional}
+        told.pop("between")
+        told.pop("classes", None)
+        flat.pop("classes", None)
+        return {"medium": self.name, **flat, **told}
+
+    @staticmethod
+    def of(row: Mapping[str, Any]) -> Medium:
+        """The medium of what `to_engine` made."""
+        cls = MEDIA[row["medium"]]
+        row = {"between": (row["from"], row["to"]), "classes": (), **row}
+        given = {name: row[name] for name in declared(cls)}
+        return cls(**{name: WaitPolicy(**value) if name == "space_wait" else value for name, value in given.items()})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,8 +244,13 @@ class Curve(Medium):
 
     name: ClassVar[str] = "curve"
 
-    curve: Mapping[str, Any] = word("classes of ranks and the table of each pair of them", cpp="std::shared_ptr<const CurveSet>")
+    curve: Mapping[str, Any] = word(
+        "classes of ranks and the table of each pair of them", cpp="std::shared_ptr<const CurveSet>"
+    )
     connect: float = quantity("s", "what the first message between two ranks adds", default=0.0)
+
+    def uses(self, remote: bool) -> set[Use]:
+        return Medium.uses(self, remote) | (set() if remote else {Use.CORES})
 
 
 MEDIA: Mapping[str, type[Medium]] = {cls.name: cls for cls in (Pool, Ring, Stream, Datagram, Dma, Curve)}
@@ -253,3 +275,6 @@ class Broadcast(Checked):
     algorithm: str = word("a tree of messages (binomial), of puts (put_tree), or one shared buffer (by_reference)", default="binomial")
     copies_root: float = quantity("count", "copies of the data at the root", default=0.0, low=0)
     copies_leaf: float = quantity("count", "copies of the data at any other rank", default=0.0, low=0)
+
+
+BINOMIAL = Broadcast()
