@@ -129,9 +129,8 @@ class AbsorbedCopies(Wmpi):
         return int(p.largest_class)
 
     def hosts(self, p: Values, layout: Layout) -> list[Host]:
-        stated = {"boost": 1.0, "quantum_carry": 1.0, "quantum_at_tick": 0.0}
-        layout.fixed |= stated.keys()
-        return [replace(host, **stated) for host in super().hosts(p, layout)]
+        layout.fixed |= {"boost", "quantum_carry", "quantum_at_tick"}
+        return [replace(host, boost=1.0, quantum_carry=1.0, quantum_at_tick=0.0) for host in super().hosts(p, layout)]
 
 
 class AdditiveStall(Wmpi):

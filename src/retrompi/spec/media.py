@@ -73,7 +73,7 @@ class Medium(Checked):
     def to_engine(self) -> dict[str, Any]:
         """As the engine reads it."""
         told = to_engine(self)
-        flat = {"slots": 0, "pool": 0, "call": 0, "timeout": 0, "retries": 0, "piece": 1, "curve": None}
+        flat: dict[str, Any] = {"slots": 0, "pool": 0, "call": 0, "timeout": 0, "retries": 0, "piece": 1, "curve": None}
         flat |= {"from": self.between[0], "to": self.between[1]}
         for cls in MEDIA.values():
             flat |= {n: to_engine(f.default) if n == "space_wait" else f.default for n, f in declared(cls).items() if f.optional}
@@ -85,10 +85,11 @@ class Medium(Checked):
     @staticmethod
     def of(row: Mapping[str, Any]) -> Medium:
         """The medium of what `to_engine` made."""
-        cls = MEDIA[row["medium"]]
+        cls: Any = MEDIA[row["medium"]]
         row = {"between": (row["from"], row["to"]), "classes": (), **row}
         given = {name: row[name] for name in declared(cls)}
-        return cls(**{name: WaitPolicy(**value) if name == "space_wait" else value for name, value in given.items()})
+        made: Medium = cls(**{name: WaitPolicy(**value) if name == "space_wait" else value for name, value in given.items()})
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -259,7 +259,8 @@ class RuntimeModel:
         assert calls is not None, "every run calls the library"
         within = part("within_host", lambda: self.within_host(p, layout), NO_PATH)
         between = part("between_hosts", lambda: self.between_hosts(p, layout), NO_PATH)
-        one_sided = part("one_sided", lambda: self.one_sided(p, layout), (None, None))
+        nowhere: tuple[OneSided | None, OneSided | None] = (None, None)
+        one_sided = part("one_sided", lambda: self.one_sided(p, layout), nowhere)
         convert = part("conversion", lambda: self.conversion(p), (0.0, 0.0, 0.0))
         with p.reading("calls"):
             hosts = self.hosts(p, layout)
