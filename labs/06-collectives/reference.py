@@ -22,8 +22,8 @@ ROOMS = {
         "nemesis:windows", "abe-windows*16", "1000Mbps", "Abe (NCSA, 2007) under Windows, Gigabit Ethernet and a switch",
         "MPICH2 Nemesis of 2010",
     ),
-    "myrinet": ("mpibip", "myrinet-piii*16", "250MB/s", "dual Pentium III machines of 2000 on a switch of Myrinet 2000", "MPI-BIP"),
-    "nt": ("hpvm", "nt-cluster*16", "100Mbps", "NT machines of 1998, put on a switch of Fast Ethernet", "HPVM 1.0"),
+    "myrinet": ("mpibip", "myrinet-piii*16", "250MB/s", "dual Pentium III machines of 2000 on a Myrinet 2000 switch", "MPI-BIP"),
+    "nt": ("hpvm", "nt-cluster*16", "100Mbps", "NT machines of 1998 on a Fast Ethernet switch", "HPVM 1.0"),
 }  # fmt: skip
 """Room -> model, platform, bandwidth of the wire, the room and the runtime in words."""
 ALGORITHMS = ("doubling", "rabenseifner", "ring")
@@ -32,7 +32,7 @@ TEXTS = {
         "The formulas name the right algorithm for very short and very long vectors, because start-ups and bytes are counted right. "
         "Near the crossover, and for the size of the gain, they cannot be trusted: every message is priced as if it travelled "
         "alone, but in the ring each machine sends and receives at once, steps wait for each other, and longer messages may have a "
-        "handshake. And on a hub all messages share one wire, which the formulas do not know at all."
+        "handshake. And on a hub all messages share one medium, which the formulas ignore."
     ),
 }
 

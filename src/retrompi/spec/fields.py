@@ -156,13 +156,22 @@ def quantity(
     """A number in ``unit`` (`units.UNITS`). ``more`` are `Field`'s ``area``, ``used_by``, ``plain`` and ``cpp``."""
     if not units.check_unit(unit):
         raise ValueError(f"no base unit '{unit}'")
-    facts = {"kind": "quantity", "unit": unit, "help": help, "low": low, "high": high, "above": above, "cpp": _CPP.get(unit, "double")}
+    facts: dict[str, Any] = {
+        "kind": "quantity",
+        "unit": unit,
+        "help": help,
+        "low": low,
+        "high": high,
+        "above": above,
+        "cpp": _CPP.get(unit, "double"),
+    }
     return _field(default, **facts | more)
 
 
 def whole(help: str, *, default: float = MISSING, low: float = 0, high: float | None = None, **more: Any) -> Any:  # type: ignore[assignment]
     """A whole number from ``low`` on."""
-    return _field(default, **{"kind": "whole", "unit": "count", "help": help, "low": low, "high": high, "cpp": "int"} | more)
+    facts: dict[str, Any] = {"kind": "whole", "unit": "count", "help": help, "low": low, "high": high, "cpp": "int"}
+    return _field(default, **facts | more)
 
 
 def flag(help: str, *, default: float = MISSING, **more: Any) -> Any:  # type: ignore[assignment]
