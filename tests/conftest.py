@@ -110,11 +110,11 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Watched:
 
     watched, real = Watched(), simulate.run
 
-    def run(model: str, *arguments: Any, **options: Any) -> Any:
-        watched.calls.append(model)
+    def run(question: Any, *arguments: Any, **options: Any) -> Any:
+        watched.calls.append(getattr(question, "question", question).model)
         if watched.fails is not None:
             raise watched.fails
-        return real(model, *arguments, **options)
+        return real(question, *arguments, **options)
 
     monkeypatch.setattr(simulate, "run", run)
     return watched

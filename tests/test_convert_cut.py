@@ -16,6 +16,7 @@ from random_jobs import jobs
 
 from retrompi import traces
 from retrompi.sim import simulate
+from retrompi.spec.question import Question, Replay
 from retrompi.traces import Trace, TraceError
 from retrompi.traces.cut import Piece, cut
 from retrompi.traces.lines import rank_lines, split
@@ -47,7 +48,7 @@ def sound(piece: Piece) -> None:
 
 
 def completes(trace: Trace) -> None:
-    result = simulate.run("mpibip", "myrinet-piii", trace, mode="distributed")
+    result = simulate.run(Question("mpibip", "myrinet-piii", Replay(trace), "distributed"))
     assert result.outcome == "completed", result.waits
     assert result.messages == result.delivered
 

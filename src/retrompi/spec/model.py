@@ -29,6 +29,7 @@ from retrompi.spec.fields import to_engine
 from retrompi.spec.host import Host
 from retrompi.spec.layout import Layout
 from retrompi.spec.media import OneSided
+from retrompi.spec.overrides import parse_sets
 from retrompi.spec.platform import SOURCE_KINDS, Platform
 
 if TYPE_CHECKING:
@@ -466,19 +467,6 @@ def _fitted(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]
             if key not in found and params[key] is param:
                 found[key] = (value, str(text), f"fit:fit.toml [{name}]")
     return found
-
-
-def parse_sets(sets: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
-    """``["wmpi.pool=10MiB", ...]`` -> ``{"wmpi.pool": "10MiB"}``; the last of two equal keys wins."""
-    if isinstance(sets, Mapping):
-        return {str(k).strip(): str(v).strip() for k, v in sets.items()}
-    pairs: dict[str, str] = {}
-    for item in sets:
-        key, equals, text = item.partition("=")
-        if not equals or not key.strip() or not text.strip():
-            raise UsageError(f"'--set {item}' is not KEY=VALUE; example: --set wmpi.pool=10MiB", code="bad-syntax")
-        pairs[key.strip()] = text.strip()
-    return pairs
 
 
 def resolve(

@@ -1,7 +1,7 @@
 """Which numbers of a platform a run uses: by the kinds of work (`fields.Use`) that its channels and its program make.
 
 Each field of `Host` and `Link` declares the work that needs it; `work_of` says which kinds a compiled run has. Where no work of a run needs
-a number, an override of it is refused (`retrompi.spec.compile.refuse_unused`).
+a number, an override of it is refused (`retrompi.spec.compile.unused`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def work_of(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[Use]:
         Use.CALLS: direct,
         Use.CARRY: any(h["quantum_carry"] for h in rows["hosts"]),
         Use.TCP_LOSS: Use.TCP_REMOTE in found and calls.failures,
-        Use.WIRE: bursts,
+        Use.IP: calls.traffic,
+        Use.WIRE: bursts or calls.traffic,
         Use.FRAGMENTS: bursts,
         Use.BURSTS: bursts,
         Use.CORES: direct,
@@ -70,7 +71,8 @@ def used(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[str]:
     work = work_of(layout, rows, calls)
     keys = [k for k in used_by(Host, work) if k in quantities(Host) and k not in layout.fixed]
     found = {f"platform.{h.name}.{k}" for h in layout.hosts for k in keys} | {f"platform.{path}" for path in layout.read}
-    return found | {f"platform.link.{k}" for k in used_by(Link, work) if k in quantities(Link)}
+    of_link = used_by(Link, work)
+    return found | {f"platform.link.{k}" for k in (*of_link, *(["sites"] if "shape" in of_link else []))}
 
 
 def why_not(path: str, layout: Layout) -> str:
@@ -82,5 +84,5 @@ def why_not(path: str, layout: Layout) -> str:
         return f"is not used; no rank of this run is on '{owner}'"
     if key in layout.fixed:
         return "is not used; the model states a value of its own"
-    work = declared(Link if owner == "link" else Host)[key].used_by
+    work = declared(Link if owner == "link" else Host)["shape" if key == "sites" else key].used_by
     return f"belongs to {' and '.join(work)}; {_ABSENT.get(work[0], _NONE_HERE)}"

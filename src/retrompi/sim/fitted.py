@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.sim.fidelity import classes_of, curved, pairs_of
+from retrompi.sim.sampling import Point, Sample
 from retrompi.spec.channels import Library, Row, eager, rendezvous, work
 from retrompi.spec.channels import Path as MessagePath
 from retrompi.spec.layout import Layout
@@ -24,7 +26,6 @@ from retrompi.spec.platform import Placement, Platform
 if TYPE_CHECKING:
     from random import Random
 
-    from retrompi.sim.sampling import Sample
     from retrompi.spec.model import StartStep
 
 __all__ = ["COLUMNS", "KINDS", "NEVER", "WORK_COLUMNS", "FittedModel", "fit_meta", "sizes_seen", "work_names"]
@@ -88,10 +89,8 @@ class FittedModel(RuntimeModel):
         return cls.samples()[kind]
 
     def joins(self, platform: Platform, placement: list[int]) -> str:
-        from retrompi.sim.fidelity import _classes, _pairs
-
         place = placement if isinstance(placement, Placement) else Placement(placement)
-        for pair in _pairs(_classes(place, platform), place, platform):
+        for pair in pairs_of(classes_of(place, platform), place, platform):
             if self._kind(platform, pair.hosts) is None:
                 return self.kinds_without_curve[pair.same]
         return ""
@@ -109,8 +108,6 @@ class FittedModel(RuntimeModel):
         return float(p.test_cost)
 
     def compile(self, p: Values, layout: Layout, parts: Collection[str]) -> Row:
-        from retrompi.sim.fidelity import curved
-
         base = super().compile(p, layout, parts)
         if found := read_work(self.folder() / "work.csv"):
             calls = {what.partition(" ")[2]: points for what, points in found.items() if what.startswith("call ")}
@@ -199,8 +196,6 @@ def read_curves(file: Path) -> dict[str, Sample]:
 
 @lru_cache(maxsize=32)
 def _read_curves(file: Path, mtime_ns: int, size: int) -> dict[str, Sample]:
-    from retrompi.sim.sampling import Point, Sample
-
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -6,6 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from retrompi.sim import simulate
+from retrompi.sim.resolved import Resolved
+from retrompi.spec.layout import Layout
+from retrompi.spec.question import Question, pingpong
+
 if TYPE_CHECKING:
     from retrompi._engine import Trace
 
@@ -71,30 +76,27 @@ def summary(trace: Trace) -> dict[str, Any]:
     }
 
 
-def fate(trace: Trace, model: str, platform: str) -> dict[str, Any]:
-    """What becomes of the trace on a runtime: ``simulated``, ``approximated`` or ``refused``, and why, with file and line.
+def fate(question: Question | Resolved) -> dict[str, Any]:
+    """What becomes of a trace on a runtime: ``simulated``, ``approximated`` or ``refused``, and why, with file and line.
 
     Refused is what no runtime simulates (`Trace.unsupported`) and one-sided calls on a runtime without them. Approximated: lines that are
     accepted and ignored, collectives that differ between ranks, and calls of MPI-3 on a runtime that is older than it, which run on what
     the runtime has. ``lines`` counts the lines, of kinds of calls the first.
     """
-    from retrompi.spec import registry
-    from retrompi.spec.layout import Layout
-    from retrompi.spec.model import resolve
-
+    asked = Resolved.of(question)
+    trace, model = asked.trace, asked.question.model
     why = [f"{file}:{line}: {action}: {reason}" for file, line, action, reason in trace.unsupported()]
-    runtime = registry.model(model)
     first = trace.first_lines()
     one_sided = [c for c in ONE_SIDED if c in first]
     if one_sided:
-        values, room = resolve(model, platform)
-        if runtime().one_sided(values, Layout(room, [0, min(1, len(room.hosts) - 1)])) == (None, None):
+        hosts = [0, min(1, len(asked.room.hosts) - 1)]
+        if asked.model().one_sided(asked.values, Layout(asked.room, hosts)) == (None, None):
             name = min(one_sided, key=lambda c: _order(trace, first[c]))
             why.append(f"{_place(first[name])}: {name}: this runtime has no one-sided operations")
     if why:
         return {"model": model, "fate": "refused", "lines": len(why), "why": why[0]}
     notes = [f"{file}:{line}: {action}: {reason}" for file, line, action, reason in trace.warnings]
-    if _ended_before(runtime.years, MPI3):
+    if _ended_before(asked.model.years, MPI3):
         new = [c for c in first if c.startswith(_OF_MPI3)]
         notes += [f"{_place(first[c])}: {c}: a call of MPI-3, which this runtime is older than: made of what it has" for c in new]
     if notes:
@@ -116,20 +118,19 @@ def _ended_before(years: str, year: int) -> bool:
     return last.isdigit() and int(last) < year
 
 
-def estimate(told: Mapping[str, Any], model: str, platform: str, mode: str, sets: Sequence[str] = ()) -> dict[str, float]:
-    """Memory and time that a replay will take: memory_B of the trace's columns in both processes, seconds from a short run.
+def estimate(told: Mapping[str, Any], question: Question | Resolved) -> dict[str, float]:
+    """Memory and time that a replay of a trace, of which `summary` told, will take: memory_B of the trace's columns in both processes,
+    seconds from a short run.
 
     A PingPong of messages of the trace's mean length is replayed on the runtime and timed; the simulated program may contend more.
     """
-    from retrompi.sim import simulate
-    from retrompi.traces import generate
-
+    asked = Resolved.of(question)
     sent = max(sum(count for _, count in told["sizes"]), 1)
     size = int(told["bytes_sent"] // sent)
-    trace = generate.pingpong([size], PROBE_MESSAGES // 2)
-    simulate.run(model, platform, generate.pingpong([0], 1), mode=mode, sets=sets)  # the server is up before the clock runs
+    probe = asked.changed(workload=pingpong([size], PROBE_MESSAGES // 2))
+    simulate.run(asked.changed(workload=pingpong([0], 1)))  # the server is up before the clock runs
     began = time.perf_counter()
-    result = simulate.run(model, platform, trace, mode=mode, sets=sets)
+    result = simulate.run(probe)
     simulate.require_completed(result, f"a short PingPong of {size} B")
     each = (time.perf_counter() - began) / PROBE_MESSAGES
     return {"memory_B": 2.0 * float(told["memory_B"]), "seconds": each * float(told["messages"]), "messages_per_s": 1 / each}
