@@ -16,8 +16,8 @@ from retrompi.measure.smpi.export import export
 from retrompi.measure.this_machine import estimate, plan, recording
 from retrompi.measure.this_machine.bench import Row
 from retrompi.sim import simulate
-from retrompi.spec import channels as rows
 from retrompi.spec import registry
+from retrompi.spec.channels import work
 from retrompi.spec.collectives import Choice
 from retrompi.spec.question import Question, Replay, Starts
 
@@ -141,7 +141,7 @@ def test_the_export_says_all_of_it() -> None:
     text = export(Question("works", "work-room", Starts(2), "shared"), 2).text()
     assert "work call gather\ncost 0 10000\ncost 8 60000\ncost 80008 200060000\n" in text
     assert "work buffers 2\ncost 8 0\ncost 1008 4000000\n" in text
-    assert rows.work(call={}) == {"call": {}, "combine": [], "buffers": [[], []]}
+    assert work(call={}) == {"call": {}, "combine": [], "buffers": [[], []]}
 
 
 # -- measured ------------------------------------------------------------------------------------------------------------

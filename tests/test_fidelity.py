@@ -18,8 +18,8 @@ from retrompi.sim import fidelity, samples, sampling, simulate
 from retrompi.sim.resolved import MODES, Resolved
 from retrompi.sim.sampling import Point
 from retrompi.spec import calibrated_range as calibrated
-from retrompi.spec import channels as rows
 from retrompi.spec import registry
+from retrompi.spec.media import NO_LIMIT
 from retrompi.spec.question import Message, Question, pingpong
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
@@ -298,7 +298,7 @@ def test_every_model_states_the_range_it_is_calibrated_in() -> None:
     assert calibrated.outside("hpvm", "nt-pair", sets=["platform.host.cores=2"]) == []
     with pytest.raises(ValueError, match="source"):
         calibrated.Range(("0 B", "1 B"), (1, 2), ("nt-pair",), "somewhere")
-    assert _range("wmpi").bytes[1] < rows.NO_LIMIT
+    assert _range("wmpi").bytes[1] < NO_LIMIT
 
 
 def test_scenarios_and_their_hash_know_the_rung(tmp_path: Path) -> None:
