@@ -106,7 +106,7 @@ def _module(
 ) -> str:
     table, also = "", ""
     if isinstance(collectives, type):
-        also = "from retrompi import registry\n"
+        also = "from retrompi.spec import registry\n"
         table = "".join(f"    {what} = registry.model({collectives.name!r}).{what}\n" for what in ("collectives", "communicators"))
     elif collectives is not None:
         also = f"from retrompi.spec.collectives import Choice{', Making' if communicators else ''}\n"
