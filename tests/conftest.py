@@ -49,10 +49,23 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the whole run, which the processes of pytest-xdist have in common."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+
+
+@pytest.fixture(scope="session")
+def cache_folder(shared_folder: Path) -> Path:
+    """One cache of what is compiled a run; what is made in it appears there whole (`retrompi.measure.record.compiled`)."""
+    return Path(os.environ.get("RETROMPI_TEST_CACHE") or shared_folder / "cache")
+
+
 @pytest.fixture
-def one_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One cache of what is compiled a session."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+def one_cache(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One cache of what is compiled a run."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache_folder))
 
 
 @pytest.fixture
