@@ -9,7 +9,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from retrompi.base.errors import UsageError
-from retrompi.cli.options import debug_option
+from retrompi.cli.bundle import debug_option
 
 SHELLS = ("bash", "zsh", "fish")
 

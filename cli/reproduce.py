@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from retrompi.base.errors import UsageError, nearest
-from retrompi.cli.options import (
-    csv_option,
-    debug_option,
-    fidelity_option,
-    fresh_option,
-    jobs_option,
-    json_option,
-    measured_curves,
-    measured_option,
-    open_for,
-    store_option,
-    warn,
-)
-from retrompi.cli.output import Column, emit, note
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Workers, warn
+from retrompi.cli.output import Column, note, print_table
 
 if TYPE_CHECKING:
     from retrompi.papers import Study, Verdict
@@ -38,38 +28,19 @@ _SUMMARY = (
 )
 
 
+@dataclass(frozen=True)
+class ReproduceOptions(Fidelity, Overlaid, Workers):
+    """Options of ``retrompi reproduce``."""
+
+    out: Path = option("Folder the report is written to.", type=click.Path(file_okay=False, path_type=Path), default=Path("report"))
+    images: tuple[str, ...] = option("Also write every figure so.", "--image", type=click.Choice(["png", "svg"]))
+
+
 @click.command()
 @click.argument("paper")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("report"),
-    show_default=True,
-    help="Folder the report is written to.",
-)
-@click.option("--image", "images", type=click.Choice(["png", "svg"]), multiple=True, help="Also write every figure so.")
-@measured_option
-@fidelity_option
-@jobs_option
-@fresh_option
-@json_option
-@csv_option
-@store_option
-@debug_option
+@options(given=ReproduceOptions, output=RunOutput)
 @click.pass_context
-def command(
-    ctx: click.Context,
-    paper: str,
-    out: Path,
-    images: tuple[str, ...],
-    measured: tuple[str, ...],
-    fidelity: str,
-    jobs: int | None,
-    fresh: bool,
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
+def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: RunOutput) -> None:
     """Replay a paper's study, judge its statements and write the report.
 
     PAPER is a key such as baker-fox, or "all" for an atlas of every paper with the verdict matrix on its front page.
@@ -85,29 +56,29 @@ def command(
 
     if paper != ALL and paper_key(paper) not in setups():
         raise UsageError(f"no paper '{paper}'{nearest(paper, [*setups(), ALL])}", code="unknown-paper")
-    overlaid = measured_curves(ctx, store, measured)
+    overlaid = given.curves(output)
     began = time.perf_counter()
-    found = studies(ctx, None if paper == ALL else paper, store, fresh, jobs, fidelity)
+    found = studies(None if paper == ALL else paper, output, given.jobs, given.fidelity)
     spent = time.perf_counter() - began
     found = report.with_measured(found, overlaid)
     for model, lines in {m: told for s in found for m, told in outside_of_points(s.points).items()}.items():
         warn(lines, model)
     written: report.Written | report.Atlas
     if paper != ALL:
-        written = report.write(found[0], out, images=images)
-        print_verdicts(found[0].verdicts, as_json=as_json, as_csv=as_csv)
+        written = report.write(found[0], given.out, images=given.images)
+        print_verdicts(found[0].verdicts, output)
     else:
         from retrompi.render.front import made
 
-        written = report.write_atlas(found, out, made(open_for(ctx, store), found, spent, jobs or WORKERS), images=images)
+        written = report.write_atlas(found, given.out, made(output.open(), found, spent, given.jobs or WORKERS), images=given.images)
         verdicts = judge_all(found)
-        if as_json or as_csv:
-            emit([v.row() for v in verdicts], (), as_json=as_json, as_csv=as_csv, keys=KEYS)
+        if not output.text:
+            output.emit([v.row() for v in verdicts], (), keys=KEYS)
         else:
             _print_summary(found, verdicts)
     if written.missing:
         click.echo(written.missing, err=True)
-    if as_json or as_csv:
+    if not output.text:
         note(f"report: {written.page}")
         return
     runs = {i for s in found for i in s.runs}
@@ -136,7 +107,7 @@ def _print_summary(found: Sequence[Study], verdicts: Sequence[Verdict]) -> None:
 
     mine = {v.id: v for v in verdicts}
     rows = [_counted([mine[c.id] for c in by_paper(p) if c.id in mine], p) for p in papers()]
-    emit([*rows, {**_counted(verdicts, ALL), "failed": ""}], _SUMMARY, as_json=False, as_csv=False)
+    print_table([*rows, {**_counted(verdicts, ALL), "failed": ""}], _SUMMARY)
     click.echo("")
     for text in summary(verdicts):
         click.echo(str(text))

@@ -12,8 +12,9 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import parse
-from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
-from retrompi.cli.output import Column, emit, time_column
+from retrompi.cli.bundle import options
+from retrompi.cli.options import StoreOutput
+from retrompi.cli.output import Column, time_column
 from retrompi.sim.timeline import LIMIT, PS, Request, Timeline
 
 if TYPE_CHECKING:
@@ -100,12 +101,8 @@ def stored(store: Store, run_id: int) -> Timeline:
 @click.command()
 @click.argument("run_id", type=click.IntRange(1), metavar="ID")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def command(ctx: click.Context, run_id: int, files: tuple[str, ...], as_json: bool, as_csv: bool, store: str | None) -> None:
+@options(output=StoreOutput)
+def command(run_id: int, files: tuple[str, ...], output: StoreOutput) -> None:
     """Draw the timeline kept with a run, or show how long each process was in each state.
 
     A run that was replayed with --timeline keeps a sample of it in the store. FILE ends in .html, .otf2, .paje, .json or .csv.
@@ -113,7 +110,7 @@ def command(ctx: click.Context, run_id: int, files: tuple[str, ...], as_json: bo
     from retrompi.sim.timeline.write import check
 
     paths = tuple(check(f) for f in files)
-    kept = open_for(ctx, store, write=False)
+    kept = output.open(write=False)
     timeline = stored(kept, run_id)
     if paths:
         from retrompi.cli.replay import why
@@ -127,4 +124,4 @@ def command(ctx: click.Context, run_id: int, files: tuple[str, ...], as_json: bo
         for p in timeline.processes
         for state, ps in sorted(p.totals.items(), key=lambda kv: -kv[1])
     ]
-    emit(rows, COLUMNS, as_json=as_json, as_csv=as_csv)
+    output.emit(rows, COLUMNS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,8 +11,9 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes
-from retrompi.cli.options import csv_option, debug_option, json_option, progress
-from retrompi.cli.output import Column, emit
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import UndefinedSource, new_path, progress
+from retrompi.cli.output import Column, Output
 
 __all__ = ["command"]
 
@@ -28,35 +30,25 @@ PIECE = (
 )
 
 
+@dataclass(frozen=True)
+class TraceCutOptions(UndefinedSource):
+    """Options of ``retrompi trace_cut``."""
+
+    first: str | None = option(
+        "Where the piece begins: a line of rank 0's file or one of its marks (default: the start).", "--from", metavar="LINE|MARK")
+    last: str | None = option("Where it ends, inclusive (default: the end).", "--to", metavar="LINE|MARK")
+    iterations: str | None = option("Or: these turns, counted from 1, of the loop that rank 0 runs.", metavar="FIRST-LAST")
+    ranks: str | None = option(
+        "Keep only these ranks, e.g. 0-3,8, when they neither send to others nor call collectives with them.", metavar="RANKS")
+    crossing: Literal["drop", "refuse"] = option(
+        "Messages with one end in the piece: left out at both ends and counted, or an error.", default="drop")
+
+
 @click.command("cut")
 @click.argument("trace", metavar="IN")
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option(
-    "--from", "first", metavar="LINE|MARK", help="Where the piece begins: a line of rank 0's file or one of its marks (default: the start)."
-)
-@click.option("--to", "last", metavar="LINE|MARK", help="Where it ends, inclusive (default: the end).")
-@click.option("--iterations", metavar="FIRST-LAST", help="Or: these turns, counted from 1, of the loop that rank 0 runs.")
-@click.option(
-    "--ranks", metavar="RANKS", help="Keep only these ranks, e.g. 0-3,8, when they neither send to others nor call collectives with them."
-)
-@click.option("--crossing", type=click.Choice(["drop", "refuse"]), default="drop", show_default=True,
-              help="Messages with one end in the piece: left out at both ends and counted, or an error.")  # fmt: skip
-@click.option("--undefined-source", type=click.Choice(["refuse", "any", "null"]), default="refuse", help="What a receive from -333 is.")
-@json_option
-@csv_option
-@debug_option
-def command(
-    trace: str,
-    out: Path,
-    first: str | None,
-    last: str | None,
-    iterations: str | None,
-    ranks: str | None,
-    crossing: Literal["drop", "refuse"],
-    undefined_source: Literal["refuse", "any", "null"],
-    as_json: bool,
-    as_csv: bool,
-) -> None:
+@options(given=TraceCutOptions, output=Output)
+def command(trace: str, out: Path, given: TraceCutOptions, output: Output) -> None:
     """Cut a piece out of trace IN and write it as a trace of its own: a folder, or one file when OUT ends in .ti, .gz or .zst.
 
     The other ranks are cut at the same collectives and messages. Communicators, windows and persistent requests made before are made at the
@@ -65,20 +57,19 @@ def command(
     from retrompi import traces
     from retrompi.traces import cut, subset
 
-    if out.exists():
-        raise UsageError(f"{out} exists; choose another name", code="exists-already")
-    if iterations is not None and (first is not None or last is not None):
+    new_path(out)
+    if given.iterations is not None and (given.first is not None or given.last is not None):
         raise UsageError("--iterations stands in place of --from and --to", code="conflicting-options")
-    if iterations is None and first is None and last is None and ranks is None:
+    if given.iterations is None and given.first is None and given.last is None and given.ranks is None:
         raise UsageError("give --from, --to, --iterations or --ranks", code="missing-option")
-    read = traces.read(trace, undefined_source=undefined_source)
-    if ranks is not None:
-        read = subset.keep_ranks(read, _ranks(ranks))
+    read = traces.read(trace, undefined_source=given.undefined_source)
+    if given.ranks is not None:
+        read = subset.keep_ranks(read, _ranks(given.ranks))
     row: dict[str, Any] = {"trace": str(out), "lines": "all", "messages": None, "crossing": 0, "crossing_B": 0, "moved": 0, "waited": 0}
-    if iterations is not None or first is not None or last is not None:
+    if given.iterations is not None or given.first is not None or given.last is not None:
         with progress("matching") as report:
             piece = cut.cut(
-                read, first, last, turns=_turns(iterations), refuse_crossing=crossing == "refuse",
+                read, given.first, given.last, turns=_turns(given.iterations), refuse_crossing=given.crossing == "refuse",
                 progress=lambda done, total: report(done, total, "ranks"),
             )  # fmt: skip
         here = piece.ranges[0]
@@ -96,7 +87,7 @@ def command(
             click.echo(f"warning: {piece.guessed} receives from any source do not say what they matched: guessed by their order", err=True)
     traces.write(read, out, shared=out.suffix in (".ti", ".gz", ".zst"))
     row |= {"ranks": read.ranks, "actions": read.actions}
-    emit([row], PIECE, as_json=as_json, as_csv=as_csv, keys=[*(c.key for c in PIECE), "ranges", "places", "guessed"] if as_json else None)
+    output.emit([row], PIECE, keys=[*(c.key for c in PIECE), "ranges", "places", "guessed"] if output.as_json else None)
 
 
 def _ranks(text: str) -> list[int]:

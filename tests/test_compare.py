@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 
 from retrompi import render as report
 from retrompi.base.errors import UsageError
-from retrompi.measure import compare
-from retrompi.measure import curves as measured
-from retrompi.measure import launch as backends
+from retrompi.measure import compare, curves, launch
 from retrompi.measure.compare import comparison, errors, suite
-from retrompi.measure.curves import stored as saved
-from retrompi.measure.launch import Call, Execution, Machine, Noise, native, stored
+from retrompi.measure.curves import imported
+from retrompi.measure.launch import Call, Execution, Machine, Noise, backend_native, executions
 from retrompi.measure.launch.stats import quantile
 from retrompi.papers import study
 from retrompi.render import comparison as drawn
@@ -317,7 +315,7 @@ def kept(tmp_path: Path) -> Store:
 
 def native_run(store: Store, **changes: Any) -> int:
     done = replace(NATIVE, run_id=None, **changes)
-    found = stored.save(store, stored.measured_spec(done, "digest"), done).run_id
+    found = executions.save(store, executions.measured_spec(done, "digest"), done).run_id
     assert found is not None
     return found
 
@@ -336,10 +334,10 @@ def test_a_native_run_is_a_measured_curve_with_its_noise(kept: Store) -> None:
 
 def test_a_label_that_nobody_chose_names_the_file_in_a_legend(kept: Store) -> None:
     folder = Path(__file__).parent / "data" / "measured"
-    series = measured.read(folder / "osu74-latency.txt")
-    kept_as, _ = saved.save(kept, series)
+    series = curves.read(folder / "osu74-latency.txt")
+    kept_as, _ = imported.save(kept, series)
     assert overlaid.from_store(kept, str(kept_as)).legend == "pingpong, osu74-latency.txt, measured"
-    chosen, _ = saved.save(kept, series, label="the machine of the second floor, after its new processors")
+    chosen, _ = imported.save(kept, series, label="the machine of the second floor, after its new processors")
     assert overlaid.from_store(kept, str(chosen)).legend == "the machine of the second floor, after …, measured"
 
 
@@ -400,8 +398,8 @@ def test_a_study_shows_measured_curves_only_when_asked(kept: Store) -> None:
 def test_runs_of_the_store_are_compared_again(kept: Store, tmp_path: Path, retrompi: Any) -> None:
     one = native_run(kept)
     other = replace(MODEL, run_id=None)
-    spec = replace(stored.measured_spec(other, "digest"), model="wmpi", platform="nt-pair")
-    two = stored.save(kept, spec, other).run_id
+    spec = replace(executions.measured_spec(other, "digest"), model="wmpi", platform="nt-pair")
+    two = executions.save(kept, spec, other).run_id
     page = tmp_path / "page.html"
     done = retrompi("--store", kept.label, "compare", "--runs", f"{two},{one}", "-o", str(page), "--json")
     assert done.code == 0, done.err
@@ -480,15 +478,15 @@ def test_smpi_and_the_replay_of_its_own_trace_agree(model: str, platform: str, o
 
 @needs_mpich
 def test_a_run_in_another_state_of_the_machine_is_repeated_and_counted(kept: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "_WAIT_S", 0.0)
+    monkeypatch.setattr(backend_native, "_WAIT_S", 0.0)
     # Before and after: the profile (after a wait), a repetition, the other one, which is done again.
     told = iter(["far apart", "", "", "", "far apart", "", ""])
     program, words = str(EXAMPLES / "collectives.c"), ["--operation", "barrier", "--scale", "0.01"]
-    done = backends.run(kept, "native", program, words, 2, mpi="mpich", repetitions=2, warmup=0, odd_state=lambda: next(told))
+    done = launch.run(kept, "native", program, words, 2, mpi="mpich", repetitions=2, warmup=0, odd_state=lambda: next(told))
     assert len(done.samples_s) == 2
     assert next(told, "all asked") == "all asked"
     assert any(n.startswith("1 runs were repeated and 0 s waited: far apart") and "too" not in n for n in done.notes), done.notes
-    never = backends.run(kept, "native", program, words, 2, mpi="mpich", repetitions=1, warmup=0, odd_state=lambda: "far apart")
+    never = launch.run(kept, "native", program, words, 2, mpi="mpich", repetitions=1, warmup=0, odd_state=lambda: "far apart")
     assert len(never.samples_s) == 1
     assert any("runs that count were of that state too" in n for n in never.notes)
 

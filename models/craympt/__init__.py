@@ -39,24 +39,24 @@ class CrayMpt(RuntimeModel):
         source="assumed: only largest rates are published (HW-T1-MPI to HW-T6-SHMEM, 2 and 8 processes), so long messages, as the scenarios send",
     )  # fmt: skip
 
-    transport = Param("shared", "choice", "how ranks of one machine talk: through shared memory or TCP sockets [HW-08]", source="paper:HW-08", choices=("shared", "tcp"))
-    vector_share = Param(0.88, "1", "share of the memory's copy rate that a vector copy on a J90 reaches", source="fit:fit.toml", low=0.8, high=1)
-    pe_share = Param(0.5, "1", "share of the memory's copy rate that a local copy on a T3E reaches", source="fit:fit.toml", low=0.3, high=1)
-    put_rate = Param("360 MB/s", "B/s", "E-register put", source="fit:fit.toml", low="300 MB/s", high="480 MB/s")
-    get_rate = Param("330 MB/s", "B/s", "E-register get", source="fit:fit.toml", low="300 MB/s", high="480 MB/s")
-    mpi_copies = Param(1.6, "1", "copies of an MPI message through the buffer that two tasks of a J90 share", source="fit:fit.toml", low=1, high=2)
-    pvm_pack = Param(1, "count", "copies that PVM packs a message with, and unpacks it, beside the two through the shared pool", source="assumed: pack and unpack, four copies in all (note of HW-T1-PVM: about 3.2 to 4)", low=0, high=1)
-    pvm_fragment = Param("4 KiB", "B", "fragment of a PVM message on a T3E", source="assumed: PVM's default", low="1 KiB", high="16 KiB")
-    pvm_fragment_cost = Param("3 us", "s", "library work for each fragment", source="fit:fit.toml", low="0.5 us", high="15 us")
-    library = Param("7 us", "s", "MPI's work for a send or a receive", source="doc:E-REC-13", low="5 us", high="9 us")
-    pvm_library = Param("12 us", "s", "PVM's work for a send or a receive", source="assumed: above MPI's by its message buffers", low="7 us", high="30 us")
-    shmem_library = Param("0.5 us", "s", "SHMEM's work for a call", source="doc:E-T3E-01", low="0.3 us", high="2 us")
-    shmem_latency = Param("1 us", "s", "set-up of the E-registers until the first word leaves", source="doc:E-T3E-01", low="0.5 us", high="2 us")
-    header = Param("64 B", "B", "envelope of a message", source="assumed: one cache line", low="32 B", high="128 B")
-    mailboxes = Param(2, "count", "messages that a T3E sender may leave at a receiver before one is taken out", source="assumed: double buffering", low=1, high=16)
-    largest = Param("64 MiB", "B", "longest message that goes as one piece", source="assumed: messages are not segmented")
-    poll_cost = Param("0.3 us", "s", "one look for messages", source="assumed: a few remote-memory accesses", low="0.1 us", high="2 us")
-    socket_call = Param("60 us", "s", "work of one socket call, when transport is tcp or machines are joined by a network", source="assumed: a slow scalar unit (HW-04)", low="20 us", high="200 us")
+    transport = Param("shared", "choice", "how ranks on one machine communicate: through shared memory or TCP sockets [HW-08]", source="paper:HW-08", choices=("shared", "tcp"))
+    vector_share = Param(0.88, "1", "fraction of the memory's copy rate that a vector copy on a J90 reaches", source="fit:fit.toml", low=0.8, high=1)
+    pe_share = Param(0.5, "1", "fraction of the memory's copy rate that a local copy on a T3E reaches", source="fit:fit.toml", low=0.3, high=1)
+    put_rate = Param("360 MB/s", "B/s", "rate of an E-register put", source="fit:fit.toml", low="300 MB/s", high="480 MB/s")
+    get_rate = Param("330 MB/s", "B/s", "rate of an E-register get", source="fit:fit.toml", low="300 MB/s", high="480 MB/s")
+    mpi_copies = Param(1.6, "1", "copies of an MPI message through the buffer shared by two tasks of a J90", source="fit:fit.toml", low=1, high=2)
+    pvm_pack = Param(1, "count", "copies for packing and for unpacking a PVM message, in addition to the two through the shared pool", source="assumed: pack and unpack, four copies in all (note of HW-T1-PVM: about 3.2 to 4)", low=0, high=1)
+    pvm_fragment = Param("4 KiB", "B", "size of a fragment of a PVM message on a T3E", source="assumed: PVM's default", low="1 KiB", high="16 KiB")
+    pvm_fragment_cost = Param("3 us", "s", "library work per fragment", source="fit:fit.toml", low="0.5 us", high="15 us")
+    library = Param("7 us", "s", "library work of an MPI send or receive", source="doc:E-REC-13", low="5 us", high="9 us")
+    pvm_library = Param("12 us", "s", "library work of a PVM send or receive", source="assumed: above MPI's by its message buffers", low="7 us", high="30 us")
+    shmem_library = Param("0.5 us", "s", "library work of a SHMEM call", source="doc:E-T3E-01", low="0.3 us", high="2 us")
+    shmem_latency = Param("1 us", "s", "time to set up the E-registers until the first word is sent", source="doc:E-T3E-01", low="0.5 us", high="2 us")
+    header = Param("64 B", "B", "size of a message envelope", source="assumed: one cache line", low="32 B", high="128 B")
+    mailboxes = Param(2, "count", "messages that a sender on the T3E may have unread at a receiver", source="assumed: double buffering", low=1, high=16)
+    largest = Param("64 MiB", "B", "longest message that is sent without segmentation", source="assumed: messages are not segmented")
+    poll_cost = Param("0.3 us", "s", "one poll for messages", source="assumed: a few remote-memory accesses", low="0.1 us", high="2 us")
+    socket_call = Param("60 us", "s", "work of one socket call, if transport is tcp or the machines are connected by a network", source="assumed: a slow scalar unit (HW-04)", low="20 us", high="200 us")
 
     def shared(self, p: Values) -> Hop:
         """Two tasks of one J90: one buffer a receiver; the sender fills it and waits until the receiver has emptied it."""
@@ -121,8 +121,8 @@ class CrayPvm(CrayMpt):
     title = "Cray MPT: PVM"
     version = "1.1.0.0"
     years = "1996-1998"
-    summary = "messages are packed, passed through a pool under one lock (J90) or put in fragments (T3E), and unpacked"
-    variant_note = "PVM, the second library of the toolkit: pack and unpack, a shared pool under one lock, fragments."
+    summary = "messages are packed, passed through a pool protected by one lock (J90) or put in fragments (T3E), and unpacked"
+    variant_note = "PVM, the second library of the toolkit: pack and unpack, a shared pool protected by one lock, fragments."
 
     def shared(self, p: Values) -> Hop:
         return rows.ring(

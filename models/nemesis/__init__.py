@@ -78,32 +78,32 @@ class Nemesis(RuntimeModel):
         source="paper:KB-01 to KB-20: OSU benchmarks of two processes; 4 MiB is the OSU suite's largest message",
     )  # fmt: skip
 
-    library = Param("60 ns", "s", "library instructions of a send or of a receive", source="fit:fit.toml", low="20 ns", high="120 ns")
-    cell = Param("64 KiB", "B", "a cell of the queues", source="code:E-NEM-01")
-    cells = Param(64, "count", "cells of a process; a free one is taken from the far end of the queue, so all are cycled", source="code:E-NEM-01")
-    cell_header = Param("80 B", "B", "cell and packet header", source="assumed: a cache line and a bit; E-NEM-02 leaves 0-536 B", low="0 B", high="536 B")
-    poll_cost = Param("30 ns", "s", "one look at the receive queue", source="assumed: the low end of 30-100 ns (mechanisms.md)", low="30 ns", high="100 ns")
-    queue_lines = Param(1, "count", "lines of the receiver that queueing a cell touches: the queue's tail", source="assumed: the queue's layout", low=1, high=3)
-    cell_lines = Param(2, "count", "lines of the sender that taking out a cell touches: the link to it, its header", source="assumed: the queue's layout", low=1, high=3)
-    buffers = Param(8, "count", "buffers of a pair's copy buffer", source="code:E-NEM-03")
-    chunk = Param("32 KiB", "B", "what is copied at a time of long messages", source="code:E-NEM-04")
-    short_chunk = Param("16 KiB", "B", "the same of messages up to chunk_switch", source="code:E-NEM-04")
+    library = Param("60 ns", "s", "library instructions of a send or a receive", source="fit:fit.toml", low="20 ns", high="120 ns")
+    cell = Param("64 KiB", "B", "size of a cell of the queues", source="code:E-NEM-01")
+    cells = Param(64, "count", "cells of a process; the free queue is first in, first out, so all cells are cycled through", source="code:E-NEM-01")
+    cell_header = Param("80 B", "B", "size of cell and packet header", source="assumed: a cache line and a bit; E-NEM-02 leaves 0-536 B", low="0 B", high="536 B")
+    poll_cost = Param("30 ns", "s", "one poll of the receive queue", source="assumed: the low end of 30-100 ns (mechanisms.md)", low="30 ns", high="100 ns")
+    queue_lines = Param(1, "count", "cache lines of the receiver touched by enqueueing a cell: the tail of the queue", source="assumed: the queue's layout", low=1, high=3)
+    cell_lines = Param(2, "count", "cache lines of the sender touched by dequeueing a cell: its link and its header", source="assumed: the queue's layout", low=1, high=3)
+    buffers = Param(8, "count", "number of buffers in the copy buffer of a pair", source="code:E-NEM-03")
+    chunk = Param("32 KiB", "B", "size of the chunks in which long messages are copied", source="code:E-NEM-04")
+    short_chunk = Param("16 KiB", "B", "chunk size for messages up to chunk_switch", source="code:E-NEM-04")
     chunk_switch = Param("128 KiB", "B", "longest message that is copied in short chunks", source="code:E-NEM-04")
-    thread_level = Param("single", "choice", "thread support that MPI_Init_thread gave", source="paper:KB-16", choices=("single", "multiple"))
-    lock_kind = Param("pthread", "choice", "the global lock that each call takes", source="paper:KB-19", choices=LOCKS)
-    pthread = Param("85 ns", "s", "taking and releasing a pthread mutex", source="assumed: middle of 50-120 ns (mechanisms.md)", low="50 ns", high="120 ns")
-    critical_section = Param("50 ns", "s", "taking and releasing a critical section", source="doc:E-NT-11")
-    mutex = Param("1 us", "s", "taking and releasing a Windows mutex", source="doc:E-NT-11")
-    progress = Param("poll", "choice", "how the network is driven", source="paper:KB-18", choices=PROGRESS)
-    look = Param("300 ns", "s", "poll() or select() beside a bare system call", source="assumed: two null system calls", low="100 ns", high="1 us")
-    descriptor = Param("60 ns", "s", "each connection that it looks at", source="assumed: a few cache lines of the kernel", low="20 ns", high="200 ns")
-    tcp_skip = Param(128, "count", "polls of shared memory for one look at the completion port", source="code:E-NEM-06", low=128, high=2048)
-    socket_call = Param("1 us", "s", "a socket call beside a bare system call", source="assumed: of its time", low="0.5 us", high="3 us")
-    socket_buffer = Param("128 KiB", "B", "send and receive buffer of a socket", source="code:E-NEM-07")
-    header = Param("40 B", "B", "packet header on a socket", source="assumed: CH3's", low="32 B", high="64 B")
-    first_read = Param("1 KiB", "B", "buffer that a message's beginning is read into; the rest goes where the receive wants it", source="code:MPICH2 of 2010, newtcp_module_impl.h")
+    thread_level = Param("single", "choice", "thread support provided by MPI_Init_thread", source="paper:KB-16", choices=("single", "multiple"))
+    lock_kind = Param("pthread", "choice", "type of the global lock taken by each call", source="paper:KB-19", choices=LOCKS)
+    pthread = Param("85 ns", "s", "time to acquire and release a pthread mutex", source="assumed: middle of 50-120 ns (mechanisms.md)", low="50 ns", high="120 ns")
+    critical_section = Param("50 ns", "s", "time to acquire and release a critical section", source="doc:E-NT-11")
+    mutex = Param("1 us", "s", "time to acquire and release a Windows mutex", source="doc:E-NT-11")
+    progress = Param("poll", "choice", "how progress is made on the network", source="paper:KB-18", choices=PROGRESS)
+    look = Param("300 ns", "s", "poll() or select() in addition to a bare system call", source="assumed: two null system calls", low="100 ns", high="1 us")
+    descriptor = Param("60 ns", "s", "additional time per connection that is polled", source="assumed: a few cache lines of the kernel", low="20 ns", high="200 ns")
+    tcp_skip = Param(128, "count", "polls of shared memory per poll of the completion port", source="code:E-NEM-06", low=128, high=2048)
+    socket_call = Param("1 us", "s", "a socket call in addition to a bare system call", source="assumed: of its time", low="0.5 us", high="3 us")
+    socket_buffer = Param("128 KiB", "B", "size of the send and receive buffer of a socket", source="code:E-NEM-07")
+    header = Param("40 B", "B", "size of the packet header on a socket", source="assumed: CH3's", low="32 B", high="64 B")
+    first_read = Param("1 KiB", "B", "size of the buffer into which the beginning of a message is read; the rest is read into the receive buffer", source="code:MPICH2 of 2010, newtcp_module_impl.h")
     eager = Param("128 KiB", "B", "longest message sent between nodes without a handshake", source="code:E-NEM-08")
-    connect = Param("200 us", "s", "opening a connection, on its first message", source="assumed: three segments and the answer of the peer's progress", low="50 us", high="5 ms")
+    connect = Param("200 us", "s", "time to open a connection, at its first message", source="assumed: three segments and the answer of the peer's progress", low="50 us", high="5 ms")
 
     def queues(self, p: Values) -> rows.Row:
         """The hop between two processes of a node: cells of the sender's free queue."""
@@ -175,22 +175,22 @@ class Nemesis(RuntimeModel):
         steps.append(StartStep("mpiexec", manual=1, note="connects to one smpd; the others are reached in a tree"))
         return steps + [StartStep(f"rank {r}", note=f"on {platform.hosts[h].name}") for r, h in enumerate(placement)], ""
 
-    daemon_note = "a daemon that somebody starts once on each node"
+    daemon_note = "a daemon that is started once on each node"
 
 
 class Windows(Nemesis):
     name = "nemesis:windows"
     title = "MPICH2 Nemesis on Windows"
     summary = "lock-free queues of 64 KiB cells, direct copies by the receiver from 16 KiB; completion ports between nodes"
-    variant_note = "Windows: the receiver copies long messages out of the sender's memory; the system moves what crosses the network and tells of it; critical sections."
+    variant_note = "Windows: the receiver copies long messages directly from the sender's memory; the system transfers network data and reports their completion; critical sections."
 
-    library = Param("75 ns", "s", "library instructions of a send or of a receive", source="fit:fit.toml", low="20 ns", high="120 ns")
-    direct_from = Param("16 KiB", "B", "shortest message that the receiver copies itself", source="paper:KB-06")
-    direct_overhead = Param("1.5 us", "s", "reading another process's memory, beside a bare system call", source="assumed: middle of 0.5-3 us (mechanisms.md)", low="0.5 us", high="3 us")
-    lock_kind = Param("critical_section", "choice", "the global lock that each call takes", source="paper:KB-17", choices=LOCKS)
-    progress = Param("iocp", "choice", "how the network is driven", source="paper:KB-14", choices=PROGRESS)
+    library = Param("75 ns", "s", "library instructions of a send or a receive", source="fit:fit.toml", low="20 ns", high="120 ns")
+    direct_from = Param("16 KiB", "B", "shortest message that the receiver copies directly", source="paper:KB-06")
+    direct_overhead = Param("1.5 us", "s", "time to access another process's memory, in addition to a bare system call", source="assumed: middle of 0.5-3 us (mechanisms.md)", low="0.5 us", high="3 us")
+    lock_kind = Param("critical_section", "choice", "type of the global lock taken by each call", source="paper:KB-17", choices=LOCKS)
+    progress = Param("iocp", "choice", "how progress is made on the network", source="paper:KB-14", choices=PROGRESS)
 
-    first_read = Param("2 KiB", "B", "buffer that a message's beginning is read into; the rest goes where the receive wants it", source="code:MPICH2 of 2010, wintcp_impl.h")
+    first_read = Param("2 KiB", "B", "size of the buffer into which the beginning of a message is read; the rest is read into the receive buffer", source="code:MPICH2 of 2010, wintcp_impl.h")
 
     daemon_note = "a service, installed once on each node"
 
@@ -206,7 +206,7 @@ class Windows(Nemesis):
 class WindowsQueues(Windows):
     name = "nemesis:windows-queues"
     title = "MPICH2 Nemesis on Windows without direct copies"
-    summary = "lock-free queues of 64 KiB cells and the pipelined copy buffer for all messages of a node; completion ports between nodes"
-    variant_note = "Windows with the shared-memory queues alone, which the paper compares the direct copies with."
+    summary = "lock-free queues of 64 KiB cells and the pipelined copy buffer for all messages within a node; completion ports between nodes"
+    variant_note = "Windows with the shared-memory queues only; the paper compares direct copies with it."
 
-    direct_from = Param("1 GiB", "B", "shortest message that the receiver copies itself: none", source="paper:KB-03")
+    direct_from = Param("1 GiB", "B", "shortest message that the receiver copies directly: none", source="paper:KB-03")

@@ -1,4 +1,4 @@
-"""The published statements: rows of ``reference/claims.csv``, and the one door a fit may look through.
+"""The published statements: rows of ``validate/reference/claims.csv``, and the one door a fit may look through.
 
 A row's ``use`` says who may see it: ``calibrate`` a fit, ``validate`` only the judge, ``context`` nobody needs to,
 ``exclude`` stays visible but never judges. `for_fit` is the only function a calibration may call; it hands out

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from retrompi.spec.platform import Host, Link, Platform
+from retrompi.spec.fields import to_engine
+from retrompi.spec.host import Host
+from retrompi.spec.link import Link
+from retrompi.spec.platform import Platform
 
 __all__ = ["BLOCK", "bcast", "compiled", "curve", "datagram", "direct", "dma", "eager", "one_sided", "pool", "rendezvous", "ring",
            "stream", "wait", "work"]  # fmt: skip
@@ -133,19 +136,13 @@ def direct(low: float, high: float = NO_LIMIT) -> tuple[float, float, str]:
 
 
 def _host(h: Host) -> Row:
-    keys = (
-        "name", "speed", "cores", "quantum", "tick", "dispatch", "syscall", "boost", "quantum_carry", "wait_charge", "quantum_at_tick",
-        "l1", "l2", "l2_ways", "copy_l1", "copy_l2", "copy_mem", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "loopback_mss",
-        "window", "mss", "sndbuf", "delayed_ack", "rto_first", "rto_min", "rto_max", "tcp_retries", "dup_acks",
-        "nic_rate", "nic_latency", "bus_rate", "flops",
-        "l2_shared_by", "package_cores", "line_shared", "line_bus", "lines_in_flight", "fsb_rate",
-    )  # fmt: skip
-    return {k: getattr(h, k) for k in keys} | {"big_endian": int(h.byte_order == "big")}
+    told = to_engine(h)
+    return told | {"big_endian": int(told.pop("byte_order") == "big")}
 
 
 def _link(link: Link) -> Row:
-    keys = ("kind", "shape", "bandwidth", "latency", "frame_overhead", "mtu", "rails", "wan_bandwidth", "wan_latency")
-    return {k: getattr(link, k) for k in keys} | {"stripe": int(link.rail_policy == "stripe")}
+    told = to_engine(link)
+    return told | {"stripe": int(told.pop("rail_policy") == "stripe")}
 
 
 def compiled(
@@ -183,10 +180,9 @@ def compiled(
     """
     used = sorted(set(placement))
     remote_used = list(remote) if len(used) > 1 else []
-    link = platform.link
     return {
         "hosts": [_host(platform.hosts[i]) for i in used],
-        "link": _link(link),
+        "link": _link(platform.link),
         "positions": used,
         "placement": [used.index(i) for i in placement],
         "cores": list(getattr(placement, "cores", ())),

@@ -14,24 +14,14 @@ from retrompi.base import units
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.base.paths import stamp
 from retrompi.spec import topology
-from retrompi.spec.platform import (
-    BYTE_ORDERS,
-    HOST_KEYS,
-    HOST_WORDS,
-    LINK_KEYS,
-    LINK_MORE_KEYS,
-    LINK_WORDS,
-    SOURCE_KINDS,
-    WAN_KEYS,
-    Host,
-    Link,
-    Placement,
-    Platform,
-    Quantity,
-    checked,
-)
+from retrompi.spec.fields import Field, declared, quantities
+from retrompi.spec.host import Host
+from retrompi.spec.link import WAN_KEYS, Link
+from retrompi.spec.platform import LINK_WORDS, SOURCE_KINDS, Placement, Platform, Quantity
 
 __all__ = ["load"]
+
+_HOST_WORDS = ("os", "byte_order")
 
 
 class _Reader:
@@ -67,7 +57,8 @@ class _Reader:
             raise self.fail(f"'{key}' is missing or not a text", key, host, code="missing-key")
         return value
 
-    def quantity(self, key: str, entry: Any, unit: str, help: str, host: int) -> Quantity:
+    def quantity(self, field: Field, entry: Any, host: int) -> Quantity:
+        key = field.name
         example = f'{key} = {{value = "...", source = "doc:..."}}'
         if not isinstance(entry, dict) or not isinstance(entry.get("value"), str | int | float):
             raise self.fail(f"'{key}' is not a table with value and source; write {example}", key, host, code="bad-value")
@@ -82,22 +73,20 @@ class _Reader:
         try:
             for name in ("value", "low", "high"):
                 given = entry.get(name)
-                numbers[name] = None if given is None else checked(key, str(given), unit, name)
+                numbers[name] = None if given is None else field.parse(str(given), name)
         except UsageError as error:
             raise self.fail(f"'{key}': {error}", key, host, code=error.code) from None
         value, low, high = numbers["value"] or 0.0, numbers["low"], numbers["high"]
         if (low is not None and value < low) or (high is not None and value > high):
             raise self.fail(f"the value of '{key}' lies outside its own low..high", key, host, code="out-of-range")
         text = str(entry["value"])
-        return Quantity(value, units.canonical(unit), text, source, str(entry.get("help", help)), low, high)
+        return Quantity(value, units.canonical(field.unit), text, source, str(entry.get("help", field.help)), low, high)
 
-    def table(
-        self, given: Mapping[str, Any], keys: Mapping[str, tuple[str, str]], plain: tuple[str, ...], host: int
-    ) -> dict[str, Quantity]:
+    def table(self, given: Mapping[str, Any], keys: Mapping[str, Field], plain: tuple[str, ...], host: int) -> dict[str, Quantity]:
         for key in given:
             if key not in keys and key not in plain:
                 raise self.fail(f"unknown key '{key}'{nearest(key, [*keys, *plain], 40)}", key, host, code="unknown-key")
-        return {k: self.quantity(k, given[k], unit, help, host) for k, (unit, help) in keys.items() if k in given}
+        return {k: self.quantity(f, given[k], host) for k, f in keys.items() if k in given}
 
     def inherited(self, like: str, index: int, known: Mapping[str, tuple[dict[str, str], dict[str, Quantity]]]) -> Any:
         """``like = "server"`` (above in this file) or ``"nt-pair:server"`` -> (words, quantities) to start from."""
@@ -118,7 +107,7 @@ class _Reader:
             source = platform.host(name)
         except UsageError as error:
             raise self.fail(f"like = '{like}': {error}", "like", index, code=error.code) from None
-        return {k: getattr(source, k) for k in HOST_WORDS}, {k: platform.quantities[f"{name}.{k}"] for k in HOST_KEYS}
+        return {k: getattr(source, k) for k in _HOST_WORDS}, {k: platform.quantities[f"{name}.{k}"] for k in quantities(Host)}
 
     def host_tables(self) -> list[tuple[str, dict[str, str], dict[str, Quantity]]]:
         tables = self.data.get("host")
@@ -131,21 +120,20 @@ class _Reader:
                 problem = "is used twice" if name in known else "cannot be told from a keyword"
                 raise self.fail(f"the host name '{name}' {problem}", "name", index, code="bad-name")
             words: dict[str, str] = {}
-            quantities: dict[str, Quantity] = {}
+            numbers: dict[str, Quantity] = {}
             if "like" in given:
-                words, quantities = self.inherited(self.string(given, "like", index), index, known)
-            words = {k: self.string(given, k, index) if k in given or k not in words else words[k] for k in HOST_WORDS}
-            if words["byte_order"] not in BYTE_ORDERS:
-                raise self.fail(
-                    f"no byte order '{words['byte_order']}'{nearest(words['byte_order'], BYTE_ORDERS)}", "byte_order", index,
-                    code="unknown-name",
-                )
-            quantities = {**quantities, **self.table(given, HOST_KEYS, ("name", *HOST_WORDS, "like"), index)}
-            missing = [k for k in HOST_KEYS if k not in quantities]
+                words, numbers = self.inherited(self.string(given, "like", index), index, known)
+            words = {k: self.string(given, k, index) if k in given or k not in words else words[k] for k in _HOST_WORDS}
+            try:
+                declared(Host)["byte_order"].check(words["byte_order"], "byte_order")
+            except UsageError as error:
+                raise self.fail(str(error), "byte_order", index, code=error.code) from None
+            numbers = {**numbers, **self.table(given, quantities(Host), ("name", *_HOST_WORDS, "like"), index)}
+            missing = [k for k in quantities(Host) if k not in numbers]
             if missing:
                 raise self.fail(f"host '{name}' lacks {', '.join(missing)}", "name", index, code="missing-key")
-            known[name] = (words, {k: quantities[k] for k in HOST_KEYS})
-        return [(name, words, quantities) for name, (words, quantities) in known.items()]
+            known[name] = (words, {k: numbers[k] for k in quantities(Host)})
+        return [(name, words, numbers) for name, (words, numbers) in known.items()]
 
     def placements(self, tables: list[tuple[str, dict[str, str], dict[str, Quantity]]]) -> dict[str, Placement]:
         """The tables ``[placement.NAME]``: ``hosts``, a name for every rank, and ``cores``, a core of it for each."""
@@ -201,8 +189,8 @@ class _Reader:
         given = self.data.get("link")
         if not isinstance(given, dict):
             raise self.fail("a platform needs a [link]", code="missing-key")
-        link = self.table(given, {**LINK_KEYS, **LINK_MORE_KEYS}, LINK_WORDS, -1)
-        missing = [k for k in LINK_KEYS if k not in link]
+        link = self.table(given, quantities(Link), LINK_WORDS, -1)
+        missing = [k for k, f in quantities(Link).items() if not f.optional and k not in link]
         if missing:
             raise self.fail(f"the link lacks {', '.join(missing)}", "", -1, code="missing-key")
         try:
@@ -215,18 +203,16 @@ class _Reader:
             topology.check(kind, shape, len(tables), line=all(k in link for k in WAN_KEYS))
         except UsageError as error:
             raise self.fail(str(error), "shape", -1, code=error.code) from None
-        quantities = {f"{name}.{k}": q for name, _, qs in tables for k, q in qs.items()}
-        quantities |= {f"link.{k}": q for k, q in link.items()}
+        found = {f"{name}.{k}": q for name, _, qs in tables for k, q in qs.items()}
+        found |= {f"link.{k}": q for k, q in link.items()}
         return Platform(
             name=self.string(self.data, "name"),
             title=self.string(self.data, "title"),
             years=self.string(self.data, "years"),
             summary=self.string(self.data, "summary"),
-            hosts=tuple(
-                Host(name, words["os"], words["byte_order"], **{k: q.value for k, q in qs.items()}) for name, words, qs in tables
-            ),
+            hosts=tuple(Host(name, words["os"], words["byte_order"], **{k: q.value for k, q in qs.items()}) for name, words, qs in tables),
             link=Link(kind, shape, **{k: q.value for k, q in link.items()}, rail_policy=policy),
-            quantities=quantities,
+            quantities=found,
             path=self.path,
             placements=self.placements(tables),
         )

@@ -15,7 +15,10 @@ from retrompi.base.units import LARGEST_SEED
 from retrompi.spec import cross_traffic as network
 from retrompi.spec import registry, topology
 from retrompi.spec.collectives import PREFIX, doors
-from retrompi.spec.platform import LINK_WORDS, MAX_HOSTS, WHOLE_FROM_ONE, Platform
+from retrompi.spec.fields import quantities
+from retrompi.spec.host import Host
+from retrompi.spec.link import Link
+from retrompi.spec.platform import LINK_WORDS, MAX_HOSTS, Platform, declaration
 from retrompi.spec.timed_section import Program
 from retrompi.store.identity import RunSpec
 from retrompi.store.kept import Kept, Outbox
@@ -245,7 +248,7 @@ def about(scenario: Scenario, key: str) -> About:
 def whole(key: str, model: str) -> bool:
     """Whether only whole numbers make sense for a key that is drawn from a range."""
     if key.startswith("platform."):
-        return key.rpartition(".")[2] in WHOLE_FROM_ONE
+        return declaration(key.removeprefix("platform.")).kind == "whole"
     if key.startswith("trace."):
         return key not in PROGRAM and key != "trace.flops"
     if not _owner(key):
@@ -281,11 +284,9 @@ class Room:
 
     def keys(self) -> list[str]:
         """Every key that means something here."""
-        from retrompi.spec.platform import HOST_KEYS, LINK_KEYS, LINK_MORE_KEYS
-
         params = [f"{cls.name.partition(':')[0]}.{k}" for cls in map(registry.model, self.models) for k in cls.params()]
-        of_link = [f"platform.link.{k}" for k in (*LINK_WORDS, *LINK_KEYS, *LINK_MORE_KEYS)]
-        return [*WORDS, *LISTS, *trace_keys(self.scenario), *params, *of_link, *(f"platform.host.{k}" for k in HOST_KEYS)]
+        of_link = [f"platform.link.{k}" for k in (*LINK_WORDS, *quantities(Link))]
+        return [*WORDS, *LISTS, *trace_keys(self.scenario), *params, *of_link, *(f"platform.host.{k}" for k in quantities(Host))]
 
     def check(self, key: str, texts: Iterable[str]) -> None:
         """Raises UsageError unless ``key`` exists and every one of ``texts`` is a value that it can have in some point."""

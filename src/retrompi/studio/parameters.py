@@ -14,6 +14,7 @@ from retrompi.base.errors import UsageError, nearest
 from retrompi.sim.simulate import place
 from retrompi.spec import registry
 from retrompi.spec.model import resolve
+from retrompi.spec.platform import declaration
 
 if TYPE_CHECKING:
     from retrompi.spec.platform import Placement, Platform
@@ -26,7 +27,6 @@ _STEPS = 24
 _SHARES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Probabilities that a slider has: what is lost on a wire is rarely more than a hundredth."""
 _MICRO = re.compile(r"(?<![A-Za-z])us(?![A-Za-z])")
-_FLAGS = ("boost", "quantum_carry", "quantum_at_tick")
 _EVERY = "platform.host."
 _OWN = "each its own"
 _WITHOUT = 8
@@ -139,12 +139,13 @@ def _evenly(low: float, high: float, wide: bool) -> list[float]:
     return [low + (high - low) * i / _STEPS for i in range(_STEPS + 1)]
 
 
-def _slot(name: str, label: str, group: str, row: Mapping[str, Any], whole: bool) -> Slot:
+def _slot(name: str, label: str, group: str, row: Mapping[str, Any], kind: str) -> Slot:
     unit, base, value = row["unit"], readable(row["text"]), row["value"]
     common = {"name": name, "label": label, "group": group, "help": row["help"], "source": row["source"], "unit": unit, "base": base}
     if row.get("choices"):
         return Slot(**common, choices=tuple(row["choices"]))
-    if label in _FLAGS:
+    whole = kind == "whole"
+    if kind == "flag":
         return Slot(**common, choices=("0", "1"))
     low, high = row["low"], row["high"]
     if low is None or high is None or low == high:
@@ -179,8 +180,8 @@ def slots(model: str, platform: str, mode: str) -> tuple[Slot, ...]:
     out = []
     for row in values.describe():
         if row["name"] not in unread:
-            whole = row["unit"] == "count"
-            out.append(_slot(f"{cls.name}.{row['name']}", row["name"], f"Runtime: {cls.title}", row, whole))
+            kind = "whole" if row["unit"] == "count" else ""
+            out.append(_slot(f"{cls.name}.{row['name']}", row["name"], f"Runtime: {cls.title}", row, kind))
     hosts = list(dict.fromkeys(room.hosts[i].name for i in placement))
     out += [s for host in hosts for s in _of_room(room, host, f"Machine: {host}")]
     if len(hosts) > 1:
@@ -216,12 +217,8 @@ def _of_every(key: str, mine: list[Slot]) -> Slot:
 
 
 def _of_room(room: Platform, part: str, group: str) -> list[Slot]:
-    from retrompi.spec.platform import WHOLE_FROM_ONE
-
     rows = [r for r in room.describe() if r["path"].startswith(f"{part}.")]
-    return [
-        _slot(f"platform.{r['path']}", key, group, r, key in WHOLE_FROM_ONE) for r in rows for key in [r["path"].partition(".")[2]]
-    ]
+    return [_slot(f"platform.{path}", path.partition(".")[2], group, r, declaration(path).kind) for r in rows for path in [r["path"]]]
 
 
 def overrides(known: Iterable[Slot], changed: Mapping[str, str]) -> list[str]:

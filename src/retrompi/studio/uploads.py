@@ -220,12 +220,12 @@ def trace(path: str, label: str) -> Trace:
 
 def curves(path: str, label: str) -> list[Measured]:
     """The measured curves in an uploaded file of OSU, IMB, NetPIPE, mpptest or mpi4py, or a table. Raises InputError with file and line."""
-    from retrompi.measure import curves as measured
+    from retrompi.measure import curves
 
     # Messages name the file; the reader of it never sees what it is called on our disk.
     try:
         with confined():
-            return measured.read_all(path)
+            return curves.read_all(path)
     except RetrompiError as error:
         # The reader's last advice is an option of a command, which a page has not; what the file can say itself comes before it.
         told = re.sub(r",? or (?:give|say which with) --.*$", "", " ".join(str(error).split()))

@@ -13,7 +13,7 @@ from typing import Any
 from retrompi.base.errors import UsageError
 from retrompi.measure.compare.errors import Band, Distribution, band, distribution, relative
 from retrompi.measure.compare.seen import NOTHING_SEEN, Seen
-from retrompi.measure.launch import BACKENDS, Execution
+from retrompi.measure.launch.execution import BACKENDS, Execution
 
 __all__ = ["CallRow", "Comparison", "Row", "Split", "build", "calls_of", "sections_of"]
 

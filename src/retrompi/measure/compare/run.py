@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError, nearest
-from retrompi.measure import launch as runs
+from retrompi.measure import launch
 from retrompi.measure.compare.comparison import Comparison, build
 from retrompi.measure.compare.seen import NOTHING_SEEN, Seen, seen_by
-from retrompi.measure.launch import BACKENDS, Execution
+from retrompi.measure.launch.execution import BACKENDS, Execution
 from retrompi.sim.simulate import place
 from retrompi.spec import registry
 
@@ -81,7 +81,7 @@ def compare(
             given |= {"mpi": options.get("mpi")}
             if source == "smpi":
                 given["trace"] = next(e.trace for e in done if e.backend == "smpi")
-        done.append(runs.run(store, backend, program, arguments, ranks, **given))
+        done.append(launch.run(store, backend, program, arguments, ranks, **given))
     report(len(wanted), len(wanted), "")
     return build(done, _seen(done))
 
@@ -106,7 +106,7 @@ def _mode(text: str) -> Any:
 
 def from_store(store: Store, run_ids: Sequence[int]) -> Comparison:
     """The comparison of runs that are in the store, drawn again. Raises UsageError for runs that are no executions of one program."""
-    found = [runs.load(store, i) for i in run_ids]
+    found = [launch.load(store, i) for i in run_ids]
     programs = {(e.program, tuple(e.arguments)) for e in found}
     if len({(p.rpartition("/")[2], a) for p, a in programs}) > 1:
         told = " and ".join(sorted(" ".join([p, *a]) for p, a in programs))

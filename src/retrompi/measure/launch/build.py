@@ -9,21 +9,18 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from retrompi.base.errors import UsageError, nearest
-from retrompi.measure.launch import BackendError
+from retrompi.measure.launch.execution import BackendError
+from retrompi.measure.launch.mpiexec import FAMILIES, PACKAGES, TITLES, find_mpiexec
 from retrompi.measure.record import RecordError
 from retrompi.measure.record.compiled import cache_dir, making
 from retrompi.measure.record.library import Compiler, family_of_program, find_compiler
-from retrompi.measure.record.run import Launcher, find_launcher
 
-__all__ = ["FAMILIES", "LANGUAGES", "TITLES", "Built", "build", "default_family", "find_mpiexec", "is_source"]
+__all__ = ["LANGUAGES", "Built", "build", "default_family", "is_source"]
 
-FAMILIES = ("mpich", "openmpi")
-"""What ``--mpi`` may name."""
 LANGUAGES = {
     ".c": "C", ".cc": "C++", ".cpp": "C++", ".cxx": "C++", ".f": "Fortran 77", ".f77": "Fortran 77", ".f90": "Fortran", ".f95": "Fortran",
     ".f03": "Fortran", ".f08": "Fortran",
@@ -36,8 +33,6 @@ _WRAPPERS = {
 }
 _COMPILERS = {"C": "gcc", "C++": "g++", "Fortran 77": "gfortran", "Fortran": "gfortran"}
 _FLAGS = ("-O2",)
-_PACKAGES = {"mpich": ("mpich", "libmpich-dev"), "openmpi": ("openmpi-bin", "libopenmpi-dev"), "smpi": ("libsimgrid-dev", "libsimgrid-dev")}
-TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "smpi": "SimGrid's SMPI"}
 
 
 @dataclass(frozen=True)
@@ -182,7 +177,7 @@ def _wrapper(language: str, family: str | None) -> tuple[str, Compiler]:
         if wrapper is not None and native == "mpicc":
             wrapper = compiler.path
     if wrapper is None:
-        package = _PACKAGES.get(compiler.family, ("", "libmpich-dev"))[1]
+        package = PACKAGES.get(compiler.family, ("", "libmpich-dev"))[1]
         raise BackendError(
             f"no {smpi if family == 'smpi' else native} beside {compiler.path}: install {package} "
             f"(Debian and Ubuntu: apt-get install {package})",
@@ -270,23 +265,3 @@ def first_error(text: str, source: Path, compiler: str) -> str:
 def _name(file: str, source: Path) -> str:
     # smpif90 compiles a copy, NAME.f90_RANDOM.f90
     return str(source) if Path(file).name.startswith(source.name) else file
-
-
-# -- launchers ---------------------------------------------------------------------------------------------------------------
-
-
-def find_mpiexec(family: str) -> Launcher:
-    """What starts the programs of ``family``. Raises BackendError naming the package."""
-    kinds = {"mpich": "hydra", "openmpi": "openmpi"}
-    tried: Sequence[str] = (f"mpiexec.{family}", f"mpirun.{family}", "mpiexec", "mpirun")
-    for name in tried:
-        if shutil.which(name) is None:
-            continue
-        found = find_launcher(name)
-        if found is not None and found.kind == kinds.get(family, found.kind):
-            return found
-    package = _PACKAGES.get(family, ("mpich", ""))[0]
-    raise BackendError(
-        f"no mpiexec of {TITLES.get(family, family)} was found: install {package} (Debian and Ubuntu: apt-get install {package})",
-        code="missing-tool",
-    )

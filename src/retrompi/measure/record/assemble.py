@@ -14,7 +14,7 @@ import zstandard
 
 from retrompi import traces
 from retrompi.measure.record.errors import RecordError
-from retrompi.measure.record.state import FINALIZED, State, read_states
+from retrompi.measure.record.rank_state import FINALIZED, State, read_states
 
 __all__ = ["Recording", "assemble"]
 

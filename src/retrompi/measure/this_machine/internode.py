@@ -21,9 +21,9 @@ from typing import Any
 from retrompi.base import units
 from retrompi.base.errors import UsageError
 from retrompi.base.signals import terminated_is_interrupted
-from retrompi.measure.launch import BackendError
+from retrompi.measure.launch.execution import BackendError
 from retrompi.measure.record.compiled import cache_dir, compile_to, digest, kept
-from retrompi.measure.this_machine.native import Bench
+from retrompi.measure.this_machine.bench import Bench
 
 __all__ = ["Link", "check", "two_hosts"]
 

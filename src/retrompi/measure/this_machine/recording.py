@@ -11,7 +11,7 @@ from typing import Any
 import zstandard
 
 from retrompi.base.errors import InputError
-from retrompi.measure.this_machine.native import Row
+from retrompi.measure.this_machine.bench import Row
 
 __all__ = ["Recording", "load", "save"]
 

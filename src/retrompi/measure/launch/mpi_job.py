@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from retrompi.base.signals import terminated_is_interrupted
-from retrompi.measure.launch import BackendError
+from retrompi.measure.launch.execution import BackendError
 
 __all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "run", "told_signal", "whole_cores"]
 

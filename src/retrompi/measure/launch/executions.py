@@ -7,7 +7,7 @@ from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
-from retrompi.measure.launch import KINDS, Call, Execution, Machine, Noise
+from retrompi.measure.launch.execution import KINDS, Call, Execution, Machine, Noise
 from retrompi.measure.launch.stats import quantile
 from retrompi.store.identity import RunSpec, code_version, sha256_json
 

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import PS
-from retrompi.measure.launch import KINDS, BackendError, Execution, Request, job, on_model, profile, stored
+from retrompi.measure.launch import executions, mpi_job, profile
 from retrompi.measure.launch.build import build
+from retrompi.measure.launch.execution import KINDS, BackendError, Execution, Request, on_model
 from retrompi.measure.record import RecordError, record
 from retrompi.measure.record.compiled import cache_dir
 from retrompi.measure.smpi.export import Export, export
@@ -97,7 +98,7 @@ def online(
     timeout_s: float | None = None,
     profiles: bool = True,
     report: Callable[[int, int, str], None] = _silent,
-) -> tuple[job.Ended, Online, list[profile.RankProfile]]:
+) -> tuple[mpi_job.Ended, Online, list[profile.RankProfile]]:
     """Run ``command`` (a binary of SMPI's compilers and its arguments) on ``facts`` and leave its trace in ``trace``.
 
     ``work`` is an empty folder for what it needs meanwhile. Returns how it ended, what the plug-in told and the ranks' profiles. Raises
@@ -114,10 +115,10 @@ def online(
     variables = {"RETROMPI_SMPI_EXPORT": str(work / "export"), "RETROMPI_SMPI_RESULTS": str(results)}
     if profiles:
         variables["RETROMPI_PROFILE_DIR"] = str(work)
-    ends: list[job.Ended] = []
+    ends: list[mpi_job.Ended] = []
 
     def runner(line: list[str], environment: dict[str, str]) -> int:
-        ends.append(job.run(line, {**environment, **variables}, timeout_s))
+        ends.append(mpi_job.run(line, {**environment, **variables}, timeout_s))
         return ends[0].code
 
     shutil.rmtree(trace, ignore_errors=True)
@@ -147,7 +148,7 @@ def command_line(command: Sequence[str], ranks: int, facts: Export, library: Pat
     return [smpirun, *where, *settings, "--log=root.thresh:critical", *command]
 
 
-def _last_words(ended: job.Ended) -> str:
+def _last_words(ended: mpi_job.Ended) -> str:
     lines = [line.strip() for line in ended.errors.splitlines() if line.strip()]
     return next((line for line in lines if line.startswith("retrompi smpi:")), lines[-1] if lines else "")
 
@@ -168,7 +169,7 @@ def execute(store: Store, request: Request) -> Execution:
         facts = export(model, platform, mode, request.ranks, request.sets, request.seed, store)
     except NotSampled as error:
         done.outcome, done.detail = error.outcome, str(error)
-        return stored.save(store, spec, done)
+        return executions.save(store, spec, done)
     request.report(1, 2, "running under SMPI")
     trace = _place(spec.identity, made)
     with tempfile.TemporaryDirectory(prefix="retrompi-") as folder:
@@ -181,7 +182,7 @@ def execute(store: Store, request: Request) -> Execution:
     done.trace = str(trace) if (trace / "index.txt").is_file() else ""
     done.notes += [*facts.cautions, *facts.notes]
     done.notes.append("computation was measured on this machine; a second of it counts as 1 Gflop on the model's hosts")
-    return stored.save(store, spec, done, {"collectives": _collectives(told), "messages": told.messages, "bytes": told.bytes})
+    return executions.save(store, spec, done, {"collectives": _collectives(told), "messages": told.messages, "bytes": told.bytes})
 
 
 def _place(identity: str, made: Sequence[object]) -> Path:
@@ -195,7 +196,7 @@ def _place(identity: str, made: Sequence[object]) -> Path:
     return folder / "trace"
 
 
-def _tell(done: Execution, ended: job.Ended, told: Online, profiles: list[profile.RankProfile], request: Request) -> None:
+def _tell(done: Execution, ended: mpi_job.Ended, told: Online, profiles: list[profile.RankProfile], request: Request) -> None:
     """How the run ended and what it took, into ``done``."""
     done.mpi = profile.library_name(profiles[0].library) if profiles and profiles[0].library else "SMPI"
     done.output, done.wall_s = ended.output, ended.wall_s
@@ -207,7 +208,7 @@ def _tell(done: Execution, ended: job.Ended, told: Online, profiles: list[profil
         done.outcome, done.detail = told.outcome, told.reason + (f": {waits}" if waits else "")
         done.exit_code = told.code
     else:
-        done.outcome, done.detail = job.ending(ended)
+        done.outcome, done.detail = mpi_job.ending(ended)
         if done.completed and not told.begin:
             raise BackendError(f"{done.program} ended well and no rank came through MPI_Init: is it an MPI program?", code="wrong-mpi")
         if done.completed and len(told.reach) != request.ranks:

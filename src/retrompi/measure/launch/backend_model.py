@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi import traces
 from retrompi.base.errors import UsageError
-from retrompi.measure.launch import KINDS, BackendError, Execution, Request, job, machine, on_model, profile, stats, stored
-from retrompi.measure.launch.build import TITLES, Built, build, default_family, find_mpiexec, is_source
-from retrompi.measure.launch.native import words_for
+from retrompi.measure.launch import executions, machine_load, mpi_job, profile, stats
+from retrompi.measure.launch.backend_native import argv_for
+from retrompi.measure.launch.build import Built, build, default_family, is_source
+from retrompi.measure.launch.execution import KINDS, BackendError, Execution, Request, on_model
+from retrompi.measure.launch.mpiexec import TITLES, find_mpiexec
 from retrompi.measure.record import Clock, RecordError, record
 from retrompi.measure.record.compiled import cache_dir, making
 from retrompi.measure.record.library import recorder_version
@@ -51,7 +53,7 @@ def _family(request: Request) -> str | None:
 def _clock(built: Built, request: Request) -> Clock:
     """The wall clock where each rank has a core of its own: reading a thread's CPU time is a system call, whose cost in the middle of a
     program is 20 ns off what it is at its begin, at every call."""
-    alone = built.family != "smpi" and request.ranks <= len(job.cores())
+    alone = built.family != "smpi" and request.ranks <= len(mpi_job.cores())
     return Clock("wall" if alone else "cpu")
 
 
@@ -71,18 +73,18 @@ def recorded(request: Request) -> Recorded:
     folder = cache_dir("traces") / trace_digest(built, request)[:24]
     if not request.fresh:
         known = _kept(folder)
-        if known is not None and not (known.busy and machine.waiting() < stats.BUSY_WAITING):
+        if known is not None and not (known.busy and machine_load.waiting() < stats.BUSY_WAITING):
             return known
     if built.family == "smpi":
         words = [str(built.path) if is_source(built.path) else built.command[0], *request.arguments]
     else:
         launcher = find_mpiexec(built.family)
-        words = words_for(launcher, request, built)
+        words = argv_for(launcher, request, built)
     limit = request.recording_limit_s
-    ends: list[job.Ended] = []
+    ends: list[mpi_job.Ended] = []
 
     def runner(line: list[str], environment: dict[str, str]) -> int:
-        ends.append(job.run(line, environment, limit))
+        ends.append(mpi_job.run(line, environment, limit))
         return ends[0].code
 
     request.report(0, 1, "recording the trace")
@@ -90,16 +92,16 @@ def recorded(request: Request) -> Recorded:
         with making(folder.parent, BackendError) as work:
             smpi = built.family == "smpi"
             ranks, clock = request.ranks if smpi else None, _clock(built, request)
-            before, queue = machine.Counters.now(), [machine.waiting()]
+            before, queue = machine_load.Counters.now(), [machine_load.waiting()]
             done = record(words, work / "trace", use_smpi=smpi, ranks=ranks, clock=clock, check=False, runner=runner)
-            queue.append(machine.waiting())
-            noise = stats.judged([], [], machine.elsewhere(before, machine.Counters.now()), sum(queue) / len(queue), 0.0)
+            queue.append(machine_load.waiting())
+            noise = stats.judged([], [], machine_load.elsewhere(before, machine_load.Counters.now()), sum(queue) / len(queue), 0.0)
             ended = ends[0]
             failed = ""
             if ended.timed_out:
                 failed = f"not finished after {limit:g} s: " + ", ".join(f"rank {s.rank} {s.ended()}" for s in done.states if s.inside)
             elif done.failed or done.partial:
-                failed = job.ending(ended)[1] or "not every rank reached MPI_Finalize"
+                failed = mpi_job.ending(ended)[1] or "not every rank reached MPI_Finalize"
             about = {"output": ended.output, "errors": ended.errors, "exit_code": ended.code, "failed": failed, "family": built.family}
             about["busy"] = noise.why if noise.loaded and clock.kind == "wall" else ""
             (work / "about.json").write_text(json.dumps(about), encoding="utf-8")
@@ -109,7 +111,7 @@ def recorded(request: Request) -> Recorded:
                 shutil.rmtree(folder)
             work.rename(folder)
     except RecordError as error:
-        why = job.ending(ends[0])[1] if ends else ""
+        why = mpi_job.ending(ends[0])[1] if ends else ""
         raise BackendError(str(error) + (f" ({why})" if why else ""), code=error.code) from error
     kept = _kept(folder)
     assert kept is not None
@@ -140,7 +142,7 @@ def execute(store: Store, request: Request) -> Execution:
                 KINDS["model"], model, platform, mode=mode, sets=request.sets, seed=request.seed, fidelity=request.fidelity,
                 trace=done.program, trace_hash=sha256_json(made),
             )  # fmt: skip
-            return stored.save(store, spec, done)
+            return executions.save(store, spec, done)
         folder = program.folder
         recorder = TITLES.get(program.family, program.family)
         done.notes.append(f"its trace was recorded on this machine with {recorder}; a second of its computation counts as 1 Gflop")
@@ -167,14 +169,14 @@ def _replayed(store: Store, request: Request, done: Execution, read: Any, model:
     def about(result: Result) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
         told = _told(done, result)
         # The marks are the sections in another form, the profile is the calls.
-        return {**stored.facts(told), "detail": told.detail, "marks": [], "profile": {}}, stored.points(told)
+        return {**executions.facts(told), "detail": told.detail, "marks": [], "profile": {}}, executions.points(told)
 
     request.report(0, 1, "replaying")
     found = experiment.replay(
         store, read, done.program, model, platform, mode, sets=request.sets, seed=request.seed, limit_s=request.timeout_s,
         fresh=request.fresh, fidelity=request.fidelity, kind="program", about=about,
     )  # fmt: skip
-    again = stored.load(store, found.run_id)
+    again = executions.load(store, found.run_id)
     # An identical trace may have been another program's: what does not hang on the trace is this one's.
     return replace(
         again, program=done.program, arguments=done.arguments, output=done.output, errors=done.errors, exit_code=done.exit_code,

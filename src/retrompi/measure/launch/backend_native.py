@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import PS
-from retrompi.measure.launch import BackendError, Execution, Noise, Request, job, machine, profile, stats, stored
-from retrompi.measure.launch.build import FAMILIES, TITLES, Built, build, find_mpiexec
+from retrompi.measure.launch import executions, machine_load, mpi_job, profile, stats
+from retrompi.measure.launch.build import Built, build
+from retrompi.measure.launch.execution import BackendError, Execution, Noise, Request
+from retrompi.measure.launch.mpiexec import FAMILIES, TITLES, command_line, find_mpiexec
 from retrompi.measure.record import RecordError
 from retrompi.measure.record.library import Compiler, find_compiler, library
+from retrompi.measure.record.rank_state import read_states
 from retrompi.measure.record.run import Launcher, with_environment
-from retrompi.measure.record.state import read_states
+from retrompi.measure.this_machine import core_distance
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["command_line", "execute", "words_for"]
+__all__ = ["argv_for", "execute"]
 
 _WAIT_S = 0.5
 _MOST_WAITS = 60
@@ -43,33 +46,16 @@ class _Ready:
 class _Once:
     """One run: how it ended and what its ranks left."""
 
-    ended: job.Ended
+    ended: mpi_job.Ended
     profiles: list[profile.RankProfile]
     inside: str
     """Where ranks were that did not finish, in words."""
 
 
-def command_line(launcher: Launcher, ranks: int, program: Sequence[str], cores: int, threads: int = 0) -> list[str]:
-    """The launcher's words for ``ranks`` on ``cores`` cores with so many ``threads`` in all (0: one a core): bound to a core each where
-    they fit, else to a thread, else left to the system."""
-    unit = "core" if ranks <= cores else "hwthread" if ranks <= threads else ""
-    words = [launcher.path]
-    if launcher.kind == "openmpi":
-        if hasattr(os, "geteuid") and os.geteuid() == 0:
-            words.append("--allow-run-as-root")
-        # Slots are what a host file says, or the cores it counts itself; how many ranks there may be is for the user to say.
-        words.append("--oversubscribe")
-        words += ["--use-hwthread-cpus"] if unit == "hwthread" else []
-        words += ["--bind-to", unit, "--map-by", unit] if unit else ["--bind-to", "none"]
-    elif launcher.kind == "hydra":
-        words += ["-bind-to", unit, "-map-by", unit] if unit else ["-bind-to", "none"]
-    return [*words, "-n", str(ranks), *program]
-
-
-def words_for(launcher: Launcher, request: Request, built: Built) -> list[str]:
+def argv_for(launcher: Launcher, request: Request, built: Built) -> list[str]:
     """The launcher's words for a program on this machine."""
-    allowed = job.cores()
-    return command_line(launcher, request.ranks, [*built.command, *request.arguments], job.whole_cores(allowed), len(allowed))
+    allowed = mpi_job.cores()
+    return command_line(launcher, request.ranks, [*built.command, *request.arguments], mpi_job.whole_cores(allowed), len(allowed))
 
 
 def prepare(request: Request) -> _Ready:
@@ -84,7 +70,7 @@ def prepare(request: Request) -> _Ready:
         compiler = find_compiler(built.family, launcher.path)
     except RecordError as error:
         raise BackendError(str(error).replace(", or name the mpicc with --mpicc", ""), code=error.code) from error
-    return _Ready(built, launcher, compiler, words_for(launcher, request, built))
+    return _Ready(built, launcher, compiler, argv_for(launcher, request, built))
 
 
 def _once(ready: _Ready, timeout_s: float | None, *, calls: bool = False) -> _Once:
@@ -99,7 +85,7 @@ def _once(ready: _Ready, timeout_s: float | None, *, calls: bool = False) -> _On
         if calls:
             variables |= {"RETROMPI_RECORD_DIR": name, "RETROMPI_RECORD_LINES": "0", "RETROMPI_RECORD_CLOCK": "wall"}
         words, environment = with_environment(ready.launcher, ready.words, variables)
-        ended = job.run(words, environment, timeout_s)
+        ended = mpi_job.run(words, environment, timeout_s)
         states = read_states(Path(name)) if calls else {}
         stuck = [f"rank {s.rank} {s.ended()}" for s in states.values() if s.inside]
         return _Once(ended, profile.read(Path(name)), ", ".join(stuck[:4]))
@@ -107,7 +93,7 @@ def _once(ready: _Ready, timeout_s: float | None, *, calls: bool = False) -> _On
 
 def _judge(once: _Once, request: Request, built: Built) -> tuple[str, str]:
     """(outcome, detail) of a run. Raises BackendError when the program is none of MPI."""
-    outcome, detail = job.ending(once.ended, any(p.how == "aborted" for p in once.profiles))
+    outcome, detail = mpi_job.ending(once.ended, any(p.how == "aborted" for p in once.profiles))
     if outcome == "timeout":
         return outcome, f"not finished after {request.timeout_s:g} s" + (f": {once.inside}" if once.inside else "")
     if outcome != "completed":
@@ -171,35 +157,33 @@ class _Watch:
 
     def __init__(self, ready: _Ready, request: Request) -> None:
         # What a cache line takes says something where two ranks have two cores, and is worth its time where runs are compared.
-        two = min(request.ranks, len(job.cores())) >= 2 and request.repetitions > 1 and ready.built.family in FAMILIES
+        two = min(request.ranks, len(mpi_job.cores())) >= 2 and request.repetitions > 1 and ready.built.family in FAMILIES
         self._family = ready.built.family if two else ""
-        self.machine = machine.machine()
-        self._lines, self._probes, self._queue = self._line(), machine.probe(), [self.machine.load]
-        self._before = machine.Counters.now()
+        self.machine = machine_load.machine()
+        self._lines, self._probes, self._queue = self._line(), machine_load.probe(), [self.machine.load]
+        self._before = machine_load.Counters.now()
 
     def _line(self) -> list[float]:
-        from retrompi.measure.this_machine import state
-
         try:
-            return [state.line_ns(self._family)] if self._family else []
+            return [core_distance.line_ns(self._family)] if self._family else []
         except BackendError:
             return []
 
     def between(self) -> None:
         """Between two runs: who else wants a core?"""
-        self._queue.append(machine.waiting())
+        self._queue.append(machine_load.waiting())
 
     def told(self, done: Execution, runs: Sequence[_Once]) -> Noise:
         """The noise of the runs, which are over."""
-        stolen = machine.elsewhere(self._before, machine.Counters.now())
-        self._probes += machine.probe()
+        stolen = machine_load.elsewhere(self._before, machine_load.Counters.now())
+        self._probes += machine_load.probe()
         self._lines += self._line()
         waiting = sum(self._queue) / len(self._queue)
         ranks = [p for once in runs for p in once.profiles if len(p.usage) == 4]
         seconds = sum(p.time for p in ranks) * PS
         switches = sum(p.usage[3] for p in ranks) / seconds if seconds > 0 else 0.0
         noise = stats.judged(done.samples_s, self._probes, stolen, waiting, switches, self._lines)
-        if done.ranks > len(job.cores()):  # the ranks themselves are what wants the cores
+        if done.ranks > len(mpi_job.cores()):  # the ranks themselves are what wants the cores
             return replace(noise, loaded=noise.loaded and waiting >= stats.BUSY_WAITING)
         return noise
 
@@ -210,7 +194,8 @@ def execute(store: Store, request: Request) -> Execution:
         raise UsageError("a measurement needs at least one repetition, and warm-up runs cannot be fewer than none", code="out-of-range")
     ready = prepare(request)
     done = Execution("native", ready.built.path.name, list(request.arguments), request.ranks, mpi=TITLES[ready.built.family])
-    rested = machine.wait_until_quiet(request.wait_quiet_s, lambda text: request.report(0, 1, text)) if request.wait_quiet_s > 0 else True
+    limit = request.wait_quiet_s
+    rested = limit <= 0 or machine_load.wait_until_quiet(limit, lambda text: request.report(0, 1, text))
     watch, gate = _Watch(ready, request), _Gate(request)
     done.machine = watch.machine
     runs = _runs(ready, request, done, watch, gate)
@@ -224,7 +209,7 @@ def execute(store: Store, request: Request) -> Execution:
     if not rested:
         done.notes.append(f"the machine did not come to rest within {request.wait_quiet_s:g} s")
     more = {"repetitions": request.repetitions, "warmup": request.warmup}
-    return stored.save(store, stored.measured_spec(done, ready.built.digest), done, more)
+    return executions.save(store, executions.measured_spec(done, ready.built.digest), done, more)
 
 
 def _runs(ready: _Ready, request: Request, done: Execution, watch: _Watch, gate: _Gate) -> list[_Once]:
@@ -265,14 +250,14 @@ def _runs(ready: _Ready, request: Request, done: Execution, watch: _Watch, gate:
 
 def _placed(done: Execution, runs: Sequence[_Once]) -> list[str]:
     """Notes on where the ranks were, which becomes the execution's mode."""
-    allowed = len(job.cores())
+    allowed = len(mpi_job.cores())
     pinned = bool(runs) and _pinned(runs[-1].profiles, done.ranks)
     done.mode = "pinned" if pinned else "oversubscribed" if done.ranks > allowed else "free" if runs else ""
     if done.ranks > allowed:
         return [f"oversubscribed: {done.ranks} ranks on {allowed} cores take turns; these times compare with no model's"]
     if runs and not pinned:
         return ["the launcher did not pin the ranks: they may move between cores"]
-    if runs and done.ranks > job.whole_cores(job.cores()):
+    if runs and done.ranks > mpi_job.whole_cores(mpi_job.cores()):
         return ["some ranks were two threads of one core, which they shared"]
     return []
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base import toml as toml_text
 from retrompi.base.units import PS
-from retrompi.measure import fit as fitted
+from retrompi.measure import fit as curve_fit
 from retrompi.measure.this_machine import estimate, mpich4, plan, switches
 from retrompi.measure.this_machine.estimate import Estimate
 from retrompi.measure.this_machine.recording import Recording
@@ -100,7 +100,7 @@ def _kind(recording: Recording, kind: str) -> Kind:
     if limit.size is not None and limit.size - 1 in seen:
         pins.add(limit.size)
     sizes = sorted(seen)
-    found = fitted.fit(
+    found = curve_fit.fit(
         sizes,
         [seen[s].value for s in sizes],
         spread=[seen[s].deviation for s in sizes],
@@ -109,11 +109,11 @@ def _kind(recording: Recording, kind: str) -> Kind:
     )
     parts = _parts(recording, kind, limit)
     return Kind(
-        found, fitted.sample_of(found, parts, connect_s=estimate.first_use(recording, kind)), limit, steps, seen, held, parts.described()
+        found, curve_fit.sample_of(found, parts, connect_s=estimate.first_use(recording, kind)), limit, steps, seen, held, parts.described()
     )
 
 
-def _parts(recording: Recording, kind: str, limit: switches.Behaviour) -> fitted.Parts:
+def _parts(recording: Recording, kind: str, limit: switches.Behaviour) -> curve_fit.Parts:
     times = estimate.times(recording, "pingpong", kind) or estimate.times(recording, "echo", kind)
     sends, back = (estimate.marked(recording, what, kind) for what in ("send", "send_back"))
     send = {s: (t + back.get(s, t)) / 2 for s, t in sends.items()}
@@ -135,7 +135,7 @@ def _parts(recording: Recording, kind: str, limit: switches.Behaviour) -> fitted
     if kind == "remote" and gap:
         measured["port"] = gap
         sources["port"] = f"{FIT}: a stream of one pair, the only one there is"
-    return fitted.Parts(measured, {k: sources[k] for k in measured}, remote=kind == "remote")
+    return curve_fit.Parts(measured, {k: sources[k] for k in measured}, remote=kind == "remote")
 
 
 def judged(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -176,7 +176,7 @@ def write(found: Found, folder: Path, room: Path) -> None:
         size = k.limit.size
         text = f"{FIT}: bisection on what a send does while its receiver is away, {k.limit.agree} of {k.limit.trials} the same"
         eager[kind] = (size, text, k.limit.low, k.limit.high) if size is not None else (None, "assumed: no send waited up to 4 MiB")
-    fitted.write_model(
+    curve_fit.write_model(
         folder,
         name=folder.name,
         samples={kind: k.sample for kind, k in found.kinds.items()},
@@ -248,7 +248,7 @@ def _write_room(found: Found, file: Path) -> None:
     if "line" in costs:
         measured["line_bus"] = f"{costs['line'] * 1e9:.1f} ns"
     known |= {k: (v, FIT) for k, v in measured.items()}
-    fitted.write_room(
+    curve_fit.write_room(
         file,
         name=file.stem,
         title=f"This machine: {facts['cpu']}, {facts['cores']} cores",

@@ -8,15 +8,11 @@ a measurement is framed by this one, and what was measured in another state than
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from retrompi.measure.this_machine.native import Bench, Row
+from retrompi.measure.launch.stats import MOVED
+from retrompi.measure.this_machine.bench import Bench, Row, two_ranks
 
-__all__ = ["OTHER", "alike", "line_ns", "of"]
-
-OTHER = 2.5
-"""A line that takes so many times as long goes another way. Measured here: 43 to 84 ns beside each other, 200 ns apart."""
+__all__ = ["alike", "line_ns", "of"]
 
 
 def of(rows: Iterable[Row]) -> tuple[float, ...]:
@@ -26,7 +22,7 @@ def of(rows: Iterable[Row]) -> tuple[float, ...]:
 
 def alike(found: Sequence[float], reference: float) -> bool:
     """Whether a launch ran in the state of ``reference`` nanoseconds all the time, as far as its ends tell."""
-    return all(reference / OTHER <= ns <= reference * OTHER for ns in found)
+    return all(reference / MOVED <= ns <= reference * MOVED for ns in found)
 
 
 def line_ns(family: str = "mpich", bench: Bench | None = None) -> float:
@@ -34,7 +30,5 @@ def line_ns(family: str = "mpich", bench: Bench | None = None) -> float:
 
     Raises BackendError where no MPI of ``family`` can be compiled and run.
     """
-    from retrompi.measure.this_machine import native
-
-    one = bench or native.bench(family)
+    one = bench or two_ranks(family)
     return max(of(one.run("state", rounds=1, quick=True)), default=0.0)

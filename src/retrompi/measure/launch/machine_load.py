@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from retrompi.measure.launch import Machine
-from retrompi.measure.launch.job import cores
+from retrompi.measure.launch.execution import Machine
+from retrompi.measure.launch.mpi_job import cores
 
 __all__ = ["Counters", "elsewhere", "machine", "probe", "wait_until_quiet", "waiting"]
 

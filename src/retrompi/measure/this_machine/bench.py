@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from retrompi.measure.launch import BackendError, job
-from retrompi.measure.launch.build import find_mpiexec
-from retrompi.measure.launch.native import command_line
+from retrompi.measure.launch import mpi_job
+from retrompi.measure.launch.execution import BackendError
+from retrompi.measure.launch.mpiexec import command_line, find_mpiexec
+from retrompi.measure.launch.profile import library_name
 from retrompi.measure.record.compiled import cache_dir, compile_to, digest, kept
 from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.library import Compiler, find_compiler
 
-__all__ = ["Bench", "Row", "bench", "parse", "version"]
+__all__ = ["Bench", "Row", "parse", "two_ranks", "version"]
 
 _NATIVE = Path(__file__).with_name("native")
 _FLAGS = ("-std=gnu11", "-O2")
@@ -73,7 +74,7 @@ class Bench:
         rows: list[Row] = []
         for launch in range(launches):
             command = [*self.words, str(self.program), what, str(rounds), str(int(quick)), self.cores, *(str(s) for s in sizes)]
-            ended = job.run(command, self.environment, self.timeout_s)
+            ended = mpi_job.run(command, self.environment, self.timeout_s)
             self.launches += 1
             said_all = ended.output.rstrip().endswith(_END)  # what goes wrong in MPI_Finalize is no measurement's fault
             if not said_all:
@@ -84,7 +85,7 @@ class Bench:
         return rows
 
 
-def bench(family: str) -> Bench:
+def two_ranks(family: str) -> Bench:
     """Two ranks of ``family`` (mpich, openmpi) on this machine's first two cores. Raises BackendError when something is missing."""
     if not hasattr(os, "sched_getaffinity"):
         raise BackendError("measuring needs Linux: ranks are pinned to cores by sched_setaffinity")
@@ -93,7 +94,7 @@ def bench(family: str) -> Bench:
         compiler = find_compiler(family, launcher.path)
     except RecordError as error:
         raise BackendError(str(error).replace(", or name the mpicc with --mpicc", ""), code=error.code) from error
-    cores = job.cores()
+    cores = mpi_job.cores()
     if len(cores) < 2:
         raise BackendError("measuring two ranks needs two cores; this process may use one")
     return Bench(family, program(compiler), tuple(command_line(launcher, 2, [], len(cores))), f"{cores[0]},{cores[1]}")
@@ -101,9 +102,7 @@ def bench(family: str) -> Bench:
 
 def version(one: Bench) -> tuple[str, str]:
     """(``MPICH 4.0.2``, what the library prints of itself). Raises BackendError when it does not run."""
-    rows = job.run([*one.words, str(one.program), "version", "1", "1", one.cores], one.environment, _TIMEOUT_S)
-    from retrompi.measure.launch.profile import library_name
-
+    rows = mpi_job.run([*one.words, str(one.program), "version", "1", "1", one.cores], one.environment, _TIMEOUT_S)
     if rows.code != 0:
         raise BackendError(f"{one.words[0]} cannot start two ranks: {rows.errors.strip()[:200] or f'code {rows.code}'}")
     return library_name(rows.output), rows.output.strip()
