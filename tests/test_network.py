@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refusals import refused
+from refusals import agrees, refused
 
 from retrompi import _engine
 from retrompi.base.errors import InputError, UsageError

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Outcome, need
-from refusals import agrees
+from refusals import agrees, refused
 
 from retrompi import traces
 from retrompi.measure import record
