@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from pathlib import Path
 from typing import Any
@@ -141,8 +140,15 @@ def test_any_override_is_accepted_or_one_line(text: str) -> None:
         name, title, version, years, summary = "plain", "t", "1", "1997", "s"
         packet = Param("16 KiB", "B", "packet", source="assumed: test")
 
-    with contextlib.suppress(UsageError):
-        resolve(Plain, "nt-pair", [text])
+    try:
+        values, _ = resolve(Plain, "nt-pair", [text])
+    except UsageError as error:
+        line = str(error)
+    else:
+        line = "accepted"
+        assert text.partition("=")[0].strip().removeprefix("plain.") == "packet"
+        assert values.packet >= 0
+    assert len(line.splitlines()) == 1
 
 
 def test_an_override_without_effect_is_an_error(model: type[RuntimeModel]) -> None:
