@@ -237,7 +237,7 @@ def test_an_odd_id_is_safe_in_names_and_tables(who: str, tmp_path: Path, monkeyp
 def test_an_id_that_is_none_is_refused(who: str, retrompi: Run, here: None) -> None:
     result = retrompi("lab", "start", LAB, f"--student={who}")
     assert result.code == 2
-    agrees(result, "out-of-range")
+    agrees(result, "bad-name")
 
 
 def test_a_folder_is_not_overwritten(tmp_path: Path, retrompi: Run) -> None:
