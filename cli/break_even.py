@@ -27,12 +27,12 @@ POINT_KEYS = ("key", "value", "text", "a", "b", "unit", "ahead", "outcome_a", "o
 class BreakEvenOptions(AnswerOptions):
     """Options of ``retrompi break_even``."""
 
-    along: str = option("The key and its range, e.g. ranks=2..64.", required=True, metavar="KEY=LOW..HIGH[:log|:linear]")
-    a: tuple[str, ...] = option("What A changes of the scenario (may be repeated), e.g. model=wmpi.", metavar="KEY=VALUE")
-    b: tuple[str, ...] = option("What B changes of the scenario.", metavar="KEY=VALUE")
-    scan: int = option("Points of the first scan for crossings.", type=click.IntRange(2, 10_000), default=9)
-    tolerance: str = option("How narrow a crossing's interval is to be.", default="1%", metavar="SHARE")
-    tie: str = option("Readings so near to each other are a tie.", default="0%", metavar="SHARE")
+    along: str = option("Key to vary and its range, e.g. ranks=2..64.", required=True, metavar="KEY=LOW..HIGH[:log|:linear]")
+    a: tuple[str, ...] = option("Change to the scenario for A, e.g. model=wmpi (repeatable).", metavar="KEY=VALUE")
+    b: tuple[str, ...] = option("Change to the scenario for B (repeatable).", metavar="KEY=VALUE")
+    scan: int = option("Number of points in the first scan for crossings.", type=click.IntRange(2, 10_000), default=9)
+    tolerance: str = option("Relative width at which the interval of a crossing is narrow enough.", default="1%", metavar="SHARE")
+    tie: str = option("Relative difference below which A and B are tied.", default="0%", metavar="SHARE")
 
 
 @click.command()
@@ -40,10 +40,16 @@ class BreakEvenOptions(AnswerOptions):
 @options(given=BreakEvenOptions, output=RunOutput)
 @click.pass_context
 def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: RunOutput) -> None:
-    """Find where along a bandwidth, latency, size or number of ranks A overtakes B, by simulations.
+    """Find where along a bandwidth, a latency, a size or a number of ranks A overtakes B.
 
-    A scan over the range finds every change of who is ahead, bisection narrows each down. Both ends of every interval were simulated.
-    Whole numbers end as neighbours. CSV has every point that was looked at. Ends with exit code 1 when neither side completes anywhere.
+    A scan over the range finds every change of the leader, and bisection narrows each one down; both ends of every reported
+    interval were simulated. For whole numbers the ends are neighbours. CSV lists every point that was simulated. Exit code 1 means
+    that neither side completes anywhere.
+
+    \b
+    Examples:
+      retrompi break-even bf-wmpi-shared --along trace.size=1KiB..1MiB --a model=wmpi --b model=winmpich
+      retrompi break-even bf-wmpi-distributed --along platform.link.bandwidth=10Mbps..1Gbps --a model=wmpi --b model=hpvm
     """
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case

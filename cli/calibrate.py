@@ -33,10 +33,10 @@ RESIDUALS = (
 class CalibrateOptions(OnPlatform, Drawn):
     """Options of ``retrompi calibrate``."""
 
-    evaluations: int | None = option("About how many candidates to try (default: the optimiser's).", type=click.IntRange(1))
+    evaluations: int | None = option("Approximate number of candidates to try (default: the optimiser's).", type=click.IntRange(1))
     dry_run: bool = option("Print the fit without writing fit.toml.")
-    nas: bool = option("Fit the NAS programs (computation, gain) of the study on this runtime's systems instead.")
-    replication: bool = option("Fit the disks of the replication study instead.")
+    nas: bool = option("Fit the NAS programs (computation, gain) on this runtime's systems instead.")
+    replication: bool = option("Fit the disks of the disk-copy paper instead.")
 
 
 @click.command()
@@ -45,12 +45,17 @@ class CalibrateOptions(OnPlatform, Drawn):
 def command(model: str, given: CalibrateOptions, here: ThisMachine, output: StoreOutput) -> None:
     """Fit a model's free parameters to the claims marked for calibration.
 
-    MODEL is a name or a folder. Values move inside their sourced ranges only, no held-out claim is read, and the
-    same seed gives the same fit. Writes fit.toml beside the model.
+    MODEL is a name or a folder. Values stay within their sourced ranges, held-out claims are never read, and the same seed gives
+    the same fit. The result is written to fit.toml beside the model.
 
-    MODEL may also be this-machine: then messages between two ranks on this machine are measured, and a model of its
-    MPI and the platform 'this-machine' are written among your own models and platforms. Sizes and programs that the fit
-    does not see judge it.
+    MODEL may also be this-machine: then messages between two ranks on this machine are measured, and a model of its MPI library and
+    the platform 'this-machine' are added to your own models and platforms. Sizes and programs that the fit does not see are used to
+    judge it.
+
+    \b
+    Examples:
+      retrompi calibrate wmpi --dry-run
+      retrompi calibrate this-machine --quick --name mine
     """
     from retrompi.base.errors import UsageError
     from retrompi.papers import calibrate
@@ -118,14 +123,15 @@ DISK = (
 def _study(given: CalibrateOptions, output: StoreOutput) -> None:
     """The fits that belong to a study, on the study's own platform: T(1) and T(4) of the NAS programs, or the disks."""
     from retrompi.papers import nas as programs
-    from retrompi.papers import replication as disks
-    from retrompi.papers.study import setup
+    from retrompi.papers.paper import find_paper
 
-    plan = setup(programs.PAPER)
+    plan = find_paper(programs.PAPER)
     kept = output.open()
     if given.nas:
         with progress("fit NAS") as report:
             rows = programs.calibrate(kept, plan.options("nas")["systems"], plan.platform, report, write=not given.dry_run)
     else:
-        rows = [disks.calibrate(kept, plan.platform, write=not given.dry_run)]
+        from retrompi.papers import replication_task
+
+        rows = [replication_task.calibrate(kept, plan.platform, write=not given.dry_run)]
     output.emit(rows, NAS if given.nas else DISK)

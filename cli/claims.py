@@ -20,16 +20,28 @@ LIST = (
 @click.group()
 @debug_option
 def command() -> None:
-    """List the published statements or show one."""
+    """List the published claims, or show one.
+
+    \b
+    Examples:
+      retrompi claims list --paper baker-fox
+      retrompi claims show BF-CFG-01
+    """
 
 
 @command.command("list")
-@click.option("--paper", metavar="KEY", help="Only this paper's.")
-@click.option("--use", type=click.Choice(["calibrate", "validate", "context", "exclude"]), help="Only this use.")
-@click.option("--system", metavar="TEXT", help="Only systems that contain this text.")
+@click.option("--paper", metavar="KEY", help="Only claims of this paper.")
+@click.option("--use", type=click.Choice(["calibrate", "validate", "context", "exclude"]), help="Only claims with this use.")
+@click.option("--system", metavar="TEXT", help="Only claims about systems whose name contains this text.")
 @options(output=Output)
 def list_claims(paper: str | None, use: str | None, system: str | None, output: Output) -> None:
-    """List the claims of all papers or of one."""
+    """List the claims of all papers or of one.
+
+    \b
+    Examples:
+      retrompi claims list --paper baker-fox --use validate
+      retrompi claims list --system WMPI --csv
+    """
     from retrompi.papers import claims
 
     found = claims.load() if paper is None else claims.by_paper(paper)
@@ -43,7 +55,12 @@ def list_claims(paper: str | None, use: str | None, system: str | None, output: 
 @click.argument("claim", metavar="ID")
 @options(output=Output)
 def show_claim(claim: str, output: Output) -> None:
-    """Show the claim ID with everything that is known about it, contradictions included."""
+    """Show claim ID with everything known about it, including contradictions.
+
+    \b
+    Examples:
+      retrompi claims show BF-CFG-01
+    """
     from retrompi.papers import claims
 
     row = claims.find(claim).row()

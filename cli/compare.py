@@ -43,27 +43,31 @@ class CompareOptions(Overrides, Drawn, Workers):
     """Options of ``retrompi compare``."""
 
     ranks: int = option("Number of ranks.", "-n", "--np", type=click.IntRange(1), default=2)
-    model: str | None = option("Runtime model of smpi and model.", "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
+    model: str | None = option(
+        "Runtime model of the backends smpi and model.", "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
     platform: str | None = option(
-        "Machine room of smpi and model (default: the one of the model).",
+        "Platform of the backends smpi and model (default: the model's own).",
         "-p", "--platform", metavar="NAME|FILE", shell_complete=complete_platform)
-    mode: str | None = option("Where the ranks are, as of 'retrompi replay' (default: shared beside a native run).", metavar="MODE")
-    backends: tuple[str, ...] | None = option("Two or three of native,smpi,model (default: all).", metavar="LIST", callback=_split)
-    mpi: str | None = option("The MPI that runs it natively: mpich or openmpi (default: what is installed).", metavar="NAME")
-    repetitions: int = option("Native runs; their spread is the noise band.", "-r", "--repetitions", type=click.IntRange(1), default=10)
-    trace_from: Literal["native", "smpi"] | None = option("Whose recording the model replays (default: native, else smpi).")
+    mode: str | None = option(
+        "Placement of the ranks, as for 'retrompi replay' (default: shared if there is a native run).", metavar="MODE")
+    backends: tuple[str, ...] | None = option(
+        "Two or three of native,smpi,model, separated by commas (default: all).", metavar="LIST", callback=_split)
+    mpi: str | None = option("MPI library for native runs: mpich or openmpi (default: what is installed).", metavar="NAME")
+    repetitions: int = option(
+        "Number of native runs; their spread is the noise band.", "-r", "--repetitions", type=click.IntRange(1), default=10)
+    trace_from: Literal["native", "smpi"] | None = option("Backend whose recording the model replays (default: native, else smpi).")
     models: tuple[str, ...] | None = option(
-        "Compare runtimes on one scenario, trace or generator instead, e.g. wmpi,winmpich,hpvm.", metavar="LIST", callback=_split)
-    platforms: tuple[str, ...] | None = option("With --models: on each of these platforms.", metavar="LIST", callback=_split)
-    metrics: tuple[str, ...] = option("With --models: one more column, e.g. time@1MiB (repeatable).", "--metric", metavar="METRIC")
-    runs: tuple[int, ...] = option("Compare runs of the store again instead of running a program.", metavar="ID,ID[,ID]", callback=_ids)
-    suite: bool = option("Compare the collectives and the example programs: one table of hold-outs.")
-    only: tuple[str, ...] = option("With --suite: only this program or group (may be repeated).", metavar="NAME")
-    within: str | None = option("Exit code 1 unless the errors are within it: 10% (median) or median=5%,p95=15%.", metavar="BOUND")
+        "Compare these runtimes on one scenario, trace or generator, e.g. wmpi,winmpich,hpvm.", metavar="LIST", callback=_split)
+    platforms: tuple[str, ...] | None = option("With --models: compare on each of these platforms.", metavar="LIST", callback=_split)
+    metrics: tuple[str, ...] = option("With --models: add a column, e.g. time@1MiB (repeatable).", "--metric", metavar="METRIC")
+    runs: tuple[int, ...] = option("Compare stored runs instead of running a program.", metavar="ID,ID[,ID]", callback=_ids)
+    suite: bool = option("Compare the collectives and the example programs in one table of held-out results.")
+    only: tuple[str, ...] = option("With --suite: only this program or group (repeatable).", metavar="NAME")
+    within: str | None = option("Exit code 1 if errors exceed this bound: 10% (median) or median=5%,p95=15%.", metavar="BOUND")
     out: Path | None = option(
-        "Write a page with the figures.", "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html")
+        "Write an HTML page with the figures.", "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html")
     fidelity: Literal["mechanism", "curve", "loggp"] | None = option(
-        "The model's rung (default: curve beside SMPI, which runs the sampled curve; else mechanism).")
+        "Level of detail of the model (default: curve if SMPI is compared, since it runs the sampled curve; else mechanism).")
 
 
 @click.command(context_settings={"allow_interspersed_args": True})
@@ -72,14 +76,20 @@ class CompareOptions(Overrides, Drawn, Workers):
 @options(given=CompareOptions, output=RunOutput)
 @click.pass_context
 def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...], given: CompareOptions, output: RunOutput) -> None:
-    """Compare a program's native run, its run on SMPI and its replay on a runtime model, or runtimes on one program.
+    """Compare native, SMPI and model runs of a program, or several runtimes on one program.
 
-    PROGRAM is a source file, a binary or an mpi4py script, its arguments follow after --. Sections are what it encloses in
-    MPI_Pcontrol. The native runs are repeated and give the noise band. Differences are relative to the native time (without
-    one, to SMPI's). Exit code 1: a backend did not complete, or --within was not met.
+    PROGRAM is a source file, a binary or an mpi4py script; its arguments follow after --. Sections are what it encloses in
+    MPI_Pcontrol. The native runs are repeated and give the noise band. Differences are relative to the native time, or to SMPI's if
+    there is none. Exit code 1 means that a backend did not complete or --within was not met.
 
-    With --models, PROGRAM is a scenario, a trace or a generator (arguments after it as KEY=VALUE), and the table has a row
-    for each runtime, the fastest first. Exit code 1: a runtime did not complete it.
+    With --models, PROGRAM is a scenario, a trace or a generator (with arguments KEY=VALUE), and the table has a row for each
+    runtime, the fastest first. Exit code 1 means that a runtime did not complete it.
+
+    \b
+    Examples:
+      retrompi compare examples/pingpong.c -m mpich -p this-machine -o page.html
+      retrompi compare ring --models hpvm,mpibip -p nt-cluster -n 4 -- size=1KiB reps=3
+      retrompi compare --runs 12,13,14
     """
     from retrompi.measure import compare
 

@@ -19,12 +19,13 @@ SHELLS = ("bash", "zsh", "fish")
 @debug_option
 @click.pass_context
 def command(ctx: click.Context, shell: str | None) -> None:
-    """Print the script that makes a shell complete retrompi's commands.
+    """Print the shell completion script.
 
     \b
-    bash:  retrompi completion bash >> ~/.bashrc
-    zsh:   retrompi completion zsh  >> ~/.zshrc
-    fish:  retrompi completion fish >  ~/.config/fish/completions/retrompi.fish
+    Examples:
+      retrompi completion bash >> ~/.bashrc
+      retrompi completion zsh >> ~/.zshrc
+      retrompi completion fish > ~/.config/fish/completions/retrompi.fish
     """
     chosen = shell or Path(os.environ.get("SHELL", "")).name
     kind = get_completion_class(chosen) if chosen in SHELLS else None

@@ -27,10 +27,15 @@ TITLES = {"input": "what went in", "parameter": "parameters", "platform": "platf
 @options(output=StoreOutput)
 @click.pass_context
 def command(ctx: click.Context, first: int, second: int, output: StoreOutput) -> None:
-    """Compare two stored runs: parameters that differ with their sources, then what came out differently.
+    """Compare two stored runs: parameters and results that differ.
 
-    A and B are numbers of 'retrompi runs list'. Times are compared as they were stored, to the picosecond; the ratio is B over A. Ends
-    with exit code 1 when the results differ.
+    A and B are numbers from 'retrompi runs list'. Parameters are shown with their sources, then the results. Times are compared as
+    stored, to the picosecond; the ratio is B over A. Exit code 1 means that the results differ.
+
+    \b
+    Examples:
+      retrompi diff 12 13
+      retrompi diff 12 13 --csv
     """
     from retrompi.studies import differences
 

@@ -30,7 +30,12 @@ class ExplainOptions(Placed, Fidelity):
 def command(model: str, given: ExplainOptions, output: RunOutput) -> None:
     """Show where the time of one message goes, stage by stage.
 
-    MODEL is a name or a folder. The stages sum to the total exactly, to the picosecond.
+    MODEL is a name or a folder. The stages add up to the total exactly, to the picosecond.
+
+    \b
+    Examples:
+      retrompi explain wmpi --mode shared --size 512KiB
+      retrompi explain mpibip -p myrinet-piii --mode distributed --size 1KiB --csv
     """
     from retrompi.store import lookup as experiment
 

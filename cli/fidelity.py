@@ -31,8 +31,8 @@ class FidelityOptions(Seeded):
     """Options of ``retrompi fidelity``."""
 
     trace: str | None = option("Replay this trace instead of the PingPong.", metavar="TRACE")
-    sizes: str | None = option("Sizes of the PingPong (default: powers of two to 4 MiB).", metavar="LIST")
-    reps: int = option("Repetitions at every size.", type=click.IntRange(1), default=20)
+    sizes: str | None = option("Message sizes of the PingPong (default: powers of two up to 4 MiB).", metavar="LIST")
+    reps: int = option("Repetitions at each size.", type=click.IntRange(1), default=20)
 
 
 @click.command()
@@ -40,10 +40,15 @@ class FidelityOptions(Seeded):
 @options(given=FidelityOptions, output=RunOutput)
 @click.pass_context
 def command(ctx: click.Context, model: str, given: FidelityOptions, output: RunOutput) -> None:
-    """Show a PingPong or a trace at every rung of the fidelity ladder, and their spread.
+    """Show a PingPong or a trace at every level of detail, and the spread between levels.
 
-    MODEL is a name or a folder. The rungs are the mechanism, the curve sampled from it, and LogGP fitted to that curve; the spread
-    is the largest time over the smallest. Ends with exit code 1 when a rung does not complete.
+    MODEL is a name or a folder. The levels are the full mechanism, the curve sampled from it, and LogGP fitted to that curve; the
+    spread is the largest time over the smallest. Exit code 1 means that a level did not complete.
+
+    \b
+    Examples:
+      retrompi fidelity wmpi --mode shared --sizes 1KiB,64KiB
+      retrompi fidelity wmpi -p nt-cluster --trace examples/traces/jacobi-4.tar.zst
     """
     from retrompi import traces
     from retrompi.sim import fidelity

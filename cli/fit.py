@@ -58,36 +58,47 @@ RESIDUALS = (
 class FitOptions:
     """Options of ``retrompi fit``."""
 
-    name: str | None = option("The model's name (default: made of the file's).")
-    pair: Literal["same", "remote"] = option("Two ranks of one host, or of two.", default="same")
-    remote: str | None = option("Also the curve between two hosts.", metavar="FILE|RUN|LABEL")
+    name: str | None = option("Name of the model (default: made from the file's name).")
+    pair: Literal["same", "remote"] = option("Whether the two ranks shared one host or ran on two.", default="same")
+    remote: str | None = option("Curve between two hosts, to be fitted as well.", metavar="FILE|RUN|LABEL")
     thresholds: tuple[str, ...] = option(
-        "A segment begins at this size, e.g. 64KiB; others are found beside it.", "--threshold", metavar="SIZE")
-    segments: int | None = option("So many segments (default: as many as the information criterion finds).", type=click.IntRange(1))
-    max_segments: int = option("At most so many segments.", type=click.IntRange(1), default=12)
-    eager_below: str | None = option("Messages from this size on ask first (default: assumed from the largest step up).", metavar="SIZE")
-    streams: tuple[str, ...] = option("Streams of the same pair: osu_bw, osu_bibw, osu_mbw_mr, Uniband, ...", "--stream", metavar="FILE")
-    remote_streams: tuple[str, ...] = option("Streams between two hosts.", "--remote-stream", metavar="FILE")
-    overhead: float = option("Each end's part of a time, where not measured.", type=click.FloatRange(0, 0.5), default=0.25)
-    hold_out: bool = option("Fit every second size only and show how well the others are met.")
-    without: tuple[str, ...] = option("A size whose time is known to be wrong: not seen by the fit.", "--leave-out", metavar="SIZE")
-    level: float = option("Level of the intervals of uncertainty.", type=click.FloatRange(0.5, 0.999), default=0.95)
+        "Start a segment at this size, e.g. 64KiB; other thresholds are still searched for (repeatable).", "--threshold", metavar="SIZE")
+    segments: int | None = option("Number of segments (default: chosen by the information criterion).", type=click.IntRange(1))
+    max_segments: int = option("Maximum number of segments.", type=click.IntRange(1), default=12)
+    eager_below: str | None = option("Smallest message sent by rendezvous (default: assumed at the largest step up).", metavar="SIZE")
+    streams: tuple[str, ...] = option(
+        "Bandwidth streams of the same pair: osu_bw, osu_bibw, osu_mbw_mr, Uniband, ... (repeatable).", "--stream", metavar="FILE")
+    remote_streams: tuple[str, ...] = option("Bandwidth streams between two hosts (repeatable).", "--remote-stream", metavar="FILE")
+    overhead: float = option(
+        "Share of the time attributed to each end where it was not measured.", type=click.FloatRange(0, 0.5), default=0.25)
+    hold_out: bool = option("Fit every second size only and judge the fit by the others.")
+    without: tuple[str, ...] = option(
+        "Exclude this size from the fit because its time is known to be wrong (repeatable).", "--leave-out", metavar="SIZE")
+    level: float = option("Confidence level of the intervals.", type=click.FloatRange(0.5, 0.999), default=0.95)
     like: str | None = option(
         "Use this model's table of collective algorithms.", "--collectives-of", metavar="MODEL", shell_complete=complete_model)
     platform: str | None = option(
-        "The machine room it belongs to (default: one is made).", "-p", "--platform", shell_complete=complete_platform, metavar="NAME|FILE")
+        "Platform that the model belongs to (default: one is created).",
+        "-p", "--platform", shell_complete=complete_platform, metavar="NAME|FILE")
     out: Path | None = option(
-        "Folder for the model's folder (default: found by name).", "-o", "--out", type=click.Path(file_okay=False, path_type=Path))
+        "Folder in which to create the model's folder (default: your own models).",
+        "-o", "--out", type=click.Path(file_okay=False, path_type=Path))
 
 
 @click.command()
 @click.argument("curve", metavar="FILE|RUN|LABEL")
 @options(reading=Reading, given=FitOptions, output=StoreOutput)
 def command(curve: str, reading: Reading, given: FitOptions, output: StoreOutput) -> None:
-    """Make a runnable model of a measured curve: segments, thresholds, residuals.
+    """Fit a runnable model to a measured curve: segments, thresholds, residuals.
 
-    The curve is a benchmark's output or a table (see 'retrompi measured import'), or one that is stored. T = latency + size / rate,
-    piecewise; the places and the number of thresholds are found, and may be pinned. The model is then found by its name.
+    The curve is a benchmark's output, a table (see 'retrompi measured import') or a stored curve. T = latency + size / rate holds
+    piecewise; the number and positions of the thresholds are found, and can be fixed. The model is then available under its name.
+
+    \b
+    Examples:
+      retrompi fit latency.txt --name mine
+      retrompi fit latency.txt --name mine --remote remote.txt --threshold 64KiB
+      retrompi fit np.out --name other --hold-out
     """
     from retrompi.base import units
     from retrompi.base.errors import UsageError

@@ -57,13 +57,28 @@ folder_argument = click.argument("folder", required=False, metavar="[FOLDER|LAB]
 @click.group()
 @debug_option
 def command() -> None:
-    """Teaching labs: list them, start one with numbers of your own, check it, take a hint, report, and collect a class's."""
+    """Work through the teaching labs: start, check, hint, report, collect.
+
+    Every student gets numbers of their own; predictions are sealed before results are checked.
+
+    \b
+    Examples:
+      retrompi lab list
+      retrompi lab start 01 --student ann
+      retrompi lab check 01
+    """
 
 
 @command.command("list")
 @options(output=Output)
 def list_labs(output: Output) -> None:
-    """List the labs."""
+    """List the labs.
+
+    \b
+    Examples:
+      retrompi lab list
+      retrompi lab list --json
+    """
     from retrompi.labs.lab import labs
 
     rows = [
@@ -79,7 +94,12 @@ def list_labs(output: Output) -> None:
 @lab_argument
 @options(output=Output)
 def show_lab(lab: str, output: Output) -> None:
-    """Show LAB's goals with the curriculum's topics they belong to, and its time."""
+    """Show the goals of LAB, the curriculum topics they belong to, and its duration.
+
+    \b
+    Examples:
+      retrompi lab show 01
+    """
     from retrompi.labs import lab as _lab
 
     found = _lab.lab(lab)
@@ -94,11 +114,18 @@ def show_lab(lab: str, output: Output) -> None:
 
 @command.command("start")
 @lab_argument
-@click.option("--student", required=True, metavar="ID", help="Your name or number, as your teacher knows it; it decides your numbers.")
-@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER", help="Where (default: a new folder here).")
+@click.option("--student", required=True, metavar="ID", help="Your name or student number; it determines the numbers you are given.")
+@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              help="Folder to create (default: a new folder here).")
 @options(output=Output)
 def start_lab(lab: str, student: str, folder: Path | None, output: Output) -> None:
-    """Start LAB in a folder of your own, with your own numbers."""
+    """Start LAB in a folder of your own, with your own numbers.
+
+    \b
+    Examples:
+      retrompi lab start 01 --student ann
+      retrompi lab start 01 --student ann --folder lab01
+    """
     from retrompi.labs import lab as _lab
     from retrompi.labs import start
 
@@ -117,10 +144,15 @@ def start_lab(lab: str, student: str, folder: Path | None, output: Output) -> No
 @folder_argument
 @options(output=StoreOutput)
 def check_lab(folder: str | None, output: StoreOutput) -> int:
-    """Seal the predictions, then check the answers: what is right, what is wrong and why, never the answer itself.
+    """Seal the predictions and check the answers.
 
-    Looks here, or in FOLDER, or for LAB in the folders below. Exit code 0: all right; 1: something is wrong or
-    missing; 2: the sheet cannot be read.
+    Says what is right, and what is wrong and why, but never the answer itself. Looks in the current folder, in FOLDER, or for LAB
+    in the folders below. Exit code 0: everything is right; 1: something is wrong or missing; 2: the answer sheet cannot be read.
+
+    \b
+    Examples:
+      retrompi lab check
+      retrompi lab check 01
     """
     grading, where = _checked(folder, output)
     if output.as_json:
@@ -169,12 +201,19 @@ def _print(grading: Grading, where: Path) -> None:
 
 @command.command("report")
 @folder_argument
-@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE", help="Where (default: report.html there).")
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE",
+              help="Page to write (default: report.html in the lab's folder).")
 @options(output=StoreOutput)
 def report_lab(folder: str | None, out: Path | None, output: StoreOutput) -> None:
-    """Write the page of a started lab: text, answers, predictions beside what was found, the curves of your machine.
+    """Write the report page of a started lab.
 
-    Nothing is sealed; 'retrompi lab check' does that.
+    The page has the text, the answers, the predictions beside the results, and the curves of your machine. Nothing is sealed;
+    'retrompi lab check' does that.
+
+    \b
+    Examples:
+      retrompi lab report
+      retrompi lab report 01 -o lab01.html
     """
     from retrompi.labs import bench, grade, report, student
     from retrompi.render.html import save
@@ -195,12 +234,17 @@ def report_lab(folder: str | None, out: Path | None, output: StoreOutput) -> Non
 
 @command.command("hint")
 @click.argument("words", nargs=-1, required=True, metavar="[FOLDER|LAB] TASK")
-@click.option("--again", is_flag=True, help="Only show the hints that were taken; takes none and costs nothing.")
+@click.option("--again", is_flag=True, help="Show the hints already taken, without taking another.")
 @options(output=Output)
 def hint_lab(words: tuple[str, ...], again: bool, output: Output) -> None:
-    """Show the next hint for TASK of a started lab; it is noted, and costs points.
+    """Show the next hint for TASK; it is recorded and costs points.
 
-    The lab is the one here, or in FOLDER, or LAB in the folders below.
+    The lab is the one in the current folder, in FOLDER, or LAB in the folders below.
+
+    \b
+    Examples:
+      retrompi lab hint latency
+      retrompi lab hint 01 latency --again
     """
     from retrompi.labs import grade, student, text
 
@@ -239,17 +283,23 @@ class CollectLabsOptions(Workers):
     """Options of ``retrompi lab collect_labs``."""
 
     out: Path | None = option(
-        "Also write a page with the texts.", "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE")
-    run_programs: bool = option("Compile and run the students' programs (lab 09). They are other people's code.")
+        "Also write an HTML page with the students' texts.", "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE")
+    run_programs: bool = option("Compile and run the students' programs (lab 09); they are untrusted code.")
 
 
 @command.command("collect")
 @click.argument("folders", nargs=-1, required=True, metavar="FOLDER|ZIP...")
 @options(given=CollectLabsOptions, output=StoreOutput)
 def collect_labs(folders: tuple[str, ...], given: CollectLabsOptions, output: StoreOutput) -> int:
-    """Grade what a class handed in: every submission anew, and which of them are alike.
+    """Grade a class's submissions and report which are alike.
 
-    FOLDER is a student's folder, a folder of many, or a zip of either. Exit code 1: some could not be graded.
+    FOLDER is a student's folder, a folder of many, or a zip of either. Every submission is graded anew. Exit code 1 means that some
+    could not be graded.
+
+    \b
+    Examples:
+      retrompi lab collect submissions -o class.html
+      retrompi lab collect submissions.zip --csv
     """
     import tempfile
 

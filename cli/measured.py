@@ -74,28 +74,40 @@ def columns_of(given: Sequence[str]) -> dict[str, str] | None:
 @click.group()
 @debug_option
 def command() -> None:
-    """Import, list and show curves measured on real machines."""
+    """Import, list and show curves measured on real machines.
+
+    \b
+    Examples:
+      retrompi measured import latency.txt --label mine
+      retrompi measured list
+    """
 
 
 @dataclass(frozen=True)
 class ImportOptions:
     """What is known about a file beyond its content."""
 
-    what: str | None = option("Which benchmark it was, where its output does not say: pingpong, bw, bibw, bcast, ...", metavar="NAME")
-    label: str = option("A name to call it by (default: made of tool and file).", default="")
-    host: str = option("On which machine it was measured, where the output does not say.", default="")
-    date: str = option("When it was measured, where the output does not say.", default="")
-    by: str = option("Who measured it or read it from a figure, and where it is published.", default="")
+    what: str | None = option("Benchmark, if the output does not name it: pingpong, bw, bibw, bcast, ...", metavar="NAME")
+    label: str = option("Label of the curve in the store (default: made from tool and file).", default="")
+    host: str = option("Machine on which it was measured, if the output does not name it.", default="")
+    date: str = option("Date of the measurement, if the output does not give it.", default="")
+    by: str = option("Who measured it or digitised it from a figure, and where it was published.", default="")
 
 
 @command.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
 @options(reading=Reading, given=ImportOptions, output=StoreOutput)
 def import_file(file: Path, reading: Reading, given: ImportOptions, output: StoreOutput) -> None:
-    """Import FILE: output of NetPIPE, OSU or Intel MPI Benchmarks, mpptest, mpi4py.bench, or a table.
+    """Import FILE, the output of a benchmark or a table of measurements.
 
-    Each table of the file becomes a run of kind "measured", with the file's name and SHA-256, tool and version, units, host and date.
-    Drawn beside simulated curves by 'retrompi pingpong --measured' and 'retrompi reproduce --measured'.
+    Reads the output of NetPIPE, OSU or Intel MPI Benchmarks, mpptest and mpi4py.bench, and tables. Each table of the file becomes a
+    run of kind "measured" with the file's name and SHA-256, the tool and its version, units, host and date. 'retrompi pingpong
+    --measured' and 'retrompi reproduce --measured' draw it over simulated curves.
+
+    \b
+    Examples:
+      retrompi measured import latency.txt --label mine
+      retrompi measured import table.csv --unit us --round-trip --column size=1 --column time=3
     """
     from retrompi.measure.curves import read_all
     from retrompi.measure.curves.imported import default_label, save, stored
@@ -117,7 +129,13 @@ def import_file(file: Path, reading: Reading, given: ImportOptions, output: Stor
 @command.command("list")
 @options(output=StoreOutput)
 def list_measured(output: StoreOutput) -> None:
-    """List the measured curves in the store."""
+    """List the measured curves in the store.
+
+    \b
+    Examples:
+      retrompi measured list
+      retrompi measured list --csv
+    """
     from retrompi.measure.curves.imported import stored
 
     rows = stored(output.open(write=False))
@@ -128,7 +146,15 @@ def list_measured(output: StoreOutput) -> None:
 @click.argument("which", metavar="RUN|LABEL|FILE")
 @options(reading=Reading, output=StoreOutput)
 def show_measured(which: str, reading: Reading, output: StoreOutput) -> None:
-    """Show a measured curve: its points and where they are from. A FILE is read without storing anything."""
+    """Show a measured curve: its points and their provenance.
+
+    A FILE is read without storing anything.
+
+    \b
+    Examples:
+      retrompi measured show mine
+      retrompi measured show latency.txt --csv
+    """
     from dataclasses import asdict
 
     from retrompi.measure.curves import read_all

@@ -44,13 +44,25 @@ CARD_KEYS = ("name", "value", "text", "unit", "low", "high", "choices", "source"
 @click.group()
 @debug_option
 def command() -> None:
-    """List the runtime models or show one with its parameters and sources."""
+    """List the runtime models, or show one with its parameters and sources.
+
+    \b
+    Examples:
+      retrompi models list
+      retrompi models show wmpi
+    """
 
 
 @command.command("list")
 @options(output=Output)
 def list_models(output: Output) -> None:
-    """List every model and variant."""
+    """List the models and their variants.
+
+    \b
+    Examples:
+      retrompi models list
+      retrompi models list --json
+    """
     from retrompi.spec import registry
 
     rows = [
@@ -189,11 +201,16 @@ class ShowModelOptions(Overrides):
 @options(given=ShowModelOptions, output=StoreOutput)
 @click.pass_context
 def show_model(ctx: click.Context, model: str, given: ShowModelOptions, output: StoreOutput) -> None:
-    """Show MODEL (a name or a folder) as a card to be checked against its sources.
+    """Show MODEL as a card that can be checked against its sources.
 
-    What it stands for; every parameter with its value, unit, range and source, and what the row of that source says; the algorithms of its
-    collectives; its fit;
-    the claims that judge it, with the newest verdicts in the store; where it was calibrated and what it is known to miss.
+    MODEL is a name or a folder. The card gives what the model represents; every parameter with its value, unit, range and source,
+    and what that source says; the algorithms of its collectives; its fit; the claims that judge it, with their newest verdicts in
+    the store; its calibrated range; and its known failures.
+
+    \b
+    Examples:
+      retrompi models show wmpi
+      retrompi models show wmpi --set wmpi.pool=10MiB --csv
     """
     from retrompi.render.dossier import model_dossier, references
 

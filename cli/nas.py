@@ -30,15 +30,20 @@ COLUMNS = (
 @click.command()
 @options(output=RunOutput)
 def command(output: RunOutput) -> None:
-    """Replay the captured NAS benchmarks (IS and LU, classes A and B) on MPI-BIP and show their times beside the published ones.
+    """Replay the NAS benchmarks IS and LU on MPI-BIP and compare with the published times.
 
-    Times on 1 and 4 processes were fitted ('retrompi calibrate mpibip --nas'); those on 8 and 16 and the speed-ups are
-    predictions. Memory shares are counted in the programs' loops (docs/nas.md).
+    The traces are captured class A and B runs. Times on 1 and 4 processes were fitted ('retrompi calibrate mpibip --nas'); those on
+    8 and 16, and the speed-ups, are predictions. docs/nas.md explains how the share of memory accesses was counted.
+
+    \b
+    Examples:
+      retrompi nas
+      retrompi nas --csv
     """
-    from retrompi.papers import nas, study
+    from retrompi.papers import nas, reproduction
 
     with progress("NAS") as report:
-        facts = study.facts_of_experiment(nas.PAPER, "nas", output.open(), output.fresh, report)
+        facts = reproduction.facts_of_experiment(nas.PAPER, "nas", output.open(), output.fresh, report)
     rows = nas.table(facts["nas"])
     output.emit(rows, COLUMNS)
     if output.text:

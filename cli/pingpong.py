@@ -15,7 +15,7 @@ from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, mode_optio
 from retrompi.cli.output import Column, Output, note, note_run, print_table
 
 if TYPE_CHECKING:
-    from retrompi.render.measured import Measured
+    from retrompi.measure.stored_curves import StoredCurve
 
 COLUMNS = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
@@ -39,20 +39,27 @@ def emit_curve(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], outpu
 
 
 @dataclass(frozen=True)
-class PingpongOptions(Asked, Network, Overlaid):
+class PingpongOptions(Overlaid, Network, Asked):
     """Options of ``retrompi pingpong``."""
 
     mode: str = mode_option("shared")
-    sizes: str | None = option("Sizes, e.g. 0,1KiB,4KiB..4MiB:x2 (default: powers of two to 4 MiB).", metavar="LIST")
-    reps: int | None = option("Repetitions at every size (default: as in the papers).", type=click.IntRange(1))
+    sizes: str | None = option("Message sizes, e.g. 0,1KiB,4KiB..4MiB:x2 (default: powers of two up to 4 MiB).", metavar="LIST")
+    reps: int | None = option("Repetitions at each size (default: as in the papers).", type=click.IntRange(1))
     out: Path | None = option(
-        "Write a page with the curve.", "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html")
+        "Write an HTML page with the curve.", "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html")
 
 
 @click.command()
 @options(given=PingpongOptions, output=RunOutput)
 def command(given: PingpongOptions, output: RunOutput) -> None:
-    """Simulate a PingPong curve: one-way time and bandwidth against message size."""
+    """Simulate a PingPong curve: one-way time and bandwidth against message size.
+
+    \b
+    Examples:
+      retrompi pingpong --model wmpi --mode shared
+      retrompi pingpong -m mpibip -p myrinet-piii --mode distributed --sizes 1KiB..1MiB:x2
+      retrompi pingpong -m wmpi --set wmpi.packet=256KiB --csv
+    """
     from retrompi.spec import cross_traffic as network
     from retrompi.spec.calibrated_range import outside
     from retrompi.store import lookup as experiment
@@ -82,7 +89,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     note_run(found.run_id, found.found)
 
 
-def _beside(rows: Sequence[Mapping[str, Any]], measured: Sequence[Measured]) -> None:
+def _beside(rows: Sequence[Mapping[str, Any]], measured: Sequence[StoredCurve]) -> None:
     """Simulated beside measured times at the sizes that both have."""
     simulated = {int(r["size_B"]): float(r["time_us"]) for r in rows}
     for curve in measured:

@@ -31,13 +31,25 @@ CARD_KEYS = ("path", "value", "text", "unit", "low", "high", "source", "help")
 @click.group()
 @debug_option
 def command() -> None:
-    """List the machine rooms or show one with its numbers and sources."""
+    """List the platforms, or show one with its values and sources.
+
+    \b
+    Examples:
+      retrompi platforms list
+      retrompi platforms show nt-pair
+    """
 
 
 @command.command("list")
 @options(output=Output)
 def list_platforms(output: Output) -> None:
-    """List every platform."""
+    """List the platforms.
+
+    \b
+    Examples:
+      retrompi platforms list
+      retrompi platforms list --csv
+    """
     from retrompi.spec import registry
 
     rows = [
@@ -61,7 +73,15 @@ def list_platforms(output: Output) -> None:
 @click.argument("platform", shell_complete=complete_platform)
 @options(output=Output)
 def show_platform(platform: str, output: Output) -> None:
-    """Show PLATFORM (a name or a TOML file): its hosts, its link, and every number with its source and what that source says."""
+    """Show PLATFORM: its hosts, its network, and every value with its source.
+
+    PLATFORM is a name or a TOML file.
+
+    \b
+    Examples:
+      retrompi platforms show nt-pair
+      retrompi platforms show nt-pair --json
+    """
     from retrompi.render.dossier import platform_dossier, references
     from retrompi.spec import registry
 

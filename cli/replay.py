@@ -11,7 +11,8 @@ from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, some_time, warn
 from retrompi.cli.output import Column, note_run, print_json, time_column
-from retrompi.cli.timeline import Wanted, timeline_options, write_timeline
+from retrompi.cli.timeline import TimelineOptions, write_timeline
+from retrompi.sim import diagnosis
 
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
 SECTION = {"section_begin_s": "begin_s", "section_end_s": "end_s", "section_s": "seconds"}
@@ -30,40 +31,50 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class ReplayOptions(Asked, Network, UndefinedSource):
+class ReplayOptions(TimelineOptions, UndefinedSource, Network, Asked):
     """Options of ``retrompi replay``."""
 
-    ranks: int | None = option("Number of ranks (default: what the trace has).", "--np", type=click.IntRange(1))
-    partial: bool = option("Accept ranks that are cut before finalize.")
-    section: str | None = option("Time this part: lines of rank 0, or between two of its marks.", metavar="FIRST-LAST|A..B")
-    compute: str | None = option("Scale the computation so that the section's, all ranks together, takes so long.", metavar="TIME")
-    memory_share: float = option("Share of the computation spent on the memory bus.", type=click.FloatRange(0, 1), default=0.0)
-    limit: str | None = option("End the job after so much simulated time, e.g. 10s (outcome timeout).", metavar="TIME")
+    ranks: int | None = option("Number of ranks (default: as in the trace).", "--np", type=click.IntRange(1))
+    partial: bool = option("Accept ranks whose trace ends before MPI_Finalize.")
+    section: str | None = option("Time this section: lines of rank 0, or from one of its marks to another.", metavar="FIRST-LAST|A..B")
+    compute: str | None = option("Scale the computation so that the section computes for this long, summed over all ranks.", metavar="TIME")
+    memory_share: float = option("Share of the computation that occupies the memory bus.", type=click.FloatRange(0, 1), default=0.0)
+    limit: str | None = option("End the job after this simulated time, e.g. 10s (outcome timeout).", metavar="TIME")
     compute_kernel: str | None = option(
-        "Let compute amounts run at the rate of a Rinf1 loop, e.g. daxpy or daxpy:1000.", metavar="KERNEL[:N]")
-    startup: bool = option("Start the job first as the runtime did; that may fail.")
+        "Compute at the rate of a Rinf1 loop, e.g. daxpy or daxpy:1000.", metavar="KERNEL[:N]")
+    startup: bool = option("Simulate the start of the job as well; it may fail.")
     kills: tuple[str, ...] = option(
-        "End a process at a simulated time, e.g. 'proxy on server@0.5s', 'daemon on n1@1s', 'rank 3@2s'.", "--kill", metavar="PROCESS@TIME")
+        "Kill a process at a simulated time, e.g. 'proxy on server@0.5s', 'daemon on n1@1s', 'rank 3@2s'.",
+        "--kill", metavar="PROCESS@TIME")
     wildcards: Literal["recorded", "free"] = option(
-        "A receive from any source matches what it matched when the trace was taken, or whatever comes first.", default="recorded")
+        "Match MPI_ANY_SOURCE receives with the source recorded in the trace, or freely with the first message to arrive.",
+        default="recorded")
 
 
 @click.command()
 @click.argument("trace")
-@timeline_options
 @options(given=ReplayOptions, output=RunOutput)
 @click.pass_context
-def command(ctx: click.Context, trace: str, timeline: Wanted | None, given: ReplayOptions, output: RunOutput) -> None:
-    """Replay a time-independent trace on a runtime and a platform.
+def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOutput) -> None:
+    """Replay a time-independent trace on a runtime model and a platform.
 
-    TRACE is a file, an index of files or a folder, plain or compressed. Ends with exit code 1 when the job did
-    not complete; a deadlock names who waits for whom on which line. Published times are often those of a benchmark's
-    timed part: --section measures it, and --compute sets how long it computes on the machine that is simulated.
+    TRACE is a file, an index of files or a folder, plain or compressed. Exit code 1 means that the job did not complete; for a
+    deadlock the output names which rank waits for which, and on which line of the trace.
+
+    Published times are often those of a benchmark's timed section: --section measures a section, and --compute sets how much time
+    it spends computing on the simulated machine.
+
+    \b
+    Examples:
+      retrompi replay examples/traces/jacobi-4.tar.zst -m wmpi -p nt-cluster
+      retrompi replay examples/traces/jacobi-4.tar.zst -m winmpich -p nt-cluster --timeline run.html
+      retrompi replay examples/traces/sort-4.tar.zst -m hpvm -p nt-cluster --kill 'rank 3@1ms'
     """
     from retrompi.spec import cross_traffic as network
     from retrompi.spec import kernels
     from retrompi.store import lookup as experiment
 
+    timeline = given.wanted()
     given.check(given.model)
     sets = list(given.sets)
     if given.compute_kernel:
@@ -98,7 +109,7 @@ def command(ctx: click.Context, trace: str, timeline: Wanted | None, given: Repl
     )
     run = store_.run(found.run_id)
     if timeline:
-        write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else why(run))
+        write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else diagnosis.of_run(run))
     keys = [c.key for c in COLUMNS]
     if output.as_json:
         part = {"section": run["facts"].get("section")} if given.section else {}
@@ -121,7 +132,7 @@ def command(ctx: click.Context, trace: str, timeline: Wanted | None, given: Repl
             rows = [{**row, **{k: told.get(v) for k, v in SECTION.items()}} for row in rows]
         output.emit(rows, COLUMNS, keys=keys, empty="no rank ran")
     if run["outcome"] != "completed":
-        for line in why(run):
+        for line in diagnosis.of_run(run):
             click.echo(line, err=True)
         ctx.exit(1)
     note_run(found.run_id, found.found)
@@ -140,11 +151,3 @@ def timed(section: dict[str, Any] | None) -> str:
         return "the section was not reached"
     begin, end, took = (format_time(section[k]) for k in ("begin_s", "end_s", "seconds"))
     return f"section {section['section']}: {took} ({begin} to {end})"
-
-
-def why(run: dict[str, Any]) -> list[str]:
-    """How a run ended and why: see `retrompi.sim.diagnosis.lines`."""
-    from retrompi.sim import diagnosis
-
-    facts = run["facts"]
-    return diagnosis.lines(run["outcome"], run["detail"], facts.get("waits", []), facts.get("diagnosis", {}))

@@ -28,24 +28,30 @@ COLUMNS = (
 class ReplicateOptions:
     """Options of ``retrompi replicate``."""
 
-    machines: str = option("How many machines are copied to.", default="7", metavar="N[,N...]")
-    network: str = option("Over which TCP is simulated.", type=click.Choice(list(NETWORKS)), default="myrinet")
-    fan_out: int = option("Machines that each forwards to.", "--tree", type=click.IntRange(1), default=1)
-    disk: str | None = option("Rate of every disk, e.g. 40MB/s (default: as fitted).", metavar="RATE")
-    rate: str | None = option("Rate of the network instead of the simulated one, e.g. 10MB/s.", metavar="RATE")
-    platform: str = option("Machines, of which three are simulated.", "-p", "--platform", default="myrinet-piii", metavar="NAME|FILE")
+    machines: str = option("Number of machines that receive a copy; several separated by commas.", default="7", metavar="N[,N...]")
+    network: str = option("Network type.", type=click.Choice(list(NETWORKS)), default="myrinet")
+    fan_out: int = option("Number of machines to which each machine forwards.", "--tree", type=click.IntRange(1), default=1)
+    disk: str | None = option("Rate of each disk, e.g. 40MB/s (default: as fitted).", metavar="RATE")
+    rate: str | None = option("Rate of the network, e.g. 10MB/s (default: simulated).", metavar="RATE")
+    platform: str = option(
+        "Platform, three machines of which are simulated.", "-p", "--platform", default="myrinet-piii", metavar="NAME|FILE")
 
 
 @click.command()
 @options(given=ReplicateOptions, output=StoreOutput)
 def command(given: ReplicateOptions, output: StoreOutput) -> None:
-    """Simulate copying the disk of the study to many machines, chunk by chunk, beside the closed form.
+    """Simulate copying a disk to many machines, and compare with the closed form.
 
-    Every machine receives, writes and forwards. The network's rate is that of TCP through a machine that does so, from a
-    simulation of three. Beyond a limit of machines only the closed form answers.
+    Every machine receives chunks, writes them and forwards them. The network rate is that of TCP through such a machine, taken from
+    a simulation of three machines. Beyond a limit on the number of machines only the closed form is given.
+
+    \b
+    Examples:
+      retrompi replicate --machines 7,100,1000
+      retrompi replicate --network fast-ethernet --tree 2
     """
     from retrompi.base.errors import UsageError
-    from retrompi.papers import replication as study
+    from retrompi.papers import replication_task
     from retrompi.papers.disk_replication import replicate
 
     try:
@@ -53,9 +59,9 @@ def command(given: ReplicateOptions, output: StoreOutput) -> None:
     except ValueError:
         raise UsageError(f"'{given.machines}' is not a list of numbers of machines; example: 7,100,1000", code="bad-syntax") from None
     if given.rate is None:
-        through = float(study.rates(output.open(), given.network, given.platform)[1]["relay"])
+        through = float(replication_task.rates(output.open(), given.network, given.platform)[1]["relay"])
     else:
         through = parse(given.rate, "B/s")
-    one = study.copy(study.fitted_disk() if given.disk is None else parse(given.disk, "B/s"), through)
+    one = replication_task.copy(replication_task.fitted_disk() if given.disk is None else parse(given.disk, "B/s"), through)
     rows = [replicate(one, n, given.fan_out) for n in counts]
     output.emit(rows, COLUMNS, keys=list(rows[0]))

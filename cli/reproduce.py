@@ -16,7 +16,7 @@ from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Workers, warn
 from retrompi.cli.output import Column, note, print_table
 
 if TYPE_CHECKING:
-    from retrompi.papers import Study, Verdict
+    from retrompi.papers import Reproduction, Verdict
 
 ALL = "all"
 _SUMMARY = (
@@ -32,8 +32,8 @@ _SUMMARY = (
 class ReproduceOptions(Fidelity, Overlaid, Workers):
     """Options of ``retrompi reproduce``."""
 
-    out: Path = option("Folder the report is written to.", type=click.Path(file_okay=False, path_type=Path), default=Path("report"))
-    images: tuple[str, ...] = option("Also write every figure so.", "--image", type=click.Choice(["png", "svg"]))
+    out: Path = option("Folder for the report.", type=click.Path(file_okay=False, path_type=Path), default=Path("report"))
+    images: tuple[str, ...] = option("Also write every figure in this format (repeatable).", "--image", type=click.Choice(["png", "svg"]))
 
 
 @click.command()
@@ -41,21 +41,27 @@ class ReproduceOptions(Fidelity, Overlaid, Workers):
 @options(given=ReproduceOptions, output=RunOutput)
 @click.pass_context
 def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: RunOutput) -> None:
-    """Replay a paper's study, judge its statements and write the report.
+    """Replay the experiments of a paper, judge its claims and write a report.
 
-    PAPER is a key such as baker-fox, or "all" for an atlas of every paper with the verdict matrix on its front page.
-    Prints the verdicts and the report's path; a failing statement is a finding shown there, not an error (use 'retrompi
-    validate' for an exit code).
+    PAPER is a key such as baker-fox, or "all" for a report on every paper with the verdict matrix on its front page. Prints the
+    verdicts and the report's path. A failed claim is a finding shown in the report, not an error; 'retrompi validate' turns it into
+    an exit code.
+
+    \b
+    Examples:
+      retrompi reproduce baker-fox
+      retrompi reproduce all --out report
+      retrompi reproduce baker-fox --measured 12@pingpong --image svg
     """
     from retrompi import render as report
     from retrompi.cli.validate import KEYS, print_verdicts, studies
-    from retrompi.papers import judge_all, setups
+    from retrompi.papers import all_papers, judge_all
     from retrompi.papers.claims import paper_key
-    from retrompi.papers.study import WORKERS
+    from retrompi.papers.reproduction import WORKERS
     from retrompi.spec.calibrated_range import outside_of_points
 
-    if paper != ALL and paper_key(paper) not in setups():
-        raise UsageError(f"no paper '{paper}'{nearest(paper, [*setups(), ALL])}", code="unknown-paper")
+    if paper != ALL and paper_key(paper) not in all_papers():
+        raise UsageError(f"no paper '{paper}'{nearest(paper, [*all_papers(), ALL])}", code="unknown-paper")
     overlaid = given.curves(output)
     began = time.perf_counter()
     found = studies(None if paper == ALL else paper, output, given.jobs, given.fidelity)
@@ -100,7 +106,7 @@ def _counted(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
     return row
 
 
-def _print_summary(found: Sequence[Study], verdicts: Sequence[Verdict]) -> None:
+def _print_summary(found: Sequence[Reproduction], verdicts: Sequence[Verdict]) -> None:
     """Counts per paper and in all; papers that were not replayed have only unjudged claims."""
     from retrompi.papers import summary
     from retrompi.papers.claims import by_paper, papers

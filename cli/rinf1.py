@@ -51,20 +51,25 @@ def published(rows: list[dict[str, Any]], platform: str, host: str) -> list[dict
 class Rinf1Options(Overrides, Drawn):
     """Options of ``retrompi rinf1``."""
 
-    platform: str = option("Machine room.", "-p", "--platform", default="nt-pair", shell_complete=complete_platform)
-    host: str | None = option("The machine (default: every one of the platform, one table each).")
-    loops: str = option("Loops by name, separated by commas (default: all).", "--kernels", default="", metavar="NAMES")
-    fitting: bool = option("Fit the machines to the rows marked for calibration, and write the fit.", "--fit")
+    platform: str = option("Platform.", "-p", "--platform", default="nt-pair", shell_complete=complete_platform)
+    host: str | None = option("Host of the platform (default: all, with one table each).")
+    loops: str = option("Names of loops, separated by commas (default: all).", "--kernels", default="", metavar="NAMES")
+    fitting: bool = option("Fit the machines to the claims marked for calibration, and write the fit.", "--fit")
     dry_run: bool = option("With --fit: print the fit without writing it.")
 
 
 @click.command()
 @options(given=Rinf1Options, output=RunOutput)
 def command(given: Rinf1Options, output: RunOutput) -> None:
-    """Time the 17 loops of Rinf1 on a machine, or fit the machines to them.
+    """Time the 17 Rinf1 loops on a machine, or fit the machine to them.
 
-    Rates are Mflop/s (flop/s in JSON and CSV): the smallest and the largest over the vector lengths by the machine's own
-    clock, then Rinf and n1/2 of the loop in the cache.
+    Rates are in Mflop/s (flop/s in JSON and CSV): the smallest and the largest over all vector lengths by the machine's own clock,
+    then Rinf and n1/2 of the loop in cache.
+
+    \b
+    Examples:
+      retrompi rinf1 --platform nt-pair --host server
+      retrompi rinf1 --kernels daxpy --csv
     """
     from retrompi.papers import rinf1
     from retrompi.spec import kernels, registry

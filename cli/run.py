@@ -14,6 +14,7 @@ from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Drawn, Fidelity, OnPlatform, Overrides, RunOutput, complete_model, progress, some_time
 from retrompi.cli.output import Column, note_run, print_csv, print_json, print_table, time_column
+from retrompi.sim import diagnosis
 
 if TYPE_CHECKING:
     from retrompi.store import Store
@@ -51,20 +52,23 @@ CALLS = (
 class RunOptions(OnPlatform, Overrides, Drawn, Fidelity):
     """Options of ``retrompi run``."""
 
-    backend: Literal["model", "smpi", "native"] = option("Where the program runs.", "-b", "--backend", required=True)
+    backend: Literal["model", "smpi", "native"] = option("Backend that runs the program.", "-b", "--backend", required=True)
     ranks: int = option("Number of ranks.", "-n", "--np", type=click.IntRange(1), default=2)
     model: str | None = option(
-        "Runtime of model and smpi (see 'retrompi models list').", "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
-    mode: str | None = option("Where the ranks are: as of replay (default: distributed; shared on a platform of one host).", metavar="MODE")
-    mpi: str | None = option("MPI to compile and run with natively (default: MPICH where it is, else Open MPI).", metavar="mpich|openmpi")
-    repetitions: int = option("Runs that are measured, natively.", "-r", "--repetitions", type=click.IntRange(1), default=10)
-    warmup: int = option("Runs before them that are dropped, natively.", type=click.IntRange(0), default=1)
-    no_profile: bool = option("Leave out the per-call profile (natively one run less).")
-    wait_quiet: str | None = option("Wait so long at most for a busy machine to come to rest first, e.g. 60s.", metavar="TIME")
-    timeout: str | None = option(f"End a run after so long (default: {LIMIT} of wall time); of simulated time on a model.", metavar="TIME")
+        "Runtime model of the backends model and smpi (see 'retrompi models list').",
+        "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
+    mode: str | None = option(
+        "Placement of the ranks, as for 'retrompi replay' (default: distributed; shared on a platform with one host).", metavar="MODE")
+    mpi: str | None = option("MPI library for native runs (default: MPICH if installed, else Open MPI).", metavar="mpich|openmpi")
+    repetitions: int = option("Number of native runs to measure.", "-r", "--repetitions", type=click.IntRange(1), default=10)
+    warmup: int = option("Number of native warm-up runs to discard.", type=click.IntRange(0), default=1)
+    no_profile: bool = option("Skip the per-call profile (saves one native run).")
+    wait_quiet: str | None = option("Maximum time to wait for a busy machine to become idle, e.g. 60s.", metavar="TIME")
+    timeout: str | None = option(
+        f"End a run after this wall time (default: {LIMIT}); on a model, after this simulated time.", metavar="TIME")
     trace: Path | None = option(
-        "With model: replay this trace instead of recording the program's.", type=click.Path(exists=True, path_type=Path))
-    most_calls: int = option("Rows of the profile to print (JSON has all).", type=click.IntRange(0), default=MOST_CALLS)
+        "With --backend model: replay this trace instead of recording the program.", type=click.Path(exists=True, path_type=Path))
+    most_calls: int = option("Maximum number of profile rows printed (JSON has all).", type=click.IntRange(0), default=MOST_CALLS)
 
 
 @click.command()
@@ -73,11 +77,18 @@ class RunOptions(OnPlatform, Overrides, Drawn, Fidelity):
 @options(given=RunOptions, output=RunOutput)
 @click.pass_context
 def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given: RunOptions, output: RunOutput) -> None:
-    """Run a program on a runtime model, online on SimGrid's SMPI, or natively, and show its times and calls.
+    """Run a program on a runtime model, on SimGrid's SMPI or natively, and show its times and MPI calls.
 
-    PROGRAM is a source file (.c, .cpp, .f90, …; compiled with the MPI's own compiler and kept), a binary, or an mpi4py script; its own
-    ARGUMENTS come after --. Sections are what it marks with MPI_Pcontrol(N) … MPI_Pcontrol(-PARTS). Exit code 1: it failed, hung or
-    deadlocked.
+    PROGRAM is a source file (.c, .cpp, .f90, ...; compiled with the MPI's own compiler and cached), a binary, or an mpi4py script;
+    its ARGUMENTS follow after --. Sections are what the program marks with MPI_Pcontrol(N) ... MPI_Pcontrol(-PARTS). Exit code 1
+    means that the program failed, hung or deadlocked.
+
+    \b
+    Examples:
+      retrompi run --backend native examples/pingpong.c
+      retrompi run --backend model -m wmpi -p nt-cluster -n 4 examples/jacobi.c
+      retrompi run --backend smpi -m wmpi -p nt-cluster -n 4 examples/jacobi.c
+      retrompi run --backend native -n 4 ./app -- --size 100
     """
     from retrompi.measure import launch
 
@@ -135,9 +146,7 @@ def _why(store: Store, done: Any) -> list[str]:
     row = store.run(done.run_id)
     if "diagnosis" not in row["facts"]:
         return [f"{done.outcome}: {done.detail}"]
-    from retrompi.cli.replay import why
-
-    return [line.replace(f"{done.trace}/", "") for line in why(row)]
+    return [line.replace(f"{done.trace}/", "") for line in diagnosis.of_run(row)]
 
 
 def _given(ctx: click.Context, name: str, value: str) -> str | None:

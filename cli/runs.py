@@ -72,25 +72,38 @@ def flat(run: Mapping[str, Any]) -> dict[str, Any]:
 @click.group()
 @debug_option
 def command() -> None:
-    """List stored runs, show one or compare two."""
+    """List the stored runs, show one, or compare two.
+
+    \b
+    Examples:
+      retrompi runs list --model wmpi
+      retrompi runs show 12
+      retrompi runs diff 12 13
+    """
 
 
 @dataclass(frozen=True)
 class ListRunsOptions:
     """Options of ``retrompi runs list_runs``."""
 
-    model: str | None = option("Only this model.", "-m", "--model", shell_complete=complete_model)
-    platform: str | None = option("Only this platform.", "-p", "--platform", shell_complete=complete_platform)
-    mode: str | None = option("Only this mode.")
-    kind: str | None = option("Only this kind.", type=click.Choice(KINDS))
-    outcome: str | None = option("Only this outcome.")
-    limit: int = option("The newest so many.", type=click.IntRange(1), default=30)
+    model: str | None = option("Only runs of this model.", "-m", "--model", shell_complete=complete_model)
+    platform: str | None = option("Only runs on this platform.", "-p", "--platform", shell_complete=complete_platform)
+    mode: str | None = option("Only runs in this mode.")
+    kind: str | None = option("Only runs of this kind.", type=click.Choice(KINDS))
+    outcome: str | None = option("Only runs with this outcome.")
+    limit: int = option("Maximum number of runs listed.", type=click.IntRange(1), default=30)
 
 
 @command.command("list")
 @options(given=ListRunsOptions, output=StoreOutput)
 def list_runs(given: ListRunsOptions, output: StoreOutput) -> None:
-    """List stored runs, newest last."""
+    """List stored runs, newest last.
+
+    \b
+    Examples:
+      retrompi runs list --model wmpi --limit 10
+      retrompi runs list --kind replay --csv
+    """
     found = output.open(write=False).runs(
         model=given.model, platform=given.platform, mode=given.mode, kind=given.kind, outcome=given.outcome, limit=given.limit
     )
@@ -100,10 +113,16 @@ def list_runs(given: ListRunsOptions, output: StoreOutput) -> None:
 
 @command.command("show")
 @click.argument("run_id", type=click.IntRange(1), metavar="ID")
-@click.option("--part", type=click.Choice(PARTS), help="Print this part (default: the run, and on a terminal all).")
+@click.option("--part", type=click.Choice(PARTS), help="Part to print (default: the run; as a table, all parts).")
 @options(output=StoreOutput)
 def show_run(run_id: int, part: str | None, output: StoreOutput) -> None:
-    """Show run ID: its provenance, outcome, points, ranks and anatomy."""
+    """Show run ID: its provenance, outcome, points, ranks and stages.
+
+    \b
+    Examples:
+      retrompi runs show 12
+      retrompi runs show 12 --part points --csv
+    """
     store_ = output.open(write=False)
     run = flat(store_.run(run_id))
     tables = {"points": store_.points, "ranks": store_.ranks, "anatomy": store_.anatomy}

@@ -10,6 +10,7 @@ from retrompi.base.units import format_time
 from retrompi.cli.bundle import debug_option, options
 from retrompi.cli.options import Network, RunOutput, complete_scenario, warn
 from retrompi.cli.output import Column, Output, note, note_run, print_table
+from retrompi.sim import diagnosis
 
 LIST = (
     Column("name", "name"),
@@ -27,13 +28,25 @@ KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "ov
 @click.group()
 @debug_option
 def command() -> None:
-    """List the experiments, show one or run it."""
+    """List the scenarios, show one, or run it.
+
+    \b
+    Examples:
+      retrompi scenarios list
+      retrompi scenarios run bf-wmpi-shared
+    """
 
 
 @command.command("list")
 @options(output=Output)
 def list_scenarios(output: Output) -> None:
-    """List every scenario."""
+    """List the scenarios.
+
+    \b
+    Examples:
+      retrompi scenarios list
+      retrompi scenarios list --csv
+    """
     from retrompi.spec import registry
 
     rows = [s.row() for s in registry.scenarios().values()]
@@ -44,7 +57,14 @@ def list_scenarios(output: Output) -> None:
 @click.argument("scenario", shell_complete=complete_scenario)
 @options(output=Output)
 def show_scenario(scenario: str, output: Output) -> None:
-    """Show SCENARIO (a name or a TOML file)."""
+    """Show SCENARIO.
+
+    SCENARIO is a name or a TOML file.
+
+    \b
+    Examples:
+      retrompi scenarios show bf-wmpi-shared
+    """
     from retrompi.spec import registry
 
     s = registry.scenario(scenario)
@@ -67,7 +87,15 @@ class RunScenarioOptions(Network):
 @options(given=RunScenarioOptions, output=RunOutput)
 @click.pass_context
 def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, output: RunOutput) -> None:
-    """Run SCENARIO (a name or a TOML file) and print its curve, or its ranks for a trace."""
+    """Run SCENARIO and print its curve, or the times of its ranks.
+
+    SCENARIO is a name or a TOML file. Exit code 1 means that it did not complete.
+
+    \b
+    Examples:
+      retrompi scenarios run bf-wmpi-shared
+      retrompi scenarios run bf-wmpi-distributed --traffic 'any 2Mbps 1500B poisson' --csv
+    """
     from retrompi.cli import pingpong, replay, rinf1, startup
     from retrompi.spec import registry
     from retrompi.spec.calibrated_range import outside
@@ -107,6 +135,6 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
         note(f"beside it: {job['name']} ({job['model']}, {job['mode']}): {job['outcome']}{runs}")
     note_run(found.run_id, found.found)
     if run["outcome"] != "completed":
-        for line in replay.why(run):
+        for line in diagnosis.of_run(run):
             click.echo(line, err=True)
         ctx.exit(1)

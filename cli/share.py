@@ -27,10 +27,15 @@ KEYS = ("name", "model", "mode", "trace", "start_s", "outcome", "detail", "runs"
 @options(output=RunOutput)
 @click.pass_context
 def command(ctx: click.Context, scenario: str, output: RunOutput) -> None:
-    """Run a scenario's jobs together and each alone, and show how much they slow each other down.
+    """Run a scenario's jobs together and each alone, and show their slow-down.
 
-    SCENARIO (a name or a TOML file) has the further jobs in its [[job]] tables. The time of a background job is the mean of its
-    runs that ended. Ends with exit code 1 when a job did not complete.
+    SCENARIO (a name or a TOML file) lists the additional jobs in its [[job]] tables. The time of a background job is the mean of
+    its completed runs. Exit code 1 means that a job did not complete.
+
+    \b
+    Examples:
+      retrompi share two-jobs-on-a-machine
+      retrompi share two-jobs-on-a-hub --csv
     """
     from retrompi.spec import registry
     from retrompi.studies import sharing

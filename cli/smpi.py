@@ -19,7 +19,13 @@ POINTS = ("pair", "curve", "size_B", "send_ps", "transit_ps", "recv_ps", "gap_ps
 @click.group()
 @debug_option
 def command() -> None:
-    """Export a model's costs for SimGrid's SMPI, or build the plug-in that reads them."""
+    """Export a model's costs for SimGrid's SMPI, or build the plug-in that reads them.
+
+    \b
+    Examples:
+      retrompi smpi export wmpi -p nt-cluster -n 4 -o wmpi.export
+      retrompi smpi plugin
+    """
 
 
 @dataclass(frozen=True)
@@ -27,19 +33,24 @@ class ExportOptions(Seeded):
     """Options of ``retrompi smpi export_command``."""
 
     ranks: int = option("Number of ranks.", "-n", "--np", type=click.IntRange(1), default=2)
-    out: Path | None = option("Write it to this file (with --plain: to this folder).", "-o", "--out")
-    plain: bool = option("For SMPI without the plug-in: a platform, hosts, settings, and what is lost by that.")
-    pairs: Literal["same", "remote"] | None = option("With --plain: which pairs of ranks count (default: remote).")
+    out: Path | None = option("Write to this file (with --plain: to this folder).", "-o", "--out")
+    plain: bool = option("Export for SMPI without the plug-in: platform, host file, settings, and a list of what is lost.")
+    pairs: Literal["same", "remote"] | None = option("With --plain: which pairs of ranks the platform describes (default: remote).")
 
 
 @command.command("export")
 @click.argument("model", shell_complete=complete_model)
 @options(given=ExportOptions, output=StoreOutput)
 def export_command(model: str, given: ExportOptions, output: StoreOutput) -> None:
-    """Write the curves, thresholds, collectives and settings of MODEL for a placement to a file.
+    """Write the curves, thresholds, collectives and settings of MODEL for one placement.
 
-    Without --out it is printed; --csv prints the points of the curves. 'retrompi run --backend smpi' does all of this by itself;
-    docs/smpi.md says how to do it by hand.
+    Without --out the export is printed; --csv prints the points of the curves. 'retrompi run --backend smpi' does all of this
+    itself; docs/smpi.md describes how to do it by hand.
+
+    \b
+    Examples:
+      retrompi smpi export wmpi -p nt-cluster -n 4 -o wmpi.export
+      retrompi smpi export wmpi -p nt-cluster -n 4 --plain -o wmpi-plain
     """
     from retrompi.measure.smpi.export import export
     from retrompi.measure.smpi.plain import plain as for_plain_smpi
@@ -76,10 +87,16 @@ def export_command(model: str, given: ExportOptions, output: StoreOutput) -> Non
 
 
 @command.command("plugin")
-@click.option("--mpicc", metavar="SMPICC", help="The compiler of another SimGrid than the first one on the PATH.")
+@click.option("--mpicc", metavar="SMPICC", help="smpicc of another SimGrid than the first on the PATH.")
 @options(output=Output)
 def plugin_command(mpicc: str | None, output: Output) -> None:
-    """Print the path of the plug-in for the SimGrid in use, and compile it if need be."""
+    """Print the path of the plug-in for the installed SimGrid, compiling it if necessary.
+
+    \b
+    Examples:
+      retrompi smpi plugin
+      retrompi smpi plugin --mpicc /opt/simgrid/bin/smpicc
+    """
     from retrompi.measure.smpi.plugin import plugin
 
     with progress("smpi plugin") as report:

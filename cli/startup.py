@@ -27,18 +27,23 @@ COLUMNS = (
 class StartupOptions(Seeded, OfModel):
     """Options of ``retrompi startup``."""
 
-    ranks: int | None = option("Ranks of the job (default: one for each host).", "--np", type=click.IntRange(1))
-    starts: int = option("How often the start is tried.", type=click.IntRange(1), default=100)
+    ranks: int | None = option("Number of ranks (default: one per host).", "--np", type=click.IntRange(1))
+    starts: int = option("Number of starts to simulate.", type=click.IntRange(1), default=100)
 
 
 @click.command()
 @options(given=StartupOptions, output=Output)
 @click.pass_context
 def command(ctx: click.Context, given: StartupOptions, output: Output) -> None:
-    """Show how a job is started: manual steps, windows, daemons, and how often the start fails.
+    """Show how a job is started: manual steps, windows, daemons, and how often it fails.
 
-    The times of the steps are those of the first start; the failures are counted over all of them. Exit code 1 when the
-    runtime cannot join the hosts in one job.
+    The step times are those of the first start; failures are counted over all starts. Exit code 1 means that the runtime cannot
+    join the hosts in one job.
+
+    \b
+    Examples:
+      retrompi startup --model wmpi --platform nt-cluster
+      retrompi startup -m winmpich -p nt-cluster --starts 1000 --json
     """
     from retrompi.sim import simulate
     from retrompi.spec import registry

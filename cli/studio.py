@@ -33,7 +33,16 @@ class StudioOptions(Stored):
 @click.command()
 @options(given=StudioOptions)
 def command(given: StudioOptions) -> None:
-    """Start the studio: curves, what-if sliders, the path of a message, studies and labs in a browser; Ctrl-C ends it."""
+    """Start the web interface in a browser; Ctrl-C stops it.
+
+    Its pages show curves, what-if sliders, the path of a message, studies and labs.
+
+    \b
+    Examples:
+      retrompi studio
+      retrompi studio --port 0 --no-browser
+      retrompi studio --public --host 192.168.1.5
+    """
     from retrompi.base.signals import terminated_is_interrupted
     from retrompi.studio.serve import Studio, is_loopback
 

@@ -34,7 +34,14 @@ KEYS = ("id", "name", "hash", "points", "done", "errors", "created", "code_versi
 @click.group()
 @debug_option
 def command() -> None:
-    """Run, list, show, export and delete studies."""
+    """Run, list, show, export and delete studies.
+
+    \b
+    Examples:
+      retrompi study list
+      retrompi study run proxy-cost
+      retrompi study show proxy-cost
+    """
 
 
 @command.command("run")
@@ -42,9 +49,16 @@ def command() -> None:
 @options(packed=Packed, running=Running, output=RunOutput)
 @click.pass_context
 def run_study(ctx: click.Context, study: str, packed: Packed, running: Running, output: RunOutput) -> None:
-    """Run STUDY, or what is left of it: a ready study, a TOML file, a zip, or one of the store (its number, name or hash).
+    """Run STUDY, or the part of it that has not been run.
 
-    A zip ('retrompi study pack') is unpacked into your data folder first. Exit code 1: a point is no run (its row says why).
+    STUDY is a built-in study, a TOML file, a zip, or a study of the store (its number, name or hash). A zip ('retrompi study pack')
+    is first unpacked into your data folder. Exit code 1 means that a point could not be run; its row gives the reason.
+
+    \b
+    Examples:
+      retrompi study run proxy-cost
+      retrompi study run proxy-cost --dry-run
+      retrompi study run packed.zip --check
     """
     if study.lower().endswith(".zip"):
         study_files.run_zip(ctx, Path(study), packed, running, output)
@@ -80,7 +94,13 @@ def stored(store: Store, which: str) -> Study:
 @command.command("list")
 @options(output=StoreOutput)
 def list_studies(output: StoreOutput) -> None:
-    """List the studies of the store, newest last, and the ready ones that have not been run."""
+    """List the studies in the store, newest last, and the built-in ones not yet run.
+
+    \b
+    Examples:
+      retrompi study list
+      retrompi study list --json
+    """
     from retrompi.base.errors import RetrompiError
     from retrompi.spec import registry
     from retrompi.studies.design import count, from_definition
@@ -106,7 +126,14 @@ def list_studies(output: StoreOutput) -> None:
 @click.argument("study", metavar="STUDY")
 @options(output=StoreOutput)
 def delete_study(study: str, output: StoreOutput) -> None:
-    """Delete STUDY (its number, name or hash) from the store; its runs stay, and are found when it runs again."""
+    """Delete STUDY from the store.
+
+    STUDY is a number, a name or a hash. The runs stay in the store and are reused when the study runs again.
+
+    \b
+    Examples:
+      retrompi study delete proxy-cost
+    """
     store_ = output.open()
     row = store_.study(study)
     gone = {"id": row["id"], "name": row["name"], "points": store_.delete_study(row["id"])}

@@ -52,10 +52,15 @@ def written(files: Iterable[Path], output: Output) -> None:
 @click.option("--points", is_flag=True, help="Write a row for each point of a curve instead of one for each run.")
 @options(output=StoreOutput)
 def export(study: str, file: str | None, kind: str | None, points: bool, output: StoreOutput) -> None:
-    """Write a study's numbers as CSV, JSON or Parquet, units in the column names.
+    """Write a study's results as CSV, JSON or Parquet, with units in the column names.
 
-    STUDY is a number, a name or the beginning of a hash. JSON and Parquet carry the definition and the versions; beside a CSV they
-    stand in FILE.meta.json. --csv and --json print what would be in the file.
+    STUDY is a number, a name or the beginning of a hash. JSON and Parquet include the definition and the versions; for CSV these go
+    to FILE.meta.json. --csv and --json print what would be written.
+
+    \b
+    Examples:
+      retrompi study export proxy-cost -o results.csv
+      retrompi study export proxy-cost --points --csv
     """
     from retrompi.studies import export as out
     from retrompi.studies import stored
@@ -76,10 +81,14 @@ def export(study: str, file: str | None, kind: str | None, points: bool, output:
 @click.option("-o", "--output", "file", required=True, metavar="FILE.zip", help="Zip file to write.")
 @options(output=StoreOutput)
 def pack(study: str, file: str, output: StoreOutput) -> None:
-    """Put a study into one zip, to be run again elsewhere.
+    """Pack a study into one zip, so that it can be run elsewhere.
 
-    In it are the definition, the traces, models and platforms that are not retrompi's own, and the numbers of this store, so that
-    'retrompi study run FILE.zip --check' there can compare. STUDY is a number, a name or the beginning of a hash.
+    The zip holds the definition, the traces, the models and platforms that are not part of retrompi, and the results in this store,
+    so that 'retrompi study run FILE.zip --check' can compare. STUDY is a number, a name or the beginning of a hash.
+
+    \b
+    Examples:
+      retrompi study pack proxy-cost -o proxy-cost.zip
     """
     from retrompi.studies import pack as packing
     from retrompi.studies import stored
@@ -99,9 +108,15 @@ UNPACKED = (Column("name", "name"), Column("folder", "folder"), Column("study", 
 @click.argument("folder", metavar="[DIR]", required=False)
 @options(output=Output)
 def unpack(zip_file: str, folder: str | None, output: Output) -> None:
-    """Unpack a packed study, without running anything of it.
+    """Unpack a packed study without running anything.
 
-    DIR is a new or empty folder (default: one in your data folder). Models in it are Python: look at them before you run the study.
+    DIR is a new or empty folder (default: one in your data folder). Models in it are Python code: read them before you run the
+    study.
+
+    \b
+    Examples:
+      retrompi study unpack proxy-cost.zip
+      retrompi study unpack proxy-cost.zip work
     """
     from retrompi.studies.unpack import unpack as take_out
 

@@ -74,9 +74,14 @@ def _failed(v: View) -> None:
 @click.option("-o", "--output", "file", metavar="PAGE.html", help="Write a page with figures, tables, definition and provenance.")
 @options(axes=Axes, output=StoreOutput)
 def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
-    """Show a study's numbers as tables, or as a page with figures.
+    """Show a study's results as tables, or as a page with figures.
 
     STUDY is a number, a name or the beginning of a hash (see 'retrompi study list').
+
+    \b
+    Examples:
+      retrompi study show proxy-cost
+      retrompi study show proxy-cost --metric bandwidth@64KiB -o page.html
     """
     from retrompi.studies import stored
     from retrompi.studies.about import about
@@ -121,9 +126,14 @@ def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
 @click.option("--kind", metavar="KIND", help="Kind of figure: curves, lines, speedup, efficiency, heat, bars, scatter or parallel.")
 @options(axes=Axes, output=StoreOutput)
 def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOutput) -> None:
-    """Draw one figure of a study from its runs in the store.
+    """Draw one figure of a study from its stored runs.
 
-    STUDY is a number, a name or the beginning of a hash. A PNG or SVG needs a Chromium or Chrome.
+    STUDY is a number, a name or the beginning of a hash. PNG and SVG need Chromium or Chrome.
+
+    \b
+    Examples:
+      retrompi study figure proxy-cost -o figure.html
+      retrompi study figure proxy-cost --kind heat --metric time@1KiB -o figure.svg
     """
     from retrompi.cli.study_files import written
     from retrompi.render.sweep_figures import choose, plan_of

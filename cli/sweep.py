@@ -36,12 +36,12 @@ class Running(Executors):
 class SweepOptions(Overrides):
     """Options of ``retrompi sweep``."""
 
-    vary: tuple[str, ...] = option("An axis: a,b,c or A..B:xF or A..B:+S, e.g. wmpi.packet=64KiB..2MiB:x2.", metavar="KEY=VALUES")
-    zips: tuple[str, ...] = option("Axes that go together, value by value.", "--zip", metavar="'KEY=VALUES;KEY=VALUES'")
-    sample: str = option("Draw N points (a Latin hypercube) instead of taking all combinations.", default="", metavar="lhs:N")
-    seed: int = option("Seed of --sample (of the runs: --set seed=N).", type=click.IntRange(0), default=1)
+    vary: tuple[str, ...] = option("Axis: a,b,c or A..B:xF or A..B:+S, e.g. wmpi.packet=64KiB..2MiB:x2 (repeatable).", metavar="KEY=VALUES")
+    zips: tuple[str, ...] = option("Axes that vary together, value by value.", "--zip", metavar="'KEY=VALUES;KEY=VALUES'")
+    sample: str = option("Draw N points (Latin hypercube) instead of all combinations.", default="", metavar="lhs:N")
+    seed: int = option("Seed of --sample (for the seed of the runs use --set seed=N).", type=click.IntRange(0), default=1)
     name: str = option("Name of the study (default: the scenario's).", default="", metavar="NAME")
-    metric: str = option("What its figures show first, e.g. time@1MiB.", default="", metavar="METRIC")
+    metric: str = option("Quantity that the study's figures show first, e.g. time@1MiB.", default="", metavar="METRIC")
 
 
 @click.command()
@@ -49,13 +49,20 @@ class SweepOptions(Overrides):
 @options(given=SweepOptions, running=Running, output=RunOutput)
 @click.pass_context
 def command(ctx: click.Context, scenario: str, given: SweepOptions, running: Running, output: RunOutput) -> None:
-    """Vary a scenario: run every combination of the axes, find what is stored, and keep the rest.
+    """Vary a scenario: run every combination of the axes and store the results as a study.
 
-    Keys: model, platform, mode, hosts (so many of the platform's), ranks, seed, fidelity, kills, any argument of the trace
-    (trace.size), any parameter of a model (wmpi.packet) and of a platform (platform.link.bandwidth). A model's parameter varies
-    only the points of that model. STUDY is a study's TOML file or a ready study ('retrompi study list').
+    Keys are model, platform, mode, hosts (how many of the platform's), ranks, seed, fidelity, kills, any argument of the trace
+    (trace.size), and any parameter of a model (wmpi.packet) or of a platform (platform.link.bandwidth). A model's parameter varies
+    only the points of that model. STUDY is a study's TOML file or a built-in study ('retrompi study list'). Runs that are already
+    stored are reused.
 
-    Exit code 1: a point is no run (its row says why); a run that deadlocks is a result.
+    Exit code 1 means that a point could not be run; its row gives the reason. A run that deadlocks is a result.
+
+    \b
+    Examples:
+      retrompi sweep bf-wmpi-shared --vary wmpi.packet=64KiB..1MiB:x2
+      retrompi sweep bf-wmpi-shared --vary model=wmpi,hpvm --vary trace.reps=1,10 --dry-run
+      retrompi sweep proxy-cost
     """
     found = _study(scenario)
     if found is None:

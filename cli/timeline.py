@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import parse
-from retrompi.cli.bundle import options
+from retrompi.cli.bundle import option, options
 from retrompi.cli.options import StoreOutput
 from retrompi.cli.output import Column, time_column
+from retrompi.sim import diagnosis
 from retrompi.sim.timeline import LIMIT, PS, Request, Timeline
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["Wanted", "command", "timeline_options", "write_timeline"]
+__all__ = ["TimelineOptions", "Wanted", "command", "write_timeline"]
 
 COLUMNS = (
     Column("process", "process"),
@@ -39,32 +39,25 @@ class Wanted:
     request: Request
 
 
-def timeline_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``--timeline``, ``--timeline-window`` and ``--timeline-limit`` as one argument ``timeline``: a `Wanted` or None."""
+@dataclass(frozen=True)
+class TimelineOptions:
+    """Options of a replay that ask for its timeline."""
 
-    @click.option(
-        "--timeline",
-        "files",
-        multiple=True,
-        metavar="FILE",
-        help="Write what every process did when, by the ending of FILE: .html, .otf2 (a folder), .paje, .json or .csv.",
-    )
-    @click.option("--timeline-window", metavar="FROM..TO", help="Only this stretch of simulated time, e.g. 1s..1.2s or 20ms..")
-    @click.option(
-        "--timeline-limit", type=click.IntRange(1), default=LIMIT, help=f"Keep at most so many states, calls, messages (default: {LIMIT})."
-    )
-    @wraps(function)
-    def inner(*args: Any, files: tuple[str, ...], timeline_window: str | None, timeline_limit: int, **kwargs: Any) -> Any:
-        wanted = None
-        if files:
-            from retrompi.sim.timeline.write import check
+    files: tuple[str, ...] = option(
+        "Write the timeline of every process; the ending of FILE selects the format: .html, .otf2 (a folder), .paje, .json or .csv.",
+        "--timeline", metavar="FILE")
+    timeline_window: str | None = option("Record only this interval of simulated time, e.g. 1s..1.2s or 20ms..", metavar="FROM..TO")
+    timeline_limit: int = option("Maximum number of states, calls and messages recorded.", type=click.IntRange(1), default=LIMIT)
 
-            wanted = Wanted(tuple(check(f) for f in files), Request(timeline_limit, *_window(timeline_window)))
-        elif timeline_window:
-            raise UsageError("--timeline-window says of which stretch a timeline is; give --timeline FILE as well", code="missing-option")
-        return function(*args, timeline=wanted, **kwargs)
+    def wanted(self) -> Wanted | None:
+        """What was asked for, checked; None without ``--timeline``."""
+        if not self.files:
+            if self.timeline_window:
+                raise UsageError("--timeline-window limits a timeline; give --timeline FILE as well", code="missing-option")
+            return None
+        from retrompi.sim.timeline.write import check
 
-    return inner
+        return Wanted(tuple(check(f) for f in self.files), Request(self.timeline_limit, *_window(self.timeline_window)))
 
 
 def _window(text: str | None) -> tuple[float, float]:
@@ -103,9 +96,15 @@ def stored(store: Store, run_id: int) -> Timeline:
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @options(output=StoreOutput)
 def command(run_id: int, files: tuple[str, ...], output: StoreOutput) -> None:
-    """Draw the timeline kept with a run, or show how long each process was in each state.
+    """Draw the timeline stored with a run, or show how long each process spent in each state.
 
-    A run that was replayed with --timeline keeps a sample of it in the store. FILE ends in .html, .otf2, .paje, .json or .csv.
+    A run replayed with --timeline keeps a sample of its timeline in the store. FILE ends in .html, .otf2, .paje, .json or .csv;
+    without a FILE the states are listed.
+
+    \b
+    Examples:
+      retrompi timeline 12
+      retrompi timeline 12 run.html run.otf2
     """
     from retrompi.sim.timeline.write import check
 
@@ -113,10 +112,8 @@ def command(run_id: int, files: tuple[str, ...], output: StoreOutput) -> None:
     kept = output.open(write=False)
     timeline = stored(kept, run_id)
     if paths:
-        from retrompi.cli.replay import why
-
         run = kept.run(run_id)
-        write_timeline(timeline, Wanted(paths, Request()), [] if run["outcome"] == "completed" else why(run))
+        write_timeline(timeline, Wanted(paths, Request()), [] if run["outcome"] == "completed" else diagnosis.of_run(run))
         return
     whole = max(timeline.end, 1)
     rows = [

@@ -32,23 +32,28 @@ _FALLING = ("B/s", "Hz", "flop/s")
 class ToleranceOptions(AnswerOptions):
     """Options of ``retrompi tolerance``."""
 
-    add: str | None = option("Add to this key's value, e.g. platform.link.latency.", metavar="KEY")
-    change: str | None = option("Multiply this key's value; a rate is divided unless --up-to is given.", metavar="KEY")
-    up_to: str | None = option("The largest value to try (default: 65536 times the value).", metavar="VALUE")
-    down_to: str | None = option("The smallest value to try (default: the value over 65536); the key falls.", metavar="VALUE")
-    slower: str = option("How much worse it may get, e.g. 1%,2%,5%.", default="5%", metavar="SHARE[,SHARE]")
-    tolerance: str = option("How narrow the answer's interval is to be.", default="1%", metavar="SHARE")
+    add: str | None = option("Add to the value of this key, e.g. platform.link.latency.", metavar="KEY")
+    change: str | None = option("Multiply the value of this key; a rate is divided unless --up-to is given.", metavar="KEY")
+    up_to: str | None = option("Largest value to try (default: 65536 times the value).", metavar="VALUE")
+    down_to: str | None = option("Decrease the key, down to this value at most (default: the value over 65536).", metavar="VALUE")
+    slower: str = option("Acceptable slow-downs, e.g. 1%,2%,5%.", default="5%", metavar="SHARE[,SHARE]")
+    tolerance: str = option("Relative width at which the interval of the answer is narrow enough.", default="1%", metavar="SHARE")
 
 
 @click.command()
 @scenario_argument
 @options(given=ToleranceOptions, output=RunOutput)
 def command(scenario: str, given: ToleranceOptions, output: RunOutput) -> None:
-    """Find how much latency (or of any other number) a scenario stands until it is so much slower.
+    """Find how far a latency, or any other number, can change before a scenario slows down.
 
-    The key goes away from its value by doublings until the metric is worse, and some farther, to see whether it comes back; then the
-    interval is halved. Both of its ends were simulated. The slope near the value is a finite difference: of a latency it is the number
-    of latencies on the critical path.
+    The key moves away from its value by doublings until the metric is worse by --slower, and somewhat further to see whether it
+    recovers; then the interval is bisected. Both of its ends were simulated. The slope near the value is a finite difference: for a
+    latency it is the number of latencies on the critical path.
+
+    \b
+    Examples:
+      retrompi tolerance bf-wmpi-distributed --add platform.link.latency --slower 1%,5%
+      retrompi tolerance bf-wmpi-distributed --change platform.link.bandwidth --metric time@64KiB
     """
     from retrompi.studies import case
     from retrompi.studies.tolerance import tolerance as search

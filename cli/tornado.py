@@ -25,25 +25,31 @@ SOBOL_KEYS = ("key", "with", "index", "value", "conf", "range", "source")
 
 
 @dataclass(frozen=True)
-class TornadoOptions(Drawn, AnswerOptions):
+class TornadoOptions(AnswerOptions, Drawn):
     """Options of ``retrompi tornado``."""
 
-    vary: tuple[str, ...] = option("LOW..HIGH, LOW..HIGH:log or a list (default: all with a sourced range).", metavar="KEY=VALUES")
-    method: Literal["oat", "sobol"] = option("One at a time, or Sobol indices.", default="oat")
-    samples: int = option("Blocks of the Sobol sample: a power of two.", type=click.IntRange(2), default=64)
-    second: bool = option("Second-order Sobol indices too: twice the runs.")
-    incomplete: Literal["refuse", "drop"] = option("With sobol, what becomes of runs that do not complete.", default="refuse")
+    vary: tuple[str, ...] = option(
+        "Parameter to vary and its values: LOW..HIGH, LOW..HIGH:log or a list (default: all with a sourced range).", metavar="KEY=VALUES")
+    method: Literal["oat", "sobol"] = option("Vary one parameter at a time, or compute Sobol indices.", default="oat")
+    samples: int = option("Number of blocks in the Sobol sample, a power of two.", type=click.IntRange(2), default=64)
+    second: bool = option("Also compute second-order Sobol indices; doubles the number of runs.")
+    incomplete: Literal["refuse", "drop"] = option("With sobol: treatment of runs that do not complete.", default="refuse")
 
 
 @click.command()
 @scenario_argument
 @options(given=TornadoOptions, output=RunOutput)
 def command(scenario: str, given: TornadoOptions, output: RunOutput) -> None:
-    """Find which parameter matters: one at a time between the ends of its range, or Sobol indices of all together.
+    """Find which parameters matter: one at a time over its range, or by Sobol indices.
 
-    Without --vary, every parameter of the model and the platform that has a sourced range and is read goes between its ends. One at a
-    time sees no interactions. Sobol indices draw all keys independently (a list: each value alike) and need 'retrompi[sensitivity]'.
-    Runs that do not complete are told; --seed draws the Sobol sample.
+    Without --vary, every parameter of the model and the platform that the run uses and that has a sourced range is moved to both
+    ends of it. One at a time shows no interactions. Sobol indices draw all keys independently (from a list with equal probability)
+    and need 'retrompi[sensitivity]'. Runs that do not complete are reported; --seed seeds the Sobol sample.
+
+    \b
+    Examples:
+      retrompi tornado bf-wmpi-shared --vary wmpi.packet=64KiB..256KiB --metric time@1MiB
+      retrompi tornado bf-wmpi-shared --method sobol --samples 64 --vary wmpi.packet=64KiB..256KiB --vary wmpi.library=5us..90us
     """
     from retrompi.studies import case
 

@@ -20,7 +20,7 @@ from retrompi.cli.trace_record import record
 
 SIZES = (Column("up_to_B", "messages up to", lambda v: format_bytes(int(v)), right=True), Column("messages", "messages", right=True))
 SCALED = (Column("trace", "written"), Column("ranks", "ranks", right=True), Column("factor", "computation times", right=True))
-SECTION_HELP = "Only what lies between these lines of rank 0 (FIRST-LAST) or marks (LABEL..LABEL) is made to add up to --compute."
+SECTION_HELP = "Make only this section add up to --compute: lines of rank 0 (FIRST-LAST) or marks (LABEL..LABEL)."
 PAIRS = (
     Column("from", "from", right=True),
     Column("to", "to", right=True),
@@ -43,15 +43,21 @@ MOST_COMMS = 12
 @click.group()
 @debug_option
 def command() -> None:
-    """Record a program's trace, look at one, and convert, cut, merge or scale it."""
+    """Record, inspect, convert, cut, merge or scale traces.
+
+    \b
+    Examples:
+      retrompi trace info examples/traces/jacobi-4.tar.zst
+      retrompi trace record -o my-trace -- mpiexec -n 4 ./app
+    """
 
 
 @dataclass(frozen=True)
 class TraceInfoOptions(UndefinedSource, Overrides):
     """Options of ``retrompi trace info``."""
 
-    ranks: int | None = option("Number of ranks (default: what the trace has).", "--np", type=click.IntRange(1))
-    model: str | None = option("Estimate memory and time of a replay on this runtime.", "-m", "--model")
+    ranks: int | None = option("Number of ranks (default: as in the trace).", "--np", type=click.IntRange(1))
+    model: str | None = option("Estimate memory and time of a replay on this runtime model.", "-m", "--model")
     platform: str = option("Platform of that replay.", "-p", "--platform", default="nt-cluster")
     mode: str = mode_option("distributed")
 
@@ -60,9 +66,17 @@ class TraceInfoOptions(UndefinedSource, Overrides):
 @click.argument("trace")
 @options(given=TraceInfoOptions, output=Output)
 def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
-    """List ranks, actions, communicators, message sizes, who sends to whom, and whether a runtime simulates, approximates or refuses TRACE.
+    """Show what TRACE contains and whether each runtime model can replay it.
 
-    --csv prints the communication matrix. With --model a short run tells about how long a replay will take.
+    Lists ranks, actions, communicators, message sizes, which rank sends to which, and whether a runtime simulates, approximates or
+    refuses the operations. --csv prints the communication matrix. With --model, a short run estimates the time and memory of a
+    replay.
+
+    \b
+    Examples:
+      retrompi trace info examples/traces/jacobi-4.tar.zst
+      retrompi trace info examples/traces/sort-4.tar.zst --model wmpi
+      retrompi trace info examples/traces/jacobi-4.tar.zst --csv
     """
     from retrompi import traces
     from retrompi.spec import registry
@@ -122,9 +136,9 @@ def _size(comm: dict[str, Any]) -> str:
 class TraceScaleOptions(UndefinedSource):
     """Options of ``retrompi trace scale``."""
 
-    factor: float | None = option("Multiply every amount of computation by this.")
-    compute: str | None = option("Or: make the computation of all ranks add up to this, e.g. 9.46s, at --rate.", metavar="TIME")
-    rate: str = option("The machine's rate for --compute, e.g. 97Mflop/s.", metavar="RATE", default="1 Gflop/s")
+    factor: float | None = option("Multiply all computation by this factor.")
+    compute: str | None = option("Scale so that the computation of all ranks adds up to this time at --rate, e.g. 9.46s.", metavar="TIME")
+    rate: str = option("Rate of the machine for --compute, e.g. 97Mflop/s.", metavar="RATE", default="1 Gflop/s")
     section: str | None = option(SECTION_HELP, metavar="FIRST-LAST|A..B")
 
 
@@ -133,9 +147,15 @@ class TraceScaleOptions(UndefinedSource):
 @click.argument("out", type=click.Path(path_type=Path))
 @options(given=TraceScaleOptions, output=Output)
 def scale(trace: str, out: Path, given: TraceScaleOptions, output: Output) -> None:
-    """Write TRACE with its computation scaled to another machine to OUT: a folder, or one file when OUT ends in .ti, .gz or .zst.
+    """Scale the computation of TRACE, as if it ran on another machine, and write the result to OUT.
 
-    Communication and sleeping stay as they are. The result is plain TI, which SMPI replays as well.
+    OUT is a folder, or one file if it ends in .ti, .gz or .zst. Communication and sleeps are unchanged. The result is plain TI,
+    which SMPI replays too.
+
+    \b
+    Examples:
+      retrompi trace scale examples/traces/jacobi-4.tar.zst slower.ti.zst --factor 3
+      retrompi trace scale my-trace scaled --compute 9.46s --rate 97Mflop/s
     """
     from retrompi import traces
     from retrompi.spec.timed_section import compute_scale

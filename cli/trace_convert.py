@@ -29,14 +29,14 @@ LOSSES = (
 class TraceConvertOptions(UndefinedSource):
     """Options of ``retrompi trace_convert``."""
 
-    source: Literal["otf2", "dumpi", "goal", "ti"] | None = option("What IN is (default: by its content).", "--from")
+    source: Literal["otf2", "dumpi", "goal", "ti"] | None = option("Format of IN (default: detected from the content).", "--from")
     target: Literal["ti", "smpi", "goal"] | None = option(
-        "What OUT is: our TI, the part of it that SMPI replays, or " "GOAL (default: goal when OUT ends in .goal, else ti).", "--to")
-    rate: str = option("Turns recorded times into computation, and back.", metavar="RATE", default="1 Gflop/s")
-    clock: Literal["cpu", "wall"] | None = option("The clock of DUMPI that counts (default: the CPU's where recorded).")
-    shortest: str = option("Computation shorter than this in one piece is dropped.", metavar="TIME", default="0 s")
-    approximate: bool = option("Spread the bytes of an MPI_Alltoallv, of which OTF2 keeps no counts, over the peers.")
-    strict: bool = option("Exit with 1 when anything is lost or approximated.")
+        "Format of OUT: TI, the subset of TI that SMPI replays, or GOAL (default: goal if OUT ends in .goal, else ti).", "--to")
+    rate: str = option("Rate that converts recorded times to computation, and back.", metavar="RATE", default="1 Gflop/s")
+    clock: Literal["cpu", "wall"] | None = option("Clock of DUMPI to use (default: CPU time if recorded).")
+    shortest: str = option("Drop bursts of computation shorter than this.", metavar="TIME", default="0 s")
+    approximate: bool = option("Spread the bytes of MPI_Alltoallv evenly over the peers; OTF2 does not store its counts.")
+    strict: bool = option("Exit code 1 if anything is lost or approximated.")
 
 
 @click.command("convert")
@@ -45,10 +45,15 @@ class TraceConvertOptions(UndefinedSource):
 @options(given=TraceConvertOptions, output=Output)
 @click.pass_context
 def command(ctx: click.Context, trace: str, out: Path, given: TraceConvertOptions, output: Output) -> None:
-    """Convert a trace of OTF2 (anchor file or folder), DUMPI (meta file, .bin file or folder), GOAL or TI, and say what is lost.
+    """Convert a trace between formats and report what is lost.
 
-    OUT is a folder, or one file when it ends in .ti, .gz or .zst. The report of losses goes to stderr as a table, or with --json or --csv
-    to stdout.
+    IN is an OTF2 anchor file or folder, a DUMPI meta file, .bin file or folder, a GOAL schedule, or a TI trace. OUT is a folder, or
+    one file if it ends in .ti, .gz or .zst. The report of losses is a table on stderr, or goes to stdout with --json or --csv.
+
+    \b
+    Examples:
+      retrompi trace convert examples/traces/jacobi-4.tar.zst jacobi.goal
+      retrompi trace convert run.otf2 plain --rate 2.4Gflop/s --strict
     """
     from retrompi.traces import convert
 

@@ -35,13 +35,13 @@ class TraceCutOptions(UndefinedSource):
     """Options of ``retrompi trace_cut``."""
 
     first: str | None = option(
-        "Where the piece begins: a line of rank 0's file or one of its marks (default: the start).", "--from", metavar="LINE|MARK")
-    last: str | None = option("Where it ends, inclusive (default: the end).", "--to", metavar="LINE|MARK")
-    iterations: str | None = option("Or: these turns, counted from 1, of the loop that rank 0 runs.", metavar="FIRST-LAST")
+        "Start of the section: a line of rank 0's file or one of its marks (default: the beginning).", "--from", metavar="LINE|MARK")
+    last: str | None = option("End of the section, inclusive (default: the end).", "--to", metavar="LINE|MARK")
+    iterations: str | None = option("Cut out these iterations of rank 0's main loop, counted from 1.", metavar="FIRST-LAST")
     ranks: str | None = option(
-        "Keep only these ranks, e.g. 0-3,8, when they neither send to others nor call collectives with them.", metavar="RANKS")
+        "Keep only these ranks, e.g. 0-3,8; they must not communicate with the others.", metavar="RANKS")
     crossing: Literal["drop", "refuse"] = option(
-        "Messages with one end in the piece: left out at both ends and counted, or an error.", default="drop")
+        "Messages with only one end in the section: drop both ends and count them, or refuse.", default="drop")
 
 
 @click.command("cut")
@@ -49,10 +49,17 @@ class TraceCutOptions(UndefinedSource):
 @click.argument("out", type=click.Path(path_type=Path))
 @options(given=TraceCutOptions, output=Output)
 def command(trace: str, out: Path, given: TraceCutOptions, output: Output) -> None:
-    """Cut a piece out of trace IN and write it as a trace of its own: a folder, or one file when OUT ends in .ti, .gz or .zst.
+    """Cut a section out of trace IN and write it to OUT as a trace of its own.
 
-    The other ranks are cut at the same collectives and messages. Communicators, windows and persistent requests made before are made at the
-    start; receives posted before move there; requests open at the end are waited for there.
+    OUT is a folder, or one file if it ends in .ti, .gz or .zst. The other ranks are cut at the same collectives and messages.
+    Communicators, windows and persistent requests created earlier are created at the start; receives posted earlier move to the
+    start; requests still pending at the end are completed there.
+
+    \b
+    Examples:
+      retrompi trace cut my-trace piece --iterations 10-20
+      retrompi trace cut my-trace piece --from 34 --to 578
+      retrompi trace cut my-trace two.ti.zst --ranks 0,1
     """
     from retrompi import traces
     from retrompi.traces import cut, subset

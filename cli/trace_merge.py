@@ -24,14 +24,19 @@ MERGED = (
 
 @click.command("merge")
 @click.argument("traces_in", metavar="A B ... OUT", nargs=-1, required=True)
-@click.option("--then", "in_time", is_flag=True, help="One after the other on the same ranks, not side by side.")
+@click.option("--then", "in_time", is_flag=True, help="Run the jobs one after the other on the same ranks, not concurrently.")
 @options(given=UndefinedSource, output=Output)
 def command(traces_in: tuple[str, ...], in_time: bool, given: UndefinedSource, output: Output) -> None:
-    """Merge traces A, B, ... into OUT: a folder, or one file when OUT ends in .ti, .gz or .zst.
+    """Merge traces A, B, ... into OUT.
 
-    Files that hold one rank each, and together ranks 0, 1, 2, ..., become the trace of these ranks. Other traces become jobs side by
-    side: the ranks of B come after those of A, and each job's MPI_COMM_WORLD is a communicator of its own. With --then they run one after
-    the other.
+    OUT is a folder, or one file if it ends in .ti, .gz or .zst. Files that each hold one rank, and together ranks 0, 1, 2, ...,
+    become one trace. Other traces become concurrent jobs: the ranks of B follow those of A, and each job's MPI_COMM_WORLD is a
+    communicator of its own. With --then the jobs run one after the other on the same ranks.
+
+    \b
+    Examples:
+      retrompi trace merge examples/traces/jacobi-4.tar.zst examples/traces/sort-4.tar.zst both.ti.zst
+      retrompi trace merge first second after.ti.zst --then
     """
     from retrompi import traces
     from retrompi.traces import merge

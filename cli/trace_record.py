@@ -29,27 +29,36 @@ MOST_ROWS = 32
 class RecordOptions:
     """Options of ``retrompi trace_record record``."""
 
-    out: Path | None = option("Folder, or NAME.tar.zst (default: PROGRAM-trace).", "-o", "--out")
-    use_smpi: bool = option("Run the program (source or binary of smpicc) on SimGrid's SMPI.", "--smpi")
+    out: Path | None = option("Folder or NAME.tar.zst to write (default: PROGRAM-trace).", "-o", "--out")
+    use_smpi: bool = option("Run the program (source file, or binary of smpicc) on SimGrid's SMPI.", "--smpi")
     ranks: int | None = option("With --smpi: number of ranks.", "-n", "--np", type=click.IntRange(1))
-    mpicc: str | None = option("The C compiler of the MPI in use (default: found beside mpiexec).", metavar="COMPILER")
-    clock: Literal["cpu", "wall", "instructions", "cycles"] = option("What measures computation between calls.", default="cpu")
-    rate: str | None = option("What a second counts as (default: 1 Gflop/s); of counters, flop an event (default: 1).", metavar="RATE")
-    threshold: str = option("Shorter bursts are added to the next one.", metavar="TIME", default="1us")
-    whole_command: bool = option("Keep absolute paths of the command in the trace's header.")
-    no_check: bool = option("Do not read the trace back afterwards.")
+    mpicc: str | None = option("C compiler of the MPI in use (default: the one beside mpiexec).", metavar="COMPILER")
+    clock: Literal["cpu", "wall", "instructions", "cycles"] = option(
+        "Clock or counter that measures computation between calls.", default="cpu")
+    rate: str | None = option(
+        "Rate that converts time to flop (default: 1 Gflop/s); for counters, flop per event (default: 1).", metavar="RATE")
+    threshold: str = option("Merge bursts of computation shorter than this into the next one.", metavar="TIME", default="1us")
+    whole_command: bool = option("Keep absolute paths of COMMAND in the header of the trace.")
+    no_check: bool = option("Do not verify the trace by reading it back.")
     finish: Path | None = option(
-        "Make the trace of an interrupted recording.", type=click.Path(path_type=Path, exists=True, file_okay=False))
+        "Assemble the trace of an interrupted recording in this folder.", type=click.Path(path_type=Path, exists=True, file_okay=False))
 
 
 @click.command("record")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @options(given=RecordOptions, output=Output)
 def record(command: tuple[str, ...], given: RecordOptions, output: Output) -> None:
-    """Record the trace of what COMMAND asks of MPI: -- mpiexec -n 4 ./app, for instance.
+    """Record the MPI calls of COMMAND as a trace.
 
-    MPICH and Open MPI, C, C++, Fortran and mpi4py; nothing is compiled again. A program that is killed leaves the trace up to then.
-    Exit code 1: the program failed, or a rank did not reach MPI_Finalize; the trace is kept.
+    Works with MPICH and Open MPI, for C, C++, Fortran and mpi4py programs, without recompiling them. A program that is killed
+    leaves the trace up to that moment. Exit code 1 means that the program failed or a rank did not reach MPI_Finalize; the trace is
+    kept.
+
+    \b
+    Examples:
+      retrompi trace record -- mpiexec -n 4 ./app
+      retrompi trace record -o app.tar.zst -- mpiexec -n 4 python app.py
+      retrompi trace record --smpi -n 4 -- examples/jacobi.c
     """
     from retrompi.measure import record as recorder
 

@@ -13,7 +13,7 @@ from retrompi.cli.options import RunOutput, Workers, progress
 from retrompi.cli.output import Column, Output, as_text
 
 if TYPE_CHECKING:
-    from retrompi.papers import Study, Verdict
+    from retrompi.papers import Reproduction, Verdict
 
 KEYS = ("id", "system", "use", "verdict", "observed", "low", "high", "unit", "note")
 COLUMNS = (
@@ -62,12 +62,12 @@ def _interesting(row: Mapping[str, Any]) -> bool:
     return bool(row["verdict"] != "unjudged" or row["use"] == "exclude")
 
 
-def studies(paper: str | None, output: RunOutput, jobs: int | None, fidelity: str = "mechanism") -> list[Study]:
+def studies(paper: str | None, output: RunOutput, jobs: int | None, fidelity: str = "mechanism") -> list[Reproduction]:
     """The replayed study of ``paper``, or of every paper that is modelled, at a rung of the fidelity ladder; ``jobs`` at a time."""
-    from retrompi.papers import run_papers, setup, setups
-    from retrompi.papers.study import WORKERS
+    from retrompi.papers import all_papers, find_paper, run_papers
+    from retrompi.papers.reproduction import WORKERS
 
-    keys = [setup(paper).paper] if paper is not None else list(setups())
+    keys = [find_paper(paper).key] if paper is not None else list(all_papers())
     opened = output.open()
     with progress(keys[0] if len(keys) == 1 else f"{len(keys)} studies") as report:
         return run_papers(keys, opened, output.fresh, report, workers=jobs or WORKERS, fidelity=fidelity)
@@ -77,20 +77,25 @@ def studies(paper: str | None, output: RunOutput, jobs: int | None, fidelity: st
 class ValidateOptions(Workers):
     """Options of ``retrompi validate``."""
 
-    paper: str | None = option("Only this paper's statements (default: all).", metavar="KEY")
+    paper: str | None = option("Only the claims of this paper (default: all).", metavar="KEY")
     model: str | None = option("Judge this model by its own evidence.toml instead of the papers.", metavar="NAME|FOLDER")
-    platform: str = option("With --model: the machine room.", "-p", "--platform", default="nt-pair")
-    all_rows: bool = option("List also what is not judged (not simulated yet, definitions).", "--all")
+    platform: str = option("With --model: platform.", "-p", "--platform", default="nt-pair")
+    all_rows: bool = option("Also list claims that are not judged (not simulated yet, definitions).", "--all")
 
 
 @click.command()
 @options(given=ValidateOptions, output=RunOutput)
 @click.pass_context
 def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> None:
-    """Judge the published statements against simulated points.
+    """Judge the published claims against simulated results.
 
-    What is not in the store yet is simulated. Fit and held-out claims are counted apart. Ends with exit code 1
-    when a statement fails.
+    Runs that are not in the store are simulated. Claims used for the fit and held-out claims are counted separately. Exit code 1
+    means that a claim fails.
+
+    \b
+    Examples:
+      retrompi validate --paper baker-fox
+      retrompi validate --all --csv
     """
     from retrompi.papers import judge_all
 

@@ -184,6 +184,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Watched:
 TOY_MODEL = '''
 """A model small enough to read in a test."""
 
+from retrompi.spec import channels
 from retrompi.spec.model import Param, RuntimeModel
 
 
@@ -197,8 +198,15 @@ class Toy(RuntimeModel):
     call = Param("10 us", "s", "cost of a call", source="fit:fit.toml", low="5 us", high="50 us")
     wait = Param("block", "choice", "how a receiver waits", source="assumed: for tests", choices=("block", "spin"))
 
-    def compile(self, p, platform, placement):
-        return {"packet": p.packet, "call": p.call, "spin": p.wait == "spin"}
+    def calls(self, p, layout):
+        wait = channels.wait("spin", poll_cost=1e-6) if p.wait == "spin" else channels.BLOCK
+        return channels.Library(p.call, p.call, wait, wait)
+
+    def within_host(self, p, layout):
+        return channels.Path([channels.ring(("rank", "rank"), packet=p.packet, header=32, slots=4)])
+
+    def between_hosts(self, p, layout):
+        return channels.Path([channels.stream(("rank", "rank"), packet=p.packet, header=32, call=1e-4)])
 
 
 class Spinning(Toy):

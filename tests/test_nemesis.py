@@ -161,7 +161,7 @@ def test_thread_support_costs_a_lock_in_every_call_and_poll(who: tuple[str, str]
 
 
 def test_a_lock_without_threads_is_refused() -> None:
-    with refused(UsageError, "idle-override"):
+    with refused(UsageError, "idle-override | nemesis.thread_level=single | nemesis.thread_level=multiple"):
         latencies(WINDOWS, SHARED, (0,), ("lock_kind=mutex",))
 
 

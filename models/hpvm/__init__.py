@@ -7,8 +7,10 @@ import math
 from random import Random
 from typing import Any
 
-from retrompi.spec import channels as rows
+from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
+from retrompi.spec.channels import Library, Path
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
 
@@ -40,18 +42,27 @@ class Hpvm(RuntimeModel):
 
     def hop(self, p: Values, message_cpu: float, senders: int = 1) -> dict[str, Any]:
         """TCP from rank to rank, on one machine and between two; a receiver's fixed region is divided among its ``senders``."""
-        return rows.stream(
+        return channels.stream(
             ("rank", "rank"), packet=p.packet, header=p.header, call=p.socket_call, send_cpu=p.packet_cost, recv_cpu=p.packet_cost, message_cpu=message_cpu,
             rcvbuf=p.rcvbuf, connect=p.connect, credits=max(1, math.ceil(p.window / p.packet / senders)), nagle=p.nagle, progress=int(p.sends_extract == "yes"),
         )  # fmt: skip
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
-        senders = max(1, len(placement) - 1)
-        return rows.compiled(
-            platform, placement, same=[self.hop(p, 0.0, senders)], remote=[self.hop(p, p.network_calls, senders)], protocol_same=[rows.eager()], protocol_remote=[rows.eager()],
-            send_cpu=p.library, recv_cpu=p.library, test_cpu=p.poll_cost,
-            recv_wait=rows.wait(p.receive, polls=p.polls, poll_cost=p.poll_cost), send_wait=rows.BLOCK, unexpected_limit=p.buffer,
-        )  # fmt: skip
+    def calls(self, p: Values, layout: Layout) -> Library:
+        receive = channels.wait_by(p.receive, lambda: p.polls, lambda: p.poll_cost)
+        return Library(p.library, p.library, receive, channels.BLOCK, p.buffer)
+
+    def within_host(self, p: Values, layout: Layout) -> Path:
+        return Path([self.hop(p, 0.0, self.senders(layout))])
+
+    def between_hosts(self, p: Values, layout: Layout) -> Path:
+        return Path([self.hop(p, p.network_calls, self.senders(layout))])
+
+    def senders(self, layout: Layout) -> int:
+        """Among how many senders a receiver's region is divided."""
+        return max(1, len(layout.placement) - 1)
+
+    def probing(self, p: Values, layout: Layout) -> float:
+        return float(p.poll_cost)
 
     def joins(self, platform: Platform, placement: list[int]) -> str:
         """FM sends data as they lie in memory, so all machines must have one byte order [BF-FUN-15]."""

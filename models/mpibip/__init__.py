@@ -9,8 +9,10 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from retrompi.spec import channels as rows
+from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
+from retrompi.spec.channels import Library, Path
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
 
@@ -46,7 +48,7 @@ class MpiBip(RuntimeModel):
 
     def wire(self, p: Values) -> Hop:
         """From rank to rank over the card."""
-        return rows.dma(
+        return channels.dma(
             ("rank", "rank"), packet=2.0**40, header=p.header, send_cpu=p.overhead, recv_cpu=p.overhead, copies_in=0, slots=p.slots,
             pio_limit=p.short + p.header, pio_rate=p.pio_rate, piece_min=p.piece_min, piece=p.piece, pieces=p.pieces,
             pin=p.pin, pin_page=p.pin_page, page=p.page, space_wait=self.spin(p),
@@ -54,18 +56,23 @@ class MpiBip(RuntimeModel):
 
     def node(self, p: Values) -> Hop:
         """From rank to rank through the memory of a node."""
-        return rows.ring(("rank", "rank"), packet=p.node_packet, header=p.header, slots=p.node_slots, ws_message=2, ws_packet=1, space_wait=self.spin(p))
+        return channels.ring(("rank", "rank"), packet=p.node_packet, header=p.header, slots=p.node_slots, ws_message=2, ws_packet=1, space_wait=self.spin(p))
 
     def spin(self, p: Values) -> Hop:
-        return rows.wait("spin", poll_cost=p.poll_cost)
+        return channels.wait("spin", poll_cost=p.poll_cost)
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
+    def calls(self, p: Values, layout: Layout) -> Library:
+        return Library(p.library, p.library, self.spin(p), self.spin(p))
+
+    def within_host(self, p: Values, layout: Layout) -> Path:
+        return Path([self.node(p)])
+
+    def between_hosts(self, p: Values, layout: Layout) -> Path:
         asks = p.short + 1
-        return rows.compiled(
-            platform, placement, same=[self.node(p)], remote=[self.wire(p)], protocol_same=[rows.eager()],
-            protocol_remote=[rows.eager(0, asks), rows.rendezvous(asks)], send_cpu=p.library, recv_cpu=p.library, test_cpu=p.poll_cost,
-            recv_wait=self.spin(p), send_wait=self.spin(p),
-        )  # fmt: skip
+        return Path([self.wire(p)], [channels.eager(0, asks), channels.rendezvous(asks)])
+
+    def probing(self, p: Values, layout: Layout) -> float:
+        return float(p.poll_cost)
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
         """bipload starts the processes on all nodes from one of them."""

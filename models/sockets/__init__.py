@@ -5,8 +5,10 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from retrompi.spec import channels as rows
+from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
+from retrompi.spec.channels import Library, Path
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
 
@@ -25,15 +27,26 @@ class Sockets(RuntimeModel):
     receive = Param("block", "choice", "how a read waits", source="assumed: blocking sockets", choices=("block", "spin"))
     poll_cost = Param("5 us", "s", "one poll of an idle socket, if the read spins", source="assumed: a system call", low="1 us", high="20 us")
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
-        wait = rows.wait(p.receive, poll_cost=p.poll_cost)
-        hop = rows.stream(
-            ("rank", "rank"), packet=2.0**40, header=p.header, call=p.call, connect=p.connect, ws_packet=0, ws_fixed=2.0**30, space_wait=wait
-        )
-        return rows.compiled(
-            platform, placement, same=[hop], remote=[hop], protocol_same=[rows.eager()], protocol_remote=[rows.eager()],
-            send_cpu=0, recv_cpu=0, test_cpu=p.poll_cost, recv_wait=wait, send_wait=wait,
-        )  # fmt: skip
+    def waits(self, p: Values) -> dict[str, Any]:
+        """How a read waits, and a write for room."""
+        return channels.wait_by(p.receive, lambda: 1, lambda: p.poll_cost)
+
+    def calls(self, p: Values, layout: Layout) -> Library:
+        return Library(0, 0, self.waits(p), self.waits(p))
+
+    def connection(self, p: Values) -> Path:
+        return Path([
+            channels.stream(("rank", "rank"), packet=2.0**40, header=p.header, call=p.call, connect=p.connect, ws_packet=0, ws_fixed=2.0**30, space_wait=self.waits(p))
+        ])  # fmt: skip
+
+    def within_host(self, p: Values, layout: Layout) -> Path:
+        return self.connection(p)
+
+    def between_hosts(self, p: Values, layout: Layout) -> Path:
+        return self.connection(p)
+
+    def probing(self, p: Values, layout: Layout) -> float:
+        return float(p.poll_cost)
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
         """Nothing starts such a program for the user."""

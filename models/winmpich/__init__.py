@@ -4,11 +4,14 @@ machines a proxy process per host carries them: rank -> shared memory -> proxy -
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
-from retrompi.spec import channels as rows
+from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
+from retrompi.spec.channels import Library, Path
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
 
@@ -43,32 +46,34 @@ class WinMpich(RuntimeModel):
     def shared(self, p: Values, between: tuple[str, str], by_event: bool) -> dict[str, Any]:
         """A hop through shared memory: between ranks, or between a rank and its proxy."""
         ranks = between == ("rank", "rank")
-        return rows.ring(
+        return channels.ring(
             between, packet=p.packet if ranks else p.proxy_packet - p.header, header=p.header,
             slots=p.slots if ranks else p.proxy_slots, copies_in=p.copies / 2, copies_out=p.copies / 2,
             ws_message=p.live, ws_packet=p.slots if ranks else p.proxy_slots, event=p.event, by_event=by_event,
             progress=int((p.send_drains if between[0] == "rank" else p.proxy_drains) == "yes"),
         )  # fmt: skip
 
-    def network(self, p: Values) -> list[dict[str, Any]]:
-        """The hops between machines, with or without the proxies."""
+    def calls(self, p: Values, layout: Layout) -> Library:
+        return Library(p.library, p.library, channels.BLOCK, channels.BLOCK)
+
+    def within_host(self, p: Values, layout: Layout) -> Path:
+        return Path([self.shared(p, ("rank", "rank"), True)])
+
+    def between_hosts(self, p: Values, layout: Layout) -> Path:
+        """With the proxies, or by sockets of the ranks themselves."""
         tcp = {"packet": p.proxy_packet - p.header, "header": p.header, "call": p.socket_call}
         if p.proxy == "no":
-            return [rows.stream(("rank", "rank"), progress=int(p.send_drains == "yes"), **tcp)]
-        return [
+            return Path([channels.stream(("rank", "rank"), progress=int(p.send_drains == "yes"), **tcp)])
+        idle = channels.wait("poll", period=p.proxy_timeout) if p.proxy_wait == "poll" else channels.BLOCK
+        hops = [
             self.shared(p, ("rank", "proxy@src"), p.proxy_wait == "event"),
-            rows.stream(("proxy@src", "proxy@dst"), progress=int(p.proxy_drains == "yes"), **tcp),
+            channels.stream(("proxy@src", "proxy@dst"), progress=int(p.proxy_drains == "yes"), **tcp),
             self.shared(p, ("proxy@dst", "rank"), True),
         ]
+        return Path(hops, idle={"proxy": idle}, forward_cost={"proxy": p.proxy_cost})
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
-        idle = rows.wait("poll", period=p.proxy_timeout) if p.proxy_wait == "poll" else rows.BLOCK
-        return rows.compiled(
-            platform, placement, same=[self.shared(p, ("rank", "rank"), True)], remote=self.network(p),
-            protocol_same=[rows.eager()], protocol_remote=[rows.eager()],
-            send_cpu=p.library, recv_cpu=p.library, test_cpu=p.event, recv_wait=rows.BLOCK, send_wait=rows.BLOCK,
-            idle={"proxy": idle}, forward_cost={"proxy": p.proxy_cost},
-        )  # fmt: skip
+    def probing(self, p: Values, layout: Layout) -> float:
+        return float(p.event)
 
     def joins(self, platform: Platform, placement: list[int]) -> str:
         """Events, shared regions and proxies are Win32's [BF-FUN-15]."""
@@ -116,9 +121,6 @@ class TickFreeProxy(WinMpich):
     proxy_wait = Param("event", "choice", "how the proxy waits for shared memory", source="assumed: rival hypothesis of mechanisms.md", choices=("poll", "event"))
     proxy_packet = Param("16 KiB", "B", "size of a packet between a rank and its proxy, headers included", source="code:E-P4-02", low="512 B", high="16 KiB")
 
-    def network(self, p: Values) -> list[dict[str, Any]]:
-        hops = super().network(p)
-        for hop in hops:
-            if hop["medium"] == "stream":
-                hop |= {"nagle": 1}
-        return hops
+    def between_hosts(self, p: Values, layout: Layout) -> Path:
+        path = super().between_hosts(p, layout)
+        return replace(path, hops=[hop | {"nagle": 1} if hop["medium"] == "stream" else hop for hop in path.hops])

@@ -6,8 +6,10 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from retrompi.spec import channels as rows
+from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
+from retrompi.spec.channels import Library, Path
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
 
@@ -57,48 +59,47 @@ class Wmpi(RuntimeModel):
 
     def waits(self, p: Values, kind: str) -> dict[str, Any]:
         """A wait policy with p4's poll pattern."""
-        return rows.wait(kind, polls=p.polls, poll_cost=p.poll_cost)
-
-    def shared(self, p: Values) -> list[dict[str, Any]]:
-        """The hop between two tasks of one machine: p4's pool."""
-        return [
-            rows.pool(
-                ("rank", "rank"), packet=p.packet, header=p.header, pool=p.pool, prefix=p.prefix, copies_in=p.copies / 2, copies_out=p.copies / 2,
-                exhausted_aborts=int(p.exhausted == "abort"), event=p.event, hold_unexpected=1, ws_packet=0, ws_fixed=p.copy_set, space_wait=self.waits(p, p.pool_wait),
-            )
-        ]  # fmt: skip
-
-    def network(self, p: Values) -> list[dict[str, Any]]:
-        """The three hops between tasks of two machines."""
-        tcp = {"packet": p.network_packet, "header": p.header, "call": p.socket_call}
-        local = {"sndbuf": p.socket_buffer, "rcvbuf": p.socket_buffer, "connect": p.connect}
-        return [
-            rows.stream(("rank", "daemon@src"), **tcp, **local),
-            rows.datagram(
-                ("daemon@src", "daemon@dst"), **tcp, timeout=p.udp_timeout, retries=p.udp_retries, window=p.udp_window,
-                loss=p.loss, duplicate=p.duplicate, reorder=p.reorder, reorder_delay=p.reorder_delay,
-            ),
-            rows.stream(("daemon@dst", "rank"), **tcp, **local),
-        ]  # fmt: skip
+        return channels.wait_by(kind, lambda: p.polls, lambda: p.poll_cost)
 
     def longest_unasked(self, p: Values) -> int:
         """The largest message that goes without asking the receiver, in bytes: what the buffer of a largest packet holds."""
         wanted = p.packet + p.header
         return int(min(next((c for c in CLASSES if c >= wanted), wanted), p.largest_class))
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
+    def calls(self, p: Values, layout: Layout) -> Library:
+        return Library(p.library, p.library, self.waits(p, p.receive_wait), self.waits(p, p.answer_wait), p.unexpected)
+
+    def within_host(self, p: Values, layout: Layout) -> Path:
+        """p4's pool of buffers between two tasks of one machine."""
+        pool = channels.pool(
+            ("rank", "rank"), packet=p.packet, header=p.header, pool=p.pool, prefix=p.prefix, copies_in=p.copies / 2, copies_out=p.copies / 2,
+            exhausted_aborts=int(p.exhausted == "abort"), event=p.event, hold_unexpected=1, ws_packet=0, ws_fixed=p.copy_set, space_wait=self.waits(p, p.pool_wait),
+        )  # fmt: skip
         # E-P4-01 puts the threshold of MPICH's p4 device at 128000 B; WMPI's curve has none there, so the hypothesis is that a
         # message asks first when it does not fit into a buffer of the pool (mechanisms.md). Its developers laid the step to the
         # largest packet (BF-SM-05), so the buffer is the one that such a packet takes: 256 KiB for one of 128 KiB.
         asks = self.longest_unasked(p) + 1
-        return rows.compiled(
-            platform, placement, same=self.shared(p), remote=self.network(p),
-            protocol_same=[rows.eager(0, asks), rows.rendezvous(asks)], protocol_remote=[rows.eager()],
-            send_cpu=p.library, recv_cpu=p.library, test_cpu=p.poll_cost,
-            recv_wait=self.waits(p, p.receive_wait), send_wait=self.waits(p, p.answer_wait),
-            idle={"daemon": rows.BLOCK}, forward_cost={"daemon": p.daemon}, unexpected_limit=p.unexpected,
-            convert=(p.xdr_byte, p.xdr_buffer, p.xdr_call),
-        )  # fmt: skip
+        return Path([pool], [channels.eager(0, asks), channels.rendezvous(asks)])
+
+    def between_hosts(self, p: Values, layout: Layout) -> Path:
+        """Task, daemon, daemon, task: TCP, UDP and TCP."""
+        tcp = {"packet": p.network_packet, "header": p.header, "call": p.socket_call}
+        local = {"sndbuf": p.socket_buffer, "rcvbuf": p.socket_buffer, "connect": p.connect}
+        hops = [
+            channels.stream(("rank", "daemon@src"), **tcp, **local),
+            channels.datagram(
+                ("daemon@src", "daemon@dst"), **tcp, timeout=p.udp_timeout, retries=p.udp_retries, window=p.udp_window,
+                loss=p.loss, duplicate=p.duplicate, reorder=p.reorder, reorder_delay=p.reorder_delay if p.reorder > 0 else 0.0,
+            ),
+            channels.stream(("daemon@dst", "rank"), **tcp, **local),
+        ]  # fmt: skip
+        return Path(hops, idle={"daemon": channels.BLOCK}, forward_cost={"daemon": p.daemon})
+
+    def probing(self, p: Values, layout: Layout) -> float:
+        return float(p.poll_cost)
+
+    def conversion(self, p: Values) -> tuple[float, float, float]:
+        return p.xdr_byte, p.xdr_buffer, p.xdr_call
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
         """A process group file names the machines; their daemons, started once, start the tasks."""
@@ -126,11 +127,10 @@ class AbsorbedCopies(Wmpi):
     def longest_unasked(self, p: Values) -> int:
         return int(p.largest_class)
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
-        compiled = super().compile(p, platform, placement)
-        for host in compiled["hosts"]:
-            host |= {"boost": 1, "quantum_carry": 1, "quantum_at_tick": 0}
-        return compiled
+    def host_rows(self, p: Values, layout: Layout) -> list[dict[str, Any]]:
+        stated = {"boost": 1, "quantum_carry": 1, "quantum_at_tick": 0}
+        layout.fixed |= stated.keys()
+        return [host | stated for host in super().host_rows(p, layout)]
 
 
 class AdditiveStall(Wmpi):
@@ -143,10 +143,9 @@ class AdditiveStall(Wmpi):
 
     stall = Param("130 ms", "s", "time-out of the wait for the answer", source="assumed: T(512K) and T(4M) of mechanisms.md", low="100 ms", high="200 ms")
 
-    def shared(self, p: Values) -> list[dict[str, Any]]:
-        return [hop | {"by_event": 0} for hop in super().shared(p)]
+    def calls(self, p: Values, layout: Layout) -> Library:
+        return Library(p.library, p.library, self.waits(p, p.receive_wait), channels.wait("poll", period=p.stall), p.unexpected)
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
-        compiled = super().compile(p, platform, placement)
-        compiled["send_wait"] = rows.wait("poll", period=p.stall)
-        return compiled
+    def within_host(self, p: Values, layout: Layout) -> Path:
+        path = super().within_host(p, layout)
+        return Path([hop | {"by_event": 0} for hop in path.hops], path.protocol)

@@ -20,10 +20,14 @@ from retrompi.sim.worker import ForkServer, shared_server
 from retrompi.spec import cross_traffic as network
 from retrompi.spec import registry
 from retrompi.spec.cojobs import Compiled, JobSpec
-from retrompi.spec.collectives import PREFIX, engine_rows
-from retrompi.spec.model import RuntimeModel, Values, check_read, parse_sets, resolve
+from retrompi.spec.collectives import PREFIX
+from retrompi.spec.compile import ANYTHING, Calls, compile_runtime, refuse_unused, refuse_unused_parameters
+from retrompi.spec.compile import Compiled as CompiledRuntime
+from retrompi.spec.layout import Layout
+from retrompi.spec.model import RuntimeModel, Values, parse_sets, resolve
 from retrompi.spec.platform import Placement
 from retrompi.spec.timed_section import Program, compute_scale, prepare, section_of
+from retrompi.traces.calls import calls_of
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
@@ -89,6 +93,8 @@ class Result:
     profile: dict[str, Any] = field(default_factory=dict)
     """If asked for: ``calls`` (action, bytes, section of MPI_Pcontrol or -1, count, ps) summed over the ranks, ``finalized_ps`` by rank
     (-1: never)."""
+    used: list[str] = field(default_factory=list)
+    """The parameters of the model and numbers of the platform that the run used, as ``--set`` takes them."""
     collectives: list[dict[str, Any]] = field(default_factory=list)
     """Which algorithms ran: operation, algorithm, calls (of all members)."""
     lost: int = 0
@@ -132,23 +138,19 @@ def place(platform: Platform, mode: Mode, ranks: int) -> Placement:
 def compile_model(
     model: str, platform: str, mode: Mode, ranks: int, sets: Sets = (), *, idle_sets: bool = False
 ) -> tuple[dict[str, Any], Platform, Placement]:
-    """The engine's rows of ``model`` on ``platform`` with overrides; refuses an override that nothing reads unless ``idle_sets``."""
-    rows, values, room, placement = _compiled(registry.model(model), platform, mode, ranks, sets)
+    """The engine's rows of ``model`` on ``platform`` with overrides; refuses an override that no trace could use unless ``idle_sets``."""
+    cls = registry.model(model)
+    found, values = _compiled(cls, platform, mode, ranks, sets, ANYTHING)
     if not idle_sets:
-        check_read(values, room, placement)
-    return rows, room, placement
+        refuse_unused(cls, values, found, ANYTHING)
+    return found.rows, found.layout.platform, found.layout.placement
 
 
 def _compiled(
-    cls: type[RuntimeModel], platform: str, mode: Mode, ranks: int, sets: Sets
-) -> tuple[dict[str, Any], Values, Platform, Placement]:
+    cls: type[RuntimeModel], platform: str, mode: Mode, ranks: int, sets: Sets, calls: Calls
+) -> tuple[CompiledRuntime, Values]:
     values, room = resolve(cls, registry.platform(platform), sets)
-    placement = place(room, mode, ranks)
-    rows = cls().compile(values, room, placement)
-    rows["collectives"] = engine_rows(cls.collectives, values, rows["bcast"]["algorithm"])
-    rows |= {"context_bytes": cls.communicators.context_bytes, "split_gathers": cls.communicators.gathers}
-    cls().startup(values, room, placement, random.Random(0))  # what only starting a job reads is no idle override either
-    return rows, values, room, placement
+    return compile_runtime(cls, values, Layout(room, place(room, mode, ranks)), calls), values
 
 
 def run(
@@ -203,10 +205,12 @@ def run(
         raise UsageError(f"{file}:{line}: {action}: {reason}", code="unsupported-action")
     begin = time.perf_counter()
     cls = registry.model(model)
-    rows, values, room, placement = _compiled(cls, platform, mode, trace.ranks, sets)
+    calls = calls_of(trace, start_up=with_startup, failures=bool(failures))
+    found, values = _compiled(cls, platform, mode, trace.ranks, sets, calls)
+    rows, room, placement = found.rows, found.layout.platform, found.layout.placement
     others = _compiled_jobs(jobs, platform, sets, fidelity, wire)
     if not idle_sets:
-        check_read(values, room, [*placement, *(i for j in others for i in j.placement)])
+        refuse_unused(cls, values, found, calls, [j.found for j in others])
     steps: list[dict[str, Any]] = []
     notes: list[str] = []
     rows["kills"] = _kills(kills, rows, others)
@@ -293,6 +297,7 @@ def run(
         profile=got.get("profile", {}),
         startup=steps,
         cautions=[*cls().cautions(values, room, placement), *notes],
+        used=sorted(found.used),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         traffic=network.told(traffic, got["traffic"]),
         jobs=_told_jobs(others, got["jobs"]),
@@ -314,18 +319,19 @@ def _compiled_jobs(jobs: Sequence[JobSpec], platform: str, sets: Sets, fidelity:
     if wire != "native":
         raise UsageError("several jobs need the native wire", code="needs-mechanism")
     room_sets = {k: v for k, v in parse_sets(sets).items() if k.startswith("platform.")}
-    found = []
+    jobs_found = []
     for spec in named(jobs):
         for file, line, action, reason in spec.trace.unsupported()[:1]:
             raise UsageError(f"{file}:{line}: {action}: {reason}", code="unsupported-action")
         cls = registry.model(spec.model)
         try:
-            rows, values, room, placement = _compiled(cls, platform, spec.mode, spec.trace.ranks, {**room_sets, **spec.alone()})
-            check_read(values)
+            calls = calls_of(spec.trace)
+            found, values = _compiled(cls, platform, spec.mode, spec.trace.ranks, {**room_sets, **spec.alone()}, calls)
+            refuse_unused_parameters(cls, values, found, calls)
         except UsageError as error:
             raise UsageError(f"{spec.name}: {error}", code=error.code) from None
-        found.append(Compiled(spec, cls, rows, values, placement, cls().joins(room, placement)))
-    return found
+        jobs_found.append(Compiled(spec, cls, found, values, cls().joins(found.layout.platform, found.layout.placement)))
+    return jobs_found
 
 
 def _told_jobs(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

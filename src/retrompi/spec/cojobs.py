@@ -15,6 +15,7 @@ from retrompi.base.units import PS
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
+    from retrompi.spec import compile as runtime
     from retrompi.spec.model import RuntimeModel, Values
     from retrompi.spec.platform import Platform
 
@@ -69,11 +70,20 @@ class Compiled:
 
     spec: JobSpec
     model: type[RuntimeModel]
-    rows: dict[str, Any]
+    found: runtime.Compiled
     values: Values
-    placement: Sequence[int]
     apart: str
     """Why the runtime cannot join its hosts; empty when it can."""
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        """The rows of the job's runtime."""
+        return self.found.rows
+
+    @property
+    def placement(self) -> Sequence[int]:
+        """The host of every rank."""
+        return self.found.layout.placement
 
 
 def named(jobs: Sequence[JobSpec]) -> list[JobSpec]:

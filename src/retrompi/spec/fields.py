@@ -27,6 +27,7 @@ class Use(StrEnum):
     ALWAYS = "every run"
     COMPUTE = "amounts of computation in a trace"
     KERNELS = "kernels named in a trace"
+    CARRY = "quanta of which a wait leaves the rest"
     COPIES = "copies in memory"
     CALLS = "system calls (sockets, direct copies)"
     TCP = "TCP connections"

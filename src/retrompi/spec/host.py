@@ -43,7 +43,7 @@ class Host:
     copy_mem: float = quantity("B/s", "copy rate from main memory", above=0, area="memory", plain="5 GB/s", used_by=Use.COPIES)
     boost: float = flag("1 when an event wake-up raises the woken thread above its peers", area="scheduler", plain="0", cpp="int")
     quantum_carry: float = flag("1 when what is left of a quantum outlives a wait", area="scheduler", plain="0")
-    wait_charge: float = quantity("s", "taken off the quantum for each wait", area="scheduler", plain="0 us")
+    wait_charge: float = quantity("s", "taken off the quantum for each wait", area="scheduler", plain="0 us", used_by=Use.CARRY)
     quantum_at_tick: float = flag("1 when a quantum ends only at a clock tick", area="scheduler", plain="1")
     tcp_segment: float = quantity("s", "protocol stack CPU time per segment", area="protocol stack", plain="1 us", used_by=Use.IP)
     tcp_byte: float = quantity("s/B", "protocol stack CPU time per byte", area="protocol stack", plain="0 s/B", used_by=Use.IP)

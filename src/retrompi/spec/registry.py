@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import re
 import sys
 import threading
 from contextlib import suppress
@@ -95,8 +96,21 @@ def _module_from(folder: Path, name: str) -> ModuleType:
         raise InputError("cannot be imported as a model", file, code="broken-model")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    exec(compile(_of_today(file.read_text(encoding="utf-8")), file, "exec"), module.__dict__)
     return module
+
+
+_MOVED = {
+    "calibrated": "spec.calibrated_range", "collectives": "spec.collectives", "fitted": "measure.fit", "fitted.model": "measure.fit.model",
+    "platform": "spec.platform", "runtime": "spec.model", "units": "base.units",
+}  # fmt: skip
+
+
+def _of_today(source: str) -> str:
+    """A model's text with its imports where they are since version 0.8: fits of earlier versions lie in their users' folders."""
+    source = re.sub(r"^from retrompi import registry$", "from retrompi.spec import registry", source, flags=re.MULTILINE)
+    names = "|".join(map(re.escape, _MOVED))
+    return re.sub(rf"^from retrompi\.({names}) import ", lambda m: f"from retrompi.{_MOVED[m[1]]} import ", source, flags=re.MULTILINE)
 
 
 def _line_in(error: BaseException, folder: Path) -> tuple[Path, int | None]:

@@ -13,8 +13,11 @@ from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
 from retrompi.sim.simulate import place
 from retrompi.spec import registry
+from retrompi.spec.compile import compile_runtime
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import resolve
 from retrompi.spec.platform import declaration
+from retrompi.traces.calls import PINGPONG
 
 if TYPE_CHECKING:
     from retrompi.spec.platform import Placement, Platform
@@ -167,7 +170,7 @@ def _slot(name: str, label: str, group: str, row: Mapping[str, Any], kind: str) 
 
 @lru_cache(maxsize=64)
 def slots(model: str, platform: str, mode: str) -> tuple[Slot, ...]:
-    """The parameters that a PingPong in this configuration reads: the runtime's, of the hosts that run a rank, of the link between them.
+    """The parameters that a PingPong in this configuration uses: the runtime's, of the hosts that run a rank, of the link between them.
 
     Raises UsageError for a wrong name or mode.
     """
@@ -175,18 +178,17 @@ def slots(model: str, platform: str, mode: str) -> tuple[Slot, ...]:
     cls = registry.model(model)
     values, room = resolve(cls, registry.platform(platform))
     placement: Placement = place(room, room.placement(mode), 2)
-    cls().compile(values, room, placement)
-    unread = set(values.unread())
+    used = compile_runtime(cls, values, Layout(room, placement), PINGPONG).used
+    base = cls.name.partition(":")[0]
     out = []
     for row in values.describe():
-        if row["name"] not in unread:
+        if f"{base}.{row['name']}" in used:
             kind = "whole" if row["unit"] == "count" else ""
             out.append(_slot(f"{cls.name}.{row['name']}", row["name"], f"Runtime: {cls.title}", row, kind))
     hosts = list(dict.fromkeys(room.hosts[i].name for i in placement))
     out += [s for host in hosts for s in _of_room(room, host, f"Machine: {host}")]
-    if len(hosts) > 1:
-        out += _of_room(room, "link", "Network")
-    return tuple(out)
+    out += _of_room(room, "link", "Network")
+    return tuple(s for s in out if not s.name.startswith("platform.") or s.name in used)
 
 
 def slots_for(model: str, platform: str, mode: str, names: Iterable[str]) -> tuple[Slot, ...]:

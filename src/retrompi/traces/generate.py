@@ -26,7 +26,7 @@ KIB = 1024
 DEFAULT_SIZES: tuple[int, ...] = (0, *(1 << k for k in range(23)))
 
 MOST_RANKS = 1 << 20
-"""What the engine reads (engine/trace/trace_parser.hpp, MAX_RANKS)."""
+"""What the engine reads (engine/trace/parser.hpp, MAX_RANKS)."""
 
 Reps = int | Mapping[int, int] | Callable[[int], int] | None
 

@@ -7,14 +7,15 @@ Matching, order, rendezvous, progress and collectives are the engine's, as for a
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.spec import channels as rows
+from retrompi.spec import channels
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import Param, RuntimeModel, Values, fit_tables
 from retrompi.spec.platform import Placement, Platform
 
@@ -93,22 +94,29 @@ class FittedModel(RuntimeModel):
                 return self.kinds_without_curve[pair.same]
         return ""
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
+    def calls(self, p: Values, layout: Layout) -> channels.Library:
+        return channels.Library(0, 0, channels.BLOCK, channels.BLOCK)
+
+    def within_host(self, p: Values, layout: Layout) -> channels.Path:
+        return channels.Path((), _protocol(p.eager_same))
+
+    def between_hosts(self, p: Values, layout: Layout) -> channels.Path:
+        return channels.Path((), _protocol(p.eager_remote))
+
+    def probing(self, p: Values, layout: Layout) -> float:
+        return float(p.test_cost)
+
+    def compile(self, p: Values, layout: Layout, parts: Collection[str]) -> channels.Row:
         from retrompi.sim.fidelity import curved
 
-        place = placement if isinstance(placement, Placement) else Placement(placement)
-        base = rows.compiled(
-            platform, place, same=[], remote=[],
-            protocol_same=_protocol(p.eager_same), protocol_remote=_protocol(p.eager_remote),
-            send_cpu=0, recv_cpu=0, test_cpu=p.test_cost, recv_wait=rows.BLOCK, send_wait=rows.BLOCK,
-        )  # fmt: skip
+        base = super().compile(p, layout, parts)
         if work := read_work(self.folder() / "work.csv"):
             calls = {what.partition(" ")[2]: points for what, points in work.items() if what.startswith("call ")}
             buffers = (work.get("buffers 1", []), work.get("buffers 2", []))
-            base["work"] = rows.work(call=calls, combine=work.get("combine", []), buffers=buffers)
-        if self.joins(platform, place):
+            base["work"] = channels.work(call=calls, combine=work.get("combine", []), buffers=buffers)
+        if self.joins(layout.platform, layout.placement):
             return base  # whoever runs it asks `joins` first and says why it cannot be run
-        return curved(base, "curve", platform, place, lambda pair: self.sample(platform, pair.hosts))[0]
+        return curved(base, "curve", layout.platform, layout.placement, lambda pair: self.sample(layout.platform, pair.hosts))[0]
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
         """Nothing was measured about starting a job."""
@@ -117,8 +125,8 @@ class FittedModel(RuntimeModel):
 
 def _protocol(eager_below: float) -> list[tuple[float, float, str]]:
     if eager_below <= 0:
-        return [rows.rendezvous(0)]
-    return [rows.eager(0, eager_below), rows.rendezvous(eager_below)]
+        return [channels.rendezvous(0)]
+    return [channels.eager(0, eager_below), channels.rendezvous(eager_below)]
 
 
 def fit_meta(cls: type[RuntimeModel]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ _FLAGS = ("-std=c++20", "-O1", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra
 
 def _sources() -> list[Path]:
     own = sorted((_HERE / "native").glob("*.cpp"))
-    return [*own, *sorted((_ENGINE / "coll").glob("*.cpp")), _ENGINE / "mpi" / "coll_inter.cpp", _ENGINE / "trace" / "trace_actions.cpp"]
+    return [*own, *sorted((_ENGINE / "coll").glob("*.cpp")), _ENGINE / "mpi" / "coll_inter.cpp", _ENGINE / "trace" / "words.cpp"]
 
 
 def source_files() -> list[Path]:

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace retrompi {
@@ -16,9 +17,7 @@ struct Action;
 
 // One rank's actions, in order. Written at the end, read from the beginning; reading in order costs some nanoseconds an action.
 //
-// A block is a dictionary of the different actions in it (a column for each field), then for every action the number of its
-// entry, its line as a run of equal steps, and what does not repeat: the amount of computation and the identity of a request.
-// An iterative program repeats a few actions, so that most of them take one or two bytes.
+// They are packed in blocks (packing.hpp). An iterative program repeats a few actions, so that most of them take one or two bytes.
 //
 // Blocks never change, so copies of a list share them. Those beyond the memory limit (TraceMemory) go to an unlinked temporary
 // file and are read back one at a time.
@@ -94,6 +93,8 @@ class ActionList::File {
   File& operator=(const File&) = delete;
   ~File();
   static std::shared_ptr<File> temporary();
+  // Appends to the temporary file of this process; where the bytes stand.
+  static std::pair<std::shared_ptr<File>, uint64_t> spill(std::string_view bytes);
   uint64_t append(std::string_view bytes);  // where they stand; TraceError when there is no room
   void read(uint64_t offset, size_t size, std::string& out) const;
   [[nodiscard]] uint64_t size() const { return end_; }
@@ -112,6 +113,9 @@ struct TraceMemory {
   static void set_limit(uint64_t bytes);
   static uint64_t held();     // in memory
   static uint64_t spilled();  // in the file
+  static bool has_room(uint64_t bytes);
+  static void hold(uint64_t bytes);
+  static void release(uint64_t bytes);
 };
 
 }  // namespace retrompi

@@ -2,6 +2,7 @@
 // iterations.
 #include <algorithm>
 
+#include "trace/flat_action.hpp"
 #include "trace/trace.hpp"
 
 namespace retrompi {
@@ -16,13 +17,13 @@ struct Call {
 bool computes(const Action &a) { return a.op == Op::Compute; }
 
 uint64_t key_of(const Action &a) {
+  const FlatAction f = flatten(a);
   uint64_t h = 0x9e3779b97f4a7c15ULL;
   // Not the identity of requests and not what a receive matched: these change from one iteration to the next.
-  const bool matched = (a.flags & FLAG_MATCHED) != 0;
   const bool start = a.op == Op::Start || a.op == Op::Startall;
-  for (const int64_t part : {static_cast<int64_t>(a.op) | static_cast<int64_t>(a.flags & FLAG_NONBLOCKING) << 8 | static_cast<int64_t>(a.comm) << 16,
-                             static_cast<int64_t>(a.peer), static_cast<int64_t>(a.tag), matched && !start ? 0 : static_cast<int64_t>(a.peer2),
-                             matched && start ? 0 : a.bytes, matched ? 0 : a.bytes2})
+  for (const int64_t part : {static_cast<int64_t>(f.op) | static_cast<int64_t>(f.flags & FLAG_NONBLOCKING) << 8 | static_cast<int64_t>(f.comm) << 16,
+                             static_cast<int64_t>(f.peer), static_cast<int64_t>(f.tag), a.matched() && !start ? 0 : static_cast<int64_t>(f.peer2),
+                             a.matched() && start ? 0 : f.bytes, a.matched() ? 0 : f.bytes2})
     h = (h ^ static_cast<uint64_t>(part)) * 0xbf58476d1ce4e5b9ULL, h ^= h >> 29;
   return h;
 }
@@ -44,7 +45,7 @@ std::vector<Action> smooth(const std::vector<Action> &actions) {
   double gap = 0;
   for (size_t i = 0; i < actions.size(); ++i) {
     if (computes(actions[i])) {
-      gap += actions[i].amount;
+      gap += actions[i].get<action::Compute>().flops;
       continue;
     }
     calls.push_back({i, gap, key_of(actions[i])});
@@ -74,10 +75,8 @@ std::vector<Action> smooth(const std::vector<Action> &actions) {
   for (size_t i = first; i < last; ++i) {
     const size_t phase = (i - first) % period;
     if (const double amount = sum[phase] / static_cast<double>(times[phase]); amount > 0) {
-      Action burst;
-      burst.op = Op::Compute;
-      burst.line = actions[calls[i - 1].at + 1].line;
-      burst.amount = amount;
+      Action burst(Op::Compute, actions[calls[i - 1].at + 1].line);
+      burst.get<action::Compute>().flops = amount;
       out.push_back(burst);
     }
     out.push_back(actions[calls[i].at]);
@@ -93,7 +92,19 @@ Trace Trace::scaled(double factor) const {
   for (auto &r : out.ranks) {
     ActionList scaled;
     for (Action a : r) {
-      if (a.op != Op::Sleep && a.op != Op::Sendrecv) a.amount *= factor;  // of a collective it is what is computed after it
+      switch (a.kind()) {
+        case ActionKind::Compute:
+          a.get<action::Compute>().flops *= factor;
+          break;
+        case ActionKind::Kernel:
+          a.get<action::Kernel>().times *= factor;
+          break;
+        case ActionKind::Collective:
+          a.get<action::Collective>().flops *= factor;
+          break;
+        default:
+          break;
+      }
       scaled.push_back(a);
     }
     scaled.seal();

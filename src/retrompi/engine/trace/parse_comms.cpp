@@ -1,7 +1,7 @@
 // Communicators and windows (ours): how they are made, who is in them, and whether their members agree.
 #include <limits>
 
-#include "trace/trace_parser.hpp"
+#include "trace/parser.hpp"
 
 namespace retrompi::parsing {
 namespace {
@@ -157,7 +157,8 @@ void Parser::require_member(int32_t world_rank, const char *what) {
 bool Parser::make_comm(const Word &word, Action &a) {
   const CommHow how = word.how;
   const bool create_inter = how == CommHow::IntercommCreate;
-  a.tag = static_cast<int32_t>(how);
+  auto &x = a.get<action::NewComm>();
+  x.how = how;
   if ((how == CommHow::Split || how == CommHow::Dup) && given_.mask == 0 && (args_.empty() || (args_.size() == 1 && args_[0] != "-1"))) {
     warn(word.name, "is accepted and ignored, as SMPI does: collectives run on all ranks");
     return false;
@@ -170,7 +171,7 @@ bool Parser::make_comm(const Word &word, Action &a) {
     fail(quoted(word.name) + " needs comm= of a communicator that is no intercommunicator");
   if (id == -1 && (how == CommHow::Split || how == CommHow::Create || how == CommHow::Cart || how == CommHow::Graph)) {
     at_most(word, 1);
-    a.peer = -1;
+    x.made = -1;
     return true;
   }
   if (id < 1) fail("a communicator is numbered from 1 (-1: this rank gets none), not " + quoted(args_[0]));
@@ -224,7 +225,7 @@ bool Parser::make_comm(const Word &word, Action &a) {
   }
   describe_topology(word, info, comm, m, fresh);
   ++info.defined;
-  a.peer = m.index;
+  x.made = m.index;
   return true;
 }
 
@@ -362,17 +363,18 @@ void Parser::free_comm(const Word &word) {
 void Parser::make_window(const Word &word, Action &a) {
   need(word, 2, "WIN BYTES");
   at_most(word, 2);
-  a.peer2 = integer(0, "window");
-  if (a.peer2 < 1) fail("a window is numbered from 1, not " + quoted(args_[0]));
-  a.bytes = count(1, "length of the window");
-  const auto [own, first_time] = more().windows.try_emplace(a.peer2);
+  auto &x = a.get<action::NewWindow>();
+  x.window = integer(0, "window");
+  if (x.window < 1) fail("a window is numbered from 1, not " + quoted(args_[0]));
+  x.bytes = count(1, "length of the window");
+  const auto [own, first_time] = more().windows.try_emplace(x.window);
   if (!first_time)
-    fail("window " + std::to_string(a.peer2) + " is made a second time by this rank, first in line " + std::to_string(own->second.line) +
+    fail("window " + std::to_string(x.window) + " is made a second time by this rank, first in line " + std::to_string(own->second.line) +
          "; numbers are not used again");
   own->second = {here_, line_, 0};
-  const auto [entry, fresh] = window_ids_.try_emplace(a.peer2, WindowInfo{here_->index, rank_, line_});
+  const auto [entry, fresh] = window_ids_.try_emplace(x.window, WindowInfo{here_->index, rank_, line_});
   if (!fresh && entry->second.comm != here_->index)
-    fail("window " + std::to_string(a.peer2) + " is of another communicator in " + place_of(entry->second.rank, entry->second.line));
+    fail("window " + std::to_string(x.window) + " is of another communicator in " + place_of(entry->second.rank, entry->second.line));
 }
 
 Window &Parser::window(int32_t id) {
@@ -390,82 +392,90 @@ Window &Parser::window(int32_t id) {
 void Parser::free_window(const Word &word, Action &a) {
   need(word, 1, "WIN");
   at_most(word, 1);
-  a.peer2 = integer(0, "window");
-  window(a.peer2).freed = line_;
+  const int32_t id = a.get<action::NewWindow>().window = integer(0, "window");
+  window(id).freed = line_;
   a.comm = here_->index;
 }
 
 bool Parser::window_call(const Word &word, Action &a) {
-  const bool known = given_.has(Key::Win);
-  if (known) {
-    a.peer2 = attribute(Key::Win, 1);
-    window(a.peer2);
+  int32_t win = 0;
+  if (given_.has(Key::Win)) {
+    win = attribute(Key::Win, 1);
+    window(win);
     a.comm = here_->index;
   } else if (word.reason != nullptr && word.form != Form::OneSided) {
     refuse(word.name, word.reason);
     return false;
   }
+  if (word.form == Form::OneSided) {
+    auto &x = a.get<action::Rma>();
+    x.window = win;
+    need(word, 3, "TARGET TAG COUNT [TYPE]");
+    x.target = destination(0);
+    require_member(x.target, "target");
+    x.tag = tag(1, false);
+    x.bytes = bytes(count(2, "count"), type(3), word.name, x.target != PROC_NULL);
+    at_most(word, 4);
+    return true;
+  }
+  auto &x = a.get<action::WindowSync>();
+  x.window = win;
   const auto target = [&] {
     const int32_t value = member(integer(0, "target"), args_[0], "target");
     require_member(value, "target");
     return value;
   };
   switch (word.form) {
-    case Form::OneSided:
-      need(word, 3, "TARGET TAG COUNT [TYPE]");
-      a.peer = destination(0);
-      require_member(a.peer, "target");
-      a.tag = tag(1, false);
-      a.bytes = bytes(count(2, "count"), type(3), word.name, a.peer != PROC_NULL);
-      at_most(word, 4);
-      return true;
     case Form::WinTarget:
-      if (known && (a.op == Op::Unlock || !args_.empty())) {
+      if (win != 0 && (a.op == Op::Unlock || !args_.empty())) {
         need(word, 1, "TARGET");
-        a.peer = target();
-        a.bytes = -1;
+        x.target = target();
+        x.argument = -1;
         at_most(word, 1);
         return true;
       }
       [[fallthrough]];
     case Form::WinAll:
-      a.peer = -1;
-      a.bytes = args_.empty() ? -1 : count(0, "count");
+      x.argument = args_.empty() ? -1 : count(0, "count");
       at_most(word, 1);
       return true;
-    case Form::WinLock:
+    case Form::WinLock: {
       need(word, 2, "TARGET 0|1");
-      a.peer = target();
-      a.tag = integer(1, "kind of lock");
-      if (a.tag != 0 && a.tag != 1) fail("the kind of lock is 0 (shared) or 1 (exclusive), not " + quoted(args_[1]));
+      x.target = target();
+      const int32_t kind = integer(1, "kind of lock");
+      if (kind != 0 && kind != 1) fail("the kind of lock is 0 (shared) or 1 (exclusive), not " + quoted(args_[1]));
+      x.exclusive = kind == 1;
       at_most(word, 2);
       return true;
-    case Form::WinGroup: {
+    }
+    case Form::WinGroup:
       need(word, 1, "GROUP");
-      a.peer = -1;
-      Extension &ext = more();
-      if (ext.group_aux < 0 || ext.group != args_[0]) {
-        std::vector<int64_t> ranks;
-        for (const int32_t r : expand(group(args_[0]))) {
-          require_member(r, "rank");
-          ranks.push_back(r);
-        }
-        ext.group = args_[0];
-        ext.group_aux = store(std::move(ranks));
-        ext.group_win = a.peer2;
-      } else if (ext.group_win != a.peer2) {
-        for (const int64_t r : trace_.vec[static_cast<size_t>(ext.group_aux)]) require_member(static_cast<int32_t>(r), "rank");
-        ext.group_win = a.peer2;
-      }
-      a.aux = ext.group_aux;
+      x.ranks = window_group(win);
       at_most(word, 1);
       return true;
-    }
     default:
-      a.peer = -1;
       at_most(word, 0);
       return true;
   }
+}
+
+// The GROUP of a Win_post or Win_start, its ranks in Trace::vec; programs repeat the same one.
+int32_t Parser::window_group(int32_t win) {
+  Extension &ext = more();
+  if (ext.group_index < 0 || ext.group != args_[0]) {
+    std::vector<int64_t> ranks;
+    for (const int32_t r : expand(group(args_[0]))) {
+      require_member(r, "rank");
+      ranks.push_back(r);
+    }
+    ext.group = args_[0];
+    ext.group_index = store(std::move(ranks));
+    ext.group_win = win;
+  } else if (ext.group_win != win) {
+    for (const int64_t r : trace_.vec[static_cast<size_t>(ext.group_index)]) require_member(static_cast<int32_t>(r), "rank");
+    ext.group_win = win;
+  }
+  return ext.group_index;
 }
 
 // --- when all lines are read -----------------------------------------------------------------------------------------------
@@ -500,9 +510,8 @@ void Parser::finish_comms() {
     rank_ = info.rank;
     line_ = info.line;
     source_ = state_[static_cast<size_t>(rank_)].source;
-    Action made;
-    made.op = Op::CommNew;
-    made.tag = static_cast<int32_t>(info.how);
+    Action made(Op::CommNew);
+    made.get<action::NewComm>().how = info.how;
     const bool whole = info.defined == c.group.size() + c.remote.size();
     for (const auto *group : {&c.group, &c.remote}) {
       for (size_t k = 0; !whole && k < group->size(); ++k) {

@@ -3,8 +3,8 @@
 #include <unordered_map>
 
 #include "trace/trace.hpp"
-#include "trace/trace_actions.hpp"
-#include "trace/trace_write.hpp"
+#include "trace/words.hpp"
+#include "trace/write.hpp"
 
 namespace retrompi {
 namespace {
@@ -33,7 +33,7 @@ class Smpi {
     if (total_++ < REMARK_LIMIT) lost_.push_back({me_, a.line, action_name(a), reason});
   }
   void put(Action a) {
-    a.comm = a.req = a.flags = 0;
+    a.comm = a.request = a.flags = 0;
     write_line(t_, rank_, a, shared_, out_);
   }
   bool everybody(int32_t comm) const {  // a duplicate of MPI_COMM_WORLD will do
@@ -61,70 +61,70 @@ class Smpi {
   bool unnamed_ = false;                            // there may be open requests without an identity
 };
 
+// A blocking or non-blocking message, without what its receive matched.
+Action message(Op op, uint32_t line, int32_t peer, int32_t tag, int64_t bytes) {
+  Action a(op, line);
+  a.get<action::PointToPoint>() = {peer, tag, bytes, {}};
+  return a;
+}
+
 void Smpi::point_to_point(const Action &a) {
-  Action plain = a;
+  const auto &x = a.get<action::PointToPoint>();
   const bool starts = a.op >= Op::Isend && a.op <= Op::Irsend;
+  Op op = a.op;
   if (is_send(a.op)) {
-    plain.op = starts ? Op::Isend : Op::Send;
-    if (a.op != plain.op) lose(a, MODE);
+    op = starts ? Op::Isend : Op::Send;
+    if (a.op != op) lose(a, MODE);
   }
-  plain.peer2 = 0;  // what a receive matched
-  if (is_receive(a.op)) plain.bytes2 = 0;
-  if (a.comm != 0 && a.peer != PROC_NULL) lose(a, MESSAGE_COMM);
+  const Action plain = message(op, a.line, x.peer, x.tag, x.bytes);
+  if (a.comm != 0 && x.peer != PROC_NULL) lose(a, MESSAGE_COMM);
   if (starts || a.op == Op::Irecv) {
-    post(plain, a.req);
-  } else if (a.peer != PROC_NULL) {  // a call with MPI_PROC_NULL does nothing, and SMPI's replay trips over it
+    post(plain, a.request);
+  } else if (x.peer != PROC_NULL) {  // a call with MPI_PROC_NULL does nothing, and SMPI's replay trips over it
     put(plain);
   }
 }
 
 void Smpi::post(const Action &a, int32_t req) {
-  if (a.peer == PROC_NULL) return;
+  const auto &x = a.get<action::PointToPoint>();
+  if (x.peer == PROC_NULL) return;
   put(a);
-  Action w;
-  w.op = Op::Wait;
-  w.peer = a.op == Op::Irecv ? a.peer : me_;
-  w.peer2 = a.op == Op::Irecv ? me_ : a.peer;
-  w.tag = a.tag;
+  const bool receive = a.op == Op::Irecv;
+  Action w(Op::Wait);
+  w.get<action::OneRequest>() = {receive ? x.peer : me_, receive ? me_ : x.peer, x.tag, {}};
   if (req != 0)
-    open_[req] = w;
+    open_.insert_or_assign(req, w);
   else
     unnamed_ = true;
 }
 
 void Smpi::exchange(const Action &a) {
-  const bool tagged = a.tag != 0 || a.aux != -1;
-  if (tagged) lose(a, TAGS);
+  const auto &x = a.get<action::SendReceive>();
+  if (x.send_tag != 0 || x.receive_tag != 0) lose(a, TAGS);
   if (a.comm != 0) lose(a, MESSAGE_COMM);
+  if (x.destination == PROC_NULL && x.source == PROC_NULL) return;
+  if (x.destination == PROC_NULL) return put(message(Op::Recv, a.line, x.source, 0, x.receive_bytes));
+  if (x.source == PROC_NULL) return put(message(Op::Send, a.line, x.destination, 0, x.bytes));
   Action plain = a;
-  plain.tag = 0;
-  plain.aux = -1;
-  plain.amount = 0;
-  if (a.peer == PROC_NULL && a.peer2 == PROC_NULL) return;
-  if (a.peer == PROC_NULL) {
-    plain.op = Op::Recv;
-    plain.peer = a.peer2;
-    plain.bytes = a.bytes2;
-  } else if (a.peer2 == PROC_NULL) {
-    plain.op = Op::Send;
-  }
+  auto &both = plain.get<action::SendReceive>();
+  both.send_tag = both.receive_tag = 0;
+  both.matched = {};
   put(plain);
 }
 
 void Smpi::collective(const Action &a) {
-  if ((a.flags & FLAG_NONBLOCKING) != 0) return lose(a, NBC);
+  if (a.nonblocking()) return lose(a, NBC);
   if (!everybody(a.comm) || a.op >= Op::NeighborAllgather) return lose(a, PART);
   Action plain = a;
   if (a.op == Op::Alltoallw) plain.op = Op::Alltoallv;
   if (a.op != Op::ReduceScatterBlock) return put(plain);
-  Action shape;  // of the line's end
-  shape.op = Op::Allreduce;
-  shape.amount = a.amount;
+  Action shape(Op::Allreduce);  // of the line's end
+  shape.get<action::Collective>().flops = a.get<action::Collective>().flops;
   std::string line;
   write_line(t_, rank_, shape, shared_, line);  // "RANK allreduce 0 FLOPS 6"
   const std::string prefix = std::to_string(rank_);
   (out_ += prefix) += " reducescatter";
-  for (size_t i = 0; i < t_.ranks.size(); ++i) (out_ += ' ') += std::to_string(a.bytes);
+  for (size_t i = 0; i < t_.ranks.size(); ++i) (out_ += ' ') += std::to_string(a.get<action::Collective>().bytes);
   out_ += line.substr(prefix.size() + std::string_view(" allreduce 0").size());
 }
 
@@ -138,27 +138,27 @@ void Smpi::wait(int32_t req) {
 void Smpi::one(const Action &a) {
   switch (a.op) {
     case Op::Start: {
-      const auto found = persistent_.find(a.req);
-      if (a.req == 0 || found == persistent_.end()) return lose(a, PERSISTENT);
+      const auto found = persistent_.find(a.request);
+      if (a.request == 0 || found == persistent_.end()) return lose(a, PERSISTENT);
       Action posted = found->second;
       posted.line = a.line;
-      return post(posted, a.req);
+      return post(posted, a.request);
     }
     case Op::RequestFree:
-      if (a.req == 0) return lose(a, PERSISTENT);
-      persistent_.erase(a.req);
-      open_.erase(a.req);
+      if (a.request == 0) return lose(a, PERSISTENT);
+      persistent_.erase(a.request);
+      open_.erase(a.request);
       return;
     default:
       break;
   }
-  if (a.req == 0) {
-    if (a.peer == PROC_NULL || a.peer2 == PROC_NULL) return;
+  if (a.request == 0) {
+    const auto &x = a.get<action::OneRequest>();
+    if (x.source == PROC_NULL || x.destination == PROC_NULL) return;
     return put(a);
   }
-  const bool told = (a.flags & FLAG_TOLD) != 0, done = (a.flags & FLAG_DONE) != 0;
-  if (a.op == Op::Wait || (told && done)) return wait(a.req);
-  if (const auto found = open_.find(a.req); found != open_.end()) {
+  if (a.op == Op::Wait || (a.told() && a.done())) return wait(a.request);
+  if (const auto found = open_.find(a.request); found != open_.end()) {
     Action look = found->second;
     look.op = Op::Test;
     put(look);
@@ -166,14 +166,15 @@ void Smpi::one(const Action &a) {
 }
 
 void Smpi::several(const Action &a) {
-  if (a.aux < 0) {
+  const auto &x = a.get<action::SeveralRequests>();
+  if (x.list < 0) {
     if (a.op != Op::Waitall) return lose(a, WHICH);
     open_.clear();
     unnamed_ = false;
     return put(a);
   }
-  const std::vector<int64_t> &all = t_.vec[static_cast<size_t>(a.aux)];
-  const auto named = static_cast<size_t>(a.bytes);
+  const std::vector<int64_t> &all = t_.vec[static_cast<size_t>(x.list)];
+  const auto named = static_cast<size_t>(x.count);
   if (a.op == Op::Startall) {
     for (size_t i = 0; i < named; ++i) {
       const auto req = static_cast<int32_t>(all[i]);
@@ -186,16 +187,14 @@ void Smpi::several(const Action &a) {
                                                         [&](int64_t r) { return open_.contains(static_cast<int32_t>(r)); }));
     if (open == open_.size() && !unnamed_ && open > 0) {  // SMPI's waitall is for everything that is open
       Action plain = a;
-      plain.aux = -1;
-      plain.bytes2 = 0;
-      plain.bytes = static_cast<int64_t>(open);
+      plain.get<action::SeveralRequests>() = {.count = static_cast<int64_t>(open)};
       open_.clear();
       return put(plain);
     }
     for (size_t i = 0; i < named; ++i) wait(static_cast<int32_t>(all[i]));
     return;
   }
-  if ((a.flags & FLAG_TOLD) == 0) return lose(a, WHICH);
+  if (!a.told()) return lose(a, WHICH);
   if (all.size() == named && (a.op != Op::Waitany && a.op != Op::Waitsome)) lose(a, LOOK);
   for (size_t i = named; i < all.size(); ++i) wait(static_cast<int32_t>(all[i]));
 }
@@ -227,12 +226,12 @@ void Smpi::action(const Action &a) {
     case Op::BsendInit:
     case Op::RsendInit:
     case Op::RecvInit: {
-      if (a.req == 0) return lose(a, PERSISTENT);
+      if (a.request == 0) return lose(a, PERSISTENT);
       if (a.op != Op::SendInit && a.op != Op::RecvInit) lose(a, MODE);
       if (a.comm != 0) lose(a, MESSAGE_COMM);
       Action plain = a;
       plain.op = a.op == Op::RecvInit ? Op::Irecv : Op::Isend;
-      persistent_[a.req] = plain;
+      persistent_.insert_or_assign(a.request, plain);
       return;
     }
     case Op::CommNew:

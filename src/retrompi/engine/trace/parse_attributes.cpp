@@ -1,7 +1,7 @@
 // KEY=VALUE at the end of a line (ours; docs/trace-format.md, "Communicators, requests and windows").
 #include <limits>
 
-#include "trace/trace_parser.hpp"
+#include "trace/parser.hpp"
 
 namespace retrompi::parsing {
 namespace {

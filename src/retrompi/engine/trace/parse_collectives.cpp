@@ -1,27 +1,28 @@
 // Collective lines, and the checks that need more than one rank's lines.
-#include "trace/trace_parser.hpp"
+#include "trace/parser.hpp"
 
 namespace retrompi::parsing {
 
 void Parser::collective(const Word &word, Action &a) {
+  auto &x = a.get<action::Collective>();
   switch (word.form) {
     case Form::Bcast:
       need(word, 1, "COUNT [ROOT [TYPE]]");
-      a.peer2 = root(1);
-      a.bytes = bytes(count(0, "count"), type(2), word.name);
+      x.root = root(1);
+      x.bytes = bytes(count(0, "count"), type(2), word.name);
       at_most(word, 3);
       return;
     case Form::Reduce:
       need(word, 2, "COUNT FLOPS [ROOT [TYPE]]");
-      a.peer2 = root(2);
-      a.amount = amount(1, "amount of computation");
-      a.bytes = bytes(count(0, "count"), type(3), word.name);
+      x.root = root(2);
+      x.flops = amount(1, "amount of computation");
+      x.bytes = bytes(count(0, "count"), type(3), word.name);
       at_most(word, 4);
       return;
     case Form::Allreduce:
       need(word, 2, "COUNT FLOPS [TYPE]");
-      a.amount = amount(1, "amount of computation");
-      a.bytes = bytes(count(0, "count"), type(2), word.name);
+      x.flops = amount(1, "amount of computation");
+      x.bytes = bytes(count(0, "count"), type(2), word.name);
       at_most(word, 3);
       return;
     case Form::Alltoall: {
@@ -31,8 +32,8 @@ void Parser::collective(const Word &word, Action &a) {
       // SMPI's tracer leaves RCOUNT out when it is 0, and then the types stand where it was.
       if (args_.size() == 3 && sent == 0 && !of_extension() && a.op < Op::NeighborAllgather)
         refuse(word.name, "with nothing sent and three arguments, SMPI's tracer and its replay disagree on the second; write all four");
-      a.bytes = bytes(sent, type(2), word.name);
-      a.bytes2 = bytes(count(1, "count received"), type(3), word.name);
+      x.bytes = bytes(sent, type(2), word.name);
+      x.receive_bytes = bytes(count(1, "count received"), type(3), word.name);
       at_most(word, 4);
       return;
     }
@@ -40,16 +41,16 @@ void Parser::collective(const Word &word, Action &a) {
       need(word, 2, "SCOUNT RCOUNT [ROOT [STYPE [RTYPE]]]");
       if (args_.size() == 4) {
         // Either RTYPE was left out, as replay would read it, or RCOUNT, which SMPI's tracer drops when it is 0.
-        Ambiguous x{static_cast<size_t>(rank_), next_index(), {}, here_->index, here_->me, size_here(false), inter(), here_->calls};
-        for (size_t i = 0; i < 4; ++i) x.raw[i] = i < 2 ? count(i, "count") : integer(i, i == 2 ? "root or type" : "type");
+        Ambiguous both{static_cast<size_t>(rank_), next_index(), {}, here_->index, here_->me, size_here(false), inter(), here_->calls};
+        for (size_t i = 0; i < 4; ++i) both.raw[i] = i < 2 ? count(i, "count") : integer(i, i == 2 ? "root or type" : "type");
         type(3);
-        ambiguous_.push_back(x);
+        ambiguous_.push_back(both);
         return;
       }
-      a.peer2 = root(2);
-      const bool root_here = at_root(a.peer2);
-      a.bytes = bytes(count(0, "count sent"), type(3), word.name, a.op == Op::Gather || root_here);
-      a.bytes2 = bytes(count(1, "count received"), type(4), word.name, a.op == Op::Scatter || root_here);
+      x.root = root(2);
+      const bool root_here = at_root(x.root);
+      x.bytes = bytes(count(0, "count sent"), type(3), word.name, a.op == Op::Gather || root_here);
+      x.receive_bytes = bytes(count(1, "count received"), type(4), word.name, a.op == Op::Scatter || root_here);
       at_most(word, 5);
       return;
     }
@@ -66,6 +67,7 @@ struct Layout {
 }  // namespace
 
 void Parser::vector_arguments(const Word &word, Action &a) {
+  auto &x = a.get<action::Collective>();
   const bool neighbour = a.op >= Op::NeighborAllgather;
   if (neighbour) neighbours(word);
   const auto n = static_cast<size_t>(size_here(a.op == Op::ReduceScatter));
@@ -101,49 +103,49 @@ void Parser::vector_arguments(const Word &word, Action &a) {
   };
   switch (word.form) {
     case Form::ReduceScatter:
-      a.bytes = add(0, n, type(n + 1), true);
-      a.amount = amount(n, "amount of computation");
+      x.bytes = add(0, n, type(n + 1), true);
+      x.flops = amount(n, "amount of computation");
       if (std::all_of(counts.begin(), counts.end(), [](int64_t c) { return c == 0; }) && !of_extension())
         refuse(word.name, "all counts are 0: SMPI's tracer writes MPI_Reduce_scatter_block so and loses its size");
-      else if (args_.size() == n + 1 && a.amount != 0 && !of_extension())
+      else if (args_.size() == n + 1 && x.flops != 0 && !of_extension())
         warn(word.name, "no type: taken as bytes; SMPI 4 writes the type of MPI_Reduce_scatter_block where the flops are");
       break;
     case Form::Alltoallv:
       count(0, "length of the send buffer");
       count(n + 1, "length of the receive buffer");
-      a.bytes = add(1, n, type(2 * n + 2), true);
-      a.bytes2 = add(n + 2, n, type(2 * n + 3), true);
+      x.bytes = add(1, n, type(2 * n + 2), true);
+      x.receive_bytes = add(n + 2, n, type(2 * n + 3), true);
       break;
     case Form::Gatherv:
-      a.peer2 = root(n + 1);
-      a.bytes = bytes(count(0, "count sent"), type(n + 2), word.name);
-      a.bytes2 = add(1, n, type(n + 3), at_root(a.peer2));
+      x.root = root(n + 1);
+      x.bytes = bytes(count(0, "count sent"), type(n + 2), word.name);
+      x.receive_bytes = add(1, n, type(n + 3), at_root(x.root));
       break;
     case Form::Allgatherv: {
       const int32_t stype = type(n + 1);
-      a.bytes = bytes(count(0, "count sent"), stype, word.name);
-      a.bytes2 = add(1, n, args_.size() == n + 2 ? stype : type(n + 2), true);
+      x.bytes = bytes(count(0, "count sent"), stype, word.name);
+      x.receive_bytes = add(1, n, args_.size() == n + 2 ? stype : type(n + 2), true);
       for (size_t i = n + 3; i < args_.size(); ++i) integer(i, "displacement");
       break;
     }
     case Form::Scatterv:
-      a.peer2 = root(n + 1);
-      a.bytes = add(0, n, type(n + 2), at_root(a.peer2));
-      a.bytes2 = bytes(count(n, "count received"), type(n + 3), word.name);
+      x.root = root(n + 1);
+      x.bytes = add(0, n, type(n + 2), at_root(x.root));
+      x.receive_bytes = bytes(count(n, "count received"), type(n + 3), word.name);
       break;
     case Form::NeighborAllgatherv:
-      a.bytes = bytes(count(0, "count sent"), type(in + 1), word.name, out > 0);
-      a.bytes2 = add(1, in, type(in + 2), true);
+      x.bytes = bytes(count(0, "count sent"), type(in + 1), word.name, out > 0);
+      x.receive_bytes = add(1, in, type(in + 2), true);
       break;
     case Form::NeighborAlltoallv:
-      a.bytes = add(0, out, type(out + in), true);
-      a.bytes2 = add(out, in, type(out + in + 1), true);
+      x.bytes = add(0, out, type(out + in), true);
+      x.receive_bytes = add(out, in, type(out + in + 1), true);
       break;
     default:  // Alltoallw, NeighborAlltoallw
-      a.bytes = add(0, out, TYPE_BYTE, true);
-      a.bytes2 = add(out, in, TYPE_BYTE, true);
+      x.bytes = add(0, out, TYPE_BYTE, true);
+      x.receive_bytes = add(out, in, TYPE_BYTE, true);
   }
-  a.aux = store(std::move(counts));
+  x.counts = store(std::move(counts));
 }
 
 void Parser::neighbours(const Word &word) const {
@@ -171,34 +173,36 @@ void Parser::resolve_rooted(const Ambiguous &x) {
     refuse(name, "four arguments: either the receive type or (SMPI's tracer, for 0) the receive count is missing; write all five");
     return;
   }
-  a.peer2 = static_cast<int32_t>(as_replay ? x.raw[2] : x.raw[1]);
-  const bool root_here = a.peer2 == x.me;
+  auto &rooted = a.get<action::Collective>();
+  rooted.root = static_cast<int32_t>(as_replay ? x.raw[2] : x.raw[1]);
+  const bool root_here = rooted.root == x.me;
   const auto stype = static_cast<int32_t>(as_replay ? x.raw[3] : x.raw[2]);
-  a.bytes = bytes(x.raw[0], stype, name, a.op == Op::Gather || root_here);
-  a.bytes2 = as_replay ? bytes(x.raw[1], state_[x.rank].default_type, name, a.op == Op::Scatter || root_here) : 0;
+  rooted.bytes = bytes(x.raw[0], stype, name, a.op == Op::Gather || root_here);
+  rooted.receive_bytes = as_replay ? bytes(x.raw[1], state_[x.rank].default_type, name, a.op == Op::Scatter || root_here) : 0;
   replace(x.rank, x.index, a);
 }
 
 uint16_t Parser::kind_of(const Action &a) {
-  return static_cast<uint16_t>(static_cast<unsigned>(a.op) | ((a.flags & FLAG_NONBLOCKING) != 0 ? 0x100U : 0U) |
-                               (a.op == Op::CommNew ? static_cast<unsigned>(a.tag) << 9 : 0U));
+  const auto *made = a.get_if<action::NewComm>();
+  return static_cast<uint16_t>(static_cast<unsigned>(a.op) | (a.nonblocking() ? 0x100U : 0U) |
+                               (made != nullptr ? static_cast<unsigned>(made->how) << 9 : 0U));
 }
 
 static std::string describe(const Call &c) {
-  Action a;
-  a.op = static_cast<Op>(c.kind & 0xff);
+  Action a(static_cast<Op>(c.kind & 0xff));
   a.flags = (c.kind & 0x100) != 0 ? FLAG_NONBLOCKING : 0;
-  a.tag = c.kind >> 9;
+  if (a.op == Op::CommNew) a.get<action::NewComm>().how = static_cast<CommHow>(c.kind >> 9);
   return "'" + std::string(word_of(a).name) + "'" + (is_rooted(a.op) && c.root != Call::NO_ROOT ? " with root " + std::to_string(c.root) : "");
 }
 
 // Every member must call the same collectives of a communicator in the same order: each is compared with what the first one to get
 // so far has called. Where names or roots differ, simulating them would be a guess.
 void Parser::note_collective(const Action &a, bool root_known) {
-  if (a.op == Op::CommNew && a.tag == static_cast<int32_t>(CommHow::CreateGroup)) return;  // of the new group, not of the parent's
+  if (a.op == Op::CommNew && a.get<action::NewComm>().how == CommHow::CreateGroup) return;  // of the new group, not of the parent's
   Membership &m = *here_;
   std::vector<Call> &calls = infos_[static_cast<size_t>(m.index)].calls;
-  const Call own{line_, rank_, is_rooted(a.op) && root_known && a.peer2 >= 0 ? a.peer2 : Call::NO_ROOT, kind_of(a)};
+  const int32_t root = is_rooted(a.op) && root_known ? a.get<action::Collective>().root : -1;
+  const Call own{line_, rank_, root >= 0 ? root : Call::NO_ROOT, kind_of(a)};
   const size_t k = m.calls++;
   if (k == calls.size()) {
     calls.push_back(own);

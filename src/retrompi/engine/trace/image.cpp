@@ -1,16 +1,13 @@
-// What a parsed trace can do: be compared, carry further marks, travel to a worker. trace_write.cpp writes it again.
+// A trace as a binary image, for a worker process: written, read, and checked when it is read.
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <unordered_map>
 
 #include "trace/trace.hpp"
-#include "trace/trace_actions.hpp"
+#include "trace/words.hpp"
 
 namespace retrompi {
 namespace {
-
-std::string place(const std::string &file, size_t line) { return line == 0 ? file : file + ":" + std::to_string(line); }
 
 constexpr char MAGIC[8] = {'R', 'T', 'R', 'A', 'C', 'E', '0', '3'};
 
@@ -92,105 +89,6 @@ class Image {
 
 }  // namespace
 
-TraceError::TraceError(std::string file_, size_t line_, std::string message_)
-    : std::runtime_error(place(file_, line_) + ": " + message_), file(std::move(file_)), line(line_), message(std::move(message_)) {}
-
-size_t Trace::actions() const {
-  size_t n = 0;
-  for (const auto &r : ranks) n += static_cast<size_t>(std::count_if(r.begin(), r.end(), [](const Action &a) { return a.op != Op::Mark; }));
-  return n;
-}
-
-int64_t Trace::bytes_sent() const {
-  int64_t sum = 0;
-  for (const auto &r : ranks)
-    for (const Action &a : r)
-      if (is_send(a.op) && a.peer != PROC_NULL)
-        if (__builtin_add_overflow(sum, a.bytes, &sum)) return std::numeric_limits<int64_t>::max();
-  return sum;
-}
-
-std::string Trace::where(size_t rank, const Action &a) const { return place(files[rank], a.line); }
-
-Trace Trace::with_marks(std::vector<MarkAt> marks) const {
-  Trace out = *this;
-  std::stable_sort(marks.begin(), marks.end(), [](const MarkAt &x, const MarkAt &y) {
-    return std::pair{x.rank, x.line} < std::pair{y.rank, y.line};
-  });
-  for (size_t m = 0; m < marks.size();) {
-    const size_t rank = marks[m].rank;
-    if (rank >= ranks.size())
-      throw TraceError(files.empty() ? "trace" : files[0], 0,
-                       "a mark for rank " + std::to_string(rank) + ": ranks are 0.." + std::to_string(ranks.size() - 1));
-    ActionList merged;
-    auto next = ranks[rank].begin();
-    for (; m < marks.size() && marks[m].rank == rank; ++m) {
-      const std::string &label = marks[m].label;
-      if (label.empty() || label.front() == ' ' || label.back() == ' ' || !is_text(label))
-        throw TraceError(files[rank], marks[m].line, "the label of a mark, " + quoted(label) + ", must be printable UTF-8 without blanks around it");
-      for (; next != ranks[rank].end() && next->line < marks[m].line; ++next) merged.push_back(*next);
-      const auto found = std::find(out.labels.begin(), out.labels.end(), label);
-      Action a;
-      a.op = Op::Mark;
-      a.tag = static_cast<int32_t>(found - out.labels.begin());
-      a.line = marks[m].line;
-      if (found == out.labels.end()) out.labels.push_back(label);
-      merged.push_back(a);
-    }
-    for (; next != ranks[rank].end(); ++next) merged.push_back(*next);
-    merged.seal();
-    out.ranks[rank] = std::move(merged);
-  }
-  return out;
-}
-
-std::vector<double> Trace::section_compute(uint32_t first, uint32_t last) const {
-  const auto collective = [](const Action &a) { return is_collective(a.op) && a.comm == 0; };  // those that all ranks call
-  size_t before = 0, within = 0;
-  std::vector<double> sums(ranks.size(), 0.0);
-  if (ranks.empty()) return sums;
-  for (const Action &a : ranks[0]) {
-    if (a.line > last) break;
-    if (collective(a)) ++(a.line < first ? before : within);
-    if (a.line >= first && a.op == Op::Compute) sums[0] += a.amount;
-  }
-  for (size_t r = 1; r < ranks.size(); ++r) {
-    size_t seen = 0;
-    for (const Action &a : ranks[r]) {
-      if (collective(a) && ++seen > before + within) break;
-      if (seen >= before && a.op == Op::Compute) sums[r] += a.amount;
-    }
-  }
-  return sums;
-}
-
-bool Trace::operator==(const Trace &other) const {
-  if (ranks.size() != other.ranks.size() || comms.size() != other.comms.size()) return false;
-  // Where communicators, labels and vectors are kept is not part of what a trace says.
-  const auto by_id = [](const std::vector<Comm> &list) {
-    std::vector<const Comm *> sorted;
-    for (const Comm &c : list) sorted.push_back(&c);
-    std::sort(sorted.begin(), sorted.end(), [](const Comm *x, const Comm *y) { return x->id < y->id; });
-    return sorted;
-  };
-  const auto own = by_id(comms), others = by_id(other.comms);
-  if (!std::equal(own.begin(), own.end(), others.begin(), others.end(), [](const Comm *x, const Comm *y) { return *x == *y; })) return false;
-  const auto id = [](const Trace &t, int32_t index) { return index < 0 ? index : t.comms[static_cast<size_t>(index)].id; };
-  const auto same = [&](const Action &x, const Action &y) {
-    if (x.op != y.op || x.flags != y.flags || x.peer2 != y.peer2 || x.bytes != y.bytes || x.bytes2 != y.bytes2 || x.amount != y.amount ||
-        x.req != y.req || id(*this, x.comm) != id(other, y.comm))
-      return false;
-    if (x.op == Op::CommNew ? id(*this, x.peer) != id(other, y.peer) : x.peer != y.peer) return false;
-    if (x.op == Op::Mark || x.op == Op::Kernel) return labels[static_cast<size_t>(x.tag)] == other.labels[static_cast<size_t>(y.tag)];
-    if (x.tag != y.tag) return false;
-    if (x.op == Op::Sendrecv) return x.aux == y.aux;
-    return (x.aux < 0) == (y.aux < 0) && (x.aux < 0 || vec[static_cast<size_t>(x.aux)] == other.vec[static_cast<size_t>(y.aux)]);
-  };
-  for (size_t r = 0; r < ranks.size(); ++r)
-    if (!std::equal(ranks[r].begin(), ranks[r].end(), other.ranks[r].begin(), other.ranks[r].end(), same)) return false;
-  return true;
-}
-
 std::string Trace::dump(ActionList::File *actions) const {
   std::string out;
   size_t size = 4096;
@@ -259,52 +157,68 @@ class Valid {
   explicit Valid(const Trace &t) : t_(t), n_(static_cast<int64_t>(t.ranks.size())) {}
 
   bool action(const Action &a, int64_t rank) {
-    if (static_cast<int>(a.op) >= OP_COUNT || a.comm < 0 || static_cast<size_t>(a.comm) >= t_.comms.size() || a.req < 0) return false;
-    if (a.op == Op::Mark || a.op == Op::Kernel) return a.tag >= 0 && static_cast<size_t>(a.tag) < t_.labels.size();
+    if (a.comm < 0 || static_cast<size_t>(a.comm) >= t_.comms.size() || a.request < 0) return false;
     if (a.comm != 0 && !choose(a.comm, rank)) return false;
     const Comm &c = t_.comms[static_cast<size_t>(a.comm)];
-    const bool far = a.comm != 0 && c.kind == Comm::Inter && me_ < 0;  // the rank is one of the remote group
-    const auto own = static_cast<int64_t>(far ? c.remote.size() : c.group.size());
-    const auto size = static_cast<int64_t>(c.kind == Comm::Inter && !far ? c.remote.size() : c.group.size());
-    const bool matched = (a.flags & FLAG_MATCHED) != 0;
-    if (is_window(a.op) || a.op == Op::WinNew || a.op == Op::WinFree) {
-      if (a.peer2 < 0 || (a.peer != -1 && a.peer != PROC_NULL && !in(a.peer, n_))) return false;
-      if (is_one_sided(a.op) && a.peer == -1) return false;
-      return a.op == Op::WinPost || a.op == Op::WinStart ? list(a, -1) : a.aux == -1;
-    }
-    if (is_collective(a.op)) {
-      const bool special = c.kind == Comm::Inter && (a.peer2 == ROOT || a.peer2 == PROC_NULL);
-      if (is_rooted(a.op) ? !in(a.peer2, size) && !special : a.peer2 != 0) return false;
-      if (a.op < Op::NeighborAllgather) return is_vector(a.op) ? list(a, vectors(a.op, own, size)) : a.aux == -1;
-      if (c.sources.empty() || me_ < 0) return false;
-      const auto sources = static_cast<int64_t>(c.sources[static_cast<size_t>(me_)].size());
-      const auto destinations = static_cast<int64_t>(c.destinations[static_cast<size_t>(me_)].size());
-      return is_vector(a.op) ? list(a, sources + (a.op == Op::NeighborAllgatherv ? 0 : destinations)) : a.aux == -1;
-    }
-    if (a.op == Op::CommNew)
-      return a.tag >= 0 && a.tag <= static_cast<int32_t>(CommHow::Graph) && a.aux == -1 && a.peer2 == 0 &&
-             (a.peer == -1 || (a.peer > 0 && static_cast<size_t>(a.peer) < t_.comms.size() && choose(a.peer, rank)));
-    if (is_some(a.op)) {
-      if (a.aux < 0) return a.bytes >= -1 && !matched;
-      const int64_t extra = a.op == Op::Startall ? 3 * a.bytes2 : a.bytes2;
-      return a.bytes >= 0 && a.bytes2 >= 0 && a.bytes2 < (int64_t{1} << 40) && a.bytes < (int64_t{1} << 40) && list(a, a.bytes + extra);
-    }
-    const auto end = [&](int32_t r) { return in(r, n_) || r == ANY_SOURCE || r == PROC_NULL; };
-    if (a.op == Op::Wait || a.op == Op::Test || a.op == Op::Start || a.op == Op::RequestFree)
-      return a.aux == -1 && ((end(a.peer) && end(a.peer2)) || (a.req > 0 && a.peer == -1 && a.peer2 == -1)) && (!matched || in64(a.bytes));
-    if (a.op == Op::Sendrecv) return end(a.peer) && end(a.peer2) && (!matched || in(a.req, n_));
-    return a.aux == -1 && end(a.peer) && end(a.peer2) && (!matched || in(a.peer2, n_));
+    return a.visit([&](const auto &arguments) { return valid(a, arguments, c, rank); });
   }
 
  private:
+  static bool valid(const Action &, const action::None &, const Comm &, int64_t) { return true; }
+  static bool valid(const Action &, const action::Compute &, const Comm &, int64_t) { return true; }
+  static bool valid(const Action &, const action::Sleep &, const Comm &, int64_t) { return true; }
+  bool valid(const Action &, const action::Kernel &x, const Comm &, int64_t) { return label(x.label); }
+  bool valid(const Action &, const action::Mark &x, const Comm &, int64_t) { return label(x.label); }
+  bool valid(const Action &a, const action::PointToPoint &x, const Comm &, int64_t) {
+    return end(x.peer) && (!a.matched() || in(x.matched.source, n_));
+  }
+  bool valid(const Action &a, const action::SendReceive &x, const Comm &, int64_t) {
+    return end(x.destination) && end(x.source) && (!a.matched() || in(x.matched.source, n_));
+  }
+  bool valid(const Action &a, const action::OneRequest &x, const Comm &, int64_t) {
+    const bool by_key = end(x.source) && end(x.destination), by_request = a.request > 0 && x.source == -1 && x.destination == -1;
+    return (by_key || by_request) && (!a.matched() || in(x.matched.source, n_));
+  }
+  bool valid(const Action &a, const action::SeveralRequests &x, const Comm &, int64_t) {
+    constexpr int64_t kMost = int64_t{1} << 40;
+    if (x.list < 0) return x.count >= -1 && !a.matched();
+    if (x.count < 0 || x.completed < 0 || x.count >= kMost || x.completed >= kMost) return false;
+    return list(x.list, x.count + (a.op == Op::Startall ? 3 * x.completed : x.completed));
+  }
+  bool valid(const Action &a, const action::Collective &x, const Comm &c, int64_t) {
+    const bool far = a.comm != 0 && c.kind == Comm::Inter && me_ < 0;  // the rank is one of the remote group
+    const auto own = static_cast<int64_t>(far ? c.remote.size() : c.group.size());
+    const auto size = static_cast<int64_t>(c.kind == Comm::Inter && !far ? c.remote.size() : c.group.size());
+    const bool special = c.kind == Comm::Inter && (x.root == ROOT || x.root == PROC_NULL);
+    if (is_rooted(a.op) && !in(x.root, size) && !special) return false;
+    if (a.op < Op::NeighborAllgather) return is_vector(a.op) ? list(x.counts, vectors(a.op, own, size)) : x.counts == -1;
+    if (c.sources.empty() || me_ < 0) return false;
+    const auto sources = static_cast<int64_t>(c.sources[static_cast<size_t>(me_)].size());
+    const auto destinations = static_cast<int64_t>(c.destinations[static_cast<size_t>(me_)].size());
+    return is_vector(a.op) ? list(x.counts, sources + (a.op == Op::NeighborAllgatherv ? 0 : destinations)) : x.counts == -1;
+  }
+  bool valid(const Action &, const action::NewComm &x, const Comm &, int64_t rank) {
+    const auto how = static_cast<int32_t>(x.how);
+    return how >= 0 && how <= static_cast<int32_t>(CommHow::Graph) &&
+           (x.made == -1 || (x.made > 0 && static_cast<size_t>(x.made) < t_.comms.size() && choose(x.made, rank)));
+  }
+  static bool valid(const Action &, const action::NewWindow &x, const Comm &, int64_t) { return x.window >= 0; }
+  bool valid(const Action &, const action::Rma &x, const Comm &, int64_t) { return x.window >= 0 && (x.target == PROC_NULL || in(x.target, n_)); }
+  bool valid(const Action &a, const action::WindowSync &x, const Comm &, int64_t) {
+    const bool targeted = a.op == Op::Lock || a.op == Op::Unlock;
+    if (x.window < 0 || !(in(x.target, n_) || (!targeted && x.target == -1))) return false;
+    return a.op == Op::WinPost || a.op == Op::WinStart ? list(x.ranks, -1) : x.ranks == -1;
+  }
+
+  bool label(int32_t i) const { return i >= 0 && static_cast<size_t>(i) < t_.labels.size(); }
+  bool end(int32_t r) const { return in(r, n_) || r == ANY_SOURCE || r == PROC_NULL; }
   static bool in(int64_t r, int64_t below) { return r >= 0 && r < below; }
-  bool in64(int64_t r) const { return in(r, n_); }
   static int64_t vectors(Op op, int64_t own, int64_t other) {
     return op == Op::Alltoallv || op == Op::Alltoallw ? 2 * other : op == Op::ReduceScatter ? own : other;
   }
-  bool list(const Action &a, int64_t size) const {
-    if (a.aux < 0 || static_cast<size_t>(a.aux) >= t_.vec.size()) return false;
-    const auto &v = t_.vec[static_cast<size_t>(a.aux)];
+  bool list(int32_t index, int64_t size) const {
+    if (index < 0 || static_cast<size_t>(index) >= t_.vec.size()) return false;
+    const auto &v = t_.vec[static_cast<size_t>(index)];
     if (size >= 0) return v.size() == static_cast<size_t>(size);
     return std::all_of(v.begin(), v.end(), [&](int64_t r) { return in(r, n_); });
   }

@@ -1,4 +1,4 @@
-#include "trace/trace_actions.hpp"
+#include "trace/words.hpp"
 
 #include <algorithm>
 #include <array>
@@ -234,8 +234,8 @@ size_t word_index(const Word& word) { return static_cast<size_t>(&word - WORDS);
 const Word& word_of(const Action& a) {
   size_t variant = 0;
   if (a.op == Op::CommNew)
-    variant = static_cast<size_t>(a.tag) % VARIANTS;
-  else if ((a.flags & FLAG_NONBLOCKING) != 0 || ((a.op == Op::Flush || a.op == Op::FlushLocal) && a.peer >= 0))
+    variant = static_cast<size_t>(a.get<action::NewComm>().how) % VARIANTS;
+  else if (a.nonblocking() || ((a.op == Op::Flush || a.op == Op::FlushLocal) && a.get<action::WindowSync>().target >= 0))
     variant = 1;
   const uint8_t at = NAMES[static_cast<size_t>(a.op) * VARIANTS + variant];
   return WORDS[at == 0 ? 0 : at - 1];
@@ -261,9 +261,12 @@ bool is_one_sided(Op op) { return op >= Op::Put && op <= Op::CompareSwap; }
 bool is_window(Op op) { return op >= Op::Put && op <= Op::WinWait; }
 bool is_receive(Op op) { return op == Op::Recv || op == Op::Irecv || op == Op::RecvInit; }
 bool is_send(Op op) { return (op >= Op::Send && op <= Op::Irsend) || op == Op::Sendrecv; }
-bool is_some(Op op) {
-  return op == Op::Waitall || op == Op::Waitany || op == Op::Waitsome || op == Op::Testall || op == Op::Testany || op == Op::Testsome ||
-         op == Op::Startall;
+bool is_some(Op op) { return kind_of_op(op) == ActionKind::SeveralRequests; }
+std::optional<Transfer> sent_by(const Action& a) {
+  if (!is_send(a.op)) return std::nullopt;
+  if (const auto* both = a.get_if<action::SendReceive>()) return Transfer{both->destination, both->bytes};
+  const auto& x = a.get<action::PointToPoint>();
+  return Transfer{x.peer, x.bytes};
 }
 
 size_t nearest_ops(std::string_view word, std::vector<std::string>& out) {

@@ -1,5 +1,5 @@
-// The parser's state and its small readers of fields, shared by trace.cpp (lines, point-to-point), trace_collectives.cpp and the
-// parts of the extension: trace_attributes.cpp, trace_comms.cpp, trace_requests.cpp.
+// The parser's state and its small readers of fields, shared by parse_lines.cpp (lines, point-to-point), parse_collectives.cpp and the
+// parts of the extension: parse_attributes.cpp, parse_comms.cpp, parse_requests.cpp.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "trace/trace.hpp"
-#include "trace/trace_actions.hpp"
+#include "trace/words.hpp"
 
 namespace retrompi::parsing {
 
@@ -105,10 +105,10 @@ struct Extension {
   std::vector<Action> held;
   uint32_t wild = 0;  // open receives that wait for their match to be told
   uint32_t order = 1;
-  uint32_t all_complete = 0;  // requests started before are complete: a waitall without reqs=
-  uint32_t doubtful = 0;      // started before: perhaps complete, a test or waitany without done= did not say
-  std::string_view group;     // of the last Win_post or Win_start
-  int32_t group_aux = -1, group_win = 0;
+  uint32_t all_complete = 0;                // requests started before are complete: a waitall without reqs=
+  uint32_t doubtful = 0;                    // started before: perhaps complete, a test or waitany without done= did not say
+  std::string_view group;                   // of the last Win_post or Win_start
+  int32_t group_index = -1, group_win = 0;  // in Trace::vec; of which window
 };
 
 struct RankState {
@@ -193,7 +193,7 @@ class Parser {
       state_[rank].more->held[index - list.size()] = a;
   }
 
-  // trace_attributes.cpp
+  // parse_attributes.cpp
   void attributes();  // takes KEY=VALUE off the end of args_
   void allow(const Word &word);
   int32_t attribute(Key key, int32_t least) const;
@@ -202,7 +202,7 @@ class Parser {
   std::vector<std::pair<int32_t, int32_t>> pairs(Key key, int32_t least) const;  // 1:2,3:4, sorted
   [[noreturn]] void fail_attribute(Key key, std::string_view value, const char *right) const;
 
-  // trace_comms.cpp
+  // parse_comms.cpp
   Extension &more() {
     auto &m = state_[static_cast<size_t>(rank_)].more;
     if (!m) m = std::make_unique<Extension>();
@@ -226,12 +226,13 @@ class Parser {
   Window &window(int32_t id);
   void free_window(const Word &word, Action &a);
   bool window_call(const Word &word, Action &a);
+  int32_t window_group(int32_t win);
   void finish_comms();
   std::vector<Run> group(std::string_view text) const;
   std::vector<int32_t> expand(const std::vector<Run> &runs, bool beside = false);
   void spend(size_t ranks);
 
-  // trace_requests.cpp
+  // parse_requests.cpp
   struct Match {
     int32_t req = 0, source = 0, tag = 0;
     bool has_source = false, has_tag = false;
@@ -250,9 +251,9 @@ class Parser {
   void fill_match(Match &m, int32_t source, int32_t tag, const Membership &comm);
   void put_match(Action &a, const Match &m);
   void match(const Pending &p, Match m);
-  void direct_match(Action &a);
+  void direct_match(Action &a, int32_t source, int32_t tag);
 
-  // trace_collectives.cpp
+  // parse_collectives.cpp
   static uint16_t kind_of(const Action &a);
   void note_collective(const Action &a, bool root_known);
   void neighbours(const Word &word) const;
@@ -375,6 +376,7 @@ class Parser {
   }
   int32_t store(std::vector<int64_t> &&counts);
   void request(const Word &word, Action &a, bool &keep);
+  bool send_receive(const Word &word, Action &a);
   struct Ambiguous;
   void resolve_rooted(const Ambiguous &x);
   void compare_collectives();

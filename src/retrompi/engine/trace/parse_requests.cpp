@@ -1,5 +1,5 @@
 // The identity of requests (ours): who returned one, who completed it, and what a wildcard receive matched.
-#include "trace/trace_parser.hpp"
+#include "trace/parser.hpp"
 
 namespace retrompi::parsing {
 
@@ -11,24 +11,26 @@ bool Parser::in_use(const Pending &p) const {
 }
 
 void Parser::take_request(const Word &word, Action &a) {
-  a.req = attribute(Key::Req, 1);
+  a.request = attribute(Key::Req, 1);
   Extension &ext = more();
-  const auto [entry, fresh] = ext.requests.try_emplace(a.req);
+  const auto [entry, fresh] = ext.requests.try_emplace(a.request);
   forget_wild(entry->second);
   if (!fresh && in_use(entry->second))
-    fail("request " + std::to_string(a.req) + " of " + quoted(word.name) + " is in use since line " + std::to_string(entry->second.line));
+    fail("request " + std::to_string(a.request) + " of " + quoted(word.name) + " is in use since line " + std::to_string(entry->second.line));
   const bool persistent = a.op >= Op::SendInit && a.op <= Op::RecvInit;
+  const auto *message = a.get_if<action::PointToPoint>();
+  const int32_t source = message != nullptr ? message->peer : 0, tag = message != nullptr ? message->tag : 0;
   entry->second = {.index = next_index(),
                    .line = line_,
                    .order = ext.order++,
-                   .source = a.peer,
-                   .tag = a.tag,
+                   .source = source,
+                   .tag = tag,
                    .comm = here_,
                    .receive = is_receive(a.op),
                    .persistent = persistent,
                    .active = !persistent};
   // A persistent receive is told by its starts, of which there may be several while it is open.
-  entry->second.wild = is_receive(a.op) && !persistent && (a.peer == ANY_SOURCE || a.tag == ANY_TAG) && (a.flags & FLAG_MATCHED) == 0;
+  entry->second.wild = is_receive(a.op) && !persistent && (source == ANY_SOURCE || tag == ANY_TAG) && !a.matched();
   ext.wild += entry->second.wild;
 }
 
@@ -78,12 +80,12 @@ void Parser::one_request(Action &a) {
       ext->doubtful = ext->order;
     return;
   }
-  a.req = attribute(Key::Req, 1);
-  Pending &p = outstanding(a.req);
+  a.request = attribute(Key::Req, 1);
+  Pending &p = outstanding(a.request);
   Match m = own_match();
   switch (a.op) {
     case Op::Start:
-      restart(p, a.req);
+      restart(p, a.request);
       if (matched) {
         if (!p.receive) fail("'from=' and 'mtag=' are of a receive");
         fill_match(m, p.source, p.tag, *p.comm);
@@ -92,15 +94,15 @@ void Parser::one_request(Action &a) {
       break;
     case Op::RequestFree:
       forget_wild(p);
-      more().requests.erase(a.req);
+      more().requests.erase(a.request);
       break;
     default:
       if (a.op == Op::Test && !told) {
         p.doubtful = true;
       } else if (a.op == Op::Wait || (a.flags & FLAG_DONE) != 0) {
-        m.req = a.req;
+        m.req = a.request;
         if (matched) match(p, m);
-        complete(a.req, p);
+        complete(a.request, p);
       }
   }
 }
@@ -123,7 +125,8 @@ void Parser::several_requests(const Word &word, Action &a) {
   std::sort(sorted.begin(), sorted.end());
   if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
     fail("request " + std::to_string(*twice) + " stands twice in 'reqs='");
-  a.bytes = static_cast<int64_t>(reqs.size());
+  auto &x = a.get<action::SeveralRequests>();
+  x.count = static_cast<int64_t>(reqs.size());
   std::vector<int64_t> kept(reqs.begin(), reqs.end());
   if (a.op == Op::Startall) {
     for (const int32_t r : reqs) restart(outstanding(r), r);
@@ -135,9 +138,9 @@ void Parser::several_requests(const Word &word, Action &a) {
       if (!whole.wild) continue;
       kept.insert(kept.end(), {whole.req, whole.source, whole.tag});
       a.flags |= FLAG_MATCHED;
-      ++a.bytes2;
+      ++x.completed;
     }
-    a.aux = store(std::move(kept));
+    x.list = store(std::move(kept));
     return;
   }
   std::vector<int32_t> done;
@@ -168,9 +171,9 @@ void Parser::several_requests(const Word &word, Action &a) {
     const bool test = a.op != Op::Waitany && a.op != Op::Waitsome;
     if (test && (!done.empty() || (given_.has(Key::Flag) && flag()))) a.flags |= FLAG_DONE;
     kept.insert(kept.end(), done.begin(), done.end());
-    a.bytes2 = static_cast<int64_t>(done.size());
+    x.completed = static_cast<int64_t>(done.size());
   }
-  a.aux = store(std::move(kept));
+  x.list = store(std::move(kept));
 }
 
 // from= and mtag= of a line that is about one message
@@ -241,22 +244,22 @@ void Parser::fill_match(Match &m, int32_t source, int32_t tag, const Membership 
   }
 }
 
+// Where an action keeps what its receive or probe matched.
+static action::Envelope &matched_of(Action &a) {
+  switch (a.kind()) {
+    case ActionKind::OneRequest:
+      return a.get<action::OneRequest>().matched;
+    case ActionKind::SendReceive:
+      return a.get<action::SendReceive>().matched;
+    default:
+      return a.get<action::PointToPoint>().matched;
+  }
+}
+
 void Parser::put_match(Action &a, const Match &m) {
   if (!m.wild) return;
   a.flags |= FLAG_MATCHED;
-  switch (a.op) {
-    case Op::Start:
-      a.bytes = m.source;
-      a.bytes2 = m.tag;
-      break;
-    case Op::Sendrecv:
-      a.req = m.source;
-      a.amount = m.tag;
-      break;
-    default:
-      a.peer2 = m.source;
-      a.bytes2 = m.tag;
-  }
+  matched_of(a) = {m.source, m.tag};
 }
 
 // A line that completes a receive says what it matched: it is put where the receive was posted or started.
@@ -273,22 +276,22 @@ void Parser::match(const Pending &p, Match m) {
       fail("what " + name + " matched is told a second time, and otherwise than in line " + std::to_string(a.line));
   };
   if (a.op == Op::Startall) {
-    const auto aux = static_cast<size_t>(a.aux);
-    const std::vector<int64_t> &now = trace_.vec[aux];
-    for (size_t i = static_cast<size_t>(a.bytes); i + 2 < now.size(); i += 3)
+    auto &x = a.get<action::SeveralRequests>();
+    const std::vector<int64_t> &now = trace_.vec[static_cast<size_t>(x.list)];
+    for (size_t i = static_cast<size_t>(x.count); i + 2 < now.size(); i += 3)
       if (now[i] == m.req) return again(now[i + 1], now[i + 2]);
-    if ((a.flags & FLAG_MATCHED) == 0) {  // other lines may share the vector
+    if (!a.matched()) {  // other lines may share the vector
       std::vector<int64_t> copy = now;
       trace_.vec.push_back(std::move(copy));
-      a.aux = static_cast<int32_t>(trace_.vec.size() - 1);
+      x.list = static_cast<int32_t>(trace_.vec.size() - 1);
     }
-    std::vector<int64_t> &own = trace_.vec[static_cast<size_t>(a.aux)];
+    std::vector<int64_t> &own = trace_.vec[static_cast<size_t>(x.list)];
     own.insert(own.end(), {m.req, m.source, m.tag});
-    ++a.bytes2;
+    ++x.completed;
     a.flags |= FLAG_MATCHED;
-  } else if ((a.flags & FLAG_MATCHED) != 0) {
-    const bool start = a.op == Op::Start;
-    return again(start ? a.bytes : a.peer2, a.bytes2);
+  } else if (a.matched()) {
+    const action::Envelope &now = matched_of(a);
+    return again(now.source, now.tag);
   } else {
     put_match(a, m);
   }
@@ -296,16 +299,13 @@ void Parser::match(const Pending &p, Match m) {
 }
 
 // from= and mtag= on the receive, probe or sendRecv itself; also of an irecv, where to_ti writes it
-void Parser::direct_match(Action &a) {
+void Parser::direct_match(Action &a, int32_t source, int32_t tag) {
   const bool probe = a.op == Op::Iprobe;
   if (probe && given_.has(Key::Flag)) a.flags |= static_cast<uint8_t>(FLAG_TOLD | (flag() ? FLAG_DONE : 0));
   if (!given_.has(Key::From) && !given_.has(Key::Mtag)) return;
   if (probe && (a.flags & FLAG_TOLD) != 0 && (a.flags & FLAG_DONE) == 0) fail("'from=' and 'mtag=' are of a message that has come, but flag=0");
   Match m = own_match();
-  if (a.op == Op::Sendrecv)
-    fill_match(m, a.peer2, a.aux == -1 ? 0 : a.aux, *here_);
-  else
-    fill_match(m, a.peer, a.tag, *here_);
+  fill_match(m, source, tag, *here_);
   put_match(a, m);
 }
 

@@ -1,6 +1,8 @@
 // The vocabulary of trace lines: which names there are, what arguments follow, and which we refuse.
 #pragma once
 
+#include <optional>
+
 #include "trace/trace.hpp"
 
 namespace retrompi {
@@ -71,6 +73,12 @@ bool is_window(Op op);     // any call on a window, its making and freeing apart
 bool is_receive(Op op);    // Recv, Irecv, RecvInit
 bool is_send(Op op);       // Send .. Irsend, Sendrecv
 bool is_some(Op op);       // Waitall .. Testsome, Startall: calls on several requests
+// The message that an action sends: of Send .. Irsend and Sendrecv.
+struct Transfer {
+  int32_t peer;
+  int64_t bytes;
+};
+std::optional<Transfer> sent_by(const Action& a);
 // "; did you mean 'send'?", or the whole list when nothing is near
 std::string suggestion(std::string_view word);
 size_t edit_distance(std::string_view a, std::string_view b);  // case counting for nothing
