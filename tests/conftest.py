@@ -171,11 +171,11 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Watched:
 
     watched, real = Watched(), simulate.run
 
-    def run(model: str, *arguments: Any, **options: Any) -> Any:
-        watched.calls.append(model)
+    def run(question: Any, *arguments: Any, **options: Any) -> Any:
+        watched.calls.append(getattr(question, "question", question).model)
         if watched.fails is not None:
             raise watched.fails
-        return real(model, *arguments, **options)
+        return real(question, *arguments, **options)
 
     monkeypatch.setattr(simulate, "run", run)
     return watched
@@ -184,7 +184,8 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Watched:
 TOY_MODEL = '''
 """A model small enough to read in a test."""
 
-from retrompi.spec import channels
+from retrompi.spec.channels import Library, Path
+from retrompi.spec.media import BLOCK, Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel
 
 
@@ -199,14 +200,14 @@ class Toy(RuntimeModel):
     wait = Param("block", "choice", "how a receiver waits", source="assumed: for tests", choices=("block", "spin"))
 
     def calls(self, p, layout):
-        wait = channels.wait("spin", poll_cost=1e-6) if p.wait == "spin" else channels.BLOCK
-        return channels.Library(p.call, p.call, wait, wait)
+        wait = WaitPolicy("spin", poll_cost=1e-6) if p.wait == "spin" else BLOCK
+        return Library(p.call, p.call, wait, wait)
 
     def within_host(self, p, layout):
-        return channels.Path([channels.ring(("rank", "rank"), packet=p.packet, header=32, slots=4)])
+        return Path([Ring(("rank", "rank"), packet=p.packet, header=32, slots=4)])
 
     def between_hosts(self, p, layout):
-        return channels.Path([channels.stream(("rank", "rank"), packet=p.packet, header=32, call=1e-4)])
+        return Path([Stream(("rank", "rank"), packet=p.packet, header=32, call=1e-4)])
 
 
 class Spinning(Toy):

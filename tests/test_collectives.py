@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+from asking import ask
 from click.testing import CliRunner
 from collective_flow import Case
 from collective_flow import run as flow
@@ -17,16 +18,18 @@ from refusals import refused
 from retrompi.base.errors import UsageError
 from retrompi.cli.main import cli
 from retrompi.sim import simulate
+from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
 from retrompi.spec.collectives import COUNTS, MPICH1, OPERATIONS, VOLUMES, Choice, algorithms, described, doors
 from retrompi.spec.model import model_values
+from retrompi.spec.question import Question, Replay, Starts
 
 MODELS = sorted(registry.models())
 FAR = 1 << 62
 
 
 def chosen(model: str, platform: str, mode: Any, lines: list[str], **options: Any) -> set[tuple[str, str]]:
-    result = simulate.run(model, platform, job(*lines), mode=mode, **options)
+    result = ask(model, platform, job(*lines), mode, **options)
     assert result.outcome == "completed", (result.outcome, result.detail, result.waits)
     return {(row["operation"], row["algorithm"]) for row in result.collectives}
 
@@ -82,7 +85,8 @@ BOUNDS = [
 def test_nemesis_changes_its_algorithm_where_mpich2_does(operation: str, size: int, ranks: int, algorithm: str) -> None:
     line = {"bcast": f"bcast {size} 0 6", "reduce": f"reduce {size} 0 0 6", "allreduce": f"allreduce {size} 0 6"}
     lines = [line.get(operation, f"{operation} {size} {size} 6 6")] * ranks
-    rows, _, _ = simulate.compile_model("nemesis", "abe", list(range(ranks)) if ranks <= _hosts() else "distributed", ranks)
+    where = list(range(ranks)) if ranks <= _hosts() else "distributed"
+    rows = simulate.compile_question(Resolved.of(Question("nemesis", "abe", Starts(ranks), where)))
     used = {a for o, a, _ in ideal_with(lines, rows["collectives"])["collectives"] if o == operation}
     assert used == {algorithm}
 
@@ -179,7 +183,7 @@ def test_an_override_of_a_part_counts_in_what_is_made_of_it() -> None:
 
 def test_an_override_without_effect_is_refused() -> None:
     with refused(UsageError, "idle-override | --set | coll.alltoall"):
-        simulate.run("wmpi", "nt-pair", job("bcast 8 0 6", "bcast 8 0 6"), mode="shared", sets=["coll.alltoall=bruck"])
+        simulate.run(Question("wmpi", "nt-pair", Replay(job("bcast 8 0 6", "bcast 8 0 6")), "shared", ["coll.alltoall=bruck"]))
 
 
 def test_put_trees_and_shared_buffers_stay_and_can_be_replaced() -> None:

@@ -17,6 +17,7 @@ from refusals import refused
 
 from retrompi import traces
 from retrompi.sim import simulate
+from retrompi.spec.question import Question, Replay
 from retrompi.traces import Trace, TraceError
 from retrompi.traces.cut import Piece, cut
 from retrompi.traces.lines import rank_lines, split
@@ -48,7 +49,7 @@ def sound(piece: Piece) -> None:
 
 
 def completes(trace: Trace) -> None:
-    result = simulate.run("mpibip", "myrinet-piii", trace, mode="distributed")
+    result = simulate.run(Question("mpibip", "myrinet-piii", Replay(trace), "distributed"))
     assert result.outcome == "completed", result.waits
     assert result.messages == result.delivered
 

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
 
-from retrompi.traces import TraceError, convert
+from retrompi import convert
+from retrompi.traces import TraceError
 
 Run = Callable[..., Outcome]
 Build = Callable[[Rank, int], object]
@@ -57,7 +58,7 @@ def test_messages_requests_and_collectives(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("clock", "each"), [(None, 1000), ("cpu", 1000), ("wall", 3000)])
 def test_computation_is_the_time_between_calls_by_the_chosen_clock(tmp_path: Path, clock: convert.Clock | None, each: int) -> None:
     meta = write(tmp_path, [Rank().init().call("Comm_rank", h(WORLD) + i(0)).call("Barrier", h(WORLD)).finalize()])
-    trace = convert.load(meta, clock=clock, rate=2e9).trace
+    trace = convert.load(meta, options=convert.Options(clock=clock, rate=2e9)).trace
     # Two pieces before the barrier, one behind it: what a call without effect takes is neither computation nor communication.
     assert trace.to_ti(0).splitlines() == ["0 init", f"0 compute {2 * 2 * each}", "0 barrier", f"0 compute {2 * each}", "0 finalize"]
 
@@ -74,7 +75,8 @@ def test_without_the_cpu_clock_the_wall_clock_counts_and_without_any_that_is_a_l
 
 def test_short_pieces_of_computation_are_dropped_when_asked(tmp_path: Path) -> None:
     meta = write(tmp_path, [Rank().init().call("Barrier", h(WORLD), gap=100).call("Barrier", h(WORLD), gap=5000).finalize()])
-    assert [a[7] for a in convert.load(meta, shortest=1e-6).trace.rank_actions(0) if a[1] == "compute"] == [5000.0, 1000.0]
+    trace = convert.load(meta, options=convert.Options(shortest=1e-6)).trace
+    assert [a[7] for a in trace.rank_actions(0) if a[1] == "compute"] == [5000.0, 1000.0]
 
 
 def test_wildcards_keep_the_source_that_matched(tmp_path: Path) -> None:
@@ -326,7 +328,7 @@ def test_hostile_bytes_never_end_in_a_defect(tmp_path_factory: pytest.TempPathFa
 
 
 def test_real_files_agree_with_their_footers(tmp_path: Path) -> None:
-    from retrompi.traces.convert.dumpi_file import DumpiFile
+    from retrompi.convert.dumpi.file import DumpiFile
 
     good(tmp_path)
     file = DumpiFile(tmp_path / "job-0000.bin")

@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
 
-from retrompi.sim import simulate
-from retrompi.traces import Trace, TraceError, convert, generate, preflight
-from retrompi.traces.convert.goal_out import goal_text
+from retrompi import convert
+from retrompi.convert.goal.writer import goal_text
+from retrompi.sim import preflight, simulate
+from retrompi.spec.question import Question, Replay
+from retrompi.traces import Trace, TraceError, generate
 
 DATA = Path(__file__).parent / "data" / "traces"
 Run = Callable[..., Outcome]
@@ -24,7 +26,7 @@ Run = Callable[..., Outcome]
 def read(folder: Path, text: str, **options: float) -> convert.Converted:
     path = folder / "s.goal"
     path.write_text(text)
-    return convert.load(path, **options)  # type: ignore[arg-type]
+    return convert.load(path, options=convert.Options(**options))  # type: ignore[arg-type]
 
 
 def lines(made: convert.Converted, rank: int = 0) -> list[str]:
@@ -63,7 +65,7 @@ def test_irequires_orders_beginnings_only(tmp_path: Path) -> None:
         rank 1 { a: recv 8b from 0; b: send 8b to 0; b irequires a }
     """)  # fmt: skip
     assert lines(made) == ["irecv 1 0 8 6 req=1", "send 1 0 8 6", "wait 1 0 0 req=1"]
-    assert simulate.run("mpibip", "myrinet-piii", made.trace, mode="distributed").outcome == "completed"
+    assert simulate.run(Question("mpibip", "myrinet-piii", Replay(made.trace), "distributed")).outcome == "completed"
 
 
 def test_what_a_line_cannot_say_is_reported(tmp_path: Path) -> None:
@@ -86,7 +88,7 @@ def test_sends_that_only_work_when_buffered(tmp_path: Path) -> None:
     """)  # fmt: skip
     assert lines(made) == ["isend 1 0 8 6 req=1", "recv 1 0 8 6", "wait 0 1 0 req=1"]
     assert [(x.call, x.count) for x in made.losses] == [("send", 1)]
-    assert simulate.run("mpibip", "myrinet-piii", made.trace, mode="distributed").outcome == "completed"
+    assert simulate.run(Question("mpibip", "myrinet-piii", Replay(made.trace), "distributed")).outcome == "completed"
 
 
 BAD = [
@@ -199,7 +201,7 @@ def test_a_ring_there_and_back_takes_as_long(tmp_path_factory: pytest.TempPathFa
     trace = generate.ring(ranks, size, reps)
     again = back(trace, tmp_path_factory.mktemp("goal"))
     assert volume(again) == volume(trace)
-    first, second = (simulate.run("mpibip", "myrinet-piii", t, mode="distributed") for t in (trace, again))
+    first, second = (simulate.run(Question("mpibip", "myrinet-piii", Replay(t), "distributed")) for t in (trace, again))
     assert (first.outcome, second.outcome) == ("completed", "completed")
     assert first.messages == second.messages
 

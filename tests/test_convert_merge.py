@@ -14,6 +14,7 @@ from refusals import refused
 
 from retrompi import traces
 from retrompi.sim import simulate
+from retrompi.spec.question import Question, Replay
 from retrompi.traces import Trace, TraceError
 from retrompi.traces.cut import cut
 from retrompi.traces.lines import join, parse_group, rank_lines, show_group, split
@@ -134,7 +135,7 @@ def test_then_cuts_back(one: Trace, two: Trace) -> None:
 @given(one=jobs(max_ranks=3, max_steps=10), two=jobs(max_ranks=3, max_steps=10))
 def test_what_is_merged_runs(one: Trace, two: Trace) -> None:
     for merged in [side_by_side([one, two])] + ([then([one, two])] if one.ranks == two.ranks else []):
-        result = simulate.run("mpibip", "myrinet-piii", merged, mode="distributed")
+        result = simulate.run(Question("mpibip", "myrinet-piii", Replay(merged), "distributed"))
         assert result.outcome == "completed", result.waits
 
 

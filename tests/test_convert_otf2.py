@@ -12,8 +12,9 @@ import pytest
 from conftest import Outcome
 from refusals import refused
 
+from retrompi import convert
 from retrompi.base.errors import UsageError
-from retrompi.traces import TraceError, convert
+from retrompi.traces import TraceError
 
 pytest.importorskip("otf2", reason="the otf2 library reads and writes OTF2 (retrompi[otf2])")
 from otf2_writer import NOBODY, OPS, Writer
@@ -22,7 +23,7 @@ Run = Callable[..., Outcome]
 
 
 def load(w: Writer, **options: Any) -> convert.Converted:
-    return convert.load(w.close(), **options)
+    return convert.load(w.close(), options=convert.Options(**options))
 
 
 def lines(made: convert.Converted, rank: int = 0) -> list[str]:

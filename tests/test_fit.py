@@ -41,6 +41,7 @@ from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import fit_tables, resolve
 from retrompi.spec.platform import SOURCE_KINDS, Placement
+from retrompi.spec.question import Question, Replay, pingpong
 
 # -- models -----------------------------------------------------------------------------------------------------------------
 
@@ -63,20 +64,20 @@ def written(name: str = "mine", kinds: Sequence[str] = ("same", "remote"), folde
 def test_a_fitted_model_gives_its_curve_at_every_rung_and_size(mode: str, factor: int) -> None:
     written()
     sizes = [0, 1, 777, 1024, 1025, 30_000, 65536, 65537, 500_000, 1048575, 1048576, 3 << 20, 8 << 20]
-    mechanism = simulate.pingpong("mine", "mine-room", mode, sizes, reps=3)
-    assert mechanism == simulate.pingpong("mine", "mine-room", mode, sizes, reps=3, fidelity="curve")
+    mechanism = simulate.benchmark(Question("mine", "mine-room", pingpong(sizes, reps=3), mode))
+    assert mechanism == simulate.benchmark(Question("mine", "mine-room", pingpong(sizes, reps=3), mode, fidelity="curve"))
     for row in mechanism:
         assert row["time_us"] * 1e-6 == pytest.approx(factor * time_of(KNOWN, row["size_B"]), rel=2e-5)
-    loggp = simulate.pingpong("mine", "mine-room", mode, sizes, reps=3, fidelity="loggp")
+    loggp = simulate.benchmark(Question("mine", "mine-room", pingpong(sizes, reps=3), mode, fidelity="loggp"))
     assert all(0.3 < a["time_us"] / b["time_us"] < 3 for a, b in zip(loggp, mechanism, strict=True))
 
 
 def test_a_fitted_model_replays_collectives_on_two_hosts() -> None:
     written()
     trace = job(*["barrier; bcast 4096 0 6; allreduce 8192 0 6; alltoall 1000 1000 6; barrier"] * 4)
-    result = simulate.run("mine", "mine-room", trace, mode=[0, 0, 1, 1])
+    result = simulate.run(Question("mine", "mine-room", Replay(trace), [0, 0, 1, 1]))
     assert result.outcome == "completed"
-    assert simulate.run("mine", "mine-room", trace, mode=[0, 0, 1, 1], fidelity="curve").time_ps == result.time_ps
+    assert simulate.run(Question("mine", "mine-room", Replay(trace), [0, 0, 1, 1], fidelity="curve")).time_ps == result.time_ps
 
 
 def test_what_was_not_measured_is_refused_with_what_to_do(retrompi: Callable[..., Outcome]) -> None:
@@ -122,8 +123,8 @@ def test_a_fitted_model_keeps_the_contract_of_models() -> None:
 def test_an_override_of_the_eager_limit_changes_when_a_message_waits() -> None:
     written()
     trace = job("send 1 0 4096 6", "sleep 0.5; recv 0 0 4096 6")
-    early = simulate.run("mine", "mine-room", trace).per_rank[0]["mpi_s"]
-    late = simulate.run("mine", "mine-room", trace, sets={"mine.eager_remote": "1 KiB"}).per_rank[0]["mpi_s"]
+    early = simulate.run(Question("mine", "mine-room", Replay(trace))).per_rank[0]["mpi_s"]
+    late = simulate.run(Question("mine", "mine-room", Replay(trace), overrides={"mine.eager_remote": "1 KiB"})).per_rank[0]["mpi_s"]
     assert early < 0.01
     assert late > 0.4
 
@@ -350,7 +351,7 @@ def test_streams_remote_curves_and_left_out_sizes(tmp_path: Path, retrompi: Call
     assert out["sources"]["same"]["both"].startswith("fit: bibw")
     assert out["sources"]["remote"]["gap"].startswith("assumed:")
     assert [r["size_B"] for r in out["residuals"] if r["pair"] == "same" and not r["seen"]] == [POWERS[8]]
-    rows = {m: simulate.pingpong("two", "two-room", m, [1, 1 << 20], reps=2) for m in ("shared", "distributed")}
+    rows = {m: simulate.benchmark(Question("two", "two-room", pingpong([1, 1 << 20], reps=2), m)) for m in ("shared", "distributed")}
     assert rows["distributed"][1]["time_us"] == pytest.approx(3 * rows["shared"][1]["time_us"], rel=1e-3)
     assert registry.model("two").collectives == registry.model("nemesis").collectives
 
@@ -403,7 +404,7 @@ def test_a_folder_of_ones_own_is_not_overwritten(tmp_path: Path, curve_file: Pat
     made = make([curve], name="other", folder=tmp_path / "out")
     assert registry.model(str(made.folder)).name == "other"
     assert made.room is not None
-    assert simulate.pingpong(str(made.folder), str(made.room), "shared", [1], reps=1)[0]["time_us"] > 0
+    assert simulate.benchmark(Question(str(made.folder), str(made.room), pingpong([1], reps=1), "shared"))[0]["time_us"] > 0
     make([curve], name="other", folder=tmp_path / "out")  # its own may be written again
 
 

@@ -10,8 +10,8 @@ from refusals import agrees, refused
 
 from retrompi.base.errors import UsageError
 from retrompi.spec import registry
-from retrompi.store import lookup as experiment
 from retrompi.store import open_store
+from retrompi.store.lookup import answer
 from retrompi.studies import metrics
 from retrompi.studies.scenario import Scenario, load
 
@@ -124,7 +124,7 @@ def test_what_check_lets_through_a_run_then_has(tmp_path: Path) -> None:
         'mode = "shared"\n[trace]\ngenerator = "pingpong"\nsizes = "0,1KiB,64KiB"\nreps = 2\n'
     )
     scenario, store = load(file), open_store(tmp_path / "runs.db")
-    run = experiment.run_scenario(store, scenario).run_id
+    run = answer(store, scenario.question()).run_id
     rows = store.run(run), store.points(run), store.ranks(run)
     checked = 0
     for written in metrics.NAMES:

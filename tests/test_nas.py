@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import ask
 from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,16 +22,17 @@ from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.papers import claims, nas
 from retrompi.sim import simulate
 from retrompi.spec import registry
-from retrompi.spec import timed_section as program
+from retrompi.spec.question import Question, Replay
 from retrompi.spec.timed_section import Program
 from retrompi.traces import TraceError
+from retrompi.traces import timed_section as program
 
 TRACES = paths.reference_dir() / "traces"
 INDEX = tomllib.loads((TRACES / "INDEX.toml").read_text())
 
 
 def run(trace: Any, told: Program, **options: Any) -> simulate.Result:
-    return simulate.run("hpvm", "nt-pair", trace, mode=[0] * trace.ranks, program=told, **options)
+    return ask("hpvm", "nt-pair", trace, [0] * trace.ranks, program=told, **options)
 
 
 # --- sections
@@ -102,7 +104,7 @@ def test_the_replay_computes_as_long_as_was_asked_for() -> None:
     trace = traces.read(TRACES / "npb3.3.1-is-A-4.tar.zst")
     section = INDEX["npb3.3.1-is-A-4"]["section"]
     long, short = (
-        simulate.run("mpibip", "myrinet-piii", trace, program=Program(section, seconds)).section for seconds in (8.0, 4.0)
+        simulate.run(Question("mpibip", "myrinet-piii", Replay(trace, program=Program(section, seconds)))).section for seconds in (8.0, 4.0)
     )
     assert long is not None
     assert short is not None

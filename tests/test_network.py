@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import ask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import agrees, refused
@@ -18,8 +19,9 @@ from retrompi.sim import simulate
 from retrompi.spec import cross_traffic as network
 from retrompi.spec import registry, topology
 from retrompi.spec.platform_file import load
-from retrompi.store import lookup as experiment
+from retrompi.spec.question import Beside, Question, Replay, pingpong
 from retrompi.store import open_store
+from retrompi.store.lookup import answer
 from retrompi.studies import scenario
 from retrompi.traces import generate
 
@@ -135,7 +137,7 @@ def test_rooms_of_the_new_kinds_grow() -> None:
     assert registry.platform("nt-wan*9").link.shape == (0, 0, 0, 1, 1, 1, 0, 0, 0)
     assert registry.platform("nt-wan").with_overrides({"link.rails": "2"}).hash != registry.platform("nt-wan").hash
     trace = generate.pingpong([1000], 2)
-    assert simulate.run("wmpi", "nt-fat-tree*17", trace).time_ps == simulate.run("wmpi", "nt-fat-tree", trace).time_ps
+    assert ask("wmpi", "nt-fat-tree*17", trace).time_ps == ask("wmpi", "nt-fat-tree", trace).time_ps
 
 
 # --- closed forms ----------------------------------------------------------------------------------------------------------
@@ -209,7 +211,7 @@ def test_rails_share_nothing() -> None:
 
 
 def big(model: str, platform: str, size: int = 1 << 20, **more: Any) -> simulate.Result:
-    result = simulate.run(model, platform, generate.pingpong([size], 2), **more)
+    result = ask(model, platform, generate.pingpong([size], 2), **more)
     assert result.outcome == "completed", result.detail
     return result
 
@@ -233,8 +235,8 @@ def test_striping_a_card_transfer_divides_the_message() -> None:
 def test_striped_streams_and_datagrams_end_well(model: str) -> None:
     """Frames take different cards and are handed over in order: nothing is lost and nothing comes twice."""
     sets = ["platform.link.rails=3", "platform.link.rail_policy=stripe"]
-    result = simulate.run(model, "nt-cluster", generate.all_at_once(6, 20_000), sets=sets)
-    plain = simulate.run(model, "nt-cluster", generate.all_at_once(6, 20_000))
+    result = simulate.run(Question(model, "nt-cluster", Replay(generate.all_at_once(6, 20_000)), overrides=sets))
+    plain = simulate.run(Question(model, "nt-cluster", Replay(generate.all_at_once(6, 20_000))))
     for what in ("outcome", "messages", "delivered_bytes", "duplicates", "lost"):
         assert getattr(result, what) == getattr(plain, what)
     assert result.time_ps < plain.time_ps
@@ -247,7 +249,7 @@ SLOWEST = [("nt-fat-tree", "n1,n8", 12.5e6), ("nt-wan", "n1,n4", 193e3), ("myrin
 @pytest.mark.parametrize("model", ["wmpi", "hpvm", "nemesis", "mpibip"])
 def test_no_message_is_faster_than_its_slowest_link(model: str, platform: str, mode: str, rate: float) -> None:
     where = registry.platform(platform).placement(mode)
-    for row in simulate.pingpong(model, platform, where, [1000, 32 << 10, 100_000], reps=2):
+    for row in simulate.benchmark(Question(model, platform, pingpong([1000, 32 << 10, 100_000], reps=2), where)):
         assert row["time_us"] * 1e-6 >= row["size_B"] / rate
 
 
@@ -278,10 +280,10 @@ def test_traffic_on_other_ports_of_a_switch_is_no_matter_and_on_the_same_ports_i
 def test_traffic_to_a_host_of_the_job_interrupts_it() -> None:
     """Without a wire between the ranks, the processor is all that they share with it."""
     trace = generate.pingpong([1 << 18], 4)
-    alone = simulate.run("wmpi", "nt-cluster", trace, mode="shared")
+    alone = simulate.run(Question("wmpi", "nt-cluster", Replay(trace), "shared"))
     for ends in ("n3->n1", "n1->n3"):
-        assert simulate.run("wmpi", "nt-cluster", trace, mode="shared", traffic=[f"{ends} 5Mbps 1538B"]).time_ps > alone.time_ps
-    assert simulate.run("wmpi", "nt-cluster", trace, mode="shared", traffic=["n3->n4 5Mbps 1538B"]).time_ps == alone.time_ps
+        assert ask("wmpi", "nt-cluster", trace, "shared", traffic=[f"{ends} 5Mbps 1538B"]).time_ps > alone.time_ps
+    assert ask("wmpi", "nt-cluster", trace, "shared", traffic=["n3->n4 5Mbps 1538B"]).time_ps == alone.time_ps
 
 
 @pytest.mark.parametrize("law", ["constant", "poisson", "onoff:5ms/15ms"])
@@ -305,7 +307,7 @@ def test_traffic_never_keeps_a_run_alive() -> None:
     trace = _engine.Trace.parse([(f"{r} init\n{r} recv {1 - r} 0 8 6\n{r} finalize\n".encode(), f"r{r}", r) for r in (0, 1)])
     for wire in ("native", "simgrid"):
         for ends in ("any", "n1->n2", "n3->n4"):
-            result = simulate.run("wmpi", "nt-cluster", trace, traffic=[f"{ends} 2Mbps 1000B poisson"], wire=wire)
+            result = ask("wmpi", "nt-cluster", trace, network=wire, traffic=[f"{ends} 2Mbps 1000B poisson"])
             assert result.outcome == "deadlock"
             assert result.time_s < 60
 
@@ -313,7 +315,7 @@ def test_traffic_never_keeps_a_run_alive() -> None:
 def test_traffic_is_the_same_on_the_reference_wire() -> None:
     texts = ["any 2Mbps 700B poisson", "n1->n2 1Mbps 1500B", "n4->n2 1Mbps 1500B onoff:10ms/10ms"]
     for platform in ("nt-cluster", "nt-fat-tree", "nt-wan"):
-        native, reference = (big("wmpi", platform, 1 << 16, traffic=texts, wire=w) for w in ("native", "simgrid"))
+        native, reference = (big("wmpi", platform, 1 << 16, traffic=texts, network=w) for w in ("native", "simgrid"))
         assert native.time_s == pytest.approx(reference.time_s, rel=1e-3)
         assert [t["frames"] for t in native.traffic] == pytest.approx([t["frames"] for t in reference.traffic], rel=1e-2)
 
@@ -423,7 +425,7 @@ def test_every_flow_arrives_or_is_lost_while_its_host_is_down(data: st.DataObjec
 def test_a_card_that_waits_for_what_is_lost_hangs_and_the_diagnosis_names_the_link(model: str, platform: str) -> None:
     trace = generate.pingpong([1 << 18], 40)
     host = registry.platform(platform).hosts[1].name
-    result = simulate.run(model, platform, trace, failures=[f"link {host}@5ms..6ms"], timeout_s=30)
+    result = simulate.run(Question(model, platform, Replay(trace), limit_s=30, beside=Beside(failures=[f"link {host}@5ms..6ms"])))
     assert result.outcome == "deadlock"  # cards without an operating system send nothing again
     assert result.lost > 0
     assert f"link {host} down from 0.005 s to 0.006 s ({result.lost} frame" in result.failed
@@ -470,11 +472,11 @@ def test_names_of_hosts_with_dashes_are_told_apart() -> None:
 def test_at_other_rungs_and_on_the_reference_wire_there_is_nothing_to_fail() -> None:
     trace = generate.pingpong([100], 1)
     with refused(UsageError, "needs-mechanism"):
-        simulate.run("wmpi", "nt-cluster", trace, fidelity="curve", failures=["hub@1s"])
+        simulate.run(Question("wmpi", "nt-cluster", Replay(trace), fidelity="curve", beside=Beside(failures=["hub@1s"])))
     with refused(UsageError, "needs-mechanism"):
-        simulate.run("wmpi", "nt-cluster", trace, fidelity="loggp", traffic=["any 1Mbps 100B"])
+        simulate.run(Question("wmpi", "nt-cluster", Replay(trace), fidelity="loggp", beside=Beside(traffic=["any 1Mbps 100B"])))
     with pytest.raises(InputError, match="failures need the wire native"):
-        simulate.run("wmpi", "nt-cluster", trace, wire="simgrid", failures=["hub@1s"])
+        simulate.run(Question("wmpi", "nt-cluster", Replay(trace), network="simgrid", beside=Beside(failures=["hub@1s"])))
 
 
 # --- from the outside ------------------------------------------------------------------------------------------------------
@@ -505,7 +507,7 @@ def test_a_scenario_has_traffic_and_failures_and_they_are_part_of_a_run(tmp_path
     quiet = scenario.load(file)
     assert quiet.hash != busy.hash
     store = open_store(tmp_path / "runs.db")
-    found = [experiment.run_scenario(store, s) for s in (busy, quiet, busy)]
+    found = [answer(store, s.question()) for s in (busy, quiet, busy)]
     assert found[0].run_id == found[2].run_id != found[1].run_id
     assert found[0].rows[0]["time_us"] > 1.3 * found[1].rows[0]["time_us"]
     assert store.run(found[0].run_id)["facts"]["traffic"][0]["arrived"] > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from asking import ask
 from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,13 +12,14 @@ from refusals import refused
 from retrompi import traces
 from retrompi.base.errors import InputError, UsageError
 from retrompi.sim import simulate
+from retrompi.spec.question import Question, pingpong
 from retrompi.traces import generate, rates
 
 MIB = 1 << 20
 
 
 def run(trace: object, model: str, platform: str, mode: object = "distributed", **options: object) -> simulate.Result:
-    return simulate.run(model, platform, trace, mode=mode, **options)  # type: ignore[arg-type]
+    return ask(model, platform, trace, mode, **options)
 
 
 def peak(name: str, model: str, platform: str, mode: object, **args: object) -> float:
@@ -110,7 +112,7 @@ def test_the_j90_carries_a_caution_for_mpi_alone() -> None:
 
 
 def one_way(model: str, size: int, *sets: str) -> float:
-    return float(simulate.pingpong(model, "myrinet-piii", "distributed", [size], reps=5, sets=sets)[0]["time_us"]) * 1e-6
+    return float(simulate.benchmark(Question(model, "myrinet-piii", pingpong([size], reps=5), "distributed", sets))[0]["time_us"]) * 1e-6
 
 
 def test_bip_is_below_mpi_bip_and_linux_below_windows() -> None:

@@ -117,7 +117,7 @@ def test_a_dead_network_ends_the_run_with_its_reason() -> None:
 def test_a_run_is_given_up_after_its_time(model: str, mode: str) -> None:
     ping = "; ".join(["send 1 0 0 6; recv 1 0 0 6"] * 5000)
     pong = "; ".join(["recv 0 0 0 6; send 0 0 0 6"] * 5000)
-    result = run(job(ping, pong), model, mode, timeout_s=0.5)
+    result = run(job(ping, pong), model, mode, limit_s=0.5)
     assert result.outcome == "timeout"
     assert "0.5" in result.detail
     assert {w["rank"] for w in result.waits} == {0, 1}
@@ -127,7 +127,7 @@ def test_a_run_is_given_up_after_its_time(model: str, mode: str) -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_a_start_may_fail_where_history_says_so(model: str) -> None:
     trace = job("send 1 0 0 6", "recv 0 0 0 6")
-    results = {s: run(trace, model, "distributed", with_startup=True, seed=s) for s in range(30)}
+    results = {s: run(trace, model, "distributed", start_up=True, seed=s) for s in range(30)}
     failed = [r for r in results.values() if r.outcome == "failed-start"]
     assert all(r.startup for r in results.values())
     if model != "winmpich":

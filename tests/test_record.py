@@ -24,6 +24,7 @@ from retrompi.measure import record
 from retrompi.measure.record.assemble import without_cancelled
 from retrompi.measure.record.library import find_compiler, library
 from retrompi.sim import simulate
+from retrompi.spec.question import Question, Replay
 
 pytestmark = pytest.mark.usefixtures("here", "open_mpi_runs")
 
@@ -216,7 +217,7 @@ def test_the_header_has_no_folders_of_the_user(built: Callable[..., Path], tmp_p
 
 def test_a_recording_can_be_replayed(built: Callable[..., Path]) -> None:
     trace = recorded(built("halo", "mpich"), "mpich", 4, "t").trace
-    result = simulate.run("hpvm", "nt-cluster", trace)
+    result = simulate.run(Question("hpvm", "nt-cluster", Replay(trace)))
     assert result.outcome == "completed"
 
 

@@ -43,7 +43,10 @@ from retrompi.measure.launch import (
 )
 from retrompi.measure.record.run import Launcher
 from retrompi.sim import simulate
+from retrompi.sim.observe import Observe
+from retrompi.spec.question import Question, Replay, pingpong
 from retrompi.store import Store, open_store
+from retrompi.store.lookup import answer
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -176,7 +179,7 @@ def test_the_recorders_profile_is_that_of_the_replay_of_the_trace_it_recorded(
     done = record.record(list(words), tmp_path / "trace", use_smpi=smpi, ranks=ranks if smpi else None)
     assert done.exit_code == 0
     seen = profile.calls(profile.read(folder))
-    result = simulate.run("craympt", "cray-j90", traces.read(tmp_path / "trace"), mode="shared", profile=True)
+    result = simulate.run(Question("craympt", "cray-j90", Replay(traces.read(tmp_path / "trace")), "shared"), Observe(profile=True))
     assert result.outcome == "completed"
     replayed = profile.calls(profile.of_replay(result.marks, result.profile, ranks))
     timing = name in ("sections", "collectives", "rowcol")
@@ -192,7 +195,7 @@ def test_a_profile_changes_no_time_of_a_replay() -> None:
     from retrompi.traces import generate
 
     trace = generate.alltoall(4, 1000)
-    plain, profiled = (simulate.run("wmpi", "nt-pair", trace, profile=p) for p in (False, True))
+    plain, profiled = (simulate.run(Question("wmpi", "nt-pair", Replay(trace)), Observe(profile=p)) for p in (False, True))
     assert (plain.time_ps, plain.per_rank, plain.marks, plain.events) == (
         profiled.time_ps,
         profiled.per_rank,
@@ -476,7 +479,6 @@ def test_a_trace_is_recorded_once_and_replayed_at_every_rung(store: Store, monke
 def test_a_programs_sections_are_the_generators_curve(store: Store, tmp_path: Path) -> None:
     """The same PingPong as a program, without what it computes between its calls, and as a generated trace."""
     need_mpi("mpich")
-    from retrompi.store import lookup as experiment
 
     options = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "mpi": "mpich"}
     kept = Path(launch.run(store, "model", str(SECTIONS), (), 2, **options).trace)
@@ -484,7 +486,7 @@ def test_a_programs_sections_are_the_generators_curve(store: Store, tmp_path: Pa
     for file in idle.glob("rank-*.txt"):
         file.write_text("".join(row for row in file.read_text().splitlines(keepends=True) if " compute " not in row))
     done = launch.run(store, "model", str(SECTIONS), (), 2, **options, trace=str(idle))
-    for point in experiment.pingpong(store, "wmpi", "nt-pair", "shared", [8, 1000, 100000], reps=20).rows:
+    for point in answer(store, Question("wmpi", "nt-pair", pingpong([8, 1000, 100000], reps=20), "shared")).rows:
         # Of 20 round trips the first one begins while the barrier before it is still being answered.
         assert done.sections[str(point["size_B"])][0] * 1e6 == pytest.approx(point["time_us"], rel=0.05)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import ask
 from engine_runs import job, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,8 +17,8 @@ from retrompi.cli.main import run as cli
 from retrompi.sim import simulate
 from retrompi.spec import registry
 from retrompi.spec.cojobs import JobSpec
-from retrompi.store import lookup as experiment
 from retrompi.store import open_store
+from retrompi.store.lookup import answer
 from retrompi.studies import sharing
 from retrompi.traces import generate
 
@@ -28,7 +29,7 @@ LONG = generate.pingpong([1024], 500)
 
 def on(mode: Any, model: str = "wmpi", trace: Any = SHORT, jobs: Any = (), **more: Any) -> simulate.Result:
     """A run on the six machines."""
-    return simulate.run(model, "nt-cluster", trace, mode=mode, jobs=jobs, **more)
+    return ask(model, "nt-cluster", trace, mode, jobs=jobs, **more)
 
 
 def seen(result: Any) -> Any:
@@ -201,7 +202,7 @@ def test_a_timeline_and_an_anatomy_are_of_the_first_job() -> None:
     ("jobs", "more", "says"),
     [
         ([JobSpec("wmpi", SHORT, "n1,n2")], {"fidelity": "curve"}, "needs-mechanism | 'curve'"),
-        ([JobSpec("wmpi", SHORT, "n1,n2")], {"wire": "simgrid"}, "needs-mechanism"),
+        ([JobSpec("wmpi", SHORT, "n1,n2")], {"network": "simgrid"}, "needs-mechanism"),
         ([JobSpec("wmpi", SHORT, "n1,n9")], {}, "unknown-host | 'n9'"),
         ([JobSpec("wmpj", SHORT, "n1,n2")], {}, "unknown-model | 'wmpj'"),
         ([JobSpec("wmpi", SHORT, "n1,n2", {"platform.link.latency": "1us"})], {}, "bad-jobs"),
@@ -221,7 +222,7 @@ def test_what_cannot_be_shared_is_one_line(jobs: Any, more: Any, says: str) -> N
 
 
 def test_a_runtime_that_cannot_join_its_hosts_is_no_end_for_the_others() -> None:
-    result = simulate.run("wmpi", "nt-unix", SHORT, mode="distributed", jobs=[JobSpec("winmpich", SHORT, "distributed")])
+    result = ask("wmpi", "nt-unix", SHORT, jobs=[JobSpec("winmpich", SHORT, "distributed")])
     assert result.outcome == "completed"
     assert result.jobs[0]["outcome"] == "failed-start"
     assert result.jobs[0]["detail"]
@@ -261,10 +262,10 @@ def test_a_scenario_has_jobs(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert s.hash != registry.scenario(str(plain)).hash
     assert (s.jobs[0].start_s, s.jobs[0].name, s.jobs[0].sets) == (0.001, "b", {"proxy_packet": "2KiB"})
     store = open_store(f"{tmp_path}/runs.db")
-    found = experiment.run_scenario(store, s)
+    found = answer(store, s.question())
     assert store.run(found.run_id)["facts"]["jobs"][0]["outcome"] == "completed"
-    assert experiment.run_scenario(store, s).found
-    assert not experiment.run_scenario(store, registry.scenario(str(plain))).found
+    assert answer(store, s.question()).found
+    assert not answer(store, (registry.scenario(str(plain))).question()).found
     rows = sharing.compare(store, s)
     assert [r["name"] for r in rows] == ["beside", "b"]
     assert all(r["slowdown"] > 0.99 for r in rows)  # a tick may fall a little earlier

@@ -18,7 +18,8 @@ from postgres import Server
 from refusals import refused
 
 from retrompi.base.errors import StoreError, UsageError
-from retrompi.store import RunSpec, Store, code_version, database, default_path, open_store, run_spec
+from retrompi.spec.question import Question, pingpong
+from retrompi.store import RunSpec, Store, code_version, database, default_path, open_store, specification
 from retrompi.store.schema import REVISION, VERSION_TABLE, Base
 
 SPEC = RunSpec(
@@ -335,16 +336,17 @@ def test_identity_covers_all_that_changes_a_result() -> None:
     assert replace(SPEC, overrides={}).identity != SPEC.identity
 
 
-def test_run_spec_resolves(toy: Path) -> None:
-    plain = run_spec("pingpong", str(toy), "nt-pair", mode="shared", trace_hash="t")
+def test_a_specification_resolves(toy: Path) -> None:
+    question = Question(str(toy), "nt-pair", pingpong(), "shared")
+    plain = specification(question)
     assert plain.parameters == {"packet": 16384, "call": 1e-5, "wait": "block"}
     assert (plain.model, plain.platform, plain.mode) == ("toy", "nt-pair", "shared")
-    other = run_spec("pingpong", str(toy), "nt-pair", mode=[0, 1], sets=["platform.host.cores=2"], trace_hash="t")
+    other = specification(question.with_(placement=[0, 1], overrides=["platform.host.cores=2"]))
     assert other.mode == "0,1"
     assert other.platform_hash != plain.platform_hash
     assert other.overrides == {"platform.host.cores": "2"}
     with pytest.raises(UsageError):
-        run_spec("pingpong", str(toy), "nt-pair", mode="shared", sets=["packt=1"], trace_hash="t")
+        specification(question.with_(overrides=["packt=1"]))
 
 
 def test_code_version_names_version_and_code() -> None:

@@ -25,7 +25,8 @@ from retrompi.studies.unpack import compare, default_folder
 from retrompi.traces import generate
 
 MODEL = """
-from retrompi.spec import channels
+from retrompi.spec.channels import Library, Path
+from retrompi.spec.media import BLOCK, Ring, Stream
 from retrompi.spec.model import Param, RuntimeModel
 
 (__import__("pathlib").Path(__file__).parents[1] / "ran").write_text("this model was imported")
@@ -40,13 +41,13 @@ class Mine(RuntimeModel):
     library = Param("40 us", "s", "library work", source="assumed: of a test")
 
     def calls(self, p, layout):
-        return channels.Library(p.library, p.library, channels.BLOCK, channels.BLOCK)
+        return Library(p.library, p.library, BLOCK, BLOCK)
 
     def within_host(self, p, layout):
-        return channels.Path([channels.ring(("rank", "rank"), packet=8192, header=32, slots=4)])
+        return Path([Ring(("rank", "rank"), packet=8192, header=32, slots=4)])
 
     def between_hosts(self, p, layout):
-        return channels.Path([channels.stream(("rank", "rank"), packet=8192, header=32, call=1e-4)])
+        return Path([Stream(("rank", "rank"), packet=8192, header=32, call=1e-4)])
 """
 CURVES = """
 name = "small"

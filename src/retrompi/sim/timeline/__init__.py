@@ -1,6 +1,6 @@
 """The timeline of a simulated run: states of every process, MPI calls of the ranks, messages with the processes they passed.
 
-    result = simulate.run("wmpi", "nt-pair", trace, timeline=Request())
+    result = simulate.run(Question("wmpi", "nt-pair", Replay(trace)), Observe(timeline=Request()))
     result.timeline.processes[0].totals["copy"]         # picoseconds
     write(result.timeline, "run.html")                  # .html, .otf2, .paje, .json or .csv
 
