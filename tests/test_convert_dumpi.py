@@ -12,6 +12,7 @@ from conftest import Outcome
 from dumpi_writer import BYTE, DOUBLE, INT, SELF, SUM, WORLD, Rank, array, b, h, i, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from retrompi import convert
 from retrompi.traces import TraceError
@@ -263,25 +264,25 @@ def good(folder: Path) -> bytes:
 
 
 def test_a_communicator_that_a_rank_never_makes(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match=r"job-0000.bin, byte 66: rank 0 makes dup with rank 1, which never does"):
+    with refused(TraceError, "bad-trace | job-0000.bin | 66"):
         job(tmp_path, 2, lambda r, me: r.call("Comm_dup", h(WORLD) + h(4)) if me == 0 else None)
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda d: d[:-3], r"no index at the end of the file"),
-        (lambda d: d[: len(d) // 2], r"no index at the end of the file"),
-        (lambda d: d[:-64] + MAGIC_AT_WRONG_BODY, r"the index places the calls at byte 99999999"),
-        (lambda d: d[:16] + b"\x01\x50" + d[18:], r"byte 16: no call has the number 336"),
-        (lambda d: d[:45] + struct.pack(">i", 1 << 27) + d[49:], r"byte \d+: an array of 134217728 elements"),
-        (lambda d: d[:-8], r"the index places the header at byte 0, outside the file"),
+        (lambda d: d[:-3], "damaged-file"),
+        (lambda d: d[: len(d) // 2], "damaged-file"),
+        (lambda d: d[:-64] + MAGIC_AT_WRONG_BODY, "bad-trace | 99999999"),
+        (lambda d: d[:16] + b"\x01\x50" + d[18:], "damaged-file | 16 | 336"),
+        (lambda d: d[:45] + struct.pack(">i", 1 << 27) + d[49:], "damaged-file | 134217728"),
+        (lambda d: d[:-8], "bad-trace"),
     ],
 )
 def test_corrupt_files_end_in_one_line_with_the_byte(tmp_path: Path, change: Callable[[bytes], bytes], why: str) -> None:
     file = tmp_path / "job-0000.bin"
     file.write_bytes(change(good(tmp_path)))
-    with pytest.raises(TraceError, match=why) as told:
+    with refused(TraceError, why) as told:
         convert.load(file, "dumpi")
     assert "\n" not in str(told.value)
 
@@ -289,7 +290,7 @@ def test_corrupt_files_end_in_one_line_with_the_byte(tmp_path: Path, change: Cal
 def test_a_file_without_the_magic_is_no_dumpi_file(tmp_path: Path) -> None:
     file = tmp_path / "job-0000.bin"
     file.write_bytes(b"\0" + good(tmp_path)[1:])
-    with pytest.raises(TraceError, match="is not a DUMPI file: it does not begin with the DUMPI magic"):
+    with refused(TraceError, "bad-trace | DUMPI"):
         convert.load(file, "dumpi")
 
 
@@ -299,13 +300,13 @@ MAGIC_AT_WRONG_BODY = b"\xff\xaa\xddDUMPI" + struct.pack(">7Q", 0, 0, 0, 99, 999
 def test_missing_ranks(tmp_path: Path) -> None:
     good(tmp_path)
     (tmp_path / "job.meta").write_text("numprocs=2\nfileprefix=/elsewhere/job\n")
-    with pytest.raises(TraceError, match=r"job.meta: job-0001.bin is missing, the file of rank 1 of 2"):
+    with refused(TraceError, "not-found | job.meta | job-0001.bin"):
         convert.load(tmp_path)
     (tmp_path / "job-0002.bin").write_bytes(b"")
-    with pytest.raises(TraceError, match=r"job-0001.bin is missing among 2 files"):
+    with refused(TraceError, "not-found | job-0001.bin"):
         convert.load(tmp_path / "job-0000.bin")
     (tmp_path / "job.meta").write_text("numprocs=9999999999\nfileprefix=job\n")
-    with pytest.raises(TraceError, match=r"is no number of ranks"):
+    with refused(TraceError, "bad-syntax"):
         convert.load(tmp_path)
 
 
