@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from retrompi.base.errors import InputError, RetrompiError, UsageError
-from retrompi.spec import registry
-from retrompi.studies import case, design
+from retrompi.studies import case, catalogue, design
 from retrompi.studies.scenario import Scenario, load
 
 EXAMPLE = Path(__file__).parent / "data" / "study-example.toml"
@@ -141,14 +140,14 @@ def test_an_inline_base(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_key_is(key: str, unit: str, text: str) -> None:
-    told = case.about(registry.scenario("bf-wmpi-shared"), key)
+    told = case.about(catalogue.scenario("bf-wmpi-shared"), key)
     assert (told.unit, told.text) == (unit, text)
 
 
 @pytest.mark.parametrize("key", ["wmpi.packt", "foo", "hpvm.packet", "trace.foo", "platform.link.foo", "platform.host.foo"])
 def test_what_is_no_key(key: str) -> None:
     with pytest.raises(UsageError, match="valid: "):
-        case.about(registry.scenario("bf-wmpi-shared"), key)
+        case.about(catalogue.scenario("bf-wmpi-shared"), key)
 
 
 # -- refused before anything runs -----------------------------------------------------------------------------------------
@@ -246,8 +245,8 @@ def test_a_limit_can_be_raised() -> None:
 
 
 def test_every_ready_study_is_right() -> None:
-    for name in registry.study_names():
-        study = registry.study(name)
+    for name in design.study_names():
+        study = design.study(name)
         assert study.name == name
         assert study.title
         assert study.question

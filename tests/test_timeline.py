@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from retrompi.base.errors import UsageError
 from retrompi.cli.main import run as cli
 from retrompi.render import timeline as report
+from retrompi.render.timeline_file import FORMATS, check, write
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
 from retrompi.sim.timeline import PS, STORED, Process, Request, Timeline, _coarser, flat, paje
-from retrompi.sim.timeline.write import FORMATS, check, write
 from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
 from retrompi.store.lookup import answer

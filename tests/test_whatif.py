@@ -8,8 +8,8 @@ from engine_runs import MODELS, PATHS, completed, job, one_way
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
 from retrompi.spec import registry
-from retrompi.spec.model import resolve
 from retrompi.spec.question import Question, pingpong
+from retrompi.spec.registry import resolve
 
 KIB, MIB = 1024, 1024 * 1024
 MS = 1e-3

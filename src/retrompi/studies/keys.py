@@ -68,7 +68,7 @@ def number(scenario: Scenario, key: str) -> Key:
 
 
 def _alike(scenario: Scenario, name: str) -> None:
-    from retrompi.spec.model import resolve
+    from retrompi.spec.registry import resolve
 
     _, room = resolve(scenario.model, scenario.platform, scenario.sets)
     short = name.rpartition(".")[2]
@@ -85,7 +85,7 @@ def sourced(scenario: Scenario) -> list[tornado.Factor]:
     and link. A range that is all that a probability can be
     is nobody's estimate and no factor.
     """
-    from retrompi.spec.model import resolve
+    from retrompi.spec.registry import resolve
 
     cls = registry.model(scenario.model)
     values, room = resolve(cls, registry.platform(scenario.platform), scenario.sets)
