@@ -78,9 +78,9 @@ a.open { background: #ececec; color: var(--open); } table.matrix tr.sum { backgr
 SIGN = {"pass": "✓ pass", "fail": "✗ fail", "unjudged": "· unjudged"}
 CONFIG: dict[str, Any] = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
 USES = (
-    ("calibrate", "Fit", "what calibration was allowed to see"),
-    ("validate", "Held out", "judged only, never seen by a fit"),
-    ("exclude", "Excluded", "contradicted inside the paper; shown, never judged"),
+    ("calibrate", "Fit", "may be used by calibration"),
+    ("validate", "Held out", "held out, never used by a fit"),
+    ("exclude", "Excluded", "contradicted within the paper; shown, never judged"),
     ("context", "Context", "configuration and definitions"),
 )
 

@@ -97,7 +97,7 @@ def _definition(definition: Mapping[str, Any]) -> str:
     text = json.dumps(definition, indent=1, ensure_ascii=False)
     return (
         table(head, rows)
-        + f"<details><summary>The whole definition</summary><div class='scroll'><pre><small>{escape(text)}</small></pre></div></details>"
+        + f"<details><summary>Complete definition</summary><div class='scroll'><pre><small>{escape(text)}</small></pre></div></details>"
     )
 
 
@@ -116,7 +116,7 @@ def _provenance(about: About) -> str:
         names = ("varied", "of", "when not overridden", "source")
         rows = ["<tr>" + "".join(cell(n, escape(s[k])) for n, k in zip(names, ("key", "of", "value", "source"), strict=True)) + "</tr>"
                 for s in about.sources]  # fmt: skip
-        out += "<h3>What is varied, and where its usual value is from</h3>" + table(names, rows)
+        out += "<h3>Varied parameters, and the sources of their default values</h3>" + table(names, rows)
     return out
 
 

@@ -76,7 +76,7 @@ def plan_of(kind: str, v: View, x: str | None = None, by: Sequence[str] = (), pa
     given = [v.axis(k).key for k in (*by, *panel)]
     if kind == "curves":
         if not v.curves:
-            raise UsageError("the runs of this study are no curves; figures of it: lines, speedup, heat, bars", code="no-figure")
+            raise UsageError("the runs of this study have no curves; possible figures: lines, speedup, heat, bars", code="no-figure")
         if x not in (None, SIZE):
             raise UsageError(f"curves run along the message size, not along '{x}'; take --kind lines", code="no-figure")
         along = SIZE
@@ -437,7 +437,7 @@ def _wrapped(key: str) -> str:
 
 _WHAT = {
     "lines": "{y} along {x}", "speedup": "Speed-up along {x}", "efficiency": "Efficiency along {x}", "heat": "{y} over {x} and {by}",
-    "bars": "{y}", "scatter": "{y} against {x}", "parallel": "All axes together: a line a point, coloured by {y}",
+    "bars": "{y}", "scatter": "{y} against {x}", "parallel": "All axes together: one line per point, coloured by {y}",
 }  # fmt: skip
 
 
@@ -479,5 +479,3 @@ def _one_range(figures: Iterable[go.Figure], every: Sequence[Line]) -> None:
     for figure in figures:
         if figure.layout.yaxis.type == "log" and values:
             figure.update_yaxes(range=[log10(min(values)) - 0.1, log10(max(values)) + 0.1])
-
-
