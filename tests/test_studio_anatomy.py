@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from retrompi.sim.observe import Observe
+from retrompi.spec.question import Message, Question, Replay
+
 pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
 from retrompi.sim import simulate
@@ -33,7 +36,8 @@ def home(model: str) -> str:
 def travelled(model: str, mode: str, size: int) -> simulate.Result:
     key = (model, mode, size)
     if key not in _KEPT:
-        _KEPT[key] = simulate.run(model, home(model), simulate._explained_trace(size), mode=mode, anatomy=True, legs=simulate.LEGS)
+        message = Replay(simulate.explained_trace(size))
+        _KEPT[key] = simulate.run(Question(model, home(model), message, mode), Observe(anatomy=True, legs=simulate.LEGS))
     return _KEPT[key]
 
 
@@ -143,12 +147,12 @@ def test_the_picture_is_plain_json_and_its_strip_covers_the_leg(result: simulate
 
 @pytest.mark.parametrize(("model", "mode", "size"), [e for e in EVERY if ":" not in e[0] and e[2] in (1000, 1024 * KIB)])
 def test_recording_a_journey_changes_no_time(model: str, mode: str, size: int) -> None:
-    bare = simulate.run(model, home(model), simulate._explained_trace(size), mode=mode)
+    bare = simulate.run(Question(model, home(model), Replay(simulate.explained_trace(size)), mode))
     told = travelled(model, mode, size)
     assert [(m["rank"], m["label"], m["time_ps"]) for m in bare.marks] == [(m["rank"], m["label"], m["time_ps"]) for m in told.marks]
     assert bare.time_ps == told.time_ps
     assert bare.journey is None
-    half = simulate.explain(model, home(model), mode, size)
+    half = simulate.explain(Question(model, home(model), Message(size), mode))
     assert abs(2 * half["total_ps"] - told.anatomy_ps) <= 2
 
 

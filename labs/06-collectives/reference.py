@@ -11,7 +11,7 @@ from typing import Any
 from retrompi.base.units import format_bytes
 from retrompi.labs.bench import Bench
 from retrompi.labs.text import fill
-from retrompi.store import lookup as experiment
+from retrompi.store.lookup import answer
 from retrompi.studies import scenario
 
 HERE = Path(__file__).parent
@@ -49,7 +49,7 @@ def rows(name: str, p: Mapping[str, Any], bench: Bench, **sets: str) -> dict[int
     known = {**derive(p), "ranks": str(int(p["ranks"])), **{k: format_bytes(p[k]) for k in ("small", "large", "vector")}}
     data = tomllib.loads(fill((HERE / name).read_text(encoding="utf-8"), known))
     data["set"] |= {k.replace("__", "."): v for k, v in sets.items()}
-    found = experiment.run_scenario(bench.store, scenario.from_data(data, HERE / name))
+    found = answer(bench.store, (scenario.from_data(data, HERE / name)).question())
     return {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in found.rows}
 
 

@@ -1,6 +1,6 @@
 """The journey of a message: what the engine records of each packet, of what crosses cards and wires for it, and of every process meanwhile.
 
-    told = simulate.journey("wmpi", "nt-pair", "distributed", 100_000)
+    told = simulate.journey(Question("wmpi", "nt-pair", Message(100_000)))
     there = told.legs[0]                     # from the call of MPI_Send to the return of MPI_Recv
     sum(k.took for k in there.chain) == there.took      # exactly
     [p for p in told.passages if p.sent >= there.begin] # each packet through each channel

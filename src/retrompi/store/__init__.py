@@ -1,7 +1,7 @@
 """The store: every run with everything needed to repeat it, and the points, verdicts and anatomy made by it.
 
     store = open_store()                                  # or a path, or a database URL
-    spec = run_spec("pingpong", "wmpi", "nt-pair", mode="shared", trace_hash=trace.sha256)
+    spec = specification(Question("wmpi", "nt-pair", Benchmark("pingpong"), "shared"))
     run_id = store.find_run(spec)                         # None when nobody has simulated this yet
     if run_id is None:
         run_id = store.add_run(spec, {"outcome": "completed", "wall_s": 0.4}, points=rows)
@@ -11,7 +11,6 @@ Signatures:
     open_store(location: str | Path | None = None, *, write: bool = True) -> Store
     Store.find_run(spec or identity) -> int | None
     Store.add_run(spec, result, *, points=(), ranks=(), anatomy=()) -> int     one transaction
-    Store.add_points(run_id, rows) / add_anatomy(run_id, rows, size_B=None) / add_ranks(run_id, rows)
     Store.points(run_id) / anatomy(run_id) / ranks(run_id) -> list[dict]
     Store.run(run_id) -> dict;  Store.runs(model=, platform=, mode=, kind=, limit=) -> list[dict]
     Store.add_verdicts(paper, verdicts, run_ids=()) -> int;  Store.verdicts(paper=None, batch=None) -> list[dict]
@@ -25,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store, default_path, open_store
-    from retrompi.store.identity import RunSpec, code_version, run_spec
+    from retrompi.store.identity import RunSpec, code_version, specification
 
-__all__ = ["RunSpec", "Store", "code_version", "default_path", "open_store", "run_spec"]
+__all__ = ["RunSpec", "Store", "code_version", "default_path", "open_store", "specification"]
 
 
 def __getattr__(name: str) -> Any:
@@ -35,7 +34,7 @@ def __getattr__(name: str) -> Any:
         from retrompi.store import database
 
         return getattr(database, name)
-    if name in ("RunSpec", "code_version", "run_spec"):
+    if name in ("RunSpec", "code_version", "specification"):
         from retrompi.store import identity
 
         return getattr(identity, name)

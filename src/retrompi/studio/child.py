@@ -39,9 +39,10 @@ def _limit(memory_B: int) -> None:
 def run(line: Connection, memory_B: int, result_B: int, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     """Does one job and says on ``line`` how far it is and what came out."""
     from retrompi.sim import worker
+    from retrompi.sim.processes import end_with_parent
     from retrompi.studies.forking import Forking
 
-    worker.end_with_parent(os.getppid())
+    end_with_parent(os.getppid())
     os.setpgid(0, 0)  # what it starts is ended with it; Ctrl-C at the terminal is for the studio
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
