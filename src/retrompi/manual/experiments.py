@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from retrompi.manual.markdown import Page, cite, escape, link, slug, table
 from retrompi.papers.sources import rows as reference_rows
-from retrompi.render.reference.markdown import Page, cite, escape, link, slug, table
 from retrompi.spec import registry
 from retrompi.studies import design
 
@@ -86,7 +86,7 @@ def study_pages() -> list[Page]:
     ]
     text = "\n\n".join([
         "# Ready studies",
-        "Many runs for one question: a file of `scenarios/studies/`; [the keys](../files.md#study), [three read](../../what-ifs.md).",
+        "A parameter study: a file of `scenarios/studies/`; [the keys](../files.md#study), [three examples discussed](../../what-ifs.md).",
         table(["name", "study", "question", "points"], rows),
     ])  # fmt: skip
     return [Page("reference/studies/index.md", "Studies", "Overview", text + "\n"), *(_study(n) for n in design.study_names())]
