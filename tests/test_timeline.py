@@ -22,7 +22,6 @@ from retrompi.cli.main import run as cli
 from retrompi.convert import flat, paje
 from retrompi.convert.timelines import FORMATS, check, write
 from retrompi.render import timeline as report
-from retrompi.render.timeline_file import FORMATS, check, write
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
 from retrompi.sim.timeline import PS, STORED, Process, Request, Timeline, _coarser
