@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from retrompi.base.errors import InputError, RetrompiError, UsageError
+from retrompi.sim.sampling import NotSampled
 
 ROOT = Path(__file__).parents[1]
 KEBAB = re.compile(r"[a-z]+(-[a-z]+)*")
@@ -39,6 +40,7 @@ def test_every_code_is_documented_and_every_documented_code_is_used() -> None:
 
 @pytest.mark.parametrize("error", [
     RetrompiError("a"), UsageError("a", code="bad-unit"), InputError("a", "f.toml", 3), InputError("a", "f.toml", None, code="missing-key"),
+    NotSampled("aborted", "pool empty"),
 ])  # fmt: skip
 def test_an_error_crosses_a_pipe_whole(error: RetrompiError) -> None:
     again = pickle.loads(pickle.dumps(error))
