@@ -80,7 +80,7 @@ def study_pages() -> list[Page]:
     ]
     text = "\n\n".join([
         "# Ready studies",
-        "Many runs for one question: a file of `scenarios/studies/`; [the keys](../files.md#study), [three read](../../what-ifs.md).",
+        "A parameter study: a file of `scenarios/studies/`; [the keys](../files.md#study), [three examples discussed](../../what-ifs.md).",
         table(["name", "study", "question", "points"], rows),
     ])  # fmt: skip
     return [Page("reference/studies/index.md", "Studies", "Overview", text + "\n"), *(_study(n) for n in registry.study_names())]

@@ -38,7 +38,7 @@ PAGE = Page(
     path="/studies",
     title="Studies",
     order=70,
-    help="One scenario, many points: what changes when one thing does. Ready studies, those of the store, and small ones of your own.",
+    help="Parameter studies: one scenario, many points. Predefined studies, stored ones, and small ones of your own.",
     controls=(CHOSEN, *SHOWN, *FORM),
 )
 
@@ -114,10 +114,10 @@ def layout(query: Query, room: Room) -> Component:
             "Metric",
             dcc.Input(values["metric"], id="studies-metric", debounce=True, maxLength=60, placeholder="its own, or e.g. time@1MiB"),
         ),
-        parts.field("Along", dcc.Dropdown(_axes(axes), values["x"] or None, id="studies-x", placeholder="as its axes call for")),
+        parts.field("Along", dcc.Dropdown(_axes(axes), values["x"] or None, id="studies-x", placeholder="chosen from the axes")),
         parts.field("Lines by", dcc.Dropdown(_axes(axes, False), [v for v in values["by"] if v in axes], id="studies-by", multi=True)),
         parts.field(
-            "A figure for each", dcc.Dropdown(_axes(axes, False), [v for v in values["panel"] if v in axes], id="studies-panel", multi=True)
+            "One figure per", dcc.Dropdown(_axes(axes, False), [v for v in values["panel"] if v in axes], id="studies-panel", multi=True)
         ),
     ]
     form = [values[k] for k in _FORM]
@@ -128,13 +128,15 @@ def layout(query: Query, room: Room) -> Component:
             html.Div(
                 [
                     html.Button("Run this study", id="studies-run", type="button"),
-                    html.Small(f"What is stored is found, the rest simulated; here up to {studying.MOST_POINTS} points.", className="soft"),
+                    html.Small(
+                        f"Stored runs are reused, the others simulated; here up to {studying.MOST_POINTS} points.", className="soft"
+                    ),
                 ],
                 className="action",
             ),
             parts.job_bar("studies"),
             dcc.Store(id="studies-ran"),
-            html.Details([html.Summary("How it is shown"), parts.controls(*views)], open=any(values[c.key] for c in SHOWN)),
+            html.Details([html.Summary("Display options"), parts.controls(*views)], open=any(values[c.key] for c in SHOWN)),
             html.Div(content, id="studies-shown"),
             html.H2("Vary something", id="vary"),
             parts.controls(
@@ -149,7 +151,7 @@ def layout(query: Query, room: Room) -> Component:
                     dcc.Input(values["values"], id="studies-values", debounce=True, maxLength=200, placeholder="e.g. 8KiB..32KiB:x2"),
                 ),
                 parts.field(
-                    "Second key (may be empty)",
+                    "Second key (optional)",
                     dcc.Input(values["key2"], id="studies-key2", debounce=True, maxLength=120, placeholder="e.g. platform.host.quantum"),
                 ),
                 parts.field(
