@@ -473,7 +473,7 @@ def test_the_front_page_shows_failures_defects_and_how_it_was_made(rinf: Reprodu
     assert "What fails: 1" in text
     assert '<a class="id" href="baker-fox.html#BF-FUN-11">' in text
     assert "claims that must be judged are not" in text
-    assert "krishna-2010: not replayed" in text
+    assert "krishna-2010: not reproduced" in text
     assert "a &lt;machine&gt;" in text
     assert "The fidelity ladder" in text
     assert "Plotly" not in text  # nothing to draw: the page stays small
@@ -488,7 +488,7 @@ def test_without_defects_the_page_says_so(rinf: Reproduction) -> None:
     score = front.scorecard([rinf])
     every = [replace(v, verdict="pass") if v.use in front.JUDGED else v for v in score.verdicts]
     text = front.front_page(replace(score, verdicts=tuple(every)), MADE)
-    assert "Every claim that can be judged is judged." in text
+    assert "Every claim that can be judged has been judged." in text
     assert 'class="defect"' not in text
     assert "<p>None.</p>" in text
 

@@ -25,6 +25,7 @@ from retrompi.spec.question import Message, Question, pingpong
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
 from retrompi.store.rungs import spread
+from retrompi.studies import catalogue
 
 MODELS = {name: cls for name, cls in registry.models().items() if cls.calibrated is not None}
 BASES = [name for name, cls in MODELS.items() if cls.variant_of is None]
@@ -303,9 +304,9 @@ def test_every_model_states_the_range_it_is_calibrated_in() -> None:
 
 
 def test_scenarios_and_their_hash_know_the_rung(tmp_path: Path) -> None:
-    text = (registry.scenario("bf-wmpi-shared").path or tmp_path).read_text()
+    text = (catalogue.scenario("bf-wmpi-shared").path or tmp_path).read_text()
     for rung in fidelity.RUNGS:
         file = tmp_path / f"{rung}.toml"
         file.write_text(text.replace('mode = "shared"', f'mode = "shared"\nfidelity = "{rung}"'))
-        assert registry.scenario(str(file)).fidelity == rung
-    assert len({registry.scenario(str(tmp_path / f"{rung}.toml")).hash for rung in fidelity.RUNGS}) == 3
+        assert catalogue.scenario(str(file)).fidelity == rung
+    assert len({catalogue.scenario(str(tmp_path / f"{rung}.toml")).hash for rung in fidelity.RUNGS}) == 3

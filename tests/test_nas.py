@@ -24,6 +24,7 @@ from retrompi.sim import simulate
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay
 from retrompi.spec.timed_section import Program
+from retrompi.studies import catalogue
 from retrompi.traces import TraceError, timed_section
 
 TRACES = paths.reference_dir() / "traces"
@@ -230,12 +231,12 @@ def test_replay_reports_the_section(retrompi: Callable[..., Any], tmp_path: Path
     assert (wrong.code, "write FIRST-LAST" in wrong.err) == (2, True)
 
 
-SCENARIOS = [n for n in registry.scenario_names() if n.startswith("lw-nas-")]
+SCENARIOS = [n for n in catalogue.scenario_names() if n.startswith("lw-nas-")]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_scenarios_say_what_the_fit_and_the_counts_say(name: str) -> None:
-    scenario = registry.scenario(name)
+    scenario = catalogue.scenario(name)
     benchmark, letter, processes = name.split("-")[2:5]
     system = "W" if scenario.model.endswith("windows") else "L"
     at = nas.Cell(f"{benchmark}{letter}".upper(), system, int(processes))

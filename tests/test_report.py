@@ -26,8 +26,8 @@ from retrompi.render import cards, exhibits, export, figures, overlay, page
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
-from retrompi.spec.model import resolve
 from retrompi.spec.question import Question
+from retrompi.spec.registry import resolve
 from retrompi.store import lookup, open_store
 
 PLAN = find_paper("baker-fox")

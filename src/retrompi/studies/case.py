@@ -230,7 +230,7 @@ def about(scenario: Scenario, key: str) -> About:
     if (operation := PREFIX + key.rpartition(PREFIX)[2]) in doors():
         return About("", tuple(doors()[operation].choices or ()), "", None)
     if _owner(key) and concerns(key, scenario.model):
-        from retrompi.spec.model import resolve
+        from retrompi.spec.registry import resolve
 
         values, _ = resolve(scenario.model, scenario.platform, scenario.sets)
         row = next((r for r in values.describe() if r["name"] == key.rpartition(".")[2]), None)

@@ -69,7 +69,7 @@ def run(line: Connection, memory_B: int, result_B: int, function: Callable[..., 
         import traceback
 
         traceback.print_exc()
-        said = _failed(f"internal error: {type(error).__name__}; the terminal of 'retrompi studio' has more")
+        said = _failed(f"internal error: {type(error).__name__}; see the terminal of 'retrompi studio' for details")
     line.send_bytes(said)
     os._exit(0)
 

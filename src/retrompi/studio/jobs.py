@@ -118,8 +118,15 @@ class Jobs:
     # -- what pages ask ------------------------------------------------------------------------------------------------
 
     def submit(
-        self, session: str, title: str, function: Callable[..., Any], *args: Any, slot: str = "", seconds: float | None = None,
-        memory_B: int | None = None, question: str = "",
+        self,
+        session: str,
+        title: str,
+        function: Callable[..., Any],
+        *args: Any,
+        slot: str = "",
+        seconds: float | None = None,
+        memory_B: int | None = None,
+        question: str = "",
     ) -> str:
         """The id of a new job. A job of the same session in the same ``slot`` is cancelled: it has been asked for again, otherwise.
 
@@ -221,7 +228,7 @@ class Jobs:
     def _mine(self, job_id: str, session: str) -> _Job:
         job = self._jobs.get(job_id)
         if job is None or not secrets.compare_digest(job.session.encode(), session.encode()):
-            raise UsageError("no such job: it is over long since, or not yours", code="gone")
+            raise UsageError("no such job: it ended long ago, or belongs to another session", code="gone")
         if session in self._kept:
             self._kept.move_to_end(session)
         return job

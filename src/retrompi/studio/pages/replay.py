@@ -44,7 +44,7 @@ PAGE = Page(
     path="/replay",
     title="Replay",
     order=30,
-    help="A whole program on a runtime: timeline, communication matrix, the ranks' times, and how it ended.",
+    help="A complete program on a runtime: timeline, communication matrix, times of the ranks, and the outcome.",
     controls=(
         Control("replay-trace", "value", "trace", "made:broadcast", chosen),
         Control("replay-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
@@ -69,7 +69,7 @@ def layout(query: Query, room: Room) -> Component:
     values, wrong = read(PAGE.controls, query)
     known = options(room, parts.session())
     if values["trace"] not in {o["value"] for o in known}:
-        wrong.append("the trace of this link was uploaded in another browser, or has been removed; upload it again")
+        wrong.append("the trace of this link was uploaded in another browser session, or has been removed; upload it again")
         values["trace"] = "made:broadcast"
     fixed = {"clearable": False}
     made = {} if values["trace"] in MADE else {"display": "none"}
@@ -85,7 +85,7 @@ def layout(query: Query, room: Room) -> Component:
                     dcc.Dropdown(
                         [
                             {"label": "shared: all on one host", "value": "shared"},
-                            {"label": "distributed: one a host, in turn", "value": "distributed"},
+                            {"label": "distributed: one per host, round-robin", "value": "distributed"},
                         ],
                         values["mode"],
                         id="replay-mode",
@@ -121,7 +121,7 @@ def layout(query: Query, room: Room) -> Component:
                         max_size=room.limits.upload_B,
                     ),
                     html.Span(
-                        f"a file of all ranks or an archive (tar, zip) of a file a rank, plain, gzip or zstd; at most "
+                        f"one file for all ranks, or an archive (tar, zip) with one file per rank; plain, gzip or zstd; at most "
                         f"{format_bytes(room.limits.upload_B)}. It stays on the machine of this studio and is removed with your session.",
                         className="soft",
                     ),
@@ -136,12 +136,12 @@ def layout(query: Query, room: Room) -> Component:
                 [
                     html.H2("What every process did"),
                     html.P(
-                        "Drag to move, turn the wheel or pinch to zoom, double-click to see all. Point at a bar for the call and its line "
-                        "in the trace, at either end of a line for the message.",
+                        "Drag to pan, scroll or pinch to zoom, double-click to reset. Hover over a bar for the call and its line "
+                        "in the trace, or over either end of a line for the message.",
                         className="soft",
                     ),
                     dcc.Graph(id="replay-gantt", config={**parts.GRAPH, "scrollZoom": True}),
-                    html.H2("Who sends to whom"),
+                    html.H2("Communication matrix"),
                     html.Div(
                         [
                             dcc.Graph(id="replay-bytes", config=parts.GRAPH, className="square"),
@@ -177,7 +177,7 @@ def _facts(r: Mapping[str, Any]) -> Component:
     )
     told: list[Component] = [head, parts.notices(r["cautions"])]
     if r["outside"]:
-        told.append(html.P(f"Outside of what the model was calibrated for: {'; '.join(r['outside'])}.", className="soft"))
+        told.append(html.P(f"Outside the model's calibrated range: {'; '.join(r['outside'])}.", className="soft"))
     if r["told"]:
         told.append(html.Pre("\n".join(r["told"]), id="replay-told", className="told"))
     if r["cycle"]:
@@ -195,7 +195,7 @@ def _facts(r: Mapping[str, Any]) -> Component:
             parts.table(
                 r["waits"],
                 [("rank", "rank"), ("file", "file"), ("line", "line"), ("action", "waits in"), ("on", "for")],
-                caption="Where every rank stood",
+                caption="Position of every rank",
                 id="replay-waits",
             )
         )
@@ -230,7 +230,7 @@ def _rank_tables(r: Mapping[str, Any]) -> Component:
         out.append(
             html.Details(
                 [
-                    html.Summary("Share of the run in each state"),
+                    html.Summary("Fraction of the run in each state"),
                     parts.table(r["sums"], [("process", "process"), ("host", "host"), *((k, k, share) for k in kinds)], id="replay-sums"),
                 ],
                 open=len(r["sums"]) <= 24,
@@ -240,8 +240,8 @@ def _rank_tables(r: Mapping[str, Any]) -> Component:
         out.append(
             parts.table(
                 r["collectives"],
-                [("operation", "collective"), ("algorithm", "algorithm"), ("calls", "calls of all members")],
-                caption="How the collectives were made",
+                [("operation", "collective"), ("algorithm", "algorithm"), ("calls", "calls by all members")],
+                caption="Algorithms of the collectives",
                 id="replay-collectives",
             )
         )

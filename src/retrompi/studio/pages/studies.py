@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.spec import registry
+from retrompi.studies import catalogue
 from retrompi.studio import parts, study_parts, studying
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part
@@ -28,7 +28,7 @@ SHOWN = (
     Control("studies-panel", "value", "panel", (), text(120)),
 )
 FORM = (
-    Control("studies-scenario", "value", "scenario", "bf-wmpi-shared", choice(registry.scenario_names, "scenario")),
+    Control("studies-scenario", "value", "scenario", "bf-wmpi-shared", choice(catalogue.scenario_names, "scenario")),
     Control("studies-key", "value", "key", "", text(120)),
     Control("studies-values", "value", "values", "", text(200)),
     Control("studies-key2", "value", "key2", "", text(120)),
@@ -38,7 +38,7 @@ PAGE = Page(
     path="/studies",
     title="Studies",
     order=70,
-    help="One scenario, many points: what changes when one thing does. Ready studies, those of the store, and small ones of your own.",
+    help="Parameter studies: one scenario, many points. Predefined studies, stored ones, and small ones of your own.",
     controls=(CHOSEN, *SHOWN, *FORM),
 )
 
@@ -95,6 +95,8 @@ def _form_line(values: Sequence[Any]) -> list[Part]:
 
 def layout(query: Query, room: Room) -> Component:
     """The list, the chosen study, and the form of a new one."""
+    from retrompi.studies import catalogue
+
     values, lines = read(PAGE.controls, query)
     some = _listed(room)
     which = values["study"]
@@ -114,10 +116,10 @@ def layout(query: Query, room: Room) -> Component:
             "Metric",
             dcc.Input(values["metric"], id="studies-metric", debounce=True, maxLength=60, placeholder="its own, or e.g. time@1MiB"),
         ),
-        parts.field("Along", dcc.Dropdown(_axes(axes), values["x"] or None, id="studies-x", placeholder="as its axes call for")),
+        parts.field("Along", dcc.Dropdown(_axes(axes), values["x"] or None, id="studies-x", placeholder="chosen from the axes")),
         parts.field("Lines by", dcc.Dropdown(_axes(axes, False), [v for v in values["by"] if v in axes], id="studies-by", multi=True)),
         parts.field(
-            "A figure for each", dcc.Dropdown(_axes(axes, False), [v for v in values["panel"] if v in axes], id="studies-panel", multi=True)
+            "One figure per", dcc.Dropdown(_axes(axes, False), [v for v in values["panel"] if v in axes], id="studies-panel", multi=True)
         ),
     ]
     form = [values[k] for k in _FORM]
@@ -128,18 +130,20 @@ def layout(query: Query, room: Room) -> Component:
             html.Div(
                 [
                     html.Button("Run this study", id="studies-run", type="button"),
-                    html.Small(f"What is stored is found, the rest simulated; here up to {studying.MOST_POINTS} points.", className="soft"),
+                    html.Small(
+                        f"Stored runs are reused, the others simulated; here up to {studying.MOST_POINTS} points.", className="soft"
+                    ),
                 ],
                 className="action",
             ),
             parts.job_bar("studies"),
             dcc.Store(id="studies-ran"),
-            html.Details([html.Summary("How it is shown"), parts.controls(*views)], open=any(values[c.key] for c in SHOWN)),
+            html.Details([html.Summary("Display options"), parts.controls(*views)], open=any(values[c.key] for c in SHOWN)),
             html.Div(content, id="studies-shown"),
             html.H2("Vary something", id="vary"),
             parts.controls(
                 parts.field(
-                    "Scenario", dcc.Dropdown(registry.scenario_names(), values["scenario"], id="studies-scenario", clearable=False)
+                    "Scenario", dcc.Dropdown(catalogue.scenario_names(), values["scenario"], id="studies-scenario", clearable=False)
                 ),
                 parts.field(
                     "Key", dcc.Input(values["key"], id="studies-key", debounce=True, maxLength=120, placeholder="e.g. wmpi.packet")
@@ -149,7 +153,7 @@ def layout(query: Query, room: Room) -> Component:
                     dcc.Input(values["values"], id="studies-values", debounce=True, maxLength=200, placeholder="e.g. 8KiB..32KiB:x2"),
                 ),
                 parts.field(
-                    "Second key (may be empty)",
+                    "Second key (optional)",
                     dcc.Input(values["key2"], id="studies-key2", debounce=True, maxLength=120, placeholder="e.g. platform.host.quantum"),
                 ),
                 parts.field(
