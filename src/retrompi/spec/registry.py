@@ -248,9 +248,9 @@ def _toml(kind: str, files: dict[str, Path], name_or_path: str) -> Path:
     if _is_path(name_or_path):
         path = Path(name_or_path)
         if not path.is_file():
-            raise UsageError(f"no {kind} file {name_or_path}; give a {kind}'s name or the path of its .toml file", code="unknown-platform")
+            raise UsageError(f"no {kind} file {name_or_path}; give a {kind}'s name or the path of its .toml file", code=f"unknown-{kind}")
         return path
-    raise UsageError(f"no {kind} '{name_or_path}'{nearest(name_or_path, files)}", code="unknown-platform")
+    raise UsageError(f"no {kind} '{name_or_path}'{nearest(name_or_path, files)}", code=f"unknown-{kind}")
 
 
 def platform_names() -> list[str]:
