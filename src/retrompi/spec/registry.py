@@ -23,8 +23,9 @@ from retrompi.base import paths
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.spec import model as of_model
 from retrompi.spec import platform_file
-from retrompi.spec.model import RuntimeModel, Values
+from retrompi.spec.model import RuntimeModel
 from retrompi.spec.platform import Platform
+from retrompi.spec.values import Values
 
 __all__ = ["broken", "forget", "model", "model_names", "models", "origin", "platform", "platform_names", "platforms", "resolve",
            "toml_file", "toml_files"]  # fmt: skip
