@@ -300,7 +300,7 @@ def test_every_model_states_the_range_it_is_calibrated_in() -> None:
     assert outside("hpvm", "nt-pair", sets=["platform.host.nic_rate=3 MB/s"])[0].endswith("(a what-if)")
     assert outside("hpvm", "nt-pair", sets=["platform.host.cores=2"]) == []
     with pytest.raises(ValueError, match="source"):
-        calibrated.Range(("0 B", "1 B"), (1, 2), ("nt-pair",), "somewhere")
+        Range(("0 B", "1 B"), (1, 2), ("nt-pair",), "somewhere")
     assert _range("wmpi").bytes[1] < NO_LIMIT
 
 
