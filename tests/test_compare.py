@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import agrees, refused
 
-from retrompi import render as report
+from retrompi import render
 from retrompi.base.errors import UsageError
 from retrompi.measure import compare, curves, launch, stored_curves
 from retrompi.measure.compare import comparison, errors, suite
@@ -386,13 +386,13 @@ def test_a_study_shows_measured_curves_only_when_asked(kept: Store) -> None:
     points = [{**place, "size_B": n, "time_us": 9.0, "bandwidth_MBps": n / 9} for n in SIZES]
     bare = reproduction.Reproduction(plan, (), points)
     found = stored_curves.from_store(kept, f"{native_run(kept)}@shared-time")
-    (shown,) = report.with_measured([bare], [found])
-    before, after = report.study_figures(bare), report.study_figures(shown)
+    (shown,) = render.with_measured([bare], [found])
+    before, after = render.study_figures(bare), render.study_figures(shown)
     assert {n for n in after if len(after[n].data) > len(before[n].data)} == {"shared-time"}
-    assert "measured" not in report.csv_tables(bare)
-    assert len(report.csv_tables(shown)["measured"]) == len(SIZES)
+    assert "measured" not in render.csv_tables(bare)
+    assert len(render.csv_tables(shown)["measured"]) == len(SIZES)
     with refused(UsageError, "unknown-name | 'shared-tyme' | 'shared-time'"):
-        report.with_measured([bare], [replace(found, figure="shared-tyme")])
+        render.with_measured([bare], [replace(found, figure="shared-tyme")])
 
 
 # --- the command ---

@@ -39,9 +39,10 @@ from retrompi.sim.sampling import Point, Sample
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
-from retrompi.spec.model import fit_tables, resolve
+from retrompi.spec.model import fit_tables
 from retrompi.spec.platform import SOURCE_KINDS, Placement
 from retrompi.spec.question import Question, Replay, pingpong
+from retrompi.spec.registry import resolve
 
 # -- models -----------------------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
+from retrompi.studies import design
+
 pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
 from retrompi.base.errors import UsageError
@@ -186,7 +188,7 @@ class TestStudies:
         store = tmp_path / "runs.db"
         said: list[tuple[int, int, str]] = []
         study = studying.asked("bf-wmpi-shared", [("wmpi.packet", "64KiB,128KiB")])
-        assert {s.name for s in studying.listed(None)} == set(registry.study_names())
+        assert {s.name for s in studying.listed(None)} == set(design.study_names())
         told = studying.run(lambda *a: said.append(a), str(store), study.definition())
         assert (told["points"], told["simulated"]) == (2, 2)
         assert said[-1][:2] == (2, 2)

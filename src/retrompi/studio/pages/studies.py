@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.spec import registry
+from retrompi.studies import catalogue
 from retrompi.studio import parts, study_parts, studying
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part
@@ -28,7 +28,7 @@ SHOWN = (
     Control("studies-panel", "value", "panel", (), text(120)),
 )
 FORM = (
-    Control("studies-scenario", "value", "scenario", "bf-wmpi-shared", choice(registry.scenario_names, "scenario")),
+    Control("studies-scenario", "value", "scenario", "bf-wmpi-shared", choice(catalogue.scenario_names, "scenario")),
     Control("studies-key", "value", "key", "", text(120)),
     Control("studies-values", "value", "values", "", text(200)),
     Control("studies-key2", "value", "key2", "", text(120)),
@@ -95,6 +95,8 @@ def _form_line(values: Sequence[Any]) -> list[Part]:
 
 def layout(query: Query, room: Room) -> Component:
     """The list, the chosen study, and the form of a new one."""
+    from retrompi.studies import catalogue
+
     values, lines = read(PAGE.controls, query)
     some = _listed(room)
     which = values["study"]
@@ -141,7 +143,7 @@ def layout(query: Query, room: Room) -> Component:
             html.H2("Vary something", id="vary"),
             parts.controls(
                 parts.field(
-                    "Scenario", dcc.Dropdown(registry.scenario_names(), values["scenario"], id="studies-scenario", clearable=False)
+                    "Scenario", dcc.Dropdown(catalogue.scenario_names(), values["scenario"], id="studies-scenario", clearable=False)
                 ),
                 parts.field(
                     "Key", dcc.Input(values["key"], id="studies-key", debounce=True, maxLength=120, placeholder="e.g. wmpi.packet")

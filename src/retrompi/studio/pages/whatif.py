@@ -11,7 +11,7 @@ from retrompi.base import units
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.units import format_bytes
 from retrompi.spec import registry
-from retrompi.spec.model import resolve
+from retrompi.spec.registry import resolve
 from retrompi.studio import menus, parts, runs
 from retrompi.studio.page import Page
 from retrompi.studio.parameters import Slot, command_line, modes, overrides, readable, slots_for
