@@ -199,14 +199,14 @@ class Shown:
 
 def shown(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[str] = (), panel: Sequence[str] = ()) -> Shown:
     """A study of the store by number or name, by the same code as ``retrompi study show``; UsageError in one line when it cannot be."""
-    from retrompi.render.study import figures
+    from retrompi.render.study_page import figures
     from retrompi.render.sweep_figures import choose
-    from retrompi.studies import stored
+    from retrompi.studies import stored_study
     from retrompi.studies.about import about
     from retrompi.studies.table import tables
     from retrompi.studies.view import failures, without_effect
 
-    kept = stored.read(store, which)
+    kept = stored_study.read(store, which)
     v = kept.view(metric or None)
     for k in (*by, *panel, *([x] if x not in ("", "size") else [])):
         v.axis(k)
