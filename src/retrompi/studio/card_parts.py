@@ -1,4 +1,4 @@
-"""The parts of a model's card and of a machine room's: numbers by source, variants, the start of a job, what judges it."""
+"""The parts of a model's card and of a platform's: numbers by source, variants, the start of a job, what judges it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from dash import dcc, html
+from dash import html
 
 from retrompi.base.units import format_time
 from retrompi.studio import parts
@@ -23,8 +23,8 @@ def filters(page: str, source: str, words: str, example: str) -> Any:
     """What picks among a card's numbers: the kind of source, and words; ``PAGE-source`` and ``PAGE-text``."""
     offered = [{"label": "all sources", "value": ""}, *({"label": f"{k}: {told}", "value": k} for k, told in KINDS.items())]
     return parts.controls(
-        parts.field("Source", dcc.Dropdown(offered, source, id=f"{page}-source", clearable=False), wide=True),
-        parts.field("Words", dcc.Input(words, id=f"{page}-text", type="search", debounce=0.4, maxLength=80, placeholder=example)),
+        parts.menu("Source", f"{page}-source", offered, source, wide=True),
+        parts.entry("Words", f"{page}-text", words, type="search", debounce=0.4, maxLength=80, placeholder=example),
     )
 
 
