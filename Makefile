@@ -16,7 +16,7 @@ atlas: setup
 	$(BIN)/retrompi reproduce all --out out/atlas
 
 test: setup apt-mpi apt-postgres apt-chromium
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 25
 
 # The site is built without a network and read without one; a warning is an error.
 docs: setup
@@ -37,6 +37,8 @@ lint: setup
 	cd build/lint && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p retrompi
 	@# every lab's reference.py has the same module name, so each is looked at by itself
 	cd build/lint && for f in ../../labs/*/reference.py; do ../../$(BIN)/mypy --config-file ../../pyproject.toml $$f || exit 1; done
+	@# who imports whom: the contracts of pyproject.toml, and no circles
+	$(BIN)/python packaging/imports.py
 	@if command -v clang-format >/dev/null; then clang-format --dry-run -Werror src/retrompi/engine/*/*.?pp src/retrompi/measure/smpi/native/*.?pp benchmarks/*.cpp; \
 	  else echo "clang-format is not installed: C++ layout not checked"; fi
 

@@ -65,11 +65,10 @@ class AnswerOptions(Executors):
 
 def the_scenario(name: str, sets: Sequence[str]) -> Scenario:
     """The scenario with ``--set`` applied; refuses here, before anything runs, what no run could have."""
-    from retrompi.spec import registry
     from retrompi.spec.model import parse_sets
-    from retrompi.studies import case
+    from retrompi.studies import case, catalogue
 
-    found = case.apply(registry.scenario(name), parse_sets(list(sets)))
+    found = case.apply(catalogue.scenario(name), parse_sets(list(sets)))
     case.identity(found)
     return found
 

@@ -11,7 +11,7 @@ from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import RunOutput, Seeded, complete_model, warn
 from retrompi.cli.output import Column, time_column
-from retrompi.spec.channels import NO_LIMIT
+from retrompi.spec.media import NO_LIMIT
 
 CURVE = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),

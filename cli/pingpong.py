@@ -61,7 +61,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
       retrompi pingpong -m wmpi --set wmpi.packet=256KiB --csv
     """
     from retrompi.sim.resolved import Resolved
-    from retrompi.spec import cross_traffic as network
+    from retrompi.spec import cross_traffic
     from retrompi.spec.calibrated_range import outside
     from retrompi.spec.question import Beside, pingpong
     from retrompi.store.lookup import answer
@@ -74,7 +74,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     store_ = output.open()
     beside = Beside(given.traffic, given.failures)
     found = answer(store_, asked.changed(workload=pingpong(wanted, given.reps), beside=beside), fresh=output.fresh)
-    for line in network.lines(store_.run(found.run_id)["facts"]) if given.traffic or given.failures else []:
+    for line in cross_traffic.lines(store_.run(found.run_id)["facts"]) if given.traffic or given.failures else []:
         note(line)
     beyond = outside(asked.model, asked.platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=given.sets)
     emit_curve(found.rows, warn(beyond, given.model), output)

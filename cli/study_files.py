@@ -159,10 +159,10 @@ def opened(path: Path, trust: bool) -> Package:
 def run_zip(ctx: click.Context, path: Path, packed: Packed, running: Running, output: RunOutput) -> None:
     """Run a packed study; with ``--check`` print how it differs from the numbers in the zip, and end with exit code 1 when it does."""
     from retrompi.cli.sweep import go
-    from retrompi.spec import registry
+    from retrompi.studies import design
 
     package = opened(path, packed.trust)
-    study = registry.study(str(package.study))
+    study = design.study(str(package.study))
     if not packed.check or running.dry_run:
         go(ctx, study, running, output)
         return

@@ -457,11 +457,11 @@ def test_validate_table(retrompi: Run, study: Callable[[str], None]) -> None:
 def test_reproduce_prints_the_verdicts_and_the_report(
     retrompi: Run, study: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from retrompi import render as report
+    from retrompi import render
 
     study("fail")
-    written = report.Written(tmp_path / "out" / "baker-fox.html", (), (), "no PNG or SVG written: no browser")
-    monkeypatch.setattr(report, "write", lambda study, folder, images: written)
+    written = render.Written(tmp_path / "out" / "baker-fox.html", (), (), "no PNG or SVG written: no browser")
+    monkeypatch.setattr(render, "write", lambda study, folder, images: written)
     result = retrompi("reproduce", "baker-fox", "--out", str(tmp_path / "out"), "--image", "png")
     assert result.code == 0  # a failing statement is a finding, not an error
     assert result.out.splitlines()[-2:] == ["3 runs: 1 simulated, 2 found in the store", f"report: {written.page}"]

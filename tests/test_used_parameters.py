@@ -21,8 +21,9 @@ from retrompi.spec.fields import Field, Use, declared, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.layout import Layout
 from retrompi.spec.link import Link
-from retrompi.spec.model import Param, RuntimeModel, Values, resolve
+from retrompi.spec.model import Param, RuntimeModel, Values
 from retrompi.spec.question import Question, Replay
+from retrompi.spec.registry import resolve
 from retrompi.traces import generate
 from retrompi.traces.calls import PINGPONG, calls_of
 

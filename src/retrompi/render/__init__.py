@@ -165,7 +165,7 @@ def with_measured(studies: Sequence[Reproduction], found: Sequence[StoredCurve])
         if m.figure and m.figure not in names:
             raise UsageError(f"no figure of curves '{m.figure}'{nearest(m.figure, names)}", code="unknown-name")
         if not names:
-            raise UsageError("no figure of this study shows curves, so that a measured one has no place", code="unknown-name")
+            raise UsageError("no figure of this paper shows curves, so a measured one cannot be added", code="unknown-name")
     return [replace(s, measured=tuple(found)) for s in studies]
 
 

@@ -88,6 +88,9 @@ class NotSampled(RetrompiError):
         super().__init__(f"no curve can be sampled: {outcome}: {detail}")
         self.outcome, self.detail = outcome, detail
 
+    def __reduce__(self) -> tuple[type[NotSampled], tuple[str, str]]:  # it crosses pipes between workers
+        return type(self), (self.outcome, self.detail)
+
 
 def sizes_for(hops: Iterable[dict[str, Any]], protocol: Sequence[tuple[float, float, str]]) -> tuple[int, ...]:
     """The sizes a curve is sampled at: the papers', and both sides of every bound that the model's own rows state.

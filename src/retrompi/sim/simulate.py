@@ -22,8 +22,7 @@ from retrompi.sim.resolved import Resolved, place
 from retrompi.sim.samples import Samples
 from retrompi.sim.sampling import NotSampled
 from retrompi.sim.worker import ForkServer, shared_server
-from retrompi.spec import cojobs, kernels
-from retrompi.spec import cross_traffic as network
+from retrompi.spec import cojobs, cross_traffic, kernels
 from retrompi.spec.cojobs import Compiled
 from retrompi.spec.collectives import PREFIX
 from retrompi.spec.compile import ANYTHING, Calls, compile_runtime, refuse, unused, unused_by_start, unused_parameters
@@ -185,7 +184,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         cautions=[*asked.model().cautions(asked.values, asked.room, asked.placement), *notes],
         used=sorted(found.used),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
-        traffic=network.told(q.beside.traffic, got["traffic"]),
+        traffic=cross_traffic.told(q.beside.traffic, got["traffic"]),
         jobs=_told_jobs(others, got["jobs"]),
         **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events",
                                 "lost", "failed")},
@@ -253,9 +252,9 @@ def _join(rows: dict[str, Any], asked: Resolved, beside: Sequence[Compiled]) -> 
         rows["positions"], rows["hosts"] = cojobs.unshared(beside, q.model, rows)
         rows["jobs"] = cojobs.rows(beside, rows["positions"], asked.room, q.wildcards)
     if q.beside.traffic:
-        rows["traffic"], rows["positions"] = network.traffic(q.beside.traffic, asked.room, rows["positions"])
+        rows["traffic"], rows["positions"] = cross_traffic.traffic(q.beside.traffic, asked.room, rows["positions"])
     if q.beside.failures:
-        rows["failures"] = network.failures(q.beside.failures, asked.room)
+        rows["failures"] = cross_traffic.failures(q.beside.failures, asked.room)
 
 
 def _compiled_jobs(asked: Resolved) -> list[Compiled]:

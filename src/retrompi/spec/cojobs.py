@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Compiled", "JobSpec", "named", "rows", "unshared"]
 
-ENDED = "ended"
-"""The outcome of a background job that was cut because the first job was over."""
 _COUNTS = ("messages", "bytes", "delivered", "delivered_bytes", "own_bytes", "packets", "frames", "retransmissions", "duplicates", "lost")
 _ROOM = ("hosts", "link", "positions", "kills")
 

@@ -24,6 +24,7 @@ from typing import Any
 
 from retrompi.base.errors import EngineError, InputError
 from retrompi.sim import worker
+from retrompi.sim.processes import end_with_parent, last_words
 
 __all__ = ["HELLO", "Forking"]
 
@@ -66,7 +67,7 @@ class Forking:
                 break
         os.lseek(self._errors, 0, os.SEEK_SET)
         said = os.read(self._errors, _CHUNK)
-        raise EngineError(f"the simulation died: {worker.last_words(status, said)}")
+        raise EngineError(f"the simulation died: {last_words(os.waitstatus_to_exitcode(status), said)}")
 
     def _inside(self, config: dict[str, Any], traces: Sequence[Any]) -> dict[str, Any]:
         from retrompi import _engine
@@ -124,7 +125,7 @@ def _scratch() -> int:
 
 def serve(descriptor: int, parent: int) -> None:
     """Does jobs until the other end is closed."""
-    worker.end_with_parent(parent)
+    end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who asked
     asker = Connection(descriptor)
     from retrompi.sim import simulate  # noqa: F401  what every job needs is there before the first fork

@@ -43,7 +43,7 @@ def kinds(found: Counter[str], chosen: str = "") -> html.Div:
 def parameters(some: Sequence[Number], what: str = "parameter") -> Part:
     """The table of numbers; a line where no number fits the filter."""
     if not some:
-        return html.P(f"No {what} fits this filter.", className="soft")
+        return html.P(f"No {what} matches this filter.", className="soft")
     return table((what, *_HEAD[1:]), number_rows(some))
 
 
@@ -54,7 +54,7 @@ def variants(some: Sequence[Difference], base: str) -> list[Part]:
         rows = [[html.Code(name), Value(before or "—"), Value(here or "—"), where] for name, before, here, where in d.changed]
         told: list[Part] = [html.P(d.note)]
         if d.code:
-            told.append(html.P(f"Beside its numbers, another mechanism: {', '.join(d.code)}."))
+            told.append(html.P(f"In addition to its parameters, another mechanism: {', '.join(d.code)}."))
         if rows:
             told.append(table(("parameter", f"in {base}", "here", "source here"), rows))
         elif not d.code:
@@ -68,9 +68,9 @@ def variants(some: Sequence[Difference], base: str) -> list[Part]:
 def start(told: Mapping[str, Any], where: str) -> list[Part]:
     """The steps of a job's start, what they leave, and how often it fails."""
     steps = told.get("steps", ())
-    refused = [html.P([html.B("No job there: "), told["refused"]], className="notice")] if told.get("refused") else []
+    refused = [html.P([html.B("Cannot run there: "), told["refused"]], className="notice")] if told.get("refused") else []
     if not steps:
-        return [*refused, html.P("Nothing has to be done." if not refused else "", className="soft")]
+        return [*refused, html.P("No steps are needed." if not refused else "", className="soft")]
     rows = [
         [str(s["step"]), "by hand" if s["manual"] else "", Value(worded(s["windows"] or None)), Value(worded(s["daemons"] or None)),
          Value(format_time(s["seconds"]) if s["seconds"] else ""), str(s["note"])]
@@ -93,7 +93,7 @@ def collectives(rows: Sequence[Mapping[str, Any]]) -> html.Div:
 def fit(told: Mapping[str, Any] | None) -> list[Part]:
     """The fit in force: its values with their identifiability, and the residuals against the statements it saw."""
     if told is None:
-        return [html.P("None: every number above is as its source says.", className="soft")]
+        return [html.P("None: every value above is as given by its source.", className="soft")]
     seed = f", seed {told['seed']}" if "seed" in told else ""
     out: list[Part] = [
         html.P(f"Fit of {told['of']}: {told.get('date', '?')}, code {told.get('version', '?')}{seed}. {told.get('note', '')}")
@@ -112,7 +112,7 @@ def fit(told: Mapping[str, Any] | None) -> list[Part]:
              Value(f"{r['half_ranges']:+.2f} half ranges")]
             for r in told["residuals"]
         ]  # fmt: skip
-        out.append(table(("statement", "simulated", "read as", "from the middle"), rows))
+        out.append(table(("statement", "simulated", "read as", "from the midpoint"), rows))
     return out
 
 
@@ -193,7 +193,7 @@ def wire(some: Sequence[Number], link: str, loops: Sequence[Number]) -> list[Par
     if loops:
         out += [
             html.H3("Rinf1 loops"),
-            html.P("What the arithmetic loops of the paper's Rinf1 benchmark cost.", className="soft"),
+            html.P("Cost of the arithmetic loops of the paper's Rinf1 benchmark.", className="soft"),
             html.Details([html.Summary(f"{len(loops)} numbers"), parameters(loops, "quantity")]),
         ]
     return out
@@ -206,7 +206,7 @@ def stands_for(card: Mapping[str, Any]) -> list[Part]:
         out += [html.P(card["stands_for"]), *cited(card["stands_for_rows"])]
     told = card["calibrated"]
     if told is None:
-        out.append(html.P("It states no calibrated range; every use of it is a use outside of one.", className="soft"))
+        out.append(html.P("No calibrated range is specified; every use is outside one.", className="soft"))
     else:
-        out.append(html.P(f"Calibrated for {told['text']} ({told['source']}); a use outside of it prints a warning."))
+        out.append(html.P(f"Calibrated for {told['text']} ({told['source']}); use outside this range prints a warning."))
     return out

@@ -77,7 +77,7 @@ def entry(label: str, control_id: str, value: Any, help: str = "", *, wide: bool
 
 def overrides_field(control_id: str, value: str, more: str = "") -> Component:
     """A text entry for overrides; ``more`` is added to its line of help."""
-    return entry("What if", control_id, value, f"parameters to override, KEY=VALUE, separated by commas{more}", wide=True, maxLength=500,
+    return entry("What if", control_id, value, f"overrides KEY=VALUE, separated by commas{more}", wide=True, maxLength=500,
                  placeholder="packet=16KiB, platform.host.quantum=20ms", style={"width": "100%"})  # fmt: skip
 
 
@@ -164,7 +164,7 @@ def copyable(text: str, *, id: str) -> Component:
 def job_line(state: JobState) -> str:
     """How a job is, in a line."""
     if state.status == "queued":
-        return f"{state.title}: waiting; {state.ahead} before it" if state.ahead else f"{state.title}: about to begin"
+        return f"{state.title}: waiting; {state.ahead} before it" if state.ahead else f"{state.title}: about to start"
     if state.status == "running":
         part = f"{state.done} of {state.total}" if state.total else "running"
         return f"{state.title}: {part}{', ' + state.what if state.what else ''} ({state.seconds:.0f} s)"
@@ -229,12 +229,12 @@ def register_job(
         by = {str(prop_id) for prop_id in ctx.triggered_prop_ids}
         changed = not by or bool(by & {f"{i.component_id_str()}.{i.component_property}" for i in inputs})
         # Dash drops the answer to a question when another request was sent after it, a tick's or a view's too: so every request tells of
-        # the job that was begun last. What it asks may be about to begin, in another thread: then it waits for it.
+        # the job that was begun last. What it asks may be about to start, in another thread: then it waits for it.
         job = None if changed else room.jobs.newest(session(), slot, question, PATIENCE_S)
         if job is None:
             set_props("studio-notice", {"children": []})
             if not changed and ctx.triggered_id in (f"{page}-tick", f"{page}-cancel"):  # which begin nothing
-                raise UsageError("no such job: it is over long since, or not yours", code="gone")
+                raise UsageError("no such job: it ended long ago, or belongs to another session", code="gone")
             wanted = begin(*values[:asked])
             if wanted is not None:
                 title, function, args = wanted

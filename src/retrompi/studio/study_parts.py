@@ -36,7 +36,7 @@ def listing(some: Sequence[Listed]) -> Part:
 
 def unrun(s: Listed) -> list[Part]:
     """A ready study that nothing of has been run."""
-    line = f"Nothing of it has been run: {s.points} points, over {', '.join(s.axes)}."
+    line = f"Not run yet: {s.points} points, over {', '.join(s.axes)}."
     return [html.H2(s.title or s.name), *([html.P(s.question, className="lead")] if s.question else []), html.P(line)]
 
 
@@ -69,7 +69,7 @@ def _definition(definition: Mapping[str, Any]) -> list[Part]:
     pairs += [(f"{k} (fixed)", str(v)) for k, v in definition.get("set", {}).items()]
     shown = {k: v for k, v in definition.items() if k != "folder"}
     text = json.dumps(shown, indent=1, ensure_ascii=False)
-    return [facts(pairs), html.Details([html.Summary("The whole definition"), html.Pre(text, className="scroll", tabIndex=0)])]
+    return [facts(pairs), html.Details([html.Summary("Complete definition"), html.Pre(text, className="scroll", tabIndex=0)])]
 
 
 def _provenance(found: Shown) -> list[Part]:

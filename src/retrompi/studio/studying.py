@@ -62,10 +62,10 @@ class Listed:
 
 def listed(store: Store | None) -> list[Listed]:
     """The stored studies, newest first, then the ready ones that have not been run; without a store those alone."""
-    from retrompi.spec import registry
+    from retrompi.studies import design
     from retrompi.studies.design import count, from_definition
 
-    ready = registry.studies()
+    ready = design.studies()
     hashes = {s.hash for s in ready.values()}
     out: list[Listed] = []
     seen = set()
@@ -102,11 +102,11 @@ def listed(store: Store | None) -> list[Listed]:
 
 def found(store: Store, which: str) -> Study:
     """A ready study by its name or one of the store by its number, made again of its definition; UsageError when there is none."""
-    from retrompi.spec import registry
+    from retrompi.studies import design
     from retrompi.studies.design import from_definition
 
-    if which in registry.study_names():
-        return registry.study(which)
+    if which in design.study_names():
+        return design.study(which)
     return from_definition(store.study(which)["definition"])
 
 
@@ -116,10 +116,10 @@ def asked(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> S
     Raises UsageError in one line for what is no study, has more than `MOST_POINTS` points or would open a file.
     """
     from retrompi.spec import registry
-    from retrompi.studies import case, design
+    from retrompi.studies import case, catalogue, design
 
-    if scenario not in registry.scenario_names():
-        raise UsageError(f"no scenario '{scenario}'{nearest(scenario, registry.scenario_names())}", code="unknown-scenario")
+    if scenario not in catalogue.scenario_names():
+        raise UsageError(f"no scenario '{scenario}'{nearest(scenario, catalogue.scenario_names())}", code="unknown-scenario")
     given = [(key.strip(), values.strip()) for key, values in vary if key.strip() or values.strip()]
     if not given:
         raise UsageError("nothing varies: give a key and its values, e.g. wmpi.packet and 8KiB..32KiB:x2", code="nothing-varies")

@@ -46,7 +46,7 @@ PAGE = Page(
     path="/anatomy",
     title="Anatomy",
     order=20,
-    help="One message on its way through processes and channels, and where its time goes.",
+    help="The path of one message through processes and channels, and where its time is spent.",
     controls=(
         *_controls("anatomy", "", _FIRST),
         Control("anatomy-view", "value", "view", "one", choice(("one", "two"), "view")),
@@ -56,7 +56,7 @@ PAGE = Page(
 )
 
 
-_VIEWS = [{"label": "one message", "value": "one"}, {"label": "two beside each other", "value": "two"}]
+_VIEWS = [{"label": "one message", "value": "one"}, {"label": "two side by side", "value": "two"}]
 _WAYS = [{"label": "there (rank 0 to rank 1)", "value": "there"}, {"label": "back", "value": "back"}]
 
 
@@ -73,8 +73,8 @@ def _message(prefix: str, legend: str, values: Mapping[str, Any], key: str) -> C
         parts.menu("Runtime", f"{prefix}-model", menus.models(), values[f"{key}model"]),
         parts.menu("Platform", f"{prefix}-platform", menus.platforms(), values[f"{key}platform"]),
         parts.menu("Placement", f"{prefix}-mode", menus.modes("both ranks on one host", "on two hosts"), values[f"{key}mode"]),
-        parts.field("Size", html.Div([typed, slider]), "a size with its unit, or the slider: powers of two"),
-        parts.overrides_field(f"{prefix}-set", values[f"{key}set"], "; the table below lists the names"),
+        parts.field("Size", html.Div([typed, slider]), "a size with its unit, or use the slider for powers of two"),
+        parts.overrides_field(f"{prefix}-set", values[f"{key}set"], "; see the names in the table below"),
     )
     return html.Fieldset([html.Legend(legend), fields], className="message-controls")
 
@@ -104,7 +104,7 @@ def layout(query: Query, room: Room) -> Component:
             html.Div(id="anatomy-player", className="player"),
             dcc.Store(id="anatomy-scenes"),
             dcc.Store(id="anatomy-drawn"),
-            html.H2("Where the time goes"),
+            html.H2("Where the time is spent"),
             dcc.Graph(id="anatomy-stages", config=parts.GRAPH, style={"height": "22rem"}),
             html.Div(id="anatomy-tables"),
         ]
@@ -160,12 +160,12 @@ def _said(shown: list[dict[str, Any]]) -> Component:
         else:
             there, back = m["legs"]
             half = f"A PingPong reports half a round trip, {time_of((there + back) // 2)}"
-            same = "there and back take the same" if there == back else f"there {time_of(there)}, back {time_of(back)}"
+            same = "both directions take the same" if there == back else f"forward {time_of(there)}, back {time_of(back)}"
             lines.append(
                 html.P([html.B(name), f": {time_of(m['scene']['total'])} {'there' if m['way'] == 0 else 'back'}. {half} ({same})."])
             )
         if m["outside"]:
-            lines.append(html.P(f"Outside of what the model was calibrated for: {'; '.join(m['outside'])}.", className="soft"))
+            lines.append(html.P(f"Outside the model's calibrated range: {'; '.join(m['outside'])}.", className="soft"))
     return html.Div(lines)
 
 
@@ -186,10 +186,10 @@ def _tables(shown: list[dict[str, Any]]) -> Component:
         block: list[Component] = [html.H2(f"{'AB'[i]}: {m['title']}" if len(shown) > 1 else "Hop by hop")]
         if "hops" in m:
             total = sum(h["took"] for h in m["hops"])
-            end = {"where": "", "what": "the receive call returns: all of the above", "stage": "", "times": None,
+            end = {"where": "", "what": "the receive call returns: sum of the above", "stage": "", "times": None,
                    "took": total, "begin": total}  # fmt: skip
             exact = f"{total:,}".replace(",", " ")
-            caption = f"What the message waits for or does at each moment; the times sum to {time_of(total)} exactly ({exact} ps)"
+            caption = f"What the message does or waits for at each moment; the times add up to {time_of(total)} exactly ({exact} ps)"
             block.append(html.Div(parts.table([*m["hops"], end], told, id=f"anatomy-hops-{'ab'[i]}", caption=caption), className="hops"))
         heads = [("name", "parameter"), ("text", "value"), ("help", "what it is"), ("source", "source")]
         listed = parts.table(m["parameters"], heads, id=f"anatomy-parameters-{'ab'[i]}")

@@ -23,7 +23,7 @@ PAGE = Page(
     path="/models",
     title="Models",
     order=50,
-    help="What each runtime's model assumes: every number with its unit, its range and the kind of source it comes from.",
+    help="The assumptions of each runtime model: every parameter with its unit, its range and its kind of source.",
     controls=(
         Control("models-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
         Control("models-source", "value", "source", "", choice(list(numbers.KINDS), "source")),
@@ -80,15 +80,15 @@ def _rest(card: dict[str, Any], platform: str) -> list[Part]:
     differ = numbers.differences(cls)
     return [
         html.H2("Variants and rival hypotheses", id="variants"),
-        *(card_parts.variants(differ, cls.name.partition(":")[0]) if differ else [html.P("There are none.", className="soft")]),
+        *(card_parts.variants(differ, cls.name.partition(":")[0]) if differ else [html.P("None.", className="soft")]),
         html.H2("How a job is started", id="start"),
         *card_parts.start(numbers.starts(card["name"], room), room),
         html.H2("Collectives", id="collectives"),
-        html.P("The first row that fits counts.", className="soft"),
+        html.P("The first matching row is used.", className="soft"),
         html.Details([html.Summary(f"{len(card['collectives'])} rows"), card_parts.collectives(card["collectives"])]),
         html.H2("Fit", id="fit"),
         *card_parts.fit(card["fit"]),
-        html.H2("What judges it", id="judged"),
+        html.H2("Statements that judge it", id="judged"),
         *card_parts.judged(card["judged"]),
     ]
 

@@ -22,7 +22,7 @@ PAGE = Page(
     path="/platforms",
     title="Platforms",
     order=60,
-    help="The machines, operating systems, memories and networks of each platform, every number with its source.",
+    help="The platforms: their machines, operating systems, memories and networks, with the source of every value.",
     controls=(
         Control("platforms-platform", "value", "platform", "nt-pair", choice(registry.platform_names, "platform")),
         Control("platforms-source", "value", "source", "", choice(list(numbers.KINDS), "source")),
@@ -54,7 +54,7 @@ def _levels(platform: str) -> list[Part]:
     figure: go.Figure = memory_levels.figure(registry.platform(platform))
     return [
         html.H2("Memory", id="memory"),
-        html.P("What a copy of so many bytes gets of each level: the rates below, by the working set.", className="soft"),
+        html.P("The rate of a copy from each memory level, by the size of the working set.", className="soft"),
         dcc.Graph(figure=figure, id="platforms-memory", config=parts.GRAPH, className="plot"),
     ]
 
@@ -69,7 +69,7 @@ def _numbers(card: dict[str, Any], source: str, words: str) -> list[Part]:
     some = numbers.fitting(distinct, source, words)
     left = f"{len(some)} of {len(distinct)} numbers" if len(some) < len(distinct) else f"{len(distinct)} numbers"
     if not some:
-        return [card_parts.kinds(numbers.by_kind(distinct), source), html.P("No number fits this filter.", className="soft")]
+        return [card_parts.kinds(numbers.by_kind(distinct), source), html.P("No parameter matches this filter.", className="soft")]
     return [
         card_parts.kinds(numbers.by_kind(distinct), source),
         html.P(left, className="soft"),

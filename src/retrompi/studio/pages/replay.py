@@ -44,7 +44,7 @@ PAGE = Page(
     path="/replay",
     title="Replay",
     order=30,
-    help="A whole program on a runtime: timeline, communication matrix, the ranks' times, and how it ended.",
+    help="A complete program on a runtime: timeline, communication matrix, times of the ranks, and the outcome.",
     controls=(
         Control("replay-trace", "value", "trace", "made:broadcast", chosen),
         Control("replay-model", "value", "model", "wmpi", choice(registry.model_names, "model")),
@@ -69,18 +69,18 @@ def layout(query: Query, room: Room) -> Component:
     values, wrong = read(PAGE.controls, query)
     known = options(room, parts.session())
     if values["trace"] not in {o["value"] for o in known}:
-        wrong.append("the trace of this link was uploaded in another browser, or has been removed; upload it again")
+        wrong.append("the trace of this link was uploaded in another browser session, or has been removed; upload it again")
         values["trace"] = "made:broadcast"
     made = {} if values["trace"] in MADE else {"display": "none"}
     ranks = parts.entry("Ranks", "replay-ranks", values["ranks"], f"2 to {MOST_RANKS}", type="number", min=2, max=MOST_RANKS, step=1)
     size = parts.entry("Size", "replay-size", values["size"], "of each message, with its unit", size="10")
-    placements = menus.modes("all on one host", "round robin, one per host")
+    placements = menus.modes("all on one host", "one per host, round-robin")
     figures = [
         html.H2("What every process did"),
-        html.P("Drag to move, turn the wheel or pinch to zoom, double-click to see all. Point at a bar for the call and its line in the "
-               "trace, at either end of a line for the message.", className="soft"),
+        html.P("Drag to pan, scroll or pinch to zoom, double-click to reset. Hover over a bar for the call and its line in the "
+               "trace, or over either end of a line for the message.", className="soft"),
         dcc.Graph(id="replay-gantt", config={**parts.GRAPH, "scrollZoom": True}),
-        html.H2("Who sends to whom"),
+        html.H2("Communication matrix"),
         html.Div([dcc.Graph(id=f"replay-{what}", config=parts.GRAPH, className="square") for what in ("bytes", "messages")],
                  className="beside"),
     ]  # fmt: skip
@@ -95,8 +95,8 @@ def layout(query: Query, room: Room) -> Component:
                 html.Div([ranks, size], id="replay-made", style=made),
                 parts.overrides_field("replay-set", values["set"]),
             ),
-            *parts.upload_row("replay", "Upload a trace", room.limits.upload_B, "a file of all ranks, or an archive (tar, zip) with a file "
-                              "for each rank, plain, gzip or zstd", ": pack it with zstd or gzip"),
+            *parts.upload_row("replay", "Upload a trace", room.limits.upload_B, "one file for all ranks, or an archive (tar, zip) with "
+                              "one file per rank; plain, gzip or zstd", ": pack it with zstd or gzip"),
             parts.job_bar("replay"),
             html.Div(id="replay-said"),
             html.Div(figures, id="replay-figures", style={"display": "none"}),
@@ -124,7 +124,7 @@ def _facts(r: Mapping[str, Any]) -> Component:
     )
     told: list[Component] = [head, parts.notices(r["cautions"])]
     if r["outside"]:
-        told.append(html.P(f"Outside of what the model was calibrated for: {'; '.join(r['outside'])}.", className="soft"))
+        told.append(html.P(f"Outside the model's calibrated range: {'; '.join(r['outside'])}.", className="soft"))
     if r["told"]:
         told.append(html.Pre("\n".join(r["told"]), id="replay-told", className="told"))
     if r["cycle"]:
@@ -133,7 +133,7 @@ def _facts(r: Mapping[str, Any]) -> Component:
         told.append(parts.table(r["cycle"], columns, caption=caption, id="replay-cycle"))
     if r["waits"]:
         columns = [("rank", "rank"), ("file", "file"), ("line", "line"), ("action", "waits in"), ("on", "for")]
-        told.append(parts.table(r["waits"], columns, caption="Where every rank stood", id="replay-waits"))
+        told.append(parts.table(r["waits"], columns, caption="Position of every rank", id="replay-waits"))
     return html.Div(told)
 
 
@@ -151,10 +151,10 @@ def _rank_tables(r: Mapping[str, Any]) -> Component:
     if r.get("sums"):
         kinds = [k for k in dict.fromkeys(k for row in r["sums"] for k in row) if k not in ("process", "host")]
         sums = parts.table(r["sums"], [("process", "process"), ("host", "host"), *((k, k, share) for k in kinds)], id="replay-sums")
-        out.append(html.Details([html.Summary("Share of the run in each state"), sums], open=len(r["sums"]) <= 24))
+        out.append(html.Details([html.Summary("Fraction of the run in each state"), sums], open=len(r["sums"]) <= 24))
     if r["collectives"]:
-        columns = [("operation", "collective"), ("algorithm", "algorithm"), ("calls", "calls of all members")]
-        out.append(parts.table(r["collectives"], columns, caption="How the collectives were made", id="replay-collectives"))
+        columns = [("operation", "collective"), ("algorithm", "algorithm"), ("calls", "calls by all members")]
+        out.append(parts.table(r["collectives"], columns, caption="Algorithms of the collectives", id="replay-collectives"))
     if r.get("notes"):
         out.append(html.P("Drawn from samples. " + " ".join(r["notes"]), className="soft", id="replay-sampled"))
     return html.Div(out)

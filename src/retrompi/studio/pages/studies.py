@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.spec import registry
+from retrompi.studies import catalogue
 from retrompi.studio import parts, study_parts, studying
 from retrompi.studio.page import Page
 from retrompi.studio.pieces import Part
@@ -28,7 +28,7 @@ SHOWN = (
     Control("studies-panel", "value", "panel", (), text(120)),
 )
 FORM = (
-    Control("studies-scenario", "value", "scenario", "bf-wmpi-shared", choice(registry.scenario_names, "scenario")),
+    Control("studies-scenario", "value", "scenario", "bf-wmpi-shared", choice(catalogue.scenario_names, "scenario")),
     Control("studies-key", "value", "key", "", text(120)),
     Control("studies-values", "value", "values", "", text(200)),
     Control("studies-key2", "value", "key2", "", text(120)),
@@ -38,7 +38,7 @@ PAGE = Page(
     path="/studies",
     title="Studies",
     order=70,
-    help="One scenario, many points: what changes when one thing does. Ready studies, those of the store, and small ones of your own.",
+    help="Parameter studies: one scenario, many points. Predefined studies, stored ones, and small ones of your own.",
     controls=(CHOSEN, *SHOWN, *FORM),
 )
 
@@ -111,15 +111,15 @@ def layout(query: Query, room: Room) -> Component:
     pick = parts.menu("Study", "studies-study", _options(some), which, wide=True)
     views = [
         parts.entry("Metric", "studies-metric", values["metric"], maxLength=60, placeholder="its own, or e.g. time@1MiB"),
-        parts.menu("Along", "studies-x", _axes(axes), values["x"] or None, placeholder="chosen by the axes", clearable=True),
+        parts.menu("Along", "studies-x", _axes(axes), values["x"] or None, placeholder="chosen from the axes", clearable=True),
         *(parts.menu(label, f"studies-{k}", _axes(axes, False), [v for v in values[k] if v in axes], multi=True, clearable=True)
-          for k, label in (("by", "Lines by"), ("panel", "A figure for each"))),
+          for k, label in (("by", "Lines by"), ("panel", "One figure per"))),
     ]  # fmt: skip
     fields = [
         parts.entry(label, f"studies-{k}", values[k], maxLength=most, placeholder=f"e.g. {example}")
         for k, label, most, example in (
             ("key", "Key", 120, "wmpi.packet"), ("values", "Values", 200, "8KiB..32KiB:x2"),
-            ("key2", "Second key (may be empty)", 120, "platform.host.quantum"), ("values2", "Its values", 200, "20ms,120ms"),
+            ("key2", "Second key (optional)", 120, "platform.host.quantum"), ("values2", "Its values", 200, "20ms,120ms"),
         )
     ]  # fmt: skip
     form = [values[k] for k in _FORM]
@@ -130,17 +130,17 @@ def layout(query: Query, room: Room) -> Component:
             html.Div(
                 [
                     html.Button("Run this study", id="studies-run", type="button"),
-                    html.Small(f"What is stored is found, the rest simulated; here up to {studying.MOST_POINTS} points.", className="soft"),
+                    html.Small(f"Stored runs are reused, the others simulated; at most {studying.MOST_POINTS} points.", className="soft"),
                 ],
                 className="action",
             ),
             parts.job_bar("studies"),
             dcc.Store(id="studies-ran"),
-            html.Details([html.Summary("How it is shown"), parts.controls(*views)], open=any(values[c.key] for c in SHOWN)),
+            html.Details([html.Summary("Display options"), parts.controls(*views)], open=any(values[c.key] for c in SHOWN)),
             html.Div(content, id="studies-shown"),
             html.H2("Vary something", id="vary"),
             parts.controls(
-                parts.menu("Scenario", "studies-scenario", registry.scenario_names(), values["scenario"]),
+                parts.menu("Scenario", "studies-scenario", catalogue.scenario_names(), values["scenario"]),
                 *fields,
             ),
             html.Div(

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from retrompi._engine import Trace
+from retrompi.convert.goal.collectives import expand
+from retrompi.convert.losses import Losses
 from retrompi.traces.errors import TraceError
 from retrompi.traces.lines import COLLECTIVES, FAMILIES, ONE_SIDED, PERSISTENT, RECVS, SENDS, rank_lines, split
 from retrompi.traces.matching import ANY_SOURCE, ANY_TAG, End, Job, Request, Tracker
-
-from .goal_colls import expand
-from .losses import Losses
 
 __all__ = ["goal_text", "write_goal"]
 

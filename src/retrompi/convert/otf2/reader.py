@@ -7,12 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
+from retrompi.convert.losses import Losses
+from retrompi.convert.otf2.collectives import PER_PEER, Instance, action
+from retrompi.convert.otf2.events import NOBODY, Archive, Collective, Communicator, MpiCall, read_archive
+from retrompi.convert.script import BYTE, Requests, Script, group_text
 from retrompi.traces.errors import TraceError
-
-from .losses import Losses
-from .otf2_colls import PER_PEER, Instance, action
-from .otf2_events import NOBODY, Archive, Collective, Communicator, MpiCall, read_archive
-from .script import BYTE, Requests, Script, group_text
 
 __all__ = ["read_otf2"]
 

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from retrompi.render.reference.commands import command_pages
-from retrompi.render.reference.experiments import scenario_pages, study_pages
-from retrompi.render.reference.files import file_pages
-from retrompi.render.reference.markdown import Page
-from retrompi.render.reference.models import model_pages
-from retrompi.render.reference.platforms import platform_pages
-from retrompi.render.reference.sources import source_pages
-from retrompi.render.reference.teaching import lab_pages, studio_pages
+from retrompi.manual.commands import command_pages
+from retrompi.manual.experiments import scenario_pages, study_pages
+from retrompi.manual.files import file_pages
+from retrompi.manual.markdown import Page
+from retrompi.manual.models import model_pages
+from retrompi.manual.platforms import platform_pages
+from retrompi.manual.sources import source_pages
+from retrompi.manual.teaching import lab_pages, studio_pages
 
 __all__ = ["Page", "pages"]
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from retrompi.convert.dumpi.layout import layouts
 from retrompi.traces.errors import TraceError
-
-from .dumpi_layout import layouts
 
 __all__ = ["MAGIC", "Call", "DumpiFile", "Status", "bin_files", "is_meta", "read_meta"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from retrompi.manual.markdown import Page, escape, slug
 from retrompi.papers.sources import rows
-from retrompi.render.reference.markdown import Page, escape, slug
 
 __all__ = ["source_pages"]
 

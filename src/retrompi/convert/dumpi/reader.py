@@ -7,19 +7,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from retrompi.convert import comms
+from retrompi.convert.comms import Comm, Join
+from retrompi.convert.dumpi.calls import COLLECTIVES, SENDS, Bytes
+from retrompi.convert.dumpi.file import Call, DumpiFile, Status, bin_files, is_meta, read_meta
+from retrompi.convert.dumpi.types import Groups, Types
+from retrompi.convert.formats import Clock
+from retrompi.convert.losses import Losses
+from retrompi.convert.script import ANY_SOURCE, ANY_TAG, BYTE, PROC_NULL, ROOT, Requests, Script, group_text
 from retrompi.traces.errors import TraceError
 
-from . import comms
-from .comms import Comm, Join
-from .dumpi_calls import COLLECTIVES, SENDS, Bytes
-from .dumpi_file import Call, DumpiFile, Status, bin_files, is_meta, read_meta
-from .dumpi_types import Groups, Types
-from .losses import Losses
-from .script import ANY_SOURCE, ANY_TAG, BYTE, PROC_NULL, ROOT, Requests, Script, group_text
-
 __all__ = ["Clock", "read_dumpi"]
-
-Clock = Literal["cpu", "wall"]
 
 COMM_NULL, COMM_WORLD, COMM_SELF = 1, 2, 3
 REQUEST_NULL = 1

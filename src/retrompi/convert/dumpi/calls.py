@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .script import BYTE
+from retrompi.convert.script import BYTE
 
 __all__ = ["COLLECTIVES", "SENDS", "Bytes"]
 

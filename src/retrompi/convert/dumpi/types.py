@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .dumpi_file import Call, DumpiFile
+from retrompi.convert.dumpi.file import Call, DumpiFile
 
 __all__ = ["Groups", "Types"]
 
 # What the sizes are when the file has no table of them (before version 0.6.6): a 64-bit machine's.
 NATIVE = (0, 0, 1, 1, 1, 1, 4, 2, 2, 4, 4, 8, 8, 4, 8, 16, 8, 8, 8, 1, 0, 0, 8, 12, 12, 6, 8, 20)
-LONG_LONG_INT = 16
 
 
 class Types:

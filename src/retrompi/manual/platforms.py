@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from retrompi.manual.markdown import Page, cite, escape, link, slug, table
+from retrompi.manual.models import range_text
 from retrompi.papers.sources import rows as reference_rows
 from retrompi.render.dossier import platform_dossier
-from retrompi.render.reference.markdown import Page, cite, escape, link, slug, table
-from retrompi.render.reference.models import range_text
 from retrompi.spec import registry
 
 __all__ = ["platform_pages"]

@@ -36,8 +36,7 @@ class Requests:
 class Script:
     """The lines of one rank.
 
-    ``rate`` turns seconds into operations (flop/s); computation shorter than ``shortest`` seconds in one piece is dropped and summed up
-    in ``dropped_s``.
+    ``rate`` turns seconds into operations (flop/s); computation shorter than ``shortest`` seconds in one piece is dropped.
     """
 
     def __init__(self, rank: int, rate: float = 1e9, shortest: float = 0.0) -> None:
@@ -45,7 +44,6 @@ class Script:
         self.rate = rate
         self.shortest = shortest
         self.lines: list[str] = []
-        self.dropped_s = 0.0
         self._seconds = 0.0
 
     def compute(self, seconds: float) -> None:
@@ -55,11 +53,8 @@ class Script:
 
     def flush(self) -> None:
         """Write the computation collected so far."""
-        if self._seconds > 0:
-            if self._seconds < self.shortest:
-                self.dropped_s += self._seconds
-            else:
-                self.lines.append(f"{self.rank} compute {self._seconds * self.rate:.12g}")
+        if self._seconds >= self.shortest and self._seconds > 0:
+            self.lines.append(f"{self.rank} compute {self._seconds * self.rate:.12g}")
         self._seconds = 0.0
 
     def add(self, action: str, *arguments: object, **attributes: object) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .otf2_events import Collective
-from .script import BYTE
+from retrompi.convert.otf2.events import Collective
+from retrompi.convert.script import BYTE
 
 __all__ = ["Instance", "action"]
 

@@ -12,11 +12,10 @@ import heapq
 from collections import deque
 from pathlib import Path
 
+from retrompi.convert.goal.file import ANY, Op, parse_goal
+from retrompi.convert.losses import Losses
+from retrompi.convert.script import ANY_SOURCE, ANY_TAG, BYTE, Requests, Script
 from retrompi.traces.errors import TraceError
-
-from .goal_file import ANY, Op, parse_goal
-from .losses import Losses
-from .script import ANY_SOURCE, ANY_TAG, BYTE, Requests, Script
 
 __all__ = ["read_goal"]
 
