@@ -62,7 +62,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     """
     from retrompi.sim.resolved import Resolved
     from retrompi.spec import cross_traffic
-    from retrompi.spec.calibrated_range import outside
+    from retrompi.spec.outside_range import outside
     from retrompi.spec.question import Beside, pingpong
     from retrompi.store.lookup import answer
 

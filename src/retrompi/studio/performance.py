@@ -10,7 +10,7 @@ from retrompi.sim import simulate
 from retrompi.sim.diagnosis import lines
 from retrompi.sim.observe import Observe
 from retrompi.sim.timeline import Request
-from retrompi.spec.calibrated_range import outside_of_trace
+from retrompi.spec.outside_range import outside_of_trace
 from retrompi.spec.question import Question, Replay
 from retrompi.studio.message import sets_of
 from retrompi.studio.programs import load
