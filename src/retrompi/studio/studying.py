@@ -165,17 +165,6 @@ def run(report: Report, store: str | None, definition: Mapping[str, Any], fresh:
     }
 
 
-def pace(done: int, total: int, seconds: float) -> str:
-    """``8 of 27 points, 3.1 a second, about 6 s left``."""
-    told = f"{done} of {total} points"
-    if not done or seconds <= 0:
-        return told
-    speed = done / seconds
-    rate = f"{speed:.1f} a second" if speed >= 1 else f"{60 * speed:.0f} a minute"
-    left = (total - done) / speed
-    return f"{told}, {rate}, about {f'{left:.0f} s' if left < 100 else f'{left / 60:.0f} min'} left" if done < total else f"{told}, {rate}"
-
-
 @dataclass(frozen=True)
 class Shown:
     """A stored study as the page draws it: what `retrompi study show` prints and its page draws."""
