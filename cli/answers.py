@@ -41,7 +41,7 @@ class Executors(Workers):
             return DaskExecutor(workers=self.jobs, scheduler=self.scheduler, say=lambda line: click.echo(line, err=True))
         if self.scheduler is not None:
             raise UsageError("--scheduler is for --executor dask", code="unused-option")
-        from retrompi.studies.pool import Pool
+        from retrompi.studies.worker_pool import Pool
 
         return Pool(self.jobs)
 

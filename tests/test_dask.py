@@ -24,8 +24,8 @@ from retrompi.studies import dask_executor
 from retrompi.studies.case import Done, Job
 from retrompi.studies.dask_executor import DaskExecutor
 from retrompi.studies.design import points
-from retrompi.studies.pool import Pool
 from retrompi.studies.run import run_study
+from retrompi.studies.worker_pool import Pool
 
 distributed = pytest.importorskip("distributed", reason="distributed not installed")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -21,8 +21,8 @@ from study_runs import POINTS, Sweep, check_store, children, descendants, done, 
 
 from retrompi.base.errors import StoreError
 from retrompi.store import open_store
-from retrompi.studies.pool import Pool
 from retrompi.studies.run import run_study
+from retrompi.studies.worker_pool import Pool
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 KILLS = 20

@@ -399,7 +399,7 @@ def test_ctrl_c_ends_it_with_everything_it_started(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "line"), [
-    (("--host", "0.0.0.0"), "give a --token, or --public"), (("--public", "--host", "127.0.0.1"), "nobody else can reach"),
+    (("--host", "0.0.0.0"), "give a --token, or --public"), (("--public", "--host", "127.0.0.1"), "no other machine can reach"),
     (("--public", "--token", "x"), "12 characters"), (("--port", "70000"), "70000"),
 ])  # fmt: skip
 def test_a_wrong_use_is_one_line_and_exit_code_2(arguments: tuple[str, ...], line: str) -> None:
