@@ -62,7 +62,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     """
     from retrompi.sim.resolved import Resolved
     from retrompi.spec import cross_traffic
-    from retrompi.spec.calibrated_range import outside
+    from retrompi.spec.outside_range import outside
     from retrompi.spec.question import Beside, pingpong
     from retrompi.store.lookup import answer
 
@@ -81,9 +81,10 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     if overlaid and output.text:
         _beside(found.rows, overlaid)
     if given.out is not None:
-        from retrompi.render import pingpong as page
+        from retrompi.render import curve_page
 
-        page.write(given.out, page.Simulated(given.model, given.platform, given.mode, tuple(found.rows), found.run_id), overlaid)
+        drawn = curve_page.Simulated(given.model, given.platform, given.mode, tuple(found.rows), found.run_id)
+        curve_page.write(given.out, drawn, overlaid)
         click.echo(f"page: {given.out}", err=True)
     note_run(found.run_id, found.found)
 

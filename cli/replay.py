@@ -75,7 +75,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     from retrompi.sim.observe import Observe
     from retrompi.sim.resolved import Resolved
     from retrompi.spec import cross_traffic
-    from retrompi.spec.calibrated_range import outside_of_trace
+    from retrompi.spec.outside_range import outside_of_trace
     from retrompi.spec.question import Beside, Replay
     from retrompi.spec.timed_section import Program
     from retrompi.store.lookup import answer

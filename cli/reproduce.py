@@ -58,7 +58,7 @@ def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: Run
     from retrompi.papers import all_papers, judge_all
     from retrompi.papers.claims import paper_key
     from retrompi.papers.reproduction import WORKERS
-    from retrompi.spec.calibrated_range import outside_of_points
+    from retrompi.spec.outside_range import outside_of_points
 
     if paper != ALL and paper_key(paper) not in all_papers():
         raise UsageError(f"no paper '{paper}'{nearest(paper, [*all_papers(), ALL])}", code="unknown-paper")

@@ -98,7 +98,7 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
     """
     from retrompi.cli import pingpong, replay, rinf1, startup
     from retrompi.spec import registry
-    from retrompi.spec.calibrated_range import outside
+    from retrompi.spec.outside_range import outside
     from retrompi.store.lookup import answer
     from retrompi.studies import catalogue
     from retrompi.studies.scenario import trace_of

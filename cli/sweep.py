@@ -154,7 +154,7 @@ def summary(told: StudyRun) -> str:
 
 def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) -> None:
     from retrompi.studies.plan import plan
-    from retrompi.studies.pool import processors
+    from retrompi.studies.worker_pool import processors
 
     with progress(f"{study.name}, counting") as report:
         p = plan(store, study, jobs=running.jobs or processors(), limit=running.limit, fresh=output.fresh, report=report)

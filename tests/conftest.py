@@ -32,7 +32,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # -- who runs what under pytest-xdist (tests/README.md) ------------------------------------------------------------------------
 
-APART = {"test_docs_commands", "test_every_trace", "test_collective_flow", "test_resume", "test_labs", "test_trace_fuzz"}
+APART = {"test_docs_commands", "test_every_trace", "test_collective_flow", "test_resume"}
 """Files whose long tests have no expensive fixture in common: their tests are shared out one by one, those of other files stay together."""
 TOGETHER = {
     **dict.fromkeys(("test_compare", "test_examples", "test_lab_program", "test_record", "test_run", "test_this_machine"), "mpi"),

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from retrompi.sim import simulate
-from retrompi.sim.simulate import Result
+from retrompi.sim.result import Result
 from retrompi.spec.question import Message, Question
 
 everywhere = pytest.mark.parametrize(("model", "mode"), PATHS)

@@ -206,7 +206,7 @@ def test_a_broken_model_of_the_users_breaks_no_other(retrompi: Callable[..., Out
 def test_a_wrong_name_is_not_looked_for_where_one_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(written())
     for wrong in ("nowhere", ""):
-        with pytest.raises(UsageError, match=f"no model '{wrong}'"):
+        with refused(UsageError, f"unknown-model | '{wrong}'"):
             registry.model(wrong)
 
 

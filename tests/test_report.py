@@ -22,7 +22,7 @@ from retrompi.papers.exhibits import CurveFigure
 from retrompi.papers.experiments import anatomy, pingpong, startup
 from retrompi.papers.paper import find_paper
 from retrompi.papers.reproduction import Reproduction
-from retrompi.render import cards, exhibits, export, figures, overlay, page
+from retrompi.render import cards, exhibits, export, figures, overlay, paper_page
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
@@ -242,7 +242,7 @@ CARD = cards.Card(
 
 @pytest.fixture
 def text(made_up: Reproduction) -> str:
-    return page.page(made_up, render.study_figures(made_up), [CARD], footer="v1")
+    return paper_page.page(made_up, render.study_figures(made_up), [CARD], footer="v1")
 
 
 def test_page_is_self_contained(text: str) -> None:
@@ -269,13 +269,13 @@ def test_page_shows_every_claim_with_its_contradiction(text: str, made_up: Repro
 
 
 def test_page_is_the_same_for_the_same_study(made_up: Reproduction) -> None:
-    one, two = (page.page(made_up, render.study_figures(made_up), [CARD]) for _ in range(2))
+    one, two = (paper_page.page(made_up, render.study_figures(made_up), [CARD]) for _ in range(2))
     assert one == two
 
 
 def test_why_names_mechanism_shares_and_verdicts(made_up: Reproduction) -> None:
     why = next(w for w in PLAN.why if w.model == "hpvm" and w.mode == "shared")
-    html = page.why_paragraph(why, made_up)
+    html = paper_page.why_paragraph(why, made_up)
     assert why.mechanism in html
     assert "quantum 12 ms (75%)" in html
     assert "copy 4 ms (25%)" in html

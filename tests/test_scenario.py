@@ -116,5 +116,5 @@ def test_a_wrong_file_is_told_by_line(tmp_path: Path, old: str, new: str, line: 
 
 
 def test_unknown_scenario() -> None:
-    with refused(UsageError, "unknown-platform | 'bf-wmpi-shared'"):
+    with refused(UsageError, "unknown-scenario | 'bf-wmpi-shared'"):
         catalogue.scenario("bf-wmpi-share")

@@ -198,11 +198,6 @@ class TestStudies:
         assert found.figures
         assert any(s.id == told["study"] for s in studying.listed(open_store(store)))
 
-    def test_the_pace_is_told(self) -> None:
-        assert studying.pace(0, 9, 1.0) == "0 of 9 points"
-        assert studying.pace(3, 9, 1.5) == "3 of 9 points, 2.0 a second, about 3 s left"
-        assert studying.pace(9, 9, 90.0) == "9 of 9 points, 6 a minute"
-
 
 class TestLabs:
     def test_commands_of_a_text_are_views_of_the_studio(self) -> None:

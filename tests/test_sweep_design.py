@@ -219,7 +219,7 @@ def test_a_bad_file_names_file_and_line(tmp_path: Path, line: str, says: str, at
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('name = "s"\nscenario = "bf-wmpi-share"', "unknown-platform | 'bf-wmpi-shared'"),
+        ('name = "s"\nscenario = "bf-wmpi-share"', "unknown-scenario | 'bf-wmpi-shared'"),
         ('name = "12"\nscenario = "bf-wmpi-shared"', "bad-name | 's name is a word or a few, no number and no path, not ' | 12"),
         ('name = "s"\nscenario = "bf-wmpi-shared"\nvray = 1', "unknown-key | 'vary'"),
         ('name = "s"', "bad-value"),

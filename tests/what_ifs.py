@@ -78,7 +78,7 @@ def pair(model: str) -> dict[str, Any]:
 
 def make(jobs: int = 2) -> Golden:
     """All of it, simulated now."""
-    from retrompi.studies.pool import Pool
+    from retrompi.studies.worker_pool import Pool
 
     out: Golden = {"made_by": "python tests/what_ifs.py", "parameters": {name: parameters(name) for name in METRICS}, "rows": {}}
     for name in METRICS:

@@ -1,7 +1,7 @@
 """What all processes that simulate have in common: how many there are, how they end, and what is said of that.
 
 Three kinds use it: the server behind one thread's simulations (`retrompi.sim.worker`), the workers of a study
-(`retrompi.studies.pool`) and the jobs of the studio (`retrompi.studio.jobs`). Each is the leader of a process group of its own: Ctrl-C
+(`retrompi.studies.worker_pool`) and the jobs of the studio (`retrompi.studio.jobs`). Each leads a process group of its own: Ctrl-C
 at a terminal is for the one who asked, who then ends the group, the simulation with it.
 """
 

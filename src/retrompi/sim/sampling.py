@@ -23,7 +23,7 @@ from retrompi.traces.generate import DEFAULT_SIZES
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.sim.simulate import Result
+    from retrompi.sim.result import Result
 
 __all__ = ["NotSampled", "Point", "Sample", "measure", "sizes_for"]
 

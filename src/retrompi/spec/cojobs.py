@@ -17,8 +17,9 @@ from retrompi.spec.overrides import parse_sets
 if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.spec import compile as runtime
-    from retrompi.spec.model import RuntimeModel, Values
+    from retrompi.spec.model import RuntimeModel
     from retrompi.spec.platform import Platform
+    from retrompi.spec.values import Values
 
 __all__ = ["Compiled", "JobSpec", "named", "rows", "unshared"]
 

@@ -18,7 +18,7 @@ from retrompi.spec.param import Param
 from retrompi.spec.platform import SOURCE_KINDS
 
 if TYPE_CHECKING:
-    from retrompi.spec.model import Values
+    from retrompi.spec.values import Values
 
 __all__ = ["COUNTS", "MPICH1", "MPICH1_MAKING", "OPERATIONS", "PREFIX", "VOLUMES", "Choice", "Making", "algorithms", "described", "doors",
            "engine_rows"]  # fmt: skip

@@ -23,8 +23,9 @@ from retrompi.base import paths
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.spec import model as of_model
 from retrompi.spec import platform_file
-from retrompi.spec.model import RuntimeModel, Values
+from retrompi.spec.model import RuntimeModel
 from retrompi.spec.platform import Platform
+from retrompi.spec.values import Values
 
 __all__ = ["broken", "forget", "model", "model_names", "models", "origin", "platform", "platform_names", "platforms", "resolve",
            "toml_file", "toml_files"]  # fmt: skip
@@ -245,9 +246,9 @@ def toml_file(kind: str, files: dict[str, Path], name_or_path: str) -> Path:
     if _is_path(name_or_path):
         path = Path(name_or_path)
         if not path.is_file():
-            raise UsageError(f"no {kind} file {name_or_path}; give a {kind}'s name or the path of its .toml file", code="unknown-platform")
+            raise UsageError(f"no {kind} file {name_or_path}; give a {kind}'s name or the path of its .toml file", code=f"unknown-{kind}")
         return path
-    raise UsageError(f"no {kind} '{name_or_path}'{nearest(name_or_path, files)}", code="unknown-platform")
+    raise UsageError(f"no {kind} '{name_or_path}'{nearest(name_or_path, files)}", code=f"unknown-{kind}")
 
 
 def platform_names() -> list[str]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from retrompi.base import units
 from retrompi.base.errors import UsageError
 from retrompi.sim.resolved import Resolved, place
-from retrompi.spec.compile import ANYTHING, compile_runtime
+from retrompi.spec.calls import ANYTHING
+from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.platform import Quantity
 from retrompi.studies import axes, case, tornado

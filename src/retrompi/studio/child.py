@@ -40,7 +40,7 @@ def run(line: Connection, memory_B: int, result_B: int, function: Callable[..., 
     """Does one job and says on ``line`` how far it is and what came out."""
     from retrompi.sim import worker
     from retrompi.sim.processes import end_with_parent
-    from retrompi.studies.forking import Forking
+    from retrompi.studies.pool_worker import Forking
 
     end_with_parent(os.getppid())
     os.setpgid(0, 0)  # what it starts is ended with it; Ctrl-C at the terminal is for the studio

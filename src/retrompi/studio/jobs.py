@@ -200,11 +200,6 @@ class Jobs:
                 self._end(job, "cancelled")
                 self._ring()
 
-    def of_session(self, session: str) -> list[JobState]:
-        """Every job of a session that is still known, the newest first."""
-        with self._changed:
-            return [self._state(j) for j in reversed(self._jobs.values()) if j.session == session]
-
     def warm(self) -> None:
         """Starts the server process now, so that the first job need not wait for it."""
         from multiprocessing import forkserver

@@ -11,6 +11,7 @@ from flask import g
 
 from retrompi.base.csv_safe import safe_cell
 from retrompi.base.errors import UsageError
+from retrompi.base.units import format_bytes
 from retrompi.studio.jobs import JobState
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     from retrompi.studio.room import Room
 
-__all__ = ["GRAPH", "controls", "copyable", "csv_text", "enlarged", "field", "group", "job_bar", "job_line", "notices",
-           "overrides_field", "register_job", "session", "table", "text", "texts"]  # fmt: skip
+__all__ = ["GRAPH", "controls", "copyable", "csv_text", "enlarged", "entry", "field", "group", "job_bar", "job_line", "menu", "notices",
+           "outputs", "overrides_field", "register_job", "session", "table", "text", "texts", "upload_row", "uploaded_line"]  # fmt: skip
 
 GRAPH: dict[str, Any] = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["lasso2d", "select2d"]}
 """The ``config`` of every dcc.Graph."""
@@ -64,13 +65,39 @@ def field(label: str, control: Component, help: str = "", *, wide: bool = False)
     return html.Div([html.Label(label, htmlFor=target), control, *below], className="field wide" if wide else "field")
 
 
+def menu(label: str, control_id: str, options: Sequence[Any], value: Any, help: str = "", *, wide: bool = False, **more: Any) -> Component:
+    """A menu under its label, which always has a value unless ``more`` says otherwise; ``more`` goes to Dash's Dropdown."""
+    return field(label, dcc.Dropdown(options, value, id=control_id, **{"clearable": False, **more}), help, wide=wide)
+
+
+def entry(label: str, control_id: str, value: Any, help: str = "", *, wide: bool = False, **more: Any) -> Component:
+    """A text entry under its label; ``more`` goes to Dash's Input."""
+    return field(label, dcc.Input(id=control_id, value=value, **{"type": "text", "debounce": True, **more}), help, wide=wide)
+
+
 def overrides_field(control_id: str, value: str, more: str = "") -> Component:
-    """A text entry for parameters other than they are; ``more`` is added to its line of help."""
-    entry = dcc.Input(
-        id=control_id, type="text", value=value, debounce=True, maxLength=500, placeholder="packet=16KiB, platform.host.quantum=20ms",
-        style={"width": "100%"},
-    )  # fmt: skip
-    return field("What if", entry, f"overrides KEY=VALUE, separated by commas{more}", wide=True)
+    """A text entry for overrides; ``more`` is added to its line of help."""
+    return entry("What if", control_id, value, f"overrides KEY=VALUE, separated by commas{more}", wide=True, maxLength=500,
+                 placeholder="packet=16KiB, platform.host.quantum=20ms", style={"width": "100%"})  # fmt: skip
+
+
+def upload_row(page: str, label: str, most_B: int, words: str, advice: str = "") -> list[Component]:
+    """A button that uploads a file (PAGE-upload), what it takes, and the place for what became of it (PAGE-upload-said)."""
+    button = dcc.Upload(html.Button(label, type="button", className="quiet"), id=f"{page}-upload", multiple=False, max_size=most_B)
+    told = f"{words}; at most {format_bytes(most_B)}. It stays on the machine of this studio and is removed with your session."
+    data = {"data-most": str(most_B), **({"data-advice": advice} if advice else {})}
+    return [html.Div([button, html.Span(told, className="soft")], className="upload-row", **data),
+            html.Div(id=f"{page}-upload-said", role="status", **{"aria-live": "polite"})]  # fmt: skip
+
+
+def uploaded_line(label: str, size_B: int) -> Component:
+    """What is said of an upload that is there."""
+    return html.P(f"{label}, {format_bytes(size_B)}, is uploaded.", className="soft")
+
+
+def outputs(*names: str) -> list[Output]:
+    """``"page-figure.figure"`` as Dash's Output("page-figure", "figure"), for each of them."""
+    return [Output(*name.rsplit(".", 1)) for name in names]
 
 
 def group(label: str, control: Component, help: str = "") -> Component:
@@ -259,3 +286,4 @@ def enlarged(value: Any, letters_px: Any) -> Any:
 
 def _values(made: Any, many: int) -> list[Any]:
     return list(made) if many > 1 else [made]
+

@@ -165,17 +165,6 @@ def run(report: Report, store: str | None, definition: Mapping[str, Any], fresh:
     }
 
 
-def pace(done: int, total: int, seconds: float) -> str:
-    """``8 of 27 points, 3.1 a second, about 6 s left``."""
-    told = f"{done} of {total} points"
-    if not done or seconds <= 0:
-        return told
-    speed = done / seconds
-    rate = f"{speed:.1f} a second" if speed >= 1 else f"{60 * speed:.0f} a minute"
-    left = (total - done) / speed
-    return f"{told}, {rate}, about {f'{left:.0f} s' if left < 100 else f'{left / 60:.0f} min'} left" if done < total else f"{told}, {rate}"
-
-
 @dataclass(frozen=True)
 class Shown:
     """A stored study as the page draws it: what `retrompi study show` prints and its page draws."""
@@ -199,14 +188,14 @@ class Shown:
 
 def shown(store: Store, which: str, metric: str = "", x: str = "", by: Sequence[str] = (), panel: Sequence[str] = ()) -> Shown:
     """A study of the store by number or name, by the same code as ``retrompi study show``; UsageError in one line when it cannot be."""
-    from retrompi.render.study import figures
+    from retrompi.render.study_page import figures
     from retrompi.render.sweep_figures import choose
-    from retrompi.studies import stored
+    from retrompi.studies import stored_study
     from retrompi.studies.about import about
     from retrompi.studies.table import tables
     from retrompi.studies.view import failures, without_effect
 
-    kept = stored.read(store, which)
+    kept = stored_study.read(store, which)
     v = kept.view(metric or None)
     for k in (*by, *panel, *([x] if x not in ("", "size") else [])):
         v.axis(k)

@@ -164,9 +164,9 @@ def layout(query: Query, room: Room) -> Component:
         [
             parts.notices(lines),
             parts.controls(
-                parts.field("Lab", dcc.Dropdown(known, values["lab"], id="labs-lab", clearable=False)),
-                parts.field("Student's id", dcc.Input(values["student"], id="labs-student", debounce=0.6, maxLength=MOST_ID,
-                                                      placeholder="the id you use for your teacher", autoComplete="off")),
+                parts.menu("Lab", "labs-lab", known, values["lab"]),
+                parts.entry("Student's id", "labs-student", values["student"], debounce=0.6, maxLength=MOST_ID,
+                            placeholder="the id you use for your teacher", autoComplete="off"),
             ),
             html.Div(_shown(values["lab"], values["student"]), id="labs-shown"),
         ]

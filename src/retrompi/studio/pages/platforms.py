@@ -1,4 +1,4 @@
-"""Machine rooms: machines, operating systems, memory levels and wires, every number with its source."""
+"""Platforms: machines, operating systems, memory levels and wires, every number with its source."""
 
 from __future__ import annotations
 
@@ -87,17 +87,13 @@ def _card(platform: str) -> tuple[dict[str, Any], list[numbers.Group]]:
 
 
 def layout(query: Query, room: Room) -> Component:
-    """The card of one machine room, with filters on its numbers."""
+    """The card of one platform, with filters on its numbers."""
     values, lines = read(PAGE.controls, query)
     card, groups = _card(values["platform"])
     return html.Div(
         [
             html.Div(parts.notices(lines)),
-            parts.controls(
-                parts.field(
-                    "Platform", dcc.Dropdown(menus.platforms(), values["platform"], id="platforms-platform", clearable=False), wide=True
-                )
-            ),
+            parts.controls(parts.menu("Platform", "platforms-platform", menus.platforms(), values["platform"], wide=True)),
             html.Div(_head(card, groups), id="platforms-head"),
             html.Div(_levels(card["name"]), id="platforms-levels"),
             html.H2("Numbers", id="numbers"),
@@ -108,14 +104,12 @@ def layout(query: Query, room: Room) -> Component:
 
 
 def register(app: Dash, room: Room) -> None:
-    """Another machine room, another filter."""
+    """Another platform, another filter."""
 
     @app.callback(
-        Output("platforms-head", "children"),
-        Output("platforms-levels", "children"),
-        Input("platforms-platform", "value"),
+        *parts.outputs("platforms-head.children", "platforms-levels.children"), Input("platforms-platform", "value"),
         prevent_initial_call=True,
-    )
+    )  # fmt: skip
     def other(platform: str) -> Any:
         if platform not in registry.platform_names():
             return no_update, no_update
@@ -123,11 +117,9 @@ def register(app: Dash, room: Room) -> None:
 
     @app.callback(
         Output("platforms-numbers", "children"),
-        Input("platforms-platform", "value"),
-        Input("platforms-source", "value"),
-        Input("platforms-text", "value"),
+        Input("platforms-platform", "value"), Input("platforms-source", "value"), Input("platforms-text", "value"),
         prevent_initial_call=True,
-    )
+    )  # fmt: skip
     def filtered(platform: str, source: str | None, words: str | None) -> Any:
         if platform not in registry.platform_names():
             return no_update

@@ -102,23 +102,12 @@ def layout(query: Query, room: Room) -> Component:
 
     titles = [(k, all_papers()[k].title if k in all_papers() else k) for k in papers()]
     fields = [
-        parts.field(
-            "Paper",
-            dcc.Dropdown(options("all papers", [(k, f"{k}: {t}") for k, t in titles]), want.paper, id="scorecard-paper", clearable=False),
-            wide=True,
-        ),
-        parts.field(
-            "Runtime or system",
-            dcc.Dropdown(options("all systems", [(s, s) for s in SYSTEMS]), want.system, id="scorecard-system", clearable=False),
-        ),
-        parts.field("Group", dcc.Dropdown(options("all groups", list(GROUPS.items())), want.group, id="scorecard-group", clearable=False)),
-        parts.field(
-            "Verdict", dcc.Dropdown(options("all verdicts", list(VERDICTS.items())), want.verdict, id="scorecard-verdict", clearable=False)
-        ),
-        parts.field(
-            "Words",
-            dcc.Input(want.text, id="scorecard-text", type="search", debounce=0.4, maxLength=80, placeholder="e.g. BF-SM-04 or startup"),
-        ),
+        parts.menu("Paper", "scorecard-paper", options("all papers", [(k, f"{k}: {t}") for k, t in titles]), want.paper, wide=True),
+        parts.menu("Runtime or system", "scorecard-system", options("all systems", [(s, s) for s in SYSTEMS]), want.system),
+        parts.menu("Group", "scorecard-group", options("all groups", list(GROUPS.items())), want.group),
+        parts.menu("Verdict", "scorecard-verdict", options("all verdicts", list(VERDICTS.items())), want.verdict),
+        parts.entry("Words", "scorecard-text", want.text, type="search", debounce=0.4, maxLength=80,
+                    placeholder="e.g. BF-SM-04 or startup"),
     ]
     judge = html.Div(
         [

@@ -95,8 +95,6 @@ def _form_line(values: Sequence[Any]) -> list[Part]:
 
 def layout(query: Query, room: Room) -> Component:
     """The list, the chosen study, and the form of a new one."""
-    from retrompi.studies import catalogue
-
     values, lines = read(PAGE.controls, query)
     some = _listed(room)
     which = values["study"]
@@ -110,29 +108,29 @@ def layout(query: Query, room: Room) -> Component:
     lines += [f"this study does not vary '{v[:60]}'" for k in ("by", "panel") for v in values[k] if v not in axes]
     # A study is named by its number once it has one: a link to a ready study keeps working when it has been run.
     which = next((s.key for s in some if which in (s.key, s.name)), "")
-    pick = [parts.field("Study", dcc.Dropdown(_options(some), which, id="studies-study", clearable=False), wide=True)]
+    pick = parts.menu("Study", "studies-study", _options(some), which, wide=True)
     views = [
-        parts.field(
-            "Metric",
-            dcc.Input(values["metric"], id="studies-metric", debounce=True, maxLength=60, placeholder="its own, or e.g. time@1MiB"),
-        ),
-        parts.field("Along", dcc.Dropdown(_axes(axes), values["x"] or None, id="studies-x", placeholder="chosen from the axes")),
-        parts.field("Lines by", dcc.Dropdown(_axes(axes, False), [v for v in values["by"] if v in axes], id="studies-by", multi=True)),
-        parts.field(
-            "One figure per", dcc.Dropdown(_axes(axes, False), [v for v in values["panel"] if v in axes], id="studies-panel", multi=True)
-        ),
-    ]
+        parts.entry("Metric", "studies-metric", values["metric"], maxLength=60, placeholder="its own, or e.g. time@1MiB"),
+        parts.menu("Along", "studies-x", _axes(axes), values["x"] or None, placeholder="chosen from the axes", clearable=True),
+        *(parts.menu(label, f"studies-{k}", _axes(axes, False), [v for v in values[k] if v in axes], multi=True, clearable=True)
+          for k, label in (("by", "Lines by"), ("panel", "One figure per"))),
+    ]  # fmt: skip
+    fields = [
+        parts.entry(label, f"studies-{k}", values[k], maxLength=most, placeholder=f"e.g. {example}")
+        for k, label, most, example in (
+            ("key", "Key", 120, "wmpi.packet"), ("values", "Values", 200, "8KiB..32KiB:x2"),
+            ("key2", "Second key (optional)", 120, "platform.host.quantum"), ("values2", "Its values", 200, "20ms,120ms"),
+        )
+    ]  # fmt: skip
     form = [values[k] for k in _FORM]
     return html.Div(
         [
             html.Div(parts.notices(lines)),
-            parts.controls(*pick),
+            parts.controls(pick),
             html.Div(
                 [
                     html.Button("Run this study", id="studies-run", type="button"),
-                    html.Small(
-                        f"Stored runs are reused, the others simulated; here up to {studying.MOST_POINTS} points.", className="soft"
-                    ),
+                    html.Small(f"Stored runs are reused, the others simulated; at most {studying.MOST_POINTS} points.", className="soft"),
                 ],
                 className="action",
             ),
@@ -142,24 +140,8 @@ def layout(query: Query, room: Room) -> Component:
             html.Div(content, id="studies-shown"),
             html.H2("Vary something", id="vary"),
             parts.controls(
-                parts.field(
-                    "Scenario", dcc.Dropdown(catalogue.scenario_names(), values["scenario"], id="studies-scenario", clearable=False)
-                ),
-                parts.field(
-                    "Key", dcc.Input(values["key"], id="studies-key", debounce=True, maxLength=120, placeholder="e.g. wmpi.packet")
-                ),
-                parts.field(
-                    "Values",
-                    dcc.Input(values["values"], id="studies-values", debounce=True, maxLength=200, placeholder="e.g. 8KiB..32KiB:x2"),
-                ),
-                parts.field(
-                    "Second key (optional)",
-                    dcc.Input(values["key2"], id="studies-key2", debounce=True, maxLength=120, placeholder="e.g. platform.host.quantum"),
-                ),
-                parts.field(
-                    "Its values",
-                    dcc.Input(values["values2"], id="studies-values2", debounce=True, maxLength=200, placeholder="e.g. 20ms,120ms"),
-                ),
+                parts.menu("Scenario", "studies-scenario", catalogue.scenario_names(), values["scenario"]),
+                *fields,
             ),
             html.Div(
                 [html.Button("Run it", id="studies-vary", type="button"), html.Span(_form_line(form), id="studies-form", role="status")],
@@ -175,14 +157,10 @@ def register(app: Dash, room: Room) -> None:
     """Choosing, showing and running studies."""
 
     @app.callback(
-        Output("studies-study", "options"),
-        Output("studies-study", "value"),
-        Output("studies-list", "children"),
-        Input("studies-ran", "data"),
-        Input({"type": "studies-pick", "name": ALL}, "n_clicks"),
-        State("studies-study", "value"),
+        *parts.outputs("studies-study.options", "studies-study.value", "studies-list.children"),
+        Input("studies-ran", "data"), Input({"type": "studies-pick", "name": ALL}, "n_clicks"), State("studies-study", "value"),
         prevent_initial_call=True,
-    )
+    )  # fmt: skip
     def chosen(ran: Any, clicks: list[int | None], now: str | None) -> Any:
         some = _listed(room)
         if ctx.triggered_id == "studies-ran":
@@ -197,19 +175,10 @@ def register(app: Dash, room: Room) -> None:
         return no_update, str(ctx.triggered_id["name"]), no_update
 
     @app.callback(
-        Output("studies-shown", "children"),
-        Output("studies-x", "options"),
-        Output("studies-by", "options"),
-        Output("studies-panel", "options"),
-        Output("studies-metric", "value"),
-        Output("studies-x", "value"),
-        Output("studies-by", "value"),
-        Output("studies-panel", "value"),
-        Input("studies-study", "value"),
-        Input("studies-ran", "data"),
-        *(Input(c.id, c.property) for c in SHOWN),
-        prevent_initial_call=True,
-    )
+        *parts.outputs("studies-shown.children", "studies-x.options", "studies-by.options", "studies-panel.options", "studies-metric.value",
+                       "studies-x.value", "studies-by.value", "studies-panel.value"),
+        Input("studies-study", "value"), Input("studies-ran", "data"), *(Input(c.id, c.property) for c in SHOWN), prevent_initial_call=True,
+    )  # fmt: skip
     def view(which: str | None, _ran: Any, metric: Any, x: Any, by: Any, panel: Any) -> Any:
         if ctx.triggered_id == "studies-study":
             metric, x, by, panel = "", "", [], []
@@ -236,17 +205,11 @@ def register(app: Dash, room: Room) -> None:
         return f"study {study.name}", studying.run, (room.store, study.definition())
 
     parts.register_job(
-        app,
-        room,
-        "studies",
-        [Input("studies-run", "n_clicks"), Input("studies-vary", "n_clicks")],
-        begin,
-        [Output("studies-ran", "data")],
-        lambda result: result,
-        states=[State("studies-study", "value"), *(State(c.id, c.property) for c in FORM)],
-        resumes=True,
+        app, room, "studies", [Input("studies-run", "n_clicks"), Input("studies-vary", "n_clicks")], begin,
+        parts.outputs("studies-ran.data"), lambda result: result,
+        states=[State("studies-study", "value"), *(State(c.id, c.property) for c in FORM)], resumes=True,
         failed=lambda state: {"failed": state.id},
-    )
+    )  # fmt: skip
 
 
 def _texts(value: Any) -> list[str]:

@@ -69,9 +69,9 @@ def layout(query: Query, room: Room) -> Component:
         [
             html.Div(parts.notices([*wrong, *refused]), id="whatif-wrong"),
             parts.controls(
-                parts.field("Runtime", dcc.Dropdown(menus.models(), model, clearable=False, id="whatif-model")),
-                parts.field("Platform", dcc.Dropdown(menus.platforms(), platform, clearable=False, id="whatif-platform")),
-                parts.field("Mode", dcc.Dropdown(_modes(platform, mode), mode, clearable=False, id="whatif-mode")),
+                parts.menu("Runtime", "whatif-model", menus.models(), model),
+                parts.menu("Platform", "whatif-platform", menus.platforms(), platform),
+                parts.menu("Mode", "whatif-mode", _modes(platform, mode), mode),
                 parts.group("Series", dcc.RadioItems(["time", "bandwidth"], values["series"], id="whatif-series", inline=True)),
                 parts.group("Vertical axis", dcc.RadioItems(["log", "linear"], values["y"], id="whatif-y", inline=True)),
             ),
@@ -202,8 +202,8 @@ def register(app: Dash, room: Room) -> None:
                             Input("whatif-find", "value"), Input("whatif-parameters", "children"))  # fmt: skip
 
     @app.callback(
-        Output("whatif-parameters", "children"), Output("whatif-slots", "data"), Output("whatif-mode", "options"),
-        Output("whatif-mode", "value"), Output("whatif-wrong", "children"),
+        *parts.outputs("whatif-parameters.children", "whatif-slots.data", "whatif-mode.options", "whatif-mode.value",
+                       "whatif-wrong.children"),
         Output("whatif-sets", "data", allow_duplicate=True), Output("whatif-question", "data", allow_duplicate=True),
         Input("whatif-model", "value"), Input("whatif-platform", "value"), Input("whatif-mode", "value"), Input("whatif-reset", "n_clicks"),
         State("whatif-sets", "data"), prevent_initial_call=True,
@@ -238,8 +238,7 @@ def register(app: Dash, room: Room) -> None:
 
     parts.register_job(
         app, room, "whatif", [Input("whatif-question", "data")], begin,
-        [Output("whatif-figure", "figure"), Output("whatif-outcome", "children"), Output("whatif-numbers", "children"),
-         Output("whatif-command", "children")],
+        parts.outputs("whatif-figure.figure", "whatif-outcome.children", "whatif-numbers.children", "whatif-command.children"),
         show, views=[Input("whatif-series", "value"), Input("whatif-y", "value")],
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """A worker process of the pool: it does jobs one after the other.
 
-``python -m retrompi.studies.forking FD PARENT`` speaks over a socket: a greeting first, then (ticket, Done) for each (ticket, begun, Job).
-It ends with its parent, or when the other end is closed; a simulation ends with its worker, however that ends.
+``python -m retrompi.studies.pool_worker FD PARENT`` speaks over a socket: a greeting first, then (ticket, Done) for each
+(ticket, begun, Job). It ends with its parent, or when the other end is closed; a simulation ends with its worker, however that ends.
 
 A simulation of no great length is done in this process: a fork of it costs more than a PingPong. Should that end the process, the job
 is begun again, and then (as all long ones, and those on SimGrid's wire, which allows one simulation a process) in a fork, whose

@@ -20,7 +20,7 @@ from retrompi.measure.compare import Comparison, Row, Split, Verdict
 from retrompi.measure.compare.comparison import FIT
 from retrompi.render.figures import AXIS, faint, hatched, layout, name_of, place, size_axis, value_axis
 from retrompi.render.html import Content, boxes, document, percent, save, table
-from retrompi.render.page import drawing, figure_html
+from retrompi.render.paper_page import drawing, figure_html
 
 __all__ = ["LOOKS", "NAMES", "figures", "pair_name", "places", "share", "steps", "write"]
 

@@ -17,11 +17,11 @@ from typing import IO, Any
 from retrompi.base.errors import EngineError
 from retrompi.sim.processes import kill_group, last_words, processors
 from retrompi.studies.case import ERROR, Done, Job
-from retrompi.studies.forking import HELLO
+from retrompi.studies.pool_worker import HELLO
 
 __all__ = ["TRIES", "Pool", "processors"]
 
-MODULE = "retrompi.studies.forking"
+MODULE = "retrompi.studies.pool_worker"
 """What a worker runs."""
 TRIES = 3
 """How often a job is begun whose worker is lost."""

@@ -11,10 +11,10 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from retrompi.measure.compare.suite import Judged, row_of, totals, warnings_of
-from retrompi.render.comparison import LOOKS, NAMES, pair_name, share
+from retrompi.render.compare_page import LOOKS, NAMES, pair_name, share
 from retrompi.render.figures import AXIS, layout
 from retrompi.render.html import Content, boxes, document, save, table
-from retrompi.render.page import drawing, figure_html
+from retrompi.render.paper_page import drawing, figure_html
 
 __all__ = ["figure", "page", "write"]
 

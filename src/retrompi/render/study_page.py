@@ -13,7 +13,7 @@ from plotly.offline import get_plotlyjs
 
 from retrompi.render.figures import name_of
 from retrompi.render.html import Content, boxes, document, ranges, save, table
-from retrompi.render.page import drawing, figure_html
+from retrompi.render.paper_page import drawing, figure_html
 from retrompi.render.sweep_figures import Plan, choose, draw
 from retrompi.studies.about import About
 from retrompi.studies.table import Table, tables
