@@ -50,13 +50,13 @@ class DmaChan final : public Chan {
     flying_.push_back({p, false, false});
     if (pio) co_await from.thread.run(to_ps(static_cast<double>(bytes) / spec.pio_rate), Stage::Nic);
     moving(Thing::Transfer, p.bytes, false, p.passage);
-    const Ps left =
-        world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece, &DmaChan::on_arrival, this, seq, &DmaChan::on_lost);
+    const Ps left = world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece,
+                                     delivery<&DmaChan::on_arrival, &DmaChan::on_lost>(*this, seq));
     if (spec.cpu_driven) {
       co_await from.thread.run(left - world.loop.now, Stage::Nic);
     } else if (direct && p.last) {  // its memory is the user's until the card has read it
       busy_ = true;
-      world.loop.at(left, &DmaChan::on_left, this);
+      world.loop.schedule(left, callback<&DmaChan::on_left>(*this));
       co_await from.until([this] { return !busy_; }, spec.space_wait, spec.progress);
     }
   }
@@ -81,18 +81,16 @@ class DmaChan final : public Chan {
   }
 
  private:
-  static void on_arrival(void* p, uint64_t seq) {
-    auto& c = *static_cast<DmaChan*>(p);
-    c.flying_[static_cast<uint32_t>(seq) - c.base_].arrived = true;
-    c.land();
+  void on_arrival(uint32_t seq) {
+    flying_[seq - base_].arrived = true;
+    land();
   }
   /// Nobody sends it again: neither the card nor the library keeps what has left (docs/sharing.md).
-  static void on_lost(void* p, uint64_t seq) {
-    auto& c = *static_cast<DmaChan*>(p);
-    Flying& f = c.flying_[static_cast<uint32_t>(seq) - c.base_];
+  void on_lost(uint32_t seq) {
+    Flying& f = flying_[seq - base_];
     f.arrived = f.lost = true;
     f.p.m->lost = true;
-    c.land();
+    land();
   }
   void land() {
     // One path, one order: a short message does not pass a long one that left before it.
@@ -105,10 +103,9 @@ class DmaChan final : public Chan {
       to.arrive({this, 0, 0}, true);
     }
   }
-  static void on_left(void* p, uint64_t) {
-    auto& c = *static_cast<DmaChan*>(p);
-    c.busy_ = false;
-    c.from.thread.signal();
+  void on_left() {
+    busy_ = false;
+    from.thread.signal();
   }
   struct Flying {
     Packet p;

@@ -92,7 +92,7 @@ Thread::Await Thread::sleep(Ps ps) {
   need_ = 0;
   memory_ = 0;
   ++gen_;
-  host_.loop.at(host_.spec.next_tick(host_.loop.now + ps), &Host::on_wake, this, gen_ + 1);
+  host_.loop.schedule(host_.spec.next_tick(host_.loop.now + ps), callback<&Thread::on_wake>(*this, gen_ + 1));
   host_.release(*this);
   return {*this, false};
 }
@@ -119,7 +119,7 @@ void Thread::signal(bool immediate, bool network) {
         const Ps step = (policy_.period / tick + 1) * tick;
         if (now > due) due += (now - due + step - 1) / step * step;
         enter(Stage::Tick);
-        host_.loop.at(due, &Host::on_wake, this, gen_);
+        host_.loop.schedule(due, callback<&Thread::on_wake>(*this, gen_));
       }
       break;
     case WaitPolicy::Spin:
@@ -301,7 +301,7 @@ void Host::reshare(const Thread& t) {
 
 // The thread that is acting keeps its core until then: no event comes, nobody outranks it and the kernel leaves it alone.
 bool Host::undisturbed(const Thread& t, Ps until) const {
-  return t.acting_ && t.state_ == Thread::State::Running && t.pre_ == 0 && loop.calm_until(until) && !(t.core_ == 0 && cores_[0].kernel_busy) &&
+  return t.acting_ && t.state_ == Thread::State::Running && t.pre_ == 0 && loop.no_event_until(until) && !(t.core_ == 0 && cores_[0].kernel_busy) &&
          !others_ready(t.prio_ + 1, static_cast<size_t>(t.core_));
 }
 
@@ -318,9 +318,9 @@ void Host::start_clock(Thread& t) {
   if (t.mode_ != Thread::Mode::Wait || t.signalled_) {
     t.slow_ = slowdown(t);
     const Ps need = t.slow_ > 1 ? static_cast<Ps>(static_cast<double>(t.need_) * t.slow_ + 0.5) : t.need_;
-    loop.at(loop.now + t.pre_ + need, &Host::on_done, &t, t.gen_);
+    loop.schedule(loop.now + t.pre_ + need, callback<&Thread::on_done>(t, t.gen_));
   } else if (t.policy_.kind == WaitPolicy::SpinYield && others_ready(t.prio_, static_cast<size_t>(t.core_))) {
-    loop.at(loop.now + t.pre_ + t.policy_.polls * t.policy_.poll_cost, &Host::on_yield, &t, t.gen_, true);
+    loop.schedule(loop.now + t.pre_ + t.policy_.polls * t.policy_.poll_cost, callback<&Thread::on_yield>(t, t.gen_), true);
   }
 }
 
@@ -353,11 +353,10 @@ void Host::stop_clock(Thread& t) {
   t.seg_ = spin ? Stage::Wait : Stage::Interrupt;
 }
 
-void Host::on_done(void* p, uint64_t gen) {
-  Thread& t = *static_cast<Thread*>(p);
-  if (static_cast<uint32_t>(gen) != t.gen_) return;
-  t.host_.pause(t);
-  t.host_.resume(t);
+void Thread::on_done(uint32_t gen) {
+  if (gen != gen_) return;
+  host_.pause(*this);
+  host_.resume(*this);
 }
 
 void Host::resume(Thread& t) {
@@ -443,8 +442,8 @@ void Host::arm(size_t core) {
       t->prio_ = std::max(0, t->prio_ - 1);
     }
     t->q_armed_ = true;
-    t->q_ticket_ = loop.ticket();
-    if (t->q_due_ > t->q_end_) set_quantum(*t);
+    t->q_sequence_ = loop.reserve_sequence();
+    if (t->q_due_ > t->q_end_) t->schedule_quantum_end();
   }
   if (t->on_clock_ && spinning(*t) && t->policy_.kind == WaitPolicy::SpinYield && others_ready(t->prio_, core)) {
     pause(*t);
@@ -452,34 +451,31 @@ void Host::arm(size_t core) {
   }
 }
 
-void Host::set_quantum(Thread& t) {
-  t.q_due_ = t.q_end_;
-  t.host_.loop.at_ticket(t.q_end_, t.q_ticket_, &Host::on_quantum, &t, t.q_ticket_, true);
+void Thread::schedule_quantum_end() {
+  q_due_ = q_end_;
+  host_.loop.schedule_reserved(q_end_, q_sequence_, callback<&Thread::on_quantum>(*this, q_sequence_), true);
 }
 
 // Most quanta end early: the event of one stays in the queue for those that follow, and goes on to the end of the present one.
-void Host::on_quantum(void* p, uint64_t ticket) {
-  Thread& t = *static_cast<Thread*>(p);
-  if (t.host_.loop.now != t.q_due_) return;  // an earlier one has been set since
-  t.q_due_ = kNever;
-  if (t.state_ != Thread::State::Running || !t.q_armed_) return;
-  if (ticket != t.q_ticket_) return set_quantum(t);
-  Host& h = t.host_;
-  t.q_armed_ = false;
-  t.prio_ = std::max(0, t.prio_ - 1);
-  t.q_end_ = h.loop.now + h.spec.quantum;
-  const auto core = static_cast<size_t>(t.core_);
-  if (h.others_ready(t.prio_, core))
-    h.preempt(core, false);
-  else if (h.others_ready(0, core))
-    h.arm(core);
+void Thread::on_quantum(uint64_t sequence) {
+  if (host_.loop.now != q_due_) return;  // an earlier one has been set since
+  q_due_ = kNever;
+  if (state_ != State::Running || !q_armed_) return;
+  if (sequence != q_sequence_) return schedule_quantum_end();
+  q_armed_ = false;
+  prio_ = std::max(0, prio_ - 1);
+  q_end_ = host_.loop.now + host_.spec.quantum;
+  const auto core = static_cast<size_t>(core_);
+  if (host_.others_ready(prio_, core))
+    host_.preempt(core, false);
+  else if (host_.others_ready(0, core))
+    host_.arm(core);
 }
 
-void Host::on_yield(void* p, uint64_t gen) {
-  Thread& t = *static_cast<Thread*>(p);
-  if (static_cast<uint32_t>(gen) != t.gen_ || t.state_ != Thread::State::Running) return;
-  const auto core = static_cast<size_t>(t.core_);
-  if (t.host_.others_ready(t.prio_, core)) t.host_.preempt(core, false);
+void Thread::on_yield(uint32_t gen) {
+  if (gen != gen_ || state_ != State::Running) return;
+  const auto core = static_cast<size_t>(core_);
+  if (host_.others_ready(prio_, core)) host_.preempt(core, false);
 }
 
 void Host::preempt(size_t core, bool to_front) {
@@ -523,16 +519,15 @@ void Host::wake(Thread& t) {
   make_ready(t);
 }
 
-void Host::on_wake(void* p, uint64_t gen) {
-  Thread& t = *static_cast<Thread*>(p);
-  if (static_cast<uint32_t>(gen) != t.gen_ || t.state_ != Thread::State::Blocked) return;
-  t.host_.anatomy.segment(t.log_, t.seg_begin_, t.host_.loop.now, t.seg_, t.policy_.what);
-  t.seg_begin_ = t.host_.loop.now;
+void Thread::on_wake(uint32_t gen) {
+  if (gen != gen_ || state_ != State::Blocked) return;
+  host_.anatomy.segment(log_, seg_begin_, host_.loop.now, seg_, policy_.what);
+  seg_begin_ = host_.loop.now;
   // A timed wait that runs out is not a signalled object: no boost (NT boosts by the object that was waited for).
-  ++t.gen_;
-  t.need_ = 0;
-  t.want_ = Stage::Event;
-  t.host_.make_ready(t);
+  ++gen_;
+  need_ = 0;
+  want_ = Stage::Event;
+  host_.make_ready(*this);
 }
 
 void Host::release(Thread& t) {
@@ -558,10 +553,10 @@ void Host::release(Thread& t) {
   dispatch(core);
 }
 
-void Host::kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg, bool background) {
-  kjobs_.push_back({cost, stage, done, obj, arg, loop.now, anatomy.current, loop.owner, background});
+void Host::kernel(Ps cost, Stage stage, const Callback& done, bool background) {
+  kjobs_.push_back({cost, stage, done, loop.now, anatomy.current, loop.owner, background});
   if (!background) ++own_kjobs_;
-  loop.hold(loop.owner);
+  loop.add_pending(loop.owner);
   Core& c = cores_[0];
   if (c.kernel_busy) return;
   c.kernel_busy = true;
@@ -571,29 +566,28 @@ void Host::kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg, 
 
 void Host::start_kernel(Core& c) {
   c.kernel_since = loop.now;
-  loop.at(loop.now + kjobs_.front().cost, &Host::on_kernel, this, 0, own_kjobs_ == 0);
+  loop.schedule(loop.now + kjobs_.front().cost, callback<&Host::on_kernel>(*this), own_kjobs_ == 0);
 }
 
-void Host::on_kernel(void* p, uint64_t) {
-  Host& h = *static_cast<Host*>(p);
-  Core& c = h.cores_[0];
-  const KernelJob job = h.kjobs_.front();
-  h.kjobs_.pop_front();
-  if (!job.background) --h.own_kjobs_;
-  if (h.anatomy.on) {
-    h.anatomy.current = job.by;
-    h.anatomy.current = h.anatomy.of(h.anatomy.record(h.spec.name.c_str(), job.stage, job.asked, c.kernel_since, h.loop.now));
+void Host::on_kernel() {
+  Core& c = cores_[0];
+  const KernelJob job = kjobs_.front();
+  kjobs_.pop_front();
+  if (!job.background) --own_kjobs_;
+  if (anatomy.on) {
+    anatomy.current = job.by;
+    anatomy.current = anatomy.of(anatomy.record(spec.name.c_str(), job.stage, job.asked, c.kernel_since, loop.now));
   }
-  h.loop.owner = job.owner;
-  h.loop.release(job.owner);
-  job.done(job.obj, job.arg);
-  if (!h.kjobs_.empty()) return h.start_kernel(c);
+  loop.owner = job.owner;
+  loop.remove_pending(job.owner);
+  job.done();
+  if (!kjobs_.empty()) return start_kernel(c);
   c.kernel_busy = false;
-  if (!c.running) return h.dispatch(0);
+  if (!c.running) return dispatch(0);
   // What became ready meanwhile may outrank the interrupted thread.
-  if (h.others_ready(c.running->prio_ + 1, 0)) return h.preempt(0, true);
-  h.go(*c.running);
-  if (h.others_ready(0, 0)) h.arm(0);
+  if (others_ready(c.running->prio_ + 1, 0)) return preempt(0, true);
+  go(*c.running);
+  if (others_ready(0, 0)) arm(0);
 }
 
 }  // namespace retrompi

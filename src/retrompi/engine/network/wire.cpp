@@ -31,8 +31,8 @@ class LinkedWire final : public NativeWire {
     off_.resize(routes_.cards());
     for (const Failure& f : failures) cuts_.push_back({f, routes_.cut(f)});
     for (uint32_t i = 0; i < cuts_.size(); ++i) {
-      loop_.at(cuts_[i].what.from, &LinkedWire::on_down, this, i, true);
-      if (cuts_[i].what.until < kNever) loop_.at(cuts_[i].what.until, &LinkedWire::on_up, this, i, true);
+      loop_.schedule(cuts_[i].what.from, callback<&LinkedWire::on_down>(*this, i), true);
+      if (cuts_[i].what.until < kNever) loop_.schedule(cuts_[i].what.until, callback<&LinkedWire::on_up>(*this, i), true);
     }
   }
   [[nodiscard]] std::string failed() const override {
@@ -402,11 +402,10 @@ class LinkedWire final : public NativeWire {
     bool now = false;
     int64_t frames = 0;
   };
-  static void on_up(void* p, uint64_t i) { static_cast<LinkedWire*>(p)->mark(static_cast<LinkedWire*>(p)->cuts_[i], -1); }
-  static void on_down(void* p, uint64_t i) {
-    auto& w = *static_cast<LinkedWire*>(p);
-    w.mark(w.cuts_[i], 1);
-    w.cut_off();
+  void on_up(uint32_t i) { mark(cuts_[i], -1); }
+  void on_down(uint32_t i) {
+    mark(cuts_[i], 1);
+    cut_off();
   }
   void mark(Broken& b, int by) {
     b.now = by > 0;
