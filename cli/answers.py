@@ -3,65 +3,64 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from retrompi.base.errors import UsageError
-from retrompi.cli.options import (
-    complete_scenario,
-    csv_option,
-    debug_option,
-    fresh_option,
-    jobs_option,
-    json_option,
-    progress,
-    store_option,
-    warn,
-)
+from retrompi.cli.bundle import option
+from retrompi.cli.options import RunOutput, Workers, complete_scenario, progress, warn
 
 if TYPE_CHECKING:
-    from retrompi.store import Store
     from retrompi.studies.metrics import Metric
     from retrompi.studies.reading import Asker
     from retrompi.studies.run import Executor
     from retrompi.studies.scenario import Scenario
 
-__all__ = ["answer_options", "asking", "count_line", "metric_for", "outside_lines", "scenario_argument", "share", "the_scenario", "workers"]
-
-F = TypeVar("F", bound=Callable[..., Any])
+__all__ = ["AnswerOptions", "Executors", "asking", "count_line", "metric_for", "outside_lines", "scenario_argument", "share",
+           "the_scenario"]
 
 scenario_argument = click.argument("scenario", metavar="SCENARIO", shell_complete=complete_scenario)
-_metric = click.option("--metric", metavar="METRIC", help="What is looked at: time, time@1MiB, bandwidth@64KiB, latency, peak, mpi, ...")
-_set = click.option(
-    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Change the scenario first: a parameter, or model, mode, trace.reps, ..."
-)
 
 
-_EXECUTOR, _SCHEDULER = "retrompi.executor", "retrompi.scheduler"
+@dataclass(frozen=True)
+class Executors(Workers):
+    """Where the simulations run."""
+
+    executor: Literal["pool", "dask"] | None = option("Run the simulations in processes on this machine (default) or on a Dask cluster.")
+    scheduler: str | None = option("Address of a Dask scheduler, e.g. tcp://host:8786 (default: a cluster of this machine).", metavar="URL")
+
+    def make(self) -> Executor:
+        """The executor that the options name."""
+        if self.executor == "dask" or (self.executor is None and self.scheduler is not None):
+            from retrompi.studies.dask_executor import DaskExecutor
+
+            return DaskExecutor(workers=self.jobs, scheduler=self.scheduler, say=lambda line: click.echo(line, err=True))
+        if self.scheduler is not None:
+            raise UsageError("--scheduler is for --executor dask", code="unused-option")
+        from retrompi.studies.pool import Pool
+
+        return Pool(self.jobs)
+
+    @contextmanager
+    def working(self) -> Iterator[Executor]:
+        """The executor while it is needed; with one job and no Dask, this process."""
+        from retrompi.studies.run import Here
+
+        alone = self.jobs == 1 and self.executor != "dask" and self.scheduler is None
+        with Here() if alone else self.make() as executor:
+            yield executor
 
 
-def _keep(name: str) -> Callable[[click.Context, click.Parameter, str | None], None]:
-    def keep(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
-        ctx.meta[name] = value
+@dataclass(frozen=True)
+class AnswerOptions(Executors):
+    """Options of every command that answers a question about a scenario by several runs."""
 
-    return keep
-
-
-# Only `workers` reads these two: the commands need not hand them on.
-_executor = click.option("--executor", type=click.Choice(["pool", "dask"]), expose_value=False, callback=_keep(_EXECUTOR),
-                         help="Processes here (default) or a Dask cluster.")  # fmt: skip
-_scheduler = click.option("--scheduler", metavar="URL", expose_value=False, callback=_keep(_SCHEDULER),
-                          help="A Dask scheduler, e.g. tcp://host:8786 (default: a cluster of this machine).")  # fmt: skip
-
-
-def answer_options(command: F) -> F:
-    """The options of every such command, in one order."""
-    for option in (debug_option, store_option, csv_option, json_option, fresh_option, _scheduler, _executor, jobs_option, _set, _metric):
-        command = option(command)
-    return command
+    sets: tuple[str, ...] = option("Change the scenario first: a parameter, or model, mode, trace.reps, ...", "--set", metavar="KEY=VALUE")
+    metric: str | None = option("Quantity compared: time, time@1MiB, bandwidth@64KiB, latency, peak, mpi, ...", metavar="METRIC")
 
 
 def the_scenario(name: str, sets: Sequence[str]) -> Scenario:
@@ -88,32 +87,20 @@ def share(option: str, text: str) -> float:
     """``5%`` or ``0.05`` as 0.05; UsageError for what is neither."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*", text)
     if found is None:
-        raise UsageError(f"{option} '{text}' is not a share; example: {option} 5%")
+        raise UsageError(f"{option} '{text}' is not a share; example: {option} 5%", code="bad-syntax")
     return float(found[1]) / (100 if found[2] else 1)
 
 
 @contextmanager
-def workers(jobs: int | None) -> Iterator[Executor]:
-    """Who simulates: so many processes here (default: one for each processor), or what ``--executor`` says."""
-    from retrompi.cli.sweep import executor_of
-    from retrompi.studies.run import Here
-
-    meta = click.get_current_context().meta
-    kind, scheduler = meta.get(_EXECUTOR), meta.get(_SCHEDULER)
-    alone = jobs == 1 and kind != "dask" and scheduler is None
-    with Here() if alone else executor_of(kind, jobs, scheduler) as executor:
-        yield executor
-
-
-@contextmanager
 def asking(
-    label: str, store: Store, scenario: Scenario, metric: Metric, jobs: int | None, fresh: bool, expected: int = 0
+    label: str, scenario: Scenario, metric: Metric, given: AnswerOptions, output: RunOutput, *, expected: int
 ) -> Iterator[Asker]:
-    """An `Asker` with workers and progress."""
+    """An `Asker` on the store of ``output``, with workers and progress."""
     from retrompi.studies.reading import Asker
 
-    with progress(label) as report, workers(jobs) as executor:
-        yield Asker(store, scenario, metric, executor, fresh, report, expected)
+    store = output.open()
+    with progress(label) as report, given.working() as executor:
+        yield Asker(store, scenario, metric, executor, output.fresh, report, expected)
 
 
 def count_line(counts: tuple[int, int]) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.cli.answers import answer_options, asking, count_line, metric_for, outside_lines, scenario_argument, share, the_scenario
-from retrompi.cli.options import open_for
-from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
+from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, share, the_scenario
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import RunOutput
+from retrompi.cli.output import Column, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
     from retrompi.studies.breakeven import BreakEven, Crossing, Pair
@@ -21,76 +23,70 @@ if TYPE_CHECKING:
 POINT_KEYS = ("key", "value", "text", "a", "b", "unit", "ahead", "outcome_a", "outcome_b", "run_a", "run_b")
 
 
+@dataclass(frozen=True)
+class BreakEvenOptions(AnswerOptions):
+    """Options of ``retrompi break_even``."""
+
+    along: str = option("Key to vary and its range, e.g. ranks=2..64.", required=True, metavar="KEY=LOW..HIGH[:log|:linear]")
+    a: tuple[str, ...] = option("Change to the scenario for A, e.g. model=wmpi (repeatable).", metavar="KEY=VALUE")
+    b: tuple[str, ...] = option("Change to the scenario for B (repeatable).", metavar="KEY=VALUE")
+    scan: int = option("Number of points in the first scan for crossings.", type=click.IntRange(2, 10_000), default=9)
+    tolerance: str = option("Relative width at which the interval of a crossing is narrow enough.", default="1%", metavar="SHARE")
+    tie: str = option("Relative difference below which A and B are tied.", default="0%", metavar="SHARE")
+
+
 @click.command()
 @scenario_argument
-@click.option("--along", required=True, metavar="KEY=LOW..HIGH[:log|:linear]", help="The key and its range, e.g. ranks=2..64.")
-@click.option("--a", "a", multiple=True, metavar="KEY=VALUE", help="What A changes of the scenario (may be repeated), e.g. model=wmpi.")
-@click.option("--b", "b", multiple=True, metavar="KEY=VALUE", help="What B changes of the scenario.")
-@click.option("--scan", type=click.IntRange(2, 10_000), default=9, show_default=True, help="Points of the first scan for crossings.")
-@click.option("--tolerance", default="1%", show_default=True, metavar="SHARE", help="How narrow a crossing's interval is to be.")
-@click.option("--tie", default="0%", show_default=True, metavar="SHARE", help="Readings so near to each other are a tie.")
-@answer_options
+@options(given=BreakEvenOptions, output=RunOutput)
 @click.pass_context
-def command(
-    ctx: click.Context,
-    scenario: str,
-    along: str,
-    a: tuple[str, ...],
-    b: tuple[str, ...],
-    scan: int,
-    tolerance: str,
-    tie: str,
-    metric: str | None,
-    sets: tuple[str, ...],
-    jobs: int | None,
-    fresh: bool,
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
-    """Find where along a bandwidth, latency, size or number of ranks A overtakes B, by simulations.
+def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: RunOutput) -> None:
+    """Find where along a bandwidth, a latency, a size or a number of ranks A overtakes B.
 
-    A scan over the range finds every change of who is ahead, bisection narrows each down. Both ends of every interval were simulated.
-    Whole numbers end as neighbours. CSV has every point that was looked at. Ends with exit code 1 when neither side completes anywhere.
+    A scan over the range finds every change of the leader, and bisection narrows each one down; both ends of every reported
+    interval were simulated. For whole numbers the ends are neighbours. CSV lists every point that was simulated. Exit code 1 means
+    that neither side completes anywhere.
+
+    \b
+    Examples:
+      retrompi break-even bf-wmpi-shared --along trace.size=1KiB..1MiB --a model=wmpi --b model=winmpich
+      retrompi break-even bf-wmpi-distributed --along platform.link.bandwidth=10Mbps..1Gbps --a model=wmpi --b model=hpvm
     """
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case
     from retrompi.studies.breakeven import break_even
 
-    one_format(as_json, as_csv)
-    base = the_scenario(scenario, sets)
-    if not a and not b:
-        raise UsageError("A and B are the same; say what differs, e.g. --a model=wmpi --b model=winmpich")
-    sides = [case.apply(base, parse_sets(list(given))) for given in (a, b)]
+    base = the_scenario(scenario, given.sets)
+    if not given.a and not given.b:
+        raise UsageError("A and B are the same; say what differs, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
+    sides = [case.apply(base, parse_sets(list(given))) for given in (given.a, given.b)]
     for side in sides:
         case.identity(side)
-    scale, low, high = _range(along, sides)
+    scale, low, high = _range(given.along, sides)
     concerned = [case.concerns(scale.key, s.model) for s in sides]
     texts = (scale.text(low), scale.text(high))
     ends = [case.apply(s, {scale.key: t}) if mine else s for t in texts for s, mine in zip(sides, concerned, strict=True)]
     known = [case.identity(end) for end in ends]
     if known[::2] == known[1::2]:  # what was given is what the scenario has: a tie all the way, dearly found
-        raise UsageError("A and B are the same; say what differs, e.g. --a model=wmpi --b model=winmpich")
+        raise UsageError("A and B are the same; say what differs, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")
     for end in ends:
-        wanted = metric_for(metric, "latency" if scale.key in ("trace.size", "trace.sizes") else "time", end)
+        wanted = metric_for(given.metric, "latency" if scale.key in ("trace.size", "trace.sizes") else "time", end)
     warnings = outside_lines(ends)
-    kept = open_for(ctx, store)
-    given = [parse_sets(list(g)) for g in (a, b)]
-    with asking("break-even", kept, base, wanted, jobs, fresh, 2 * scan + 16) as ask:
+    changes = [parse_sets(list(g)) for g in (given.a, given.b)]
+    with asking("break-even", base, wanted, given, output, expected=2 * given.scan + 16) as ask:
 
         def evaluate(values: Sequence[float]) -> list[Any]:
-            moved = [({scale.key: scale.text(x)}, g, mine) for x in values for g, mine in zip(given, concerned, strict=True)]
+            moved = [({scale.key: scale.text(x)}, g, mine) for x in values for g, mine in zip(changes, concerned, strict=True)]
             readings = ask([{**g, **(to if mine else {})} for to, g, mine in moved])
             return list(zip(readings[::2], readings[1::2], strict=True))
 
         found = break_even(
-            evaluate, scale, low, high, more_is_better=wanted.more_is_better, scan=scan,
-            tolerance=share("--tolerance", tolerance), tie=share("--tie", tie),
+            evaluate, scale, low, high, more_is_better=wanted.more_is_better, scan=given.scan,
+            tolerance=share("--tolerance", given.tolerance), tie=share("--tie", given.tie),
         )  # fmt: skip
-    names = (_name("a", a), _name("b", b))
-    if as_json:
+    names = (_name("a", given.a), _name("b", given.b))
+    if output.as_json:
         print_json(as_object(found, wanted, base.name, names, warnings))
-    elif as_csv:
+    elif output.as_csv:
         print_csv([_point(found, wanted, i) for i in range(len(found.points))], POINT_KEYS)
     else:
         _print(found, wanted, base, names)
@@ -111,7 +107,10 @@ def _range(along: str, sides: Sequence[Scenario]) -> tuple[Scale, float, float]:
     low, dots, high = text.partition("..")
     high, _, shape = high.partition(":")
     if not equals or not dots or not low.strip() or not high.strip() or shape not in ("", "log", "linear"):
-        raise UsageError(f"'--along {along}' is not KEY=LOW..HIGH[:log|:linear]; example: --along platform.link.bandwidth=1Mbps..1Gbps")
+        raise UsageError(
+            f"'--along {along}' is not KEY=LOW..HIGH[:log|:linear]; example: --along platform.link.bandwidth=1Mbps..1Gbps",
+            code="bad-syntax",
+        )
     told = []
     refused: RetrompiError | None = None
     for side in sides:

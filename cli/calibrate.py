@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import click
 
-from retrompi.cli.options import (
-    complete_model,
-    csv_option,
-    debug_option,
-    json_option,
-    open_for,
-    platform_option,
-    progress,
-    seed_option,
-    store_option,
-)
-from retrompi.cli.output import Column, as_text, emit, print_table
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import Drawn, OnPlatform, StoreOutput, complete_model, progress
+from retrompi.cli.output import Column, as_text, print_table
+from retrompi.cli.this_machine import ThisMachine
+from retrompi.cli.this_machine import calibrate as calibrate_here
 
 VALUES = (
     Column("parameter", "parameter"),
@@ -34,96 +29,74 @@ RESIDUALS = (
 )
 
 
+@dataclass(frozen=True)
+class CalibrateOptions(OnPlatform, Drawn):
+    """Options of ``retrompi calibrate``."""
+
+    evaluations: int | None = option("Approximate number of candidates to try (default: the optimiser's).", type=click.IntRange(1))
+    dry_run: bool = option("Print the fit without writing fit.toml.")
+    nas: bool = option("Fit the NAS programs (computation, gain) on this runtime's systems instead.")
+    replication: bool = option("Fit the disks of the disk-copy paper instead.")
+
+
 @click.command()
 @click.argument("model", shell_complete=complete_model)
-@platform_option
-@seed_option
-@click.option("--evaluations", type=click.IntRange(1), help="About how many candidates to try (default: the optimiser's).")
-@click.option("--dry-run", is_flag=True, help="Print the fit without writing fit.toml.")
-@click.option("--mpi", type=click.Choice(["mpich", "openmpi"]), help="this-machine: whose messages (default: MPICH, else Open MPI).")
-@click.option("--quick", is_flag=True, help="this-machine: a few seconds instead of a minute; wider noise.")
-@click.option("--internode", is_flag=True, help="this-machine: also two network namespaces on a virtual link, as root.")
-@click.option("--rate", metavar="RATE", help="this-machine --internode: rate of the link (default: 100 Mbps).")
-@click.option("--delay", metavar="TIME", help="this-machine --internode: one-way delay of the link (default: 100 us).")
-@click.option("--name", metavar="NAME", help="this-machine: the model's name (default: that of the MPI).")
-@click.option("--record", metavar="FILE", help="this-machine: keep every measured number in FILE (.json or .json.zst).")
-@click.option("--from", "recorded", metavar="FILE", help="this-machine: fit again from what --record kept, measuring nothing.")
-@click.option("--nas", is_flag=True, help="Fit the NAS programs (computation, gain) of the study on this runtime's systems instead.")
-@click.option("--replication", is_flag=True, help="Fit the disks of the replication study instead.")
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def command(
-    ctx: click.Context,
-    model: str,
-    platform: str,
-    seed: int,
-    evaluations: int | None,
-    dry_run: bool,
-    mpi: str | None,
-    quick: bool,
-    internode: bool,
-    rate: str | None,
-    delay: str | None,
-    name: str | None,
-    record: str | None,
-    recorded: str | None,
-    nas: bool,
-    replication: bool,
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
+@options(given=CalibrateOptions, here=ThisMachine, output=StoreOutput)
+def command(model: str, given: CalibrateOptions, here: ThisMachine, output: StoreOutput) -> None:
     """Fit a model's free parameters to the claims marked for calibration.
 
-    MODEL is a name or a folder. Values move inside their sourced ranges only, no held-out claim is read, and the
-    same seed gives the same fit. Writes fit.toml beside the model.
+    MODEL is a name or a folder. Values stay within their sourced ranges, held-out claims are never read, and the same seed gives
+    the same fit. The result is written to fit.toml beside the model.
 
-    MODEL may also be this-machine: then messages between two ranks on this machine are measured, and a model of its
-    MPI and the platform 'this-machine' are written among your own models and platforms. Sizes and programs that the fit
-    does not see judge it.
+    MODEL may also be this-machine: then messages between two ranks on this machine are measured, and a model of its MPI library and
+    the platform 'this-machine' are added to your own models and platforms. Sizes and programs that the fit does not see are used to
+    judge it.
+
+    \b
+    Examples:
+      retrompi calibrate wmpi --dry-run
+      retrompi calibrate this-machine --quick --name mine
     """
     from retrompi.base.errors import UsageError
     from retrompi.papers import calibrate
     from retrompi.spec import registry
 
-    own = {"--mpi": mpi, "--quick": quick, "--internode": internode, "--rate": rate, "--delay": delay, "--name": name, "--record": record,
-           "--from": recorded}  # fmt: skip
     if model == "this-machine":
-        others = {"--nas": nas, "--replication": replication, "--evaluations": evaluations}
+        others = {"--nas": given.nas, "--replication": given.replication, "--evaluations": given.evaluations}
         wrong = next((k for k, v in others.items() if v), None)
         if wrong:
-            raise UsageError(f"{wrong} is of the historical models; 'calibrate this-machine' takes {', '.join(own)} and --dry-run")
-        from retrompi.cli import this_machine
-
-        this_machine.calibrate(this_machine.Wanted(mpi, quick, internode, rate, delay, name, record, recorded, dry_run), as_json, as_csv)
+            raise UsageError(
+                f"{wrong} is of the historical models; 'calibrate this-machine' takes {', '.join(here.given())} and --dry-run",
+                code="unused-option",
+            )
+        calibrate_here(here, output, dry_run=given.dry_run)
         return
-    wrong = next((k for k, v in own.items() if v), None)
+    wrong = next((k for k, v in here.given().items() if v), None)
     if wrong:
-        raise UsageError(f"{wrong} goes with 'calibrate this-machine', not with '{model}'")
+        raise UsageError(f"{wrong} goes with 'calibrate this-machine', not with '{model}'", code="unused-option")
     cls = registry.model(model)
-    if nas or replication:
-        if nas and replication:
-            raise UsageError("--nas and --replication are two fits; name one")
-        if evaluations is not None:
-            raise UsageError("--evaluations is of the model's own fit; those of a study end when they have met the published times")
-        _study(ctx, nas, store, dry_run, as_json, as_csv)
+    if given.nas or given.replication:
+        if given.nas and given.replication:
+            raise UsageError("--nas and --replication are two fits; name one", code="conflicting-options")
+        if given.evaluations is not None:
+            raise UsageError(
+                "--evaluations is of the model's own fit; those of a study end when they have met the published times", code="unused-option"
+            )
+        _study(given, output)
         return
-    registry.platform(platform)
+    registry.platform(given.platform)
     with progress(f"fit {cls.name}") as report:
-        fit = calibrate.fit(model, platform, seed=seed, evaluations=evaluations, progress=report)
-    emit(fit.values, VALUES, as_json=as_json, as_csv=as_csv, empty="this model has nothing to fit")
-    if not (as_json or as_csv):
+        fit = calibrate.fit(model, given.platform, seed=given.seed, evaluations=given.evaluations, progress=report)
+    output.emit(fit.values, VALUES, empty="this model has nothing to fit")
+    if output.text:
         click.echo("")
         print_table(fit.residuals, RESIDUALS, "no claim was used")
         if fit.note:
             click.echo(f"\n{fit.note}")
-    if dry_run:
+    if given.dry_run:
         return
     written = fit.write()
-    if not (as_json or as_csv):
+    if output.text:
         click.echo(f"\nwritten: {written}")
 
 
@@ -147,17 +120,18 @@ DISK = (
 )
 
 
-def _study(ctx: click.Context, nas: bool, store: str | None, dry_run: bool, as_json: bool, as_csv: bool) -> None:
+def _study(given: CalibrateOptions, output: StoreOutput) -> None:
     """The fits that belong to a study, on the study's own platform: T(1) and T(4) of the NAS programs, or the disks."""
     from retrompi.papers import nas as programs
-    from retrompi.papers import replication as disks
-    from retrompi.papers.study import setup
+    from retrompi.papers.paper import find_paper
 
-    plan = setup(programs.PAPER)
-    kept = open_for(ctx, store)
-    if nas:
+    plan = find_paper(programs.PAPER)
+    kept = output.open()
+    if given.nas:
         with progress("fit NAS") as report:
-            rows = programs.calibrate(kept, plan.options("nas")["systems"], plan.platform, report, write=not dry_run)
+            rows = programs.calibrate(kept, plan.options("nas")["systems"], plan.platform, report, write=not given.dry_run)
     else:
-        rows = [disks.calibrate(kept, plan.platform, write=not dry_run)]
-    emit(rows, NAS if nas else DISK, as_json=as_json, as_csv=as_csv)
+        from retrompi.papers import replication_task
+
+        rows = [replication_task.calibrate(kept, plan.platform, write=not given.dry_run)]
+    output.emit(rows, NAS if given.nas else DISK)

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from click.core import ParameterSource
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time
-from retrompi.cli.options import (
-    complete_model,
-    complete_platform,
-    csv_option,
-    debug_option,
-    fresh_option,
-    jobs_option,
-    json_option,
-    open_for,
-    progress,
-    seed_option,
-    set_option,
-    store_option,
-)
-from retrompi.cli.output import Column, note, one_format, print_csv, print_json, print_table
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import Drawn, Overrides, RunOutput, Workers, complete_model, complete_platform, progress
+from retrompi.cli.output import Column, note, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
     from retrompi.measure.compare import Comparison, Verdict
@@ -44,134 +33,114 @@ def _ids(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple
     try:
         return tuple(int(part) for part in value.split(",")) if value else ()
     except ValueError:
-        raise UsageError(f"--runs {value}: the numbers of runs, e.g. --runs 12,13,14 ('retrompi runs list' has them)") from None
+        raise UsageError(
+            f"--runs {value}: the numbers of runs, e.g. --runs 12,13,14 ('retrompi runs list' has them)", code="bad-syntax"
+        ) from None
+
+
+@dataclass(frozen=True)
+class CompareOptions(Overrides, Drawn, Workers):
+    """Options of ``retrompi compare``."""
+
+    ranks: int = option("Number of ranks.", "-n", "--np", type=click.IntRange(1), default=2)
+    model: str | None = option(
+        "Runtime model of the backends smpi and model.", "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
+    platform: str | None = option(
+        "Platform of the backends smpi and model (default: the model's own).",
+        "-p", "--platform", metavar="NAME|FILE", shell_complete=complete_platform)
+    mode: str | None = option(
+        "Placement of the ranks, as for 'retrompi replay' (default: shared if there is a native run).", metavar="MODE")
+    backends: tuple[str, ...] | None = option(
+        "Two or three of native,smpi,model, separated by commas (default: all).", metavar="LIST", callback=_split)
+    mpi: str | None = option("MPI library for native runs: mpich or openmpi (default: what is installed).", metavar="NAME")
+    repetitions: int = option(
+        "Number of native runs; their spread is the noise band.", "-r", "--repetitions", type=click.IntRange(1), default=10)
+    trace_from: Literal["native", "smpi"] | None = option("Backend whose recording the model replays (default: native, else smpi).")
+    models: tuple[str, ...] | None = option(
+        "Compare these runtimes on one scenario, trace or generator, e.g. wmpi,winmpich,hpvm.", metavar="LIST", callback=_split)
+    platforms: tuple[str, ...] | None = option("With --models: compare on each of these platforms.", metavar="LIST", callback=_split)
+    metrics: tuple[str, ...] = option("With --models: add a column, e.g. time@1MiB (repeatable).", "--metric", metavar="METRIC")
+    runs: tuple[int, ...] = option("Compare stored runs instead of running a program.", metavar="ID,ID[,ID]", callback=_ids)
+    suite: bool = option("Compare the collectives and the example programs in one table of held-out results.")
+    only: tuple[str, ...] = option("With --suite: only this program or group (repeatable).", metavar="NAME")
+    within: str | None = option("Exit code 1 if errors exceed this bound: 10% (median) or median=5%,p95=15%.", metavar="BOUND")
+    out: Path | None = option(
+        "Write an HTML page with the figures.", "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html")
+    fidelity: Literal["mechanism", "curve", "loggp"] | None = option(
+        "Level of detail of the model (default: curve if SMPI is compared, since it runs the sampled curve; else mechanism).")
 
 
 @click.command(context_settings={"allow_interspersed_args": True})
 @click.argument("program", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@click.option("-n", "--np", "ranks", type=click.IntRange(1), default=2, show_default=True, help="Number of ranks.")
-@click.option("-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model, help="Runtime model of smpi and model.")
-@click.option("-p", "--platform", metavar="NAME|FILE", shell_complete=complete_platform,
-              help="Machine room of smpi and model (default: the one of the model).")  # fmt: skip
-@click.option("--mode", metavar="MODE", help="Where the ranks are, as of 'retrompi replay' (default: shared beside a native run).")
-@click.option("--backends", metavar="LIST", callback=_split, help="Two or three of native,smpi,model (default: all).")
-@click.option("--mpi", metavar="NAME", help="The MPI that runs it natively: mpich or openmpi (default: what is installed).")
-@click.option("-r", "--repetitions", type=click.IntRange(1), default=10, show_default=True,
-              help="Native runs; their spread is the noise band.")  # fmt: skip
-@click.option("--trace-from", type=click.Choice(["native", "smpi"]), help="Whose recording the model replays (default: native, else smpi).")
-@click.option("--models", metavar="LIST", callback=_split,
-              help="Compare runtimes on one scenario, trace or generator instead, e.g. wmpi,winmpich,hpvm.")  # fmt: skip
-@click.option("--platforms", metavar="LIST", callback=_split, help="With --models: on each of these platforms.")
-@click.option("--metric", "metrics", metavar="METRIC", multiple=True, help="With --models: one more column, e.g. time@1MiB (repeatable).")
-@jobs_option
-@click.option("--runs", metavar="ID,ID[,ID]", callback=_ids, help="Compare runs of the store again instead of running a program.")
-@click.option("--suite", is_flag=True, help="Compare the collectives and the example programs: one table of hold-outs.")
-@click.option("--only", metavar="NAME", multiple=True, help="With --suite: only this program or group (may be repeated).")
-@click.option("--within", metavar="BOUND", help="Exit code 1 unless the errors are within it: 10% (median) or median=5%,p95=15%.")
-@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html", help="Write a page with the figures.")
-@set_option
-@click.option("--fidelity", type=click.Choice(["mechanism", "curve", "loggp"]),
-              help="The model's rung (default: curve beside SMPI, which runs the sampled curve; else mechanism).")  # fmt: skip
-@seed_option
-@fresh_option
-@json_option
-@csv_option
-@store_option
-@debug_option
+@options(given=CompareOptions, output=RunOutput)
 @click.pass_context
-def command(
-    ctx: click.Context,
-    program: str | None,
-    arguments: tuple[str, ...],
-    ranks: int,
-    model: str | None,
-    platform: str | None,
-    mode: str | None,
-    backends: tuple[str, ...] | None,
-    mpi: str | None,
-    repetitions: int,
-    trace_from: str | None,
-    models: tuple[str, ...] | None,
-    platforms: tuple[str, ...] | None,
-    metrics: tuple[str, ...],
-    jobs: int | None,
-    runs: tuple[int, ...],
-    suite: bool,
-    only: tuple[str, ...],
-    within: str | None,
-    out: Path | None,
-    sets: tuple[str, ...],
-    fidelity: str | None,
-    seed: int,
-    fresh: bool,
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
-    """Compare a program's native run, its run on SMPI and its replay on a runtime model, or runtimes on one program.
+def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...], given: CompareOptions, output: RunOutput) -> None:
+    """Compare native, SMPI and model runs of a program, or several runtimes on one program.
 
-    PROGRAM is a source file, a binary or an mpi4py script, its arguments follow after --. Sections are what it encloses in
-    MPI_Pcontrol. The native runs are repeated and give the noise band. Differences are relative to the native time (without
-    one, to SMPI's). Exit code 1: a backend did not complete, or --within was not met.
+    PROGRAM is a source file, a binary or an mpi4py script; its arguments follow after --. Sections are what it encloses in
+    MPI_Pcontrol. The native runs are repeated and give the noise band. Differences are relative to the native time, or to SMPI's if
+    there is none. Exit code 1 means that a backend did not complete or --within was not met.
 
-    With --models, PROGRAM is a scenario, a trace or a generator (arguments after it as KEY=VALUE), and the table has a row
-    for each runtime, the fastest first. Exit code 1: a runtime did not complete it.
+    With --models, PROGRAM is a scenario, a trace or a generator (with arguments KEY=VALUE), and the table has a row for each
+    runtime, the fastest first. Exit code 1 means that a runtime did not complete it.
+
+    \b
+    Examples:
+      retrompi compare examples/pingpong.c -m mpich -p this-machine -o page.html
+      retrompi compare ring --models hpvm,mpibip -p nt-cluster -n 4 -- size=1KiB reps=3
+      retrompi compare --runs 12,13,14
     """
     from retrompi.measure import compare
 
-    if models is not None:
+    if given.models is not None:
         from retrompi.cli.compare_runtimes import run_runtimes
 
         refused = [name for name, value in _OF_BACKENDS.items() if ctx.get_parameter_source(value) == ParameterSource.COMMANDLINE]
         if refused:
-            raise UsageError(f"{refused[0]} is of backends, --models of runtimes; give one of them")
-        np = ranks if ctx.get_parameter_source("ranks") == ParameterSource.COMMANDLINE else None
-        run_runtimes(ctx, program, arguments, models, platforms or (), platform, mode, np, sets, fidelity, seed, metrics, jobs, fresh,
-                     as_json=as_json, as_csv=as_csv, store=store)  # fmt: skip
+            raise UsageError(f"{refused[0]} is of backends, --models of runtimes; give one of them", code="conflicting-options")
+        np = given.ranks if ctx.get_parameter_source("ranks") == ParameterSource.COMMANDLINE else None
+        run_runtimes(ctx, program, arguments, np, given, output)
         return
-    if platforms or metrics or jobs:
-        raise UsageError("--platforms, --metric and --jobs are of --models, which compares runtimes")
-    if sum((program is not None, bool(runs), suite)) != 1:
-        raise UsageError("give one of: a PROGRAM, --runs ID,ID, --suite")
-    if only and not suite:
-        raise UsageError("--only chooses programs of --suite")
-    one_format(as_json, as_csv)
-    bounds = compare.parse_within(within) if within is not None else {}
-    options: dict[str, Any] = {
-        "model": model, "platform": platform, "mode": mode, "mpi": mpi, "repetitions": repetitions, "trace_from": trace_from,
-        "sets": sets, "fidelity": fidelity, "seed": seed, "fresh": fresh,
-    }  # fmt: skip
-    if backends is not None:
-        options["backends"] = backends
-    if suite:
+    if given.platforms or given.metrics or given.jobs:
+        raise UsageError("--platforms, --metric and --jobs are of --models, which compares runtimes", code="unused-option")
+    if sum((program is not None, bool(given.runs), given.suite)) != 1:
+        raise UsageError("give one of: a PROGRAM, --runs ID,ID, --suite", code="missing-option")
+    if given.only and not given.suite:
+        raise UsageError("--only chooses programs of --suite", code="unused-option")
+    bounds = compare.parse_within(given.within) if given.within is not None else {}
+    names = ("model", "platform", "mode", "mpi", "repetitions", "trace_from", "sets", "fidelity", "seed")
+    how: dict[str, Any] = {**{name: getattr(given, name) for name in names}, "fresh": output.fresh}
+    if given.backends is not None:
+        how["backends"] = given.backends
+    if given.suite:
         from retrompi.cli.compare_suite import run_suite
 
-        run_suite(ctx, ranks, only, bounds, out, options, as_json=as_json, as_csv=as_csv, store=store)
+        run_suite(ctx, given, bounds, how, output)
         return
-    if runs:
-        kept = open_for(ctx, store, write=False)
-        found = compare.from_store(kept, runs)
+    if given.runs:
+        kept = output.open(write=False)
+        found = compare.from_store(kept, given.runs)
     else:
-        compare.chosen(backends or compare.BACKENDS, model)
-        kept = open_for(ctx, store)
+        compare.chosen(given.backends or compare.BACKENDS, given.model)
+        kept = output.open()
         with progress("comparing") as report:
-            found = compare.compare(kept, str(program), arguments, ranks, report=report, **options)
+            found = compare.compare(kept, str(program), arguments, given.ranks, report=report, **how)
     verdict = compare.judge(found, bounds) if bounds else None
     for line in found.warnings:
         click.echo(f"warning: {line}", err=True)
-    if as_json:
+    if output.as_json:
         print_json(as_object(found, verdict))
-    elif as_csv:
+    elif output.as_csv:
         rows = [r.row(found.pairs) for r in (*found.sections, found.whole)]
         print_csv(rows, list(rows[0]))
     else:
         print_comparison(found, verdict)
-    if out is not None:
+    if given.out is not None:
         from retrompi.render import comparison
 
-        comparison.write(out, found, verdict, compare.hashes_of(kept, found))
-        click.echo(f"page: {out}", err=as_json or as_csv)
+        comparison.write(given.out, found, verdict, compare.hashes_of(kept, found))
+        click.echo(f"page: {given.out}", err=not output.text)
     ids = ",".join(str(e.run_id) for e in found.executions.values())
     note(f"runs {ids}; the page again: retrompi compare --runs {ids} -o PAGE.html")
     if not found.completed or (verdict is not None and not verdict.passed):

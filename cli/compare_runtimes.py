@@ -9,21 +9,21 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_time
-from retrompi.cli.answers import count_line, outside_lines, workers
-from retrompi.cli.options import open_for, progress
-from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
+from retrompi.cli.answers import Executors, count_line, outside_lines
+from retrompi.cli.options import progress
+from retrompi.cli.output import Column, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
+    from retrompi.cli.compare import CompareOptions
+    from retrompi.cli.options import RunOutput
     from retrompi.studies.metrics import Metric
     from retrompi.studies.runtimes import Row
     from retrompi.studies.scenario import Scenario
 
 
 def run_runtimes(
-    ctx: click.Context, text: str | None, arguments: Sequence[str], models: Sequence[str], platforms: Sequence[str], platform: str | None,
-    mode: str | None, np: int | None, sets: Sequence[str], fidelity: str | None, seed: int, names: Sequence[str], jobs: int | None,
-    fresh: bool, *, as_json: bool, as_csv: bool, store: str | None,
-) -> None:  # fmt: skip
+    ctx: click.Context, text: str | None, arguments: Sequence[str], np: int | None, given: CompareOptions, output: RunOutput
+) -> None:
     """Run, print and, where a runtime did not complete, end with exit code 1."""
     from click.core import ParameterSource
 
@@ -31,32 +31,33 @@ def run_runtimes(
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case, metrics, runtimes
 
-    one_format(as_json, as_csv)
+    models, platforms = given.models or (), given.platforms or ()
     if text is None:
-        raise UsageError("give the program: a scenario, a trace or a generator")
+        raise UsageError("give the program: a scenario, a trace or a generator", code="missing-option")
     if len(models) < 2 and len(platforms) < 2:
-        raise UsageError("a comparison needs two runtimes at least: --models wmpi,winmpich")
-    if platform is not None and platforms:
-        raise UsageError("-p and --platforms exclude each other")
+        raise UsageError("a comparison needs two runtimes at least: --models wmpi,winmpich", code="missing-option")
+    if given.platform is not None and platforms:
+        raise UsageError("-p and --platforms exclude each other", code="conflicting-options")
     for name in models:
         registry.model(name)
-    first = platforms[0] if platforms else platform
-    base = runtimes.program(text, arguments, models[0], first, mode, np)
-    words = {"fidelity": fidelity, "seed": str(seed) if ctx.get_parameter_source("seed") == ParameterSource.COMMANDLINE else None}
-    base = case.apply(base, {**{k: v for k, v in words.items() if v is not None}, **parse_sets(list(sets))})
-    wanted = [metrics.parse(n) for n in names]
+    first = platforms[0] if platforms else given.platform
+    base = runtimes.program(text, arguments, models[0], first, given.mode, np)
+    seeded = ctx.get_parameter_source("seed") == ParameterSource.COMMANDLINE
+    words = {"fidelity": given.fidelity, "seed": str(given.seed) if seeded else None}
+    base = case.apply(base, {**{k: v for k, v in words.items() if v is not None}, **parse_sets(list(given.sets))})
+    wanted = [metrics.parse(n) for n in given.metrics]
     if base.program.section is not None and not any(m.name == "section" for m in wanted):
         wanted = [metrics.parse("section"), *wanted]
     for metric in wanted:
         metric.check(base)
     warnings = outside_lines(runtimes.resolved(base, models, platforms))
-    kept = open_for(ctx, store)
-    with progress("comparing") as report, workers(jobs) as executor:
-        found = runtimes.rows(kept, base, models, platforms, wanted=wanted, executor=executor, fresh=fresh, report=report)
-    if as_json:
+    kept = output.open()
+    with progress("comparing") as report, Executors(given.jobs, None, None).working() as executor:
+        found = runtimes.rows(kept, base, models, platforms, wanted=wanted, executor=executor, fresh=output.fresh, report=report)
+    if output.as_json:
         units = {m.name: m.unit for m in wanted}
         print_json({"program": base.name, "rows": [r.row() for r in found], "units": units, "warnings": warnings})
-    elif as_csv:
+    elif output.as_csv:
         print_csv([r.row() for r in found], list(found[0].row()))
     else:
         _print(found, base, wanted)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from retrompi.cli.options import open_for, progress
+from retrompi.cli.options import progress
 from retrompi.cli.output import Column, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
+    from retrompi.cli.compare import CompareOptions
+    from retrompi.cli.options import RunOutput
     from retrompi.measure.compare.suite import Judged
 
 
@@ -43,26 +44,23 @@ COLUMNS = (
 )
 
 
-def run_suite(
-    ctx: click.Context, ranks: int, only: Sequence[str], bounds: Mapping[str, float], out: Path | None, options: Mapping[str, Any], *,
-    as_json: bool, as_csv: bool, store: str | None,
-) -> None:
+def run_suite(ctx: click.Context, given: CompareOptions, bounds: Mapping[str, float], how: Mapping[str, Any], output: RunOutput) -> None:
     """Run, print and judge the suite; exit code 1 when something did not complete or a bound was not met."""
     from retrompi.measure import compare
     from retrompi.measure.compare import suite
 
-    wanted = suite.cases(only)
-    compare.chosen(options.get("backends", compare.BACKENDS), options.get("model"))
-    kept = open_for(ctx, store)
+    wanted = suite.cases(given.only)
+    compare.chosen(given.backends or compare.BACKENDS, given.model)
+    kept = output.open()
     with progress("suite") as report:
-        done = suite.run(kept, ranks, bounds, wanted, options, report)
+        done = suite.run(kept, given.ranks, bounds, wanted, how, report)
     rows = [{**r, "pair": f"{r['backend']} / {r['reference']}"} for j in done for r in suite.row_of(j)]
     groups = suite.totals(done)
     for told in suite.warnings_of(done):
         click.echo(f"warning: {told}", err=True)
-    if as_json:
+    if output.as_json:
         print_json({"programs": rows, "groups": groups})
-    elif as_csv:
+    elif output.as_csv:
         print_csv(rows, list(rows[0]))
     else:
         shown = [c for c in COLUMNS if any(r.get(c.key) is not None for r in rows)]
@@ -70,11 +68,11 @@ def run_suite(
         click.echo()
         pairs = [{**g, "pair": f"{g['backend']} / {g['reference']}"} for g in groups]
         print_table(pairs, (Column("group", "all held-out rows of"), Column("pair", "pair"), *_SPREAD))
-    if out is not None:
+    if given.out is not None:
         from retrompi.render import comparison_suite
 
-        comparison_suite.write(out, done, bounds)
-        click.echo(f"page: {out}", err=as_json or as_csv)
+        comparison_suite.write(given.out, done, bounds)
+        click.echo(f"page: {given.out}", err=not output.text)
     if not _good(done):
         ctx.exit(1)
 

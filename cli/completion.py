@@ -9,7 +9,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from retrompi.base.errors import UsageError
-from retrompi.cli.options import debug_option
+from retrompi.cli.bundle import debug_option
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -19,15 +19,16 @@ SHELLS = ("bash", "zsh", "fish")
 @debug_option
 @click.pass_context
 def command(ctx: click.Context, shell: str | None) -> None:
-    """Print the script that makes a shell complete retrompi's commands.
+    """Print the shell completion script.
 
     \b
-    bash:  retrompi completion bash >> ~/.bashrc
-    zsh:   retrompi completion zsh  >> ~/.zshrc
-    fish:  retrompi completion fish >  ~/.config/fish/completions/retrompi.fish
+    Examples:
+      retrompi completion bash >> ~/.bashrc
+      retrompi completion zsh >> ~/.zshrc
+      retrompi completion fish > ~/.config/fish/completions/retrompi.fish
     """
     chosen = shell or Path(os.environ.get("SHELL", "")).name
     kind = get_completion_class(chosen) if chosen in SHELLS else None
     if kind is None:
-        raise UsageError(f"$SHELL says '{chosen}'; name one of {', '.join(SHELLS)}: retrompi completion bash")
+        raise UsageError(f"$SHELL says '{chosen}'; name one of {', '.join(SHELLS)}: retrompi completion bash", code="missing-option")
     click.echo(kind(ctx.find_root().command, {}, "retrompi", "_RETROMPI_COMPLETE").source())

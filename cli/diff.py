@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from retrompi.base.units import format_bytes
-from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
-from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
+from retrompi.cli.bundle import options
+from retrompi.cli.options import StoreOutput
+from retrompi.cli.output import Column, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
     from retrompi.studies.differences import Differences
@@ -23,24 +24,25 @@ TITLES = {"input": "what went in", "parameter": "parameters", "platform": "platf
 @click.command()
 @click.argument("first", type=click.IntRange(1), metavar="A")
 @click.argument("second", type=click.IntRange(1), metavar="B")
-@json_option
-@csv_option
-@store_option
-@debug_option
+@options(output=StoreOutput)
 @click.pass_context
-def command(ctx: click.Context, first: int, second: int, as_json: bool, as_csv: bool, store: str | None) -> None:
-    """Compare two stored runs: parameters that differ with their sources, then what came out differently.
+def command(ctx: click.Context, first: int, second: int, output: StoreOutput) -> None:
+    """Compare two stored runs: parameters and results that differ.
 
-    A and B are numbers of 'retrompi runs list'. Times are compared as they were stored, to the picosecond; the ratio is B over A. Ends
-    with exit code 1 when the results differ.
+    A and B are numbers from 'retrompi runs list'. Parameters are shown with their sources, then the results. Times are compared as
+    stored, to the picosecond; the ratio is B over A. Exit code 1 means that the results differ.
+
+    \b
+    Examples:
+      retrompi diff 12 13
+      retrompi diff 12 13 --csv
     """
     from retrompi.studies import differences
 
-    one_format(as_json, as_csv)
-    found = differences.diff(open_for(ctx, store, write=False), first, second)
-    if as_json:
+    found = differences.diff(output.open(write=False), first, second)
+    if output.as_json:
         print_json([{k: row[k] for k in KEYS} for row in found.rows])
-    elif as_csv:
+    elif output.as_csv:
         print_csv(found.rows, KEYS)
     elif not found.rows:
         click.echo("no difference")

@@ -2,76 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
-from retrompi.cli.options import (
-    complete_model,
-    csv_option,
-    debug_option,
-    fidelity_option,
-    fresh_option,
-    json_option,
-    mode_option,
-    open_for,
-    platform_option,
-    set_option,
-    store_option,
-)
-from retrompi.cli.output import Column, emit, note, print_json
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import Fidelity, Placed, RunOutput, complete_model, mode_option
+from retrompi.cli.output import Column, note_run, print_json
 
 KEYS = ("stage", "process", "seconds")
 
 
+@dataclass(frozen=True)
+class ExplainOptions(Placed, Fidelity):
+    """Options of ``retrompi explain``."""
+
+    mode: str = mode_option("shared")
+    size: str = option("Message size with its unit, e.g. 512KiB.", required=True, metavar="SIZE")
+
+
 @click.command()
 @click.argument("model", shell_complete=complete_model)
-@platform_option
-@mode_option("shared")
-@click.option("--size", required=True, metavar="SIZE", help="Message size with its unit, e.g. 512KiB.")
-@set_option
-@fidelity_option
-@fresh_option
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def command(
-    ctx: click.Context,
-    model: str,
-    platform: str,
-    mode: str,
-    size: str,
-    sets: tuple[str, ...],
-    fidelity: str,
-    fresh: bool,
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
+@options(given=ExplainOptions, output=RunOutput)
+def command(model: str, given: ExplainOptions, output: RunOutput) -> None:
     """Show where the time of one message goes, stage by stage.
 
-    MODEL is a name or a folder. The stages sum to the total exactly, to the picosecond.
+    MODEL is a name or a folder. The stages add up to the total exactly, to the picosecond.
+
+    \b
+    Examples:
+      retrompi explain wmpi --mode shared --size 512KiB
+      retrompi explain mpibip -p myrinet-piii --mode distributed --size 1KiB --csv
     """
-    from retrompi.spec import registry
     from retrompi.store import lookup as experiment
 
-    registry.model(model), registry.platform(platform).placement(mode)
-    sizes = parse_sizes(size)
+    given.check(model)
+    sizes = parse_sizes(given.size)
     if len(sizes) != 1:
-        raise UsageError(f"--size {size}: give one size")
-    store_ = open_for(ctx, store)
-    found = experiment.explain(store_, model, platform, mode, sizes[0], sets=sets, fresh=fresh, fidelity=fidelity)
+        raise UsageError(f"--size {given.size}: give one size", code="bad-size")
+    store_ = output.open()
+    found = experiment.explain(
+        store_, model, given.platform, given.mode, sizes[0], sets=given.sets, fresh=output.fresh, fidelity=given.fidelity
+    )
     total = store_.run(found.run_id)["time_s"]
-    if as_json and not as_csv:
+    if output.as_json:
         print_json({"total_s": total, "stages": [{k: row[k] for k in KEYS} for row in found.rows]})
         return
     rows: list[dict[str, Any]] = [{**row, "share": row["seconds"] / total if total else 0.0} for row in found.rows]
-    if not as_csv and not as_json:
-        click.echo(f"{model}, {mode} on {platform}, {format_bytes(sizes[0])}: {format_time(total)} one way")
+    if output.text:
+        click.echo(f"{model}, {given.mode} on {given.platform}, {format_bytes(sizes[0])}: {format_time(total)} one way")
         rows.append(
             {"stage": "total", "process": "", "seconds": total, "ps": _sum(rows), "share": 1.0 if total else 0.0}
         )
@@ -82,8 +64,8 @@ def command(
         Column("ps", "picoseconds", lambda v: "" if v is None else f"{v:,}".replace(",", " "), right=True),
         Column("share", "share", lambda v: f"{100 * v:.1f} %", right=True),
     )
-    emit(rows, columns, as_json=as_json, as_csv=as_csv, keys=KEYS)
-    note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
+    output.emit(rows, columns, keys=KEYS)
+    note_run(found.run_id, found.found)
 
 
 def _sum(rows: list[dict[str, Any]]) -> int | None:

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse_sizes
-from retrompi.cli.options import (
-    complete_model,
-    csv_option,
-    debug_option,
-    fresh_option,
-    json_option,
-    mode_option,
-    open_for,
-    platform_option,
-    seed_option,
-    set_option,
-    store_option,
-    warn,
-)
-from retrompi.cli.output import Column, emit, time_column
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import RunOutput, Seeded, complete_model, warn
+from retrompi.cli.output import Column, time_column
 from retrompi.spec.channels import NO_LIMIT
 
 CURVE = (
@@ -36,69 +26,63 @@ TRACE = (
 )
 
 
+@dataclass(frozen=True)
+class FidelityOptions(Seeded):
+    """Options of ``retrompi fidelity``."""
+
+    trace: str | None = option("Replay this trace instead of the PingPong.", metavar="TRACE")
+    sizes: str | None = option("Message sizes of the PingPong (default: powers of two up to 4 MiB).", metavar="LIST")
+    reps: int = option("Repetitions at each size.", type=click.IntRange(1), default=20)
+
+
 @click.command()
 @click.argument("model", shell_complete=complete_model)
-@platform_option
-@mode_option("distributed")
-@click.option("--trace", metavar="TRACE", help="Replay this trace instead of the PingPong.")
-@click.option("--sizes", metavar="LIST", help="Sizes of the PingPong (default: powers of two to 4 MiB).")
-@click.option("--reps", type=click.IntRange(1), default=20, show_default=True, help="Repetitions at every size.")
-@set_option
-@seed_option
-@fresh_option
-@json_option
-@csv_option
-@store_option
-@debug_option
+@options(given=FidelityOptions, output=RunOutput)
 @click.pass_context
-def command(
-    ctx: click.Context,
-    model: str,
-    platform: str,
-    mode: str,
-    trace: str | None,
-    sizes: str | None,
-    reps: int,
-    sets: tuple[str, ...],
-    seed: int,
-    fresh: bool,
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
-    """Show a PingPong or a trace at every rung of the fidelity ladder, and their spread.
+def command(ctx: click.Context, model: str, given: FidelityOptions, output: RunOutput) -> None:
+    """Show a PingPong or a trace at every level of detail, and the spread between levels.
 
-    MODEL is a name or a folder. The rungs are the mechanism, the curve sampled from it, and LogGP fitted to that curve; the spread
-    is the largest time over the smallest. Ends with exit code 1 when a rung does not complete.
+    MODEL is a name or a folder. The levels are the full mechanism, the curve sampled from it, and LogGP fitted to that curve; the
+    spread is the largest time over the smallest. Exit code 1 means that a level did not complete.
+
+    \b
+    Examples:
+      retrompi fidelity wmpi --mode shared --sizes 1KiB,64KiB
+      retrompi fidelity wmpi -p nt-cluster --trace examples/traces/jacobi-4.tar.zst
     """
     from retrompi import traces
     from retrompi.sim import fidelity
     from retrompi.spec import registry
     from retrompi.spec.calibrated_range import outside, outside_of_trace
 
-    registry.model(model), registry.platform(platform).placement(mode)
-    if trace is not None:
-        if sizes is not None:
-            raise UsageError("--sizes is of the PingPong; a trace has its own")
-        read = traces.read(trace)
-        warnings = warn(outside_of_trace(model, platform, read, sets=sets), model)
-        row = fidelity.spread_of_trace(open_for(ctx, store), read, trace, model, platform, mode, sets=sets, seed=seed, fresh=fresh)
+    given.check(model)
+    if given.trace is not None:
+        if given.sizes is not None:
+            raise UsageError("--sizes is of the PingPong; a trace has its own", code="unused-option")
+        read = traces.read(given.trace)
+        warnings = warn(outside_of_trace(model, given.platform, read, sets=given.sets), model)
+        row = fidelity.spread_of_trace(
+            output.open(), read, given.trace, model, given.platform, given.mode, sets=given.sets, seed=given.seed, fresh=output.fresh
+        )
         outcomes = list(dict.fromkeys(row[f"outcome_{rung}"] for rung in fidelity.RUNGS))
-        row |= {"trace": trace, "outcomes": ", ".join(outcomes), "warnings": warnings}
+        row |= {"trace": given.trace, "outcomes": ", ".join(outcomes), "warnings": warnings}
         keys = [c.key for c in TRACE]
-        emit([row], TRACE, as_json=as_json, as_csv=as_csv, keys=[*keys, "warnings", "run_ids"] if as_json else keys)
+        output.emit([row], TRACE, keys=[*keys, "warnings", "run_ids"] if output.as_json else keys)
         if outcomes != ["completed"]:
             ctx.exit(1)
         return
-    wanted = None if sizes is None else parse_sizes(sizes)
-    rows = fidelity.spread(model, platform, mode, wanted, sets=sets, seed=seed, reps=reps, store=open_for(ctx, store), fresh=fresh)
-    warnings = warn(outside(model, platform, sizes=[r["size_B"] for r in rows], ranks=2, sets=sets), model)
+    wanted = None if given.sizes is None else parse_sizes(given.sizes)
+    rows = fidelity.spread(
+        model, given.platform, given.mode, wanted, sets=given.sets, seed=given.seed, reps=given.reps,
+        store=output.open(), fresh=output.fresh,
+    )  # fmt: skip
+    warnings = warn(outside(model, given.platform, sizes=[r["size_B"] for r in rows], ranks=2, sets=given.sets), model)
     keys = [c.key for c in CURVE]
     told = [{**r, "warnings": warnings} for r in rows]
-    emit(told, CURVE, as_json=as_json, as_csv=as_csv, keys=[*keys, "warnings", "run_ids"] if as_json else keys)
-    if not (as_json or as_csv):
+    output.emit(told, CURVE, keys=[*keys, "warnings", "run_ids"] if output.as_json else keys)
+    if output.text:
         click.echo("")
-        for p in fidelity.loggp(model, platform, registry.platform(platform).placement(mode), sets, seed):
+        for p in fidelity.loggp(model, given.platform, registry.platform(given.platform).placement(given.mode), given.sets, given.seed):
             below = "all messages" if p.high >= NO_LIMIT else f"below {format_bytes(int(p.high))}"
             part = f"from {format_bytes(int(p.low))} on" if p.low else below
             rate = f"{1e-6 / p.G:.4g} MB/s" if p.G > 0 else "no limit"

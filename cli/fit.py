@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from retrompi.base.units import format_bytes, format_rate, format_time
-from retrompi.cli.measured import columns_of, reading_options
-from retrompi.cli.options import complete_model, complete_platform, csv_option, debug_option, json_option, open_for, store_option
-from retrompi.cli.output import Column, emit, print_json
+from retrompi.cli.bundle import option, options
+from retrompi.cli.measured import Reading
+from retrompi.cli.options import StoreOutput, complete_model, complete_platform
+from retrompi.cli.output import Column, Output, print_json, print_table
 
 if TYPE_CHECKING:
     from retrompi.measure.curves import Measured
@@ -52,122 +54,88 @@ RESIDUALS = (
 )
 
 
+@dataclass(frozen=True)
+class FitOptions:
+    """Options of ``retrompi fit``."""
+
+    name: str | None = option("Name of the model (default: made from the file's name).")
+    pair: Literal["same", "remote"] = option("Whether the two ranks shared one host or ran on two.", default="same")
+    remote: str | None = option("Curve between two hosts, to be fitted as well.", metavar="FILE|RUN|LABEL")
+    thresholds: tuple[str, ...] = option(
+        "Start a segment at this size, e.g. 64KiB; other thresholds are still searched for (repeatable).", "--threshold", metavar="SIZE")
+    segments: int | None = option("Number of segments (default: chosen by the information criterion).", type=click.IntRange(1))
+    max_segments: int = option("Maximum number of segments.", type=click.IntRange(1), default=12)
+    eager_below: str | None = option("Smallest message sent by rendezvous (default: assumed at the largest step up).", metavar="SIZE")
+    streams: tuple[str, ...] = option(
+        "Bandwidth streams of the same pair: osu_bw, osu_bibw, osu_mbw_mr, Uniband, ... (repeatable).", "--stream", metavar="FILE")
+    remote_streams: tuple[str, ...] = option("Bandwidth streams between two hosts (repeatable).", "--remote-stream", metavar="FILE")
+    overhead: float = option(
+        "Share of the time attributed to each end where it was not measured.", type=click.FloatRange(0, 0.5), default=0.25)
+    hold_out: bool = option("Fit every second size only and judge the fit by the others.")
+    without: tuple[str, ...] = option(
+        "Exclude this size from the fit because its time is known to be wrong (repeatable).", "--leave-out", metavar="SIZE")
+    level: float = option("Confidence level of the intervals.", type=click.FloatRange(0.5, 0.999), default=0.95)
+    like: str | None = option(
+        "Use this model's table of collective algorithms.", "--collectives-of", metavar="MODEL", shell_complete=complete_model)
+    platform: str | None = option(
+        "Platform that the model belongs to (default: one is created).",
+        "-p", "--platform", shell_complete=complete_platform, metavar="NAME|FILE")
+    out: Path | None = option(
+        "Folder in which to create the model's folder (default: your own models).",
+        "-o", "--out", type=click.Path(file_okay=False, path_type=Path))
+
+
 @click.command()
 @click.argument("curve", metavar="FILE|RUN|LABEL")
-@click.option("--name", help="The model's name (default: made of the file's).")
-@click.option("--pair", type=click.Choice(["same", "remote"]), default="same", show_default=True, help="Two ranks of one host, or of two.")
-@click.option("--remote", metavar="FILE|RUN|LABEL", help="Also the curve between two hosts.")
-@click.option(
-    "--threshold",
-    "thresholds",
-    multiple=True,
-    metavar="SIZE",
-    help="A segment begins at this size, e.g. 64KiB; others are found beside it.",
-)
-@click.option("--segments", type=click.IntRange(1), help="So many segments (default: as many as the information criterion finds).")
-@click.option("--max-segments", type=click.IntRange(1), default=12, show_default=True, help="At most so many segments.")
-@click.option("--eager-below", metavar="SIZE", help="Messages from this size on ask first (default: assumed from the largest step up).")
-@click.option(
-    "--stream", "streams", multiple=True, metavar="FILE", help="Streams of the same pair: osu_bw, osu_bibw, osu_mbw_mr, Uniband, ..."
-)
-@click.option("--remote-stream", "remote_streams", multiple=True, metavar="FILE", help="Streams between two hosts.")
-@click.option(
-    "--overhead", type=click.FloatRange(0, 0.5), default=0.25, show_default=True, help="Each end's part of a time, where not measured."
-)
-@click.option("--hold-out", is_flag=True, help="Fit every second size only and show how well the others are met.")
-@click.option("--leave-out", "without", multiple=True, metavar="SIZE", help="A size whose time is known to be wrong: not seen by the fit.")
-@click.option("--level", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True, help="Level of the intervals of uncertainty.")
-@click.option(
-    "--collectives-of", "like", metavar="MODEL", shell_complete=complete_model, help="Use this model's table of collective algorithms."
-)
-@click.option(
-    "-p", "--platform", shell_complete=complete_platform, metavar="NAME|FILE", help="The machine room it belongs to (default: one is made)."
-)
-@click.option(
-    "-o", "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the model's folder (default: found by name)."
-)
-@reading_options
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def command(
-    ctx: click.Context,
-    curve: str,
-    name: str | None,
-    pair: str,
-    remote: str | None,
-    thresholds: tuple[str, ...],
-    segments: int | None,
-    max_segments: int,
-    eager_below: str | None,
-    streams: tuple[str, ...],
-    remote_streams: tuple[str, ...],
-    overhead: float,
-    hold_out: bool,
-    without: tuple[str, ...],
-    level: float,
-    like: str | None,
-    platform: str | None,
-    out: Path | None,
-    format_: str | None,
-    unit: str | None,
-    way: str | None,
-    columns: tuple[str, ...],
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
-    """Make a runnable model of a measured curve: segments, thresholds, residuals.
+@options(reading=Reading, given=FitOptions, output=StoreOutput)
+def command(curve: str, reading: Reading, given: FitOptions, output: StoreOutput) -> None:
+    """Fit a runnable model to a measured curve: segments, thresholds, residuals.
 
-    The curve is a benchmark's output or a table (see 'retrompi measured import'), or one that is stored. T = latency + size / rate,
-    piecewise; the places and the number of thresholds are found, and may be pinned. The model is then found by its name.
+    The curve is a benchmark's output, a table (see 'retrompi measured import') or a stored curve. T = latency + size / rate holds
+    piecewise; the number and positions of the thresholds are found, and can be fixed. The model is then available under its name.
+
+    \b
+    Examples:
+      retrompi fit latency.txt --name mine
+      retrompi fit latency.txt --name mine --remote remote.txt --threshold 64KiB
+      retrompi fit np.out --name other --hold-out
     """
     from retrompi.base import units
     from retrompi.base.errors import UsageError
     from retrompi.measure.fit.make import fitted_curve, make, name_from
     from retrompi.spec import registry
 
-    if remote is not None and pair == "remote":
-        raise UsageError("--remote goes with --pair same: the curve itself is said to be the remote one")
-    if remote_streams and remote is None:
-        raise UsageError("--remote-stream needs --remote; streams of the curve itself are given by --stream")
-    kept = {"unit": unit, "way": way, "columns": columns_of(columns)}
-    pinned = [int(units.parse(t, "B")) for t in thresholds]
-    limit = None if eager_below is None else int(units.parse(eager_below, "B"))
-    collectives = None if like is None else registry.model(like)
-    whole = [(pair, curve, streams), *([("remote", remote, remote_streams)] if remote is not None else [])]
+    if given.remote is not None and given.pair == "remote":
+        raise UsageError("--remote goes with --pair same: the curve itself is said to be the remote one", code="unused-option")
+    if given.remote_streams and given.remote is None:
+        raise UsageError("--remote-stream needs --remote; streams of the curve itself are given by --stream", code="missing-option")
+    pinned = [int(units.parse(t, "B")) for t in given.thresholds]
+    left_out = [int(units.parse(t, "B")) for t in given.without]
+    limit = None if given.eager_below is None else int(units.parse(given.eager_below, "B"))
+    collectives = None if given.like is None else registry.model(given.like)
+    whole = [(given.pair, curve, given.streams), *([("remote", given.remote, given.remote_streams)] if given.remote is not None else [])]
     found = []
     for kind, which, beside in whole:
-        series = _curve(ctx, store, which, format_, kept)
+        series = _curve(which, reading, output)
         found.append(
             fitted_curve(
-                kind,
-                series,
-                thresholds=pinned,
-                segments=segments,
-                max_segments=max_segments,
-                level=level,
-                hold_out=hold_out,
-                leave_out=[int(units.parse(t, "B")) for t in without],
-                eager_below=limit,
-                overhead=overhead,
+                kind, series, thresholds=pinned, segments=given.segments, max_segments=given.max_segments, level=given.level,
+                hold_out=given.hold_out, leave_out=left_out, eager_below=limit, overhead=given.overhead,
                 streams=[s for f in beside for s in _streams(f)],
             )
-        )
-    chosen = name or name_from(curve if Path(curve).is_file() else found[0].measured.provenance.file)
-    made = make(found, name=chosen, folder=out, platform=platform, collectives=collectives)
-    _show(made, found, out, platform, as_json, as_csv)
+        )  # fmt: skip
+    chosen = given.name or name_from(curve if Path(curve).is_file() else found[0].measured.provenance.file)
+    made = make(found, name=chosen, folder=given.out, platform=given.platform, collectives=collectives)
+    _show(made, found, given, output)
 
 
-def _curve(ctx: click.Context, store: str | None, which: str, format_: str | None, kept: dict[str, Any]) -> Measured:
+def _curve(which: str, reading: Reading, output: StoreOutput) -> Measured:
     from retrompi.measure.curves import read
-    from retrompi.measure.curves.stored import series_of
+    from retrompi.measure.curves.imported import series_of
 
     if Path(which).is_file() or "/" in which or "." in which:
-        return read(which, format_, **kept)
-    return series_of(open_for(ctx, store, write=False), which)
+        return read(which, reading.format_, **reading.about())
+    return series_of(output.open(write=False), which)
 
 
 def _streams(file: str) -> list[Measured]:
@@ -188,7 +156,7 @@ def rows_of(curves: Sequence[Curve]) -> tuple[list[dict[str, Any]], list[dict[st
     return segments, thresholds, residuals
 
 
-def _show(made: Made, curves: Sequence[Curve], out: Path | None, platform: str | None, as_json: bool, as_csv: bool) -> None:
+def _show(made: Made, curves: Sequence[Curve], given: FitOptions, output: Output) -> None:
     from retrompi.measure.fit.make import POOR, far_off, limit_text, summary
 
     for c in curves:
@@ -208,36 +176,26 @@ def _show(made: Made, curves: Sequence[Curve], out: Path | None, platform: str |
     segments, thresholds, residuals = rows_of(curves)
     told = {c.kind: {"seen": summary(c.fit.residuals), "held_out": summary(c.held)} for c in curves}
     eager = {c.kind: {"below_B": c.eager[0], "source": c.eager[1]} for c in curves}
-    if as_csv:
-        emit(residuals, RESIDUALS, as_json=as_json, as_csv=True)
+    if output.as_csv:
+        output.emit(residuals, RESIDUALS)
         return
-    if as_json:
+    if output.as_json:
         choice = {c.kind: c.fit.choice() for c in curves}
         sources = {c.kind: c.parts.described() for c in curves}
-        print_json(
-            {
-                "name": made.name,
-                "folder": str(made.folder),
-                "platform": made.platform,
-                "platform_file": None if made.room is None else str(made.room),
-                "segments": segments,
-                "thresholds": thresholds,
-                "residuals": residuals,
-                "errors": told,
-                "eager": eager,
-                "choice": choice,
-                "sources": sources,
-            }
-        )
+        print_json({
+            "name": made.name, "folder": str(made.folder), "platform": made.platform,
+            "platform_file": None if made.room is None else str(made.room), "segments": segments, "thresholds": thresholds,
+            "residuals": residuals, "errors": told, "eager": eager, "choice": choice, "sources": sources,
+        })  # fmt: skip
         return
     level = curves[0].fit.level
     click.echo(f"T = latency + size / rate; intervals at {level:.0%}")
-    emit(segments, SEGMENTS, as_json=False, as_csv=False)
+    print_table(segments, SEGMENTS)
     if thresholds:
         click.echo("")
-        emit(thresholds, THRESHOLDS, as_json=False, as_csv=False)
+        print_table(thresholds, THRESHOLDS)
     click.echo("")
-    emit(residuals, RESIDUALS, as_json=False, as_csv=False)
+    print_table(residuals, RESIDUALS)
     click.echo("")
     for c in curves:
         others = ", ".join(f"{k}: {v:.1f}" for k, v in sorted(c.fit.criterion.items(), key=lambda kv: kv[1])[:3])
@@ -249,7 +207,7 @@ def _show(made: Made, curves: Sequence[Curve], out: Path | None, platform: str |
         click.echo(f"{c.kind}: messages ask first from {limit_text(c.eager)} on ({c.eager[1]})")
         for part, source in c.parts.described().items():
             click.echo(f"{c.kind}: {part}: {source}")
-    model = made.name if out is None else str(made.folder)
-    room = platform or (made.platform if out is None or made.room is None else str(made.room))
+    model = made.name if given.out is None else str(made.folder)
+    room = given.platform or (made.platform if given.out is None or made.room is None else str(made.room))
     mode = "distributed" if curves[0].kind == "remote" else "shared"
     click.echo(f"\nmodel {made.name} in {made.folder}\nretrompi pingpong --model {model} --platform {room} --mode {mode}")

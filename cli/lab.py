@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +10,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from retrompi.base.errors import RetrompiError, UsageError
-from retrompi.cli.options import csv_option, debug_option, jobs_option, json_option, open_for, store_option
-from retrompi.cli.output import Column, colored, emit, one_format, print_json
+from retrompi.cli.bundle import debug_option, option, options
+from retrompi.cli.options import StoreOutput, Workers, progress
+from retrompi.cli.output import Column, Output, colored, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
     from retrompi.labs.grade import Grading
@@ -56,15 +57,28 @@ folder_argument = click.argument("folder", required=False, metavar="[FOLDER|LAB]
 @click.group()
 @debug_option
 def command() -> None:
-    """Teaching labs: list them, start one with numbers of your own, check it, take a hint, report, and collect a class's."""
+    """Work through the teaching labs: start, check, hint, report, collect.
+
+    Every student gets numbers of their own; predictions are sealed before results are checked.
+
+    \b
+    Examples:
+      retrompi lab list
+      retrompi lab start 01 --student ann
+      retrompi lab check 01
+    """
 
 
 @command.command("list")
-@json_option
-@csv_option
-@debug_option
-def list_labs(as_json: bool, as_csv: bool) -> None:
-    """List the labs."""
+@options(output=Output)
+def list_labs(output: Output) -> None:
+    """List the labs.
+
+    \b
+    Examples:
+      retrompi lab list
+      retrompi lab list --json
+    """
     from retrompi.labs.lab import labs
 
     rows = [
@@ -73,46 +87,53 @@ def list_labs(as_json: bool, as_csv: bool) -> None:
         for x in labs()
     ]  # fmt: skip
     keys = ("lab", "name", "title", "minutes", "tasks", "points", "needs", "summary", "version")
-    emit(rows, LIST, as_json=as_json, as_csv=as_csv, keys=keys, empty="no labs")
+    output.emit(rows, LIST, keys=keys, empty="no labs")
 
 
 @command.command("show")
 @lab_argument
-@json_option
-@csv_option
-@debug_option
-def show_lab(lab: str, as_json: bool, as_csv: bool) -> None:
-    """Show LAB's goals with the curriculum's topics they belong to, and its time."""
+@options(output=Output)
+def show_lab(lab: str, output: Output) -> None:
+    """Show the goals of LAB, the curriculum topics they belong to, and its duration.
+
+    \b
+    Examples:
+      retrompi lab show 01
+    """
     from retrompi.labs import lab as _lab
 
     found = _lab.lab(lab)
     rows = [{"text": g.text, "topic": g.topic, "bloom": g.bloom, "area": g.area} for g in found.goals]
-    if not (as_json or as_csv):
+    if output.text:
         click.echo(f"lab {found.key}: {found.title}\n{found.summary}\n")
         needs = f"; needs {', '.join(found.needs)}" if found.needs else ""
         click.echo(f"{found.minutes} minutes, {len(found.tasks)} tasks, {found.points:g} points{needs}")
         click.echo(f"topics and levels (K know, C comprehend, A apply): {_lab.CURRICULUM}\n")
-    emit(rows, GOALS, as_json=as_json, as_csv=as_csv, keys=("text", "topic", "bloom", "area"))
+    output.emit(rows, GOALS, keys=("text", "topic", "bloom", "area"))
 
 
 @command.command("start")
 @lab_argument
-@click.option("--student", required=True, metavar="ID", help="Your name or number, as your teacher knows it; it decides your numbers.")
-@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER", help="Where (default: a new folder here).")
-@json_option
-@csv_option
-@debug_option
-def start_lab(lab: str, student: str, folder: Path | None, as_json: bool, as_csv: bool) -> None:
-    """Start LAB in a folder of your own, with your own numbers."""
+@click.option("--student", required=True, metavar="ID", help="Your name or student number; it determines the numbers you are given.")
+@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              help="Folder to create (default: a new folder here).")
+@options(output=Output)
+def start_lab(lab: str, student: str, folder: Path | None, output: Output) -> None:
+    """Start LAB in a folder of your own, with your own numbers.
+
+    \b
+    Examples:
+      retrompi lab start 01 --student ann
+      retrompi lab start 01 --student ann --folder lab01
+    """
     from retrompi.labs import lab as _lab
     from retrompi.labs import start
 
-    one_format(as_json, as_csv)
     found = _lab.lab(lab)
     place = start.start(found, student, folder)
-    if as_json or as_csv:
+    if not output.text:
         row = {"lab": found.name, "folder": str(place), "files": sorted(f.name for f in place.iterdir())}
-        emit([row], (), as_json=as_json, as_csv=as_csv, keys=("lab", "folder", "files"))
+        output.emit([row], (), keys=("lab", "folder", "files"))
         return
     click.echo(f"lab {found.key}: {found.title}")
     click.echo(f"{place}/README.md     what to do, {found.minutes} minutes")
@@ -121,30 +142,30 @@ def start_lab(lab: str, student: str, folder: Path | None, as_json: bool, as_csv
 
 @command.command("check")
 @folder_argument
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def check_lab(ctx: click.Context, folder: str | None, as_json: bool, as_csv: bool, store: str | None) -> int:
-    """Seal the predictions, then check the answers: what is right, what is wrong and why, never the answer itself.
+@options(output=StoreOutput)
+def check_lab(folder: str | None, output: StoreOutput) -> int:
+    """Seal the predictions and check the answers.
 
-    Looks here, or in FOLDER, or for LAB in the folders below. Exit code 0: all right; 1: something is wrong or
-    missing; 2: the sheet cannot be read.
+    Says what is right, and what is wrong and why, but never the answer itself. Looks in the current folder, in FOLDER, or for LAB
+    in the folders below. Exit code 0: everything is right; 1: something is wrong or missing; 2: the answer sheet cannot be read.
+
+    \b
+    Examples:
+      retrompi lab check
+      retrompi lab check 01
     """
-    one_format(as_json, as_csv)
-    grading, where = _checked(ctx, folder, store)
-    if as_json:
+    grading, where = _checked(folder, output)
+    if output.as_json:
         print_json(grading.row())
-    elif as_csv:
+    elif output.as_csv:
         keys = ("task", "kind", "status", "points", "of", "given", "says", "compared")
-        emit(grading.row()["tasks"], TASKS, as_json=False, as_csv=True, keys=keys)
+        output.emit(grading.row()["tasks"], keys=keys)
     else:
         _print(grading, where)
     return 0 if grading.passed else 1
 
 
-def _checked(ctx: click.Context, folder: str | None, store: str | None) -> tuple[Grading, Path]:
+def _checked(folder: str | None, output: StoreOutput) -> tuple[Grading, Path]:
     """Seal and grade a folder."""
     from retrompi.labs import answers, bench, grade, student
 
@@ -156,7 +177,7 @@ def _checked(ctx: click.Context, folder: str | None, store: str | None) -> tuple
     sealed = grade.seal(found, state, given)
     if state.intact:
         sealed = student.write_state(where, sealed)
-    return grade.grade(found, where, sealed, bench.Bench(open_for(ctx, store), where, may_run=True), given), where
+    return grade.grade(found, where, sealed, bench.Bench(output.open(), where, may_run=True), given), where
 
 
 def _print(grading: Grading, where: Path) -> None:
@@ -180,49 +201,53 @@ def _print(grading: Grading, where: Path) -> None:
 
 @command.command("report")
 @folder_argument
-@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE", help="Where (default: report.html there).")
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def report_lab(ctx: click.Context, folder: str | None, out: Path | None, as_json: bool, as_csv: bool, store: str | None) -> None:
-    """Write the page of a started lab: text, answers, predictions beside what was found, the curves of your machine.
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE",
+              help="Page to write (default: report.html in the lab's folder).")
+@options(output=StoreOutput)
+def report_lab(folder: str | None, out: Path | None, output: StoreOutput) -> None:
+    """Write the report page of a started lab.
 
-    Nothing is sealed; 'retrompi lab check' does that.
+    The page has the text, the answers, the predictions beside the results, and the curves of your machine. Nothing is sealed;
+    'retrompi lab check' does that.
+
+    \b
+    Examples:
+      retrompi lab report
+      retrompi lab report 01 -o lab01.html
     """
     from retrompi.labs import bench, grade, report, student
     from retrompi.render.html import save
 
-    one_format(as_json, as_csv)
     where = student.find(folder)
     state = student.read_state(where)
     found = grade.lab_of(state, where)
     place = out if out is not None else where / "report.html"
-    own = bench.Bench(open_for(ctx, store), where)
+    own = bench.Bench(output.open(), where)
     grading = grade.grade(found, where, state, own)
     save(place, report.page(found, state, grading, student.draw(found, state.student), own))
-    if as_json or as_csv:
+    if not output.text:
         row = {"page": str(place), "points": grading.points, "of": grading.of}
-        emit([row], (), as_json=as_json, as_csv=as_csv, keys=("page", "points", "of"))
+        output.emit([row], (), keys=("page", "points", "of"))
     else:
         click.echo(f"{place}  {grading.points:g} of {grading.of:g} points")
 
 
 @command.command("hint")
 @click.argument("words", nargs=-1, required=True, metavar="[FOLDER|LAB] TASK")
-@click.option("--again", is_flag=True, help="Only show the hints that were taken; takes none and costs nothing.")
-@json_option
-@csv_option
-@debug_option
-def hint_lab(words: tuple[str, ...], again: bool, as_json: bool, as_csv: bool) -> None:
-    """Show the next hint for TASK of a started lab; it is noted, and costs points.
+@click.option("--again", is_flag=True, help="Show the hints already taken, without taking another.")
+@options(output=Output)
+def hint_lab(words: tuple[str, ...], again: bool, output: Output) -> None:
+    """Show the next hint for TASK; it is recorded and costs points.
 
-    The lab is the one here, or in FOLDER, or LAB in the folders below.
+    The lab is the one in the current folder, in FOLDER, or LAB in the folders below.
+
+    \b
+    Examples:
+      retrompi lab hint latency
+      retrompi lab hint 01 latency --again
     """
     from retrompi.labs import grade, student, text
 
-    one_format(as_json, as_csv)
     if len(words) > 2:
         raise UsageError(f"{len(words)} words; a hint is asked for by TASK, or by LAB and TASK")
     task = words[-1]
@@ -236,8 +261,8 @@ def hint_lab(words: tuple[str, ...], again: bool, as_json: bool, as_csv: bool) -
         taken += 1
         student.write_state(where, replace(state, hints={**state.hints, task: taken}))
     rows = [{"task": task, "number": i, "of": len(asked.hints), "hint": text.fill(h, known)} for i, h in enumerate(asked.hints[:taken], 1)]
-    if as_json or as_csv:
-        emit(rows, (), as_json=as_json, as_csv=as_csv, keys=("task", "number", "of", "hint"))
+    if not output.text:
+        output.emit(rows, (), keys=("task", "number", "of", "hint"))
         return
     for row in rows:
         click.echo(f"{row['number']} of {row['of']}: {row['hint']}")
@@ -253,52 +278,55 @@ def _cost(task: Task, taken: int, cost: float) -> str:
     return told + more + (f"; read again for nothing: 'retrompi lab hint . {task.id} --again'" if taken else "")
 
 
+@dataclass(frozen=True)
+class CollectLabsOptions(Workers):
+    """Options of ``retrompi lab collect_labs``."""
+
+    out: Path | None = option(
+        "Also write an HTML page with the students' texts.", "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE")
+    run_programs: bool = option("Compile and run the students' programs (lab 09); they are untrusted code.")
+
+
 @command.command("collect")
 @click.argument("folders", nargs=-1, required=True, metavar="FOLDER|ZIP...")
-@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE", help="Also write a page with the texts.")
-@click.option("--run-programs", is_flag=True, help="Compile and run the students' programs (lab 09). They are other people's code.")
-@jobs_option
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def collect_labs(
-    ctx: click.Context, folders: tuple[str, ...], out: Path | None, run_programs: bool, jobs: int | None, as_json: bool, as_csv: bool,
-    store: str | None,
-) -> int:  # fmt: skip
-    """Grade what a class handed in: every submission anew, and which of them are alike.
+@options(given=CollectLabsOptions, output=StoreOutput)
+def collect_labs(folders: tuple[str, ...], given: CollectLabsOptions, output: StoreOutput) -> int:
+    """Grade a class's submissions and report which are alike.
 
-    FOLDER is a student's folder, a folder of many, or a zip of either. Exit code 1: some could not be graded.
+    FOLDER is a student's folder, a folder of many, or a zip of either. Every submission is graded anew. Exit code 1 means that some
+    could not be graded.
+
+    \b
+    Examples:
+      retrompi lab collect submissions -o class.html
+      retrompi lab collect submissions.zip --csv
     """
     import tempfile
 
     from retrompi.base.csv_safe import safe_cell
-    from retrompi.cli.options import progress
     from retrompi.labs import collect, submissions
     from retrompi.render.html import save
     from retrompi.studies.pool import processors
 
-    one_format(as_json, as_csv)
-    open_for(ctx, store)  # a store that cannot be used is said once, not for every submission
-    where = store if store is not None else (ctx.find_root().obj or {}).get("store")
+    output.open()  # a store that cannot be used is said once, not for every submission
+    where = output.where
     with tempfile.TemporaryDirectory(prefix="retrompi-labs-") as place, progress("grading") as report:
         found = submissions.find(folders, Path(place))
-        graded, pairs = collect.collect(found, where, jobs=jobs or processors(), may_run=run_programs, report=report)
+        graded, pairs = collect.collect(found, where, jobs=given.jobs or processors(), may_run=given.run_programs, report=report)
     table, tasks = collect.rows(graded, pairs)
-    if out is not None:
+    if given.out is not None:
         from retrompi.labs.report import class_page
 
-        save(out, class_page(graded, pairs))
-    if as_json:
+        save(given.out, class_page(graded, pairs))
+    if output.as_json:
         alike = [{"one": graded[p.one].source, "other": graded[p.other].source, "why": list(p.why)} for p in pairs]
         print_json({"submissions": [{**r, "grading": g.row} for r, g in zip(table, graded, strict=True)], "alike": alike})
-    elif as_csv:
+    elif output.as_csv:
         safe = [{k: safe_cell(v) if isinstance(v, str) else v for k, v in r.items()} for r in table]
-        emit(safe, (), as_json=False, as_csv=True, keys=(*GRADES, *tasks))
+        print_csv(safe, (*GRADES, *tasks))
     else:
         columns = [Column(k, k, _cut if k in ("student", "source") else None) for k in GRADES]
-        emit(table, columns, as_json=False, as_csv=False, empty="nothing was handed in")
+        print_table(table, columns, empty="nothing was handed in")
         for p in pairs:
             click.echo(f"alike: {_who(graded[p.one])} and {_who(graded[p.other])}: {'; '.join(p.why)}")
     return 1 if any(g.broken for g in graded) else 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import NoReturn
 
@@ -17,39 +18,39 @@ from retrompi.base.errors import RetrompiError, nearest
 
 # name -> one line of help, so that `retrompi --help` loads no command (a test compares it with the command's own)
 COMMANDS = {
-    "reproduce": "Replay a paper's study, judge its statements and write the report.",
+    "reproduce": "Replay the experiments of a paper, judge its claims and write a report.",
     "pingpong": "Simulate a PingPong curve: one-way time and bandwidth against message size.",
-    "replay": "Replay a time-independent trace on a runtime and a platform.",
-    "run": "Run a program on a runtime model, online on SimGrid's SMPI, or natively, and show its times and calls.",
+    "replay": "Replay a time-independent trace on a runtime model and a platform.",
+    "run": "Run a program on a runtime model, on SimGrid's SMPI or natively, and show its times and MPI calls.",
     "smpi": "Export a model's costs for SimGrid's SMPI, or build the plug-in that reads them.",
-    "timeline": "Draw the timeline kept with a run, or show how long each process was in each state.",
-    "trace": "Record a program's trace, look at one, and convert, cut, merge or scale it.",
-    "nas": "Replay the captured NAS benchmarks (IS and LU, classes A and B) on MPI-BIP and show their times beside the published ones.",
-    "compare": "Compare a program's native run, its run on SMPI and its replay on a runtime model, or runtimes on one program.",
-    "tornado": "Find which parameter matters: one at a time between the ends of its range, or Sobol indices of all together.",
-    "break-even": "Find where along a bandwidth, latency, size or number of ranks A overtakes B, by simulations.",
-    "tolerance": "Find how much latency (or of any other number) a scenario stands until it is so much slower.",
-    "diff": "Compare two stored runs: parameters that differ with their sources, then what came out differently.",
-    "sweep": "Vary a scenario: run every combination of the axes, find what is stored, and keep the rest.",
+    "timeline": "Draw the timeline stored with a run, or show how long each process spent in each state.",
+    "trace": "Record, inspect, convert, cut, merge or scale traces.",
+    "nas": "Replay the NAS benchmarks IS and LU on MPI-BIP and compare with the published times.",
+    "compare": "Compare native, SMPI and model runs of a program, or several runtimes on one program.",
+    "tornado": "Find which parameters matter: one at a time over its range, or by Sobol indices.",
+    "break-even": "Find where along a bandwidth, a latency, a size or a number of ranks A overtakes B.",
+    "tolerance": "Find how far a latency, or any other number, can change before a scenario slows down.",
+    "diff": "Compare two stored runs: parameters and results that differ.",
+    "sweep": "Vary a scenario: run every combination of the axes and store the results as a study.",
     "study": "Run, list, show, export and delete studies.",
-    "replicate": "Simulate copying the disk of the study to many machines, chunk by chunk, beside the closed form.",
+    "replicate": "Simulate copying a disk to many machines, and compare with the closed form.",
     "explain": "Show where the time of one message goes, stage by stage.",
-    "fidelity": "Show a PingPong or a trace at every rung of the fidelity ladder, and their spread.",
-    "rinf1": "Time the 17 loops of Rinf1 on a machine, or fit the machines to them.",
-    "startup": "Show how a job is started: manual steps, windows, daemons, and how often the start fails.",
+    "fidelity": "Show a PingPong or a trace at every level of detail, and the spread between levels.",
+    "rinf1": "Time the 17 Rinf1 loops on a machine, or fit the machine to them.",
+    "startup": "Show how a job is started: manual steps, windows, daemons, and how often it fails.",
     "calibrate": "Fit a model's free parameters to the claims marked for calibration.",
-    "validate": "Judge the published statements against simulated points.",
-    "models": "List the runtime models or show one with its parameters and sources.",
-    "platforms": "List the machine rooms or show one with its numbers and sources.",
-    "scenarios": "List the experiments, show one or run it.",
-    "share": "Run a scenario's jobs together and each alone, and show how much they slow each other down.",
-    "claims": "List the published statements or show one.",
+    "validate": "Judge the published claims against simulated results.",
+    "models": "List the runtime models, or show one with its parameters and sources.",
+    "platforms": "List the platforms, or show one with its values and sources.",
+    "scenarios": "List the scenarios, show one, or run it.",
+    "share": "Run a scenario's jobs together and each alone, and show their slow-down.",
+    "claims": "List the published claims, or show one.",
     "measured": "Import, list and show curves measured on real machines.",
-    "fit": "Make a runnable model of a measured curve: segments, thresholds, residuals.",
-    "lab": "Teaching labs: list them, start one with numbers of your own, check it, take a hint, report, and collect a class's.",
-    "runs": "List stored runs, show one or compare two.",
-    "studio": "Start the studio: curves, what-if sliders, the path of a message, studies and labs in a browser; Ctrl-C ends it.",
-    "completion": "Print the script that makes a shell complete retrompi's commands.",
+    "fit": "Fit a runnable model to a measured curve: segments, thresholds, residuals.",
+    "lab": "Work through the teaching labs: start, check, hint, report, collect.",
+    "runs": "List the stored runs, show one, or compare two.",
+    "studio": "Start the web interface in a browser; Ctrl-C stops it.",
+    "completion": "Print the shell completion script.",
 }
 
 
@@ -65,9 +66,7 @@ class LazyGroup(click.Group):
         command: click.Command = import_module(f"retrompi.cli.{cmd_name.replace('-', '_')}").command
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise click.UsageError(f"no command '{args[0]}'{nearest(args[0], COMMANDS, 20)}", ctx)
         return super().resolve_command(ctx, args)
@@ -78,23 +77,21 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.option(
-    "--store", metavar="PATH|URL", help="Where runs are kept (default: $RETROMPI_STORE, then your data folder)."
-)
+@click.option("--store", metavar="PATH|URL", help="Store of runs (default: $RETROMPI_STORE, then your data folder).")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(package_name="retrompi", prog_name="retrompi", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context, store: str | None, debug: bool) -> None:
-    """Simulate historical MPI environments and judge them by what was published about them.
+    """Simulate historical MPI environments and judge the results by what was published about them.
+
+    --set KEY=VALUE overrides any parameter, e.g. --set wmpi.pool=10MiB or --set platform.host.cores=2. Exit codes: 0 done,
+    1 a negative verdict or outcome, 2 wrong usage or input, 3 a defect of retrompi.
 
     \b
-    retrompi reproduce baker-fox                     a paper's study, judged and drawn
-    retrompi pingpong --model wmpi --mode shared     one curve
-    retrompi explain wmpi --mode shared --size 512KiB   why it looks like that
-
-    Any parameter is overridden by --set KEY=VALUE, e.g. --set wmpi.pool=10MiB or
-    --set platform.host.cores=2. Exit codes: 0 done, 1 a negative verdict or outcome,
-    2 wrong usage or input, 3 a defect of retrompi.
+    Examples:
+      retrompi reproduce baker-fox                        reproduce a paper, with its claims judged and drawn
+      retrompi pingpong --model wmpi --mode shared        simulate one curve
+      retrompi explain wmpi --mode shared --size 512KiB   show why it looks like that
     """
     ctx.ensure_object(dict)
     ctx.obj["store"] = store
@@ -111,8 +108,11 @@ def _say(text: str) -> None:
     click.echo(f"{click.style('error', fg='red', bold=True) if color else 'error'}: {one_line}", err=True, color=color)
 
 
-def run(args: list[str] | None = None) -> int:
-    """Run the command line and return its exit code; every error has become one line on stderr."""
+def run(args: list[str] | None = None, on_error: Callable[[Exception], object] = lambda error: None) -> int:
+    """Run the command line and return its exit code; every error has become one line on stderr.
+
+    ``on_error`` is called with the error itself, whose ``code`` its line does not show.
+    """
     state: dict[str, object] = {"debug": False}
     try:
         result = cli.main(args, prog_name="retrompi", standalone_mode=False, obj=state)
@@ -121,6 +121,7 @@ def run(args: list[str] | None = None) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":  # click 8.2 and later; the message is the help
             click.echo(error.format_message(), err=True)
             return 2
+        on_error(error)
         context = getattr(error, "ctx", None)
         hint = f" (see '{context.command_path} --help')" if context is not None else ""
         _say(error.format_message() + hint)
@@ -129,6 +130,7 @@ def run(args: list[str] | None = None) -> int:
         _say("interrupted")
         return 130
     except RetrompiError as error:
+        on_error(error)
         if state["debug"]:
             _traceback()
         _say(str(error))
@@ -138,6 +140,7 @@ def run(args: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
+        on_error(error)
         if state["debug"]:
             _traceback()
         if isinstance(error, OSError) and error.errno in _NO_ROOM:

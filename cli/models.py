@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from retrompi.base.units import format_quantity
-from retrompi.cli.options import complete_model, csv_option, debug_option, json_option, open_for, set_option, store_option
-from retrompi.cli.output import Column, as_text, emit, print_json
+from retrompi.cli.bundle import debug_option, options
+from retrompi.cli.options import Overrides, StoreOutput, complete_model
+from retrompi.cli.output import Column, Output, as_text, print_json, print_table
 
 LIST = (
     Column("name", "name"),
@@ -42,15 +44,25 @@ CARD_KEYS = ("name", "value", "text", "unit", "low", "high", "choices", "source"
 @click.group()
 @debug_option
 def command() -> None:
-    """List the runtime models or show one with its parameters and sources."""
+    """List the runtime models, or show one with its parameters and sources.
+
+    \b
+    Examples:
+      retrompi models list
+      retrompi models show wmpi
+    """
 
 
 @command.command("list")
-@json_option
-@csv_option
-@debug_option
-def list_models(as_json: bool, as_csv: bool) -> None:
-    """List every model and variant."""
+@options(output=Output)
+def list_models(output: Output) -> None:
+    """List the models and their variants.
+
+    \b
+    Examples:
+      retrompi models list
+      retrompi models list --json
+    """
     from retrompi.spec import registry
 
     rows = [
@@ -69,7 +81,7 @@ def list_models(as_json: bool, as_csv: bool) -> None:
         for name, cls in registry.models().items()
     ]
     warn_of_broken()
-    emit(rows, LIST, as_json=as_json, as_csv=as_csv, keys=LIST_KEYS, empty="no models")
+    output.emit(rows, LIST, keys=LIST_KEYS, empty="no models")
 
 
 def warn_of_broken() -> None:
@@ -90,16 +102,16 @@ def range_of(row: dict[str, Any]) -> str:
     return "..".join(ends) if ends[0] != ends[1] else ends[0]
 
 
-def newest_verdicts(ctx: click.Context, store: str | None) -> list[dict[str, Any]]:
+def newest_verdicts(output: StoreOutput) -> list[dict[str, Any]]:
     """The newest verdict of every claim in the store; none where there is no store yet."""
     from retrompi.base.errors import StoreError
     from retrompi.store import default_path
 
-    named = store or (ctx.find_root().obj or {}).get("store") or os.environ.get("RETROMPI_STORE")
+    named = output.where or os.environ.get("RETROMPI_STORE")
     if not named and not default_path().exists():
         return []  # looking at a card makes no store
     try:
-        return open_for(ctx, store, write=False).verdicts()
+        return output.open(write=False).verdicts()
     except StoreError:
         return []
 
@@ -178,32 +190,37 @@ def _print_judged(card: dict[str, Any]) -> None:
         click.echo("\nknown failures: none")
 
 
+@dataclass(frozen=True)
+class ShowModelOptions(Overrides):
+    """Options of ``retrompi models show_model``."""
+
+
+
 @command.command("show")
 @click.argument("model", shell_complete=complete_model)
-@set_option
-@json_option
-@csv_option
-@store_option
-@debug_option
+@options(given=ShowModelOptions, output=StoreOutput)
 @click.pass_context
-def show_model(
-    ctx: click.Context, model: str, sets: tuple[str, ...], as_json: bool, as_csv: bool, store: str | None
-) -> None:
-    """Show MODEL (a name or a folder) as a card to be checked against its sources.
+def show_model(ctx: click.Context, model: str, given: ShowModelOptions, output: StoreOutput) -> None:
+    """Show MODEL as a card that can be checked against its sources.
 
-    What it stands for; every parameter with its value, unit, range and source, and what the row of that source says; the algorithms of its
-    collectives; its fit;
-    the claims that judge it, with the newest verdicts in the store; where it was calibrated and what it is known to miss.
+    MODEL is a name or a folder. The card gives what the model represents; every parameter with its value, unit, range and source,
+    and what that source says; the algorithms of its collectives; its fit; the claims that judge it, with their newest verdicts in
+    the store; its calibrated range; and its known failures.
+
+    \b
+    Examples:
+      retrompi models show wmpi
+      retrompi models show wmpi --set wmpi.pool=10MiB --csv
     """
     from retrompi.render.dossier import model_dossier, references
 
-    card = model_dossier(model, sets, newest_verdicts(ctx, store))
+    card = model_dossier(model, given.sets, newest_verdicts(output))
     rows = card["parameters"]
-    if as_json and not as_csv:
+    if output.as_json:
         print_json(card)
         return
-    if as_csv:
-        emit(rows, CARD, as_json=as_json, as_csv=as_csv, keys=CARD_KEYS, empty="no parameters")
+    if output.as_csv:
+        output.emit(rows, CARD, keys=CARD_KEYS, empty="no parameters")
         return
     click.echo(f"{card['name']}: {card['title']}\n{card['summary']}\nversion {card['version']}, {card['years']}, in {card['folder']}"
                + (" (your own)" if card["origin"] == "user" else ""))  # fmt: skip
@@ -215,9 +232,9 @@ def show_model(
         click.echo(f"\n{card['stands_for']}")
     click.echo("")
     shown = [{**row, "range": range_of(row), "text": as_text(row["text"])} for row in rows]
-    emit(shown, CARD, as_json=False, as_csv=False, keys=CARD_KEYS, empty="no parameters")
+    print_table(shown, CARD, empty="no parameters")
     click.echo("\ncollectives: the first row that fits counts (docs/collectives.md; --set coll.OPERATION=ALGORITHM puts another there)")
-    emit(card["collectives"], COLLECTIVES, as_json=False, as_csv=False, keys=COLLECTIVE_KEYS, empty="none")
+    print_table(card["collectives"], COLLECTIVES, empty="none")
     print_rows_cited(references([{"rows": card["stands_for_rows"]}, *rows]))
     _print_fit(card)
     _print_range(card)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from retrompi.cli.options import csv_option, debug_option, fresh_option, json_option, open_for, progress, store_option
-from retrompi.cli.output import Column, as_text, emit, time_column
+from retrompi.cli.bundle import options
+from retrompi.cli.options import RunOutput, progress
+from retrompi.cli.output import Column, as_text, time_column
 
 
 def _percent(value: float | None) -> str:
@@ -27,24 +28,24 @@ COLUMNS = (
 
 
 @click.command()
-@fresh_option
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def command(ctx: click.Context, fresh: bool, as_json: bool, as_csv: bool, store: str | None) -> None:
-    """Replay the captured NAS benchmarks (IS and LU, classes A and B) on MPI-BIP and show their times beside the published ones.
+@options(output=RunOutput)
+def command(output: RunOutput) -> None:
+    """Replay the NAS benchmarks IS and LU on MPI-BIP and compare with the published times.
 
-    Times on 1 and 4 processes were fitted ('retrompi calibrate mpibip --nas'); those on 8 and 16 and the speed-ups are
-    predictions. Memory shares are counted in the programs' loops (docs/nas.md).
+    The traces are captured class A and B runs. Times on 1 and 4 processes were fitted ('retrompi calibrate mpibip --nas'); those on
+    8 and 16, and the speed-ups, are predictions. docs/nas.md explains how the share of memory accesses was counted.
+
+    \b
+    Examples:
+      retrompi nas
+      retrompi nas --csv
     """
-    from retrompi.papers import nas, study
+    from retrompi.papers import nas, reproduction
 
     with progress("NAS") as report:
-        facts = study.facts_of_experiment(nas.PAPER, "nas", open_for(ctx, store), fresh, report)
+        facts = reproduction.facts_of_experiment(nas.PAPER, "nas", output.open(), output.fresh, report)
     rows = nas.table(facts["nas"])
-    emit(rows, COLUMNS, as_json=as_json, as_csv=as_csv)
-    if not (as_json or as_csv):
+    output.emit(rows, COLUMNS)
+    if output.text:
         told = nas.summary(rows)
         click.echo(f"\nheld out: {told['cells']} times, median error {told['median']:.1%}, largest {told['largest']:.1%}")

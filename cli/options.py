@@ -1,4 +1,4 @@
-"""Options that several commands share, and the values they turn into."""
+"""Bundles of options that several commands share, and the values they turn into."""
 
 from __future__ import annotations
 
@@ -7,40 +7,47 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from click.shell_completion import CompletionItem
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.units import LARGEST_SEED, parse
+from retrompi.cli.bundle import option
+from retrompi.cli.output import Output
 
 if TYPE_CHECKING:
-    from retrompi.render.measured import Measured
+    from retrompi.measure.stored_curves import StoredCurve
     from retrompi.store import Store
 
 __all__ = [
-    "csv_option",
-    "debug_option",
-    "fidelity_option",
-    "fresh_option",
-    "jobs_option",
-    "json_option",
-    "measured_curves",
-    "measured_option",
+    "Asked",
+    "Drawn",
+    "Fidelity",
+    "Network",
+    "OfModel",
+    "OnPlatform",
+    "Overlaid",
+    "Overrides",
+    "Placed",
+    "RunOutput",
+    "Seeded",
+    "StoreOutput",
+    "Stored",
+    "UndefinedSource",
+    "Workers",
+    "complete_model",
+    "complete_platform",
+    "complete_scenario",
     "mode_option",
-    "model_option",
-    "open_for",
-    "platform_option",
+    "new_path",
     "progress",
-    "seed_option",
-    "set_option",
     "some_time",
-    "store_option",
     "warn",
 ]
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _names(kind: str, incomplete: str) -> list[CompletionItem]:
@@ -77,119 +84,169 @@ def complete_scenario(ctx: click.Context, param: click.Parameter, incomplete: st
     return _names("scenario", incomplete)
 
 
-def _debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    if value:
-        ctx.ensure_object(dict)["debug"] = True
-
-
-def debug_option(command: F) -> F:
-    """``--debug`` after the command works as well as before it; hidden so that help shows it once."""
-    return click.option("--debug", is_flag=True, hidden=True, expose_value=False, is_eager=True, callback=_debug)(command)
-
-
-model_option = click.option(
-    "-m",
-    "--model",
-    required=True,
-    metavar="NAME|FOLDER",
-    shell_complete=complete_model,
-    help="Runtime model: a name (see 'retrompi models list') or the folder of one of your own.",
-)
-platform_option = click.option(
-    "-p",
-    "--platform",
-    default="nt-pair",
-    show_default=True,
-    metavar="NAME|FILE",
-    shell_complete=complete_platform,
-    help="Machine room: a name (see 'retrompi platforms list') or a TOML file of your own.",
-)
-traffic_option = click.option(
-    "--traffic",
-    multiple=True,
-    metavar="FROM->TO RATE FRAME [LAW]",
-    help="Frames of others on the same wire, e.g. 'any 2Mbps 1500B poisson' or 'server->workstation 2Mbps 1500B'.",
-)
-failures_option = click.option(
-    "--fail",
-    "failures",
-    multiple=True,
-    metavar="WHAT@FROM..TO",
-    help="Take something down for a simulated time, e.g. 'link server@1s..2s', 'switch@2s', 'wan@1s..1.5s'.",
-)
-set_option = click.option(
-    "--set",
-    "sets",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Override a parameter, e.g. wmpi.pool=10MiB, platform.host.quantum=20ms, platform.link.bandwidth=100Mbps.",
-)
-seed_option = click.option("--seed", type=click.IntRange(0, LARGEST_SEED), default=1, show_default=True, help="Seed of every draw.")
-fidelity_option = click.option(
-    "--fidelity",
-    type=click.Choice(["mechanism", "curve", "loggp"]),
-    default="mechanism",
-    show_default=True,
-    help="The whole mechanism, the curve sampled from it with contention only, or LogGP fitted to that curve.",
-)
-fresh_option = click.option("--fresh", is_flag=True, help="Simulate even when an identical run is stored.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-measured_option = click.option(
-    "--measured",
-    "--overlay",
-    "measured",
-    multiple=True,
-    metavar="ID|NAME[@FIGURE]",
-    help="Lay a measured curve of the store over the figures (or one of them): a native run, an import, a program's run.",
-)
-csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
-store_option = click.option("--store", metavar="PATH|URL", help="Where runs are kept (default: $RETROMPI_STORE, then your data folder).")
-
-
-jobs_option = click.option(
-    "-j",
-    "--jobs",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Simulations at a time (default: the number of processors).",
-)
-
-
-def mode_option(default: str) -> Callable[[F], F]:
-    """``--mode`` with its default."""
-    return click.option(
-        "--mode",
-        default=default,
-        show_default=True,
-        metavar="MODE",
-        help="shared (all ranks on the first host), distributed (one host each), or a host for every rank: "
-        "workstation,workstation; also the name of a placement of the platform.",
+def mode_option(default: str) -> Any:
+    """The field ``mode`` with its default."""
+    return option(
+        "Placement of the ranks: shared (all on the first host), distributed (one host each), a host for each rank "
+        "(workstation,workstation), or the name of one of the platform's placements.",
+        default=default, metavar="MODE",
     )
 
 
-def open_for(ctx: click.Context, store: str | None, *, write: bool = True) -> Store:
-    """The store the user asked for, by the command's --store, the group's, or the environment."""
-    from retrompi.store import open_store
+@dataclass(frozen=True)
+class OfModel:
+    """Which runtime model."""
 
-    chosen = store if store is not None else (ctx.find_root().obj or {}).get("store")
-    return open_store(chosen, write=write)
-
-
-def measured_curves(ctx: click.Context, store: str | None, names: Sequence[str]) -> list[Measured]:
-    """The curves that ``--measured`` names; UsageError for one that is not there."""
-    if not names:
-        return []
-    from retrompi.render.measured import from_store
-
-    kept = open_for(ctx, store, write=False)
-    return [from_store(kept, name) for name in names]
+    model: str = option(
+        "Runtime model: a name (see 'retrompi models list') or the folder of a model of your own.",
+        "-m", "--model", required=True, metavar="NAME|FOLDER", shell_complete=complete_model)
 
 
-def some_time(option: str, text: str) -> float:
-    """The seconds that ``option`` gives a run; UsageError where that is none."""
+@dataclass(frozen=True)
+class Overrides:
+    """Parameters that are set."""
+
+    sets: tuple[str, ...] = option(
+        "Override a parameter, e.g. wmpi.pool=10MiB, platform.host.quantum=20ms, platform.link.bandwidth=100Mbps.",
+        "--set", metavar="KEY=VALUE")
+
+
+@dataclass(frozen=True)
+class OnPlatform:
+    """Which platform."""
+
+    platform: str = option(
+        "Platform: a name (see 'retrompi platforms list') or a TOML file of your own.",
+        "-p", "--platform", default="nt-pair", metavar="NAME|FILE", shell_complete=complete_platform)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The seed of what is drawn."""
+
+    seed: int = option("Seed of the random numbers.", type=click.IntRange(0, LARGEST_SEED), default=1)
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """The level of detail."""
+
+    fidelity: Literal["mechanism", "curve", "loggp"] = option(
+        "Level of detail: the full mechanism, a curve sampled from it plus contention, or LogGP fitted to that curve.", default="mechanism")
+
+
+@dataclass(frozen=True)
+class Network:
+    """What else happens on the network."""
+
+    traffic: tuple[str, ...] = option(
+        "Cross traffic on the same network, e.g. 'any 2Mbps 1500B poisson' or 'server->workstation 2Mbps 1500B'.",
+        metavar="FROM->TO RATE FRAME [LAW]")
+    failures: tuple[str, ...] = option(
+        "Take a component down for a span of simulated time, e.g. 'link server@1s..2s', 'switch@2s', 'wan@1s..1.5s'.",
+        "--fail", metavar="WHAT@FROM..TO")
+
+
+@dataclass(frozen=True)
+class Workers:
+    """How many processes simulate."""
+
+    jobs: int | None = option(
+        "Number of simulations run in parallel (default: the number of processors).", "-j", "--jobs", type=click.IntRange(1), metavar="N")
+
+
+@dataclass(frozen=True)
+class Placed(Overrides, OnPlatform):
+    """A platform with overrides, and where the ranks are on it."""
+
+    mode: str = mode_option("distributed")
+
+    def check(self, model: str) -> None:
+        """Refuses a wrong name before any store is made or anything runs."""
+        from retrompi.spec import registry
+
+        registry.model(model)
+        registry.platform(self.platform).placement(self.mode)
+
+
+@dataclass(frozen=True)
+class Seeded(Drawn, Placed):
+    """A placement and a seed."""
+
+
+@dataclass(frozen=True)
+class Asked(Fidelity, Seeded, OfModel):
+    """What a run is asked: model, platform, mode, overrides, seed, level of detail."""
+
+
+@dataclass(frozen=True)
+class Overlaid:
+    """Measured curves to draw over simulated ones."""
+
+    measured: tuple[str, ...] = option(
+        "Draw a measured curve from the store over the figures (or over one): a native run, an import, a program's run.",
+        "--measured", "--overlay", metavar="ID|NAME[@FIGURE]")
+
+    def curves(self, output: StoreOutput) -> list[StoredCurve]:
+        """The curves that ``--measured`` names; UsageError for one that the store does not have."""
+        if not self.measured:
+            return []
+        from retrompi.measure.stored_curves import from_store
+
+        kept = output.open(write=False)
+        return [from_store(kept, name) for name in self.measured]
+
+
+@dataclass(frozen=True)
+class UndefinedSource:
+    """How a trace is read that does not say whom a receive is from."""
+
+    undefined_source: Literal["refuse", "any", "null"] = option(
+        "Meaning of source -333 in a receive: SMPI writes it both for MPI_ANY_SOURCE and for MPI_PROC_NULL.", default="refuse")
+
+
+def new_path(path: Path) -> Path:
+    """``path``, at which nothing may be yet."""
+    if path.exists():
+        raise UsageError(f"{path} exists; choose another name", code="exists-already")
+    return path
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The store."""
+
+    store: str | None = option("Store of runs (default: $RETROMPI_STORE, then your data folder).", metavar="PATH|URL")
+
+    @property
+    def where(self) -> str | None:
+        """The store by the command's ``--store`` or the group's; None: by the environment."""
+        return self.store if self.store is not None else (click.get_current_context().find_root().obj or {}).get("store")
+
+    def open(self, *, write: bool = True) -> Store:
+        """The store the user asked for."""
+        from retrompi.store import open_store
+
+        return open_store(self.where, write=write)
+
+
+@dataclass(frozen=True)
+class StoreOutput(Stored, Output):
+    """The output's format, and the store."""
+
+
+@dataclass(frozen=True)
+class RunOutput(StoreOutput):
+    """The output's format, the store, and whether stored runs count."""
+
+    fresh: bool = option("Simulate even when an identical run is stored.")
+
+
+def some_time(name: str, text: str) -> float:
+    """The seconds that ``name`` gives a run; UsageError where that is none."""
     seconds = parse(text, "s")
     if seconds <= 0:
-        raise UsageError(f"{option} '{text}' leaves no time; it must be more than zero")
+        raise UsageError(f"{name} '{text}' leaves no time; it must be more than zero", code="out-of-range")
     return seconds
 
 

@@ -16,14 +16,15 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_time
+from retrompi.cli.bundle import option
 
 __all__ = [
     "Column",
+    "Output",
     "as_text",
     "colored",
-    "emit",
     "note",
-    "one_format",
+    "note_run",
     "print_csv",
     "print_json",
     "print_table",
@@ -137,33 +138,46 @@ def _painted(padded: str, cell: str) -> str:
     return click.style(padded, fg=_WORDS[cell]) if cell in _WORDS else padded
 
 
-def one_format(as_json: bool, as_csv: bool) -> None:
-    """Refuses both at once: for commands that print otherwise than by `emit`, or much later than they begin."""
-    if as_json and as_csv:
-        raise UsageError("--json and --csv exclude each other")
+@dataclass(frozen=True)
+class Output:
+    """The format of what a command prints: a table for people, JSON or CSV."""
 
+    as_json: bool = option("Print JSON.", "--json")
+    as_csv: bool = option("Print CSV.", "--csv")
 
-def emit(
-    rows: Sequence[Mapping[str, Any]],
-    columns: Sequence[Column],
-    *,
-    as_json: bool,
-    as_csv: bool,
-    keys: Sequence[str] | None = None,
-    empty: str = "nothing to show",
-) -> None:
-    """Print ``rows`` the way that was asked for; ``keys`` are the names in JSON and CSV (default: the columns')."""
-    one_format(as_json, as_csv)
-    names = list(keys) if keys is not None else [c.key for c in columns]
-    if as_json:
-        print_json([{k: row.get(k) for k in names} for row in rows])
-    elif as_csv:
-        print_csv(rows, names)
-    else:
-        print_table(rows, columns, empty)
+    def __post_init__(self) -> None:
+        if self.as_json and self.as_csv:
+            raise UsageError("--json and --csv exclude each other", code="conflicting-options")
+
+    @property
+    def text(self) -> bool:
+        """Whether a person is to read it."""
+        return not (self.as_json or self.as_csv)
+
+    def emit(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        columns: Sequence[Column] = (),
+        *,
+        keys: Sequence[str] | None = None,
+        empty: str = "nothing to show",
+    ) -> None:
+        """Print ``rows`` the way that was asked for; ``keys`` are the names in JSON and CSV (default: the columns')."""
+        names = list(keys) if keys is not None else [c.key for c in columns]
+        if self.as_json:
+            print_json([{k: row.get(k) for k in names} for row in rows])
+        elif self.as_csv:
+            print_csv(rows, names)
+        else:
+            print_table(rows, columns, empty)
 
 
 def note(text: str) -> None:
     """A remark for a person at a terminal, on stderr; pipes and logs stay quiet."""
     if sys.stderr.isatty():
         click.echo(click.style(text, dim=True) if colored(sys.stderr) else text, err=True, color=colored(sys.stderr))
+
+
+def note_run(run_id: int | None, found: bool) -> None:
+    """Which run was shown, and whether it was in the store already."""
+    note(f"run {run_id}" + (" (found in the store; --fresh simulates again)" if found else ""))

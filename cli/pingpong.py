@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from retrompi.base.units import format_bytes, format_time, parse_sizes
-from retrompi.cli.options import (
-    csv_option,
-    debug_option,
-    failures_option,
-    fidelity_option,
-    fresh_option,
-    json_option,
-    measured_curves,
-    measured_option,
-    mode_option,
-    model_option,
-    open_for,
-    platform_option,
-    seed_option,
-    set_option,
-    store_option,
-    traffic_option,
-    warn,
-)
-from retrompi.cli.output import Column, emit, note
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, mode_option, warn
+from retrompi.cli.output import Column, Output, note, note_run, print_table
 
 if TYPE_CHECKING:
-    from retrompi.render.measured import Measured
+    from retrompi.measure.stored_curves import StoredCurve
 
 COLUMNS = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
@@ -47,82 +31,65 @@ BESIDE = (
 )
 
 
-def emit_curve(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], as_json: bool, as_csv: bool) -> None:
+def emit_curve(rows: Sequence[Mapping[str, Any]], warnings: Sequence[str], output: Output) -> None:
     """A curve; in JSON every point has the ``warnings`` of the run."""
     told = [{**row, "warnings": list(warnings)} for row in rows]
     keys = [c.key for c in COLUMNS]
-    emit(told, COLUMNS, as_json=as_json, as_csv=as_csv, keys=[*keys, "warnings"] if as_json else keys)
+    output.emit(told, COLUMNS, keys=[*keys, "warnings"] if output.as_json else keys)
+
+
+@dataclass(frozen=True)
+class PingpongOptions(Overlaid, Network, Asked):
+    """Options of ``retrompi pingpong``."""
+
+    mode: str = mode_option("shared")
+    sizes: str | None = option("Message sizes, e.g. 0,1KiB,4KiB..4MiB:x2 (default: powers of two up to 4 MiB).", metavar="LIST")
+    reps: int | None = option("Repetitions at each size (default: as in the papers).", type=click.IntRange(1))
+    out: Path | None = option(
+        "Write an HTML page with the curve.", "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html")
 
 
 @click.command()
-@model_option
-@platform_option
-@mode_option("shared")
-@click.option("--sizes", metavar="LIST", help="Sizes, e.g. 0,1KiB,4KiB..4MiB:x2 (default: powers of two to 4 MiB).")
-@click.option("--reps", type=click.IntRange(1), help="Repetitions at every size (default: as in the papers).")
-@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html", help="Write a page with the curve.")
-@traffic_option
-@failures_option
-@measured_option
-@set_option
-@fidelity_option
-@seed_option
-@fresh_option
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def command(
-    ctx: click.Context,
-    model: str,
-    platform: str,
-    mode: str,
-    sizes: str | None,
-    reps: int | None,
-    out: Path | None,
-    traffic: tuple[str, ...],
-    failures: tuple[str, ...],
-    measured: tuple[str, ...],
-    sets: tuple[str, ...],
-    fidelity: str,
-    seed: int,
-    fresh: bool,
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
-    """Simulate a PingPong curve: one-way time and bandwidth against message size."""
+@options(given=PingpongOptions, output=RunOutput)
+def command(given: PingpongOptions, output: RunOutput) -> None:
+    """Simulate a PingPong curve: one-way time and bandwidth against message size.
+
+    \b
+    Examples:
+      retrompi pingpong --model wmpi --mode shared
+      retrompi pingpong -m mpibip -p myrinet-piii --mode distributed --sizes 1KiB..1MiB:x2
+      retrompi pingpong -m wmpi --set wmpi.packet=256KiB --csv
+    """
     from retrompi.spec import cross_traffic as network
-    from retrompi.spec import registry
     from retrompi.spec.calibrated_range import outside
     from retrompi.store import lookup as experiment
 
-    registry.model(model), registry.platform(platform).placement(mode)  # wrong names first, before any store is made
-    overlaid = measured_curves(ctx, store, measured)
-    wanted = None if sizes is None else parse_sizes(sizes)
-    if wanted is None and overlaid and out is None:  # without a page only equal sizes can stand beside each other
+    given.check(given.model)  # wrong names first, before any store is made
+    overlaid = given.curves(output)
+    wanted = None if given.sizes is None else parse_sizes(given.sizes)
+    if wanted is None and overlaid and given.out is None:  # without a page only equal sizes can stand beside each other
         wanted = sorted({int(p["size_B"]) for m in overlaid for p in m.points})
-    store_ = open_for(ctx, store)
+    store_ = output.open()
     found = experiment.pingpong(
-        store_, model, platform, mode, wanted, sets=sets, seed=seed, reps=reps, fresh=fresh, fidelity=fidelity,
-        traffic=traffic, failures=failures,
+        store_, given.model, given.platform, given.mode, wanted, sets=given.sets, seed=given.seed, reps=given.reps,
+        fresh=output.fresh, fidelity=given.fidelity,
+        traffic=given.traffic, failures=given.failures,
     )  # fmt: skip
-    for line in network.lines(store_.run(found.run_id)["facts"]) if traffic or failures else []:
+    for line in network.lines(store_.run(found.run_id)["facts"]) if given.traffic or given.failures else []:
         note(line)
-    beyond = outside(model, platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=sets)
-    emit_curve(found.rows, warn(beyond, model), as_json, as_csv)
-    if overlaid and not as_json and not as_csv:
+    beyond = outside(given.model, given.platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=given.sets)
+    emit_curve(found.rows, warn(beyond, given.model), output)
+    if overlaid and output.text:
         _beside(found.rows, overlaid)
-    if out is not None:
+    if given.out is not None:
         from retrompi.render import pingpong as page
 
-        page.write(out, page.Simulated(model, platform, mode, tuple(found.rows), found.run_id), overlaid)
-        click.echo(f"page: {out}", err=True)
-    note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
+        page.write(given.out, page.Simulated(given.model, given.platform, given.mode, tuple(found.rows), found.run_id), overlaid)
+        click.echo(f"page: {given.out}", err=True)
+    note_run(found.run_id, found.found)
 
 
-def _beside(rows: Sequence[Mapping[str, Any]], measured: Sequence[Measured]) -> None:
+def _beside(rows: Sequence[Mapping[str, Any]], measured: Sequence[StoredCurve]) -> None:
     """Simulated beside measured times at the sizes that both have."""
     simulated = {int(r["size_B"]): float(r["time_us"]) for r in rows}
     for curve in measured:
@@ -132,4 +99,4 @@ def _beside(rows: Sequence[Mapping[str, Any]], measured: Sequence[Measured]) -> 
             for p in curve.points if p["size_B"] in simulated
         ]  # fmt: skip
         click.echo(f"\n{curve.legend}" + (f" ({curve.about})" if curve.about else ""))
-        emit(both, BESIDE, as_json=False, as_csv=False, empty="no size of it was simulated")
+        print_table(both, BESIDE, empty="no size of it was simulated")

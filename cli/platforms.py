@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from retrompi.cli.bundle import debug_option, options
 from retrompi.cli.models import print_rows_cited, range_of, warn_of_broken
-from retrompi.cli.options import complete_platform, csv_option, debug_option, json_option
-from retrompi.cli.output import Column, emit, print_json
+from retrompi.cli.options import complete_platform
+from retrompi.cli.output import Column, Output, print_json, print_table
 
 LIST = (
     Column("name", "name"),
@@ -30,15 +31,25 @@ CARD_KEYS = ("path", "value", "text", "unit", "low", "high", "source", "help")
 @click.group()
 @debug_option
 def command() -> None:
-    """List the machine rooms or show one with its numbers and sources."""
+    """List the platforms, or show one with its values and sources.
+
+    \b
+    Examples:
+      retrompi platforms list
+      retrompi platforms show nt-pair
+    """
 
 
 @command.command("list")
-@json_option
-@csv_option
-@debug_option
-def list_platforms(as_json: bool, as_csv: bool) -> None:
-    """List every platform."""
+@options(output=Output)
+def list_platforms(output: Output) -> None:
+    """List the platforms.
+
+    \b
+    Examples:
+      retrompi platforms list
+      retrompi platforms list --csv
+    """
     from retrompi.spec import registry
 
     rows = [
@@ -55,26 +66,32 @@ def list_platforms(as_json: bool, as_csv: bool) -> None:
         for p in registry.platforms().values()
     ]
     warn_of_broken()
-    emit(rows, LIST, as_json=as_json, as_csv=as_csv, keys=LIST_KEYS, empty="no platforms")
+    output.emit(rows, LIST, keys=LIST_KEYS, empty="no platforms")
 
 
 @command.command("show")
 @click.argument("platform", shell_complete=complete_platform)
-@json_option
-@csv_option
-@debug_option
-def show_platform(platform: str, as_json: bool, as_csv: bool) -> None:
-    """Show PLATFORM (a name or a TOML file): its hosts, its link, and every number with its source and what that source says."""
+@options(output=Output)
+def show_platform(platform: str, output: Output) -> None:
+    """Show PLATFORM: its hosts, its network, and every value with its source.
+
+    PLATFORM is a name or a TOML file.
+
+    \b
+    Examples:
+      retrompi platforms show nt-pair
+      retrompi platforms show nt-pair --json
+    """
     from retrompi.render.dossier import platform_dossier, references
     from retrompi.spec import registry
 
     card = platform_dossier(registry.platform(platform))
     rows = card["quantities"]
-    if as_json and not as_csv:
+    if output.as_json:
         print_json(card)
         return
-    if as_csv:
-        emit(rows, CARD, as_json=as_json, as_csv=as_csv, keys=CARD_KEYS)
+    if output.as_csv:
+        output.emit(rows, CARD, keys=CARD_KEYS)
         return
     click.echo(f"{card['name']}: {card['title']}\n{card['summary']}\n{card['years']}, in {card['path']}")
     for host in card["hosts"]:
@@ -82,10 +99,10 @@ def show_platform(platform: str, as_json: bool, as_csv: bool) -> None:
     for place in card["placements"]:
         click.echo(f"placement {place['name']}: {', '.join(place['ranks'])}")
     click.echo(f"link: {card['link']}\n")
-    emit([{**row, "range": range_of(row)} for row in rows], CARD, as_json=False, as_csv=False, keys=CARD_KEYS)
+    print_table([{**row, "range": range_of(row)} for row in rows], CARD)
     if card["kernels"]:
         click.echo("\nwhat the Rinf1 loops cost (docs/rinf1.md)")
-        emit([{**row, "range": range_of(row)} for row in card["kernels"]], CARD, as_json=False, as_csv=False, keys=CARD_KEYS)
+        print_table([{**row, "range": range_of(row)} for row in card["kernels"]], CARD)
     print_rows_cited(references([*rows, *card["kernels"]]))
     fit = card["fit"]
     if fit is not None:

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import click
 
 from retrompi.base.units import format_bytes, format_time, parse
-from retrompi.cli.options import (
-    csv_option,
-    debug_option,
-    failures_option,
-    fidelity_option,
-    fresh_option,
-    json_option,
-    mode_option,
-    model_option,
-    open_for,
-    platform_option,
-    seed_option,
-    set_option,
-    some_time,
-    store_option,
-    traffic_option,
-    warn,
-)
-from retrompi.cli.output import Column, emit, note, print_json, time_column
-from retrompi.cli.timeline import Wanted, timeline_options, write_timeline
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, some_time, warn
+from retrompi.cli.output import Column, note_run, print_json, time_column
+from retrompi.cli.timeline import TimelineOptions, write_timeline
+from retrompi.sim import diagnosis
 
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
 SECTION = {"section_begin_s": "begin_s", "section_end_s": "end_s", "section_s": "seconds"}
@@ -44,153 +30,112 @@ COLUMNS = (
 )
 
 
+@dataclass(frozen=True)
+class ReplayOptions(TimelineOptions, UndefinedSource, Network, Asked):
+    """Options of ``retrompi replay``."""
+
+    ranks: int | None = option("Number of ranks (default: as in the trace).", "--np", type=click.IntRange(1))
+    partial: bool = option("Accept ranks whose trace ends before MPI_Finalize.")
+    section: str | None = option("Time this section: lines of rank 0, or from one of its marks to another.", metavar="FIRST-LAST|A..B")
+    compute: str | None = option("Scale the computation so that the section computes for this long, summed over all ranks.", metavar="TIME")
+    memory_share: float = option("Share of the computation that occupies the memory bus.", type=click.FloatRange(0, 1), default=0.0)
+    limit: str | None = option("End the job after this simulated time, e.g. 10s (outcome timeout).", metavar="TIME")
+    compute_kernel: str | None = option(
+        "Compute at the rate of a Rinf1 loop, e.g. daxpy or daxpy:1000.", metavar="KERNEL[:N]")
+    startup: bool = option("Simulate the start of the job as well; it may fail.")
+    kills: tuple[str, ...] = option(
+        "Kill a process at a simulated time, e.g. 'proxy on server@0.5s', 'daemon on n1@1s', 'rank 3@2s'.",
+        "--kill", metavar="PROCESS@TIME")
+    wildcards: Literal["recorded", "free"] = option(
+        "Match MPI_ANY_SOURCE receives with the source recorded in the trace, or freely with the first message to arrive.",
+        default="recorded")
+
+
 @click.command()
 @click.argument("trace")
-@model_option
-@platform_option
-@mode_option("distributed")
-@click.option("--np", "ranks", type=click.IntRange(1), help="Number of ranks (default: what the trace has).")
-@click.option(
-    "--undefined-source",
-    type=click.Choice(["refuse", "any", "null"]),
-    default="refuse",
-    show_default=True,
-    help="What a receive from -333 is: SMPI writes it for a wildcard and for MPI_PROC_NULL.",
-)
-@click.option("--partial", is_flag=True, help="Accept ranks that are cut before finalize.")
-@click.option("--section", metavar="FIRST-LAST|A..B", help="Time this part: lines of rank 0, or between two of its marks.")
-@click.option("--compute", metavar="TIME", help="Scale the computation so that the section's, all ranks together, takes so long.")
-@click.option("--memory-share", type=click.FloatRange(0, 1), default=0.0, help="Share of the computation spent on the memory bus.")
-@click.option("--limit", metavar="TIME", help="End the job after so much simulated time, e.g. 10s (outcome timeout).")
-@click.option(
-    "--compute-kernel", metavar="KERNEL[:N]", help="Let compute amounts run at the rate of a Rinf1 loop, e.g. daxpy or daxpy:1000."
-)
-@click.option("--startup", is_flag=True, help="Start the job first as the runtime did; that may fail.")
-@click.option(
-    "--kill",
-    "kills",
-    multiple=True,
-    metavar="PROCESS@TIME",
-    help="End a process at a simulated time, e.g. 'proxy on server@0.5s', 'daemon on n1@1s', 'rank 3@2s'.",
-)
-@click.option(
-    "--wildcards",
-    type=click.Choice(["recorded", "free"]),
-    default="recorded",
-    show_default=True,
-    help="A receive from any source matches what it matched when the trace was taken, or whatever comes first.",
-)
-@traffic_option
-@failures_option
-@timeline_options
-@set_option
-@fidelity_option
-@seed_option
-@fresh_option
-@json_option
-@csv_option
-@store_option
-@debug_option
+@options(given=ReplayOptions, output=RunOutput)
 @click.pass_context
-def command(
-    ctx: click.Context,
-    trace: str,
-    model: str,
-    platform: str,
-    mode: str,
-    ranks: int | None,
-    undefined_source: Literal["refuse", "any", "null"],
-    partial: bool,
-    section: str | None,
-    compute: str | None,
-    memory_share: float,
-    limit: str | None,
-    compute_kernel: str | None,
-    startup: bool,
-    kills: tuple[str, ...],
-    traffic: tuple[str, ...],
-    failures: tuple[str, ...],
-    wildcards: str,
-    timeline: Wanted | None,
-    sets: tuple[str, ...],
-    fidelity: str,
-    seed: int,
-    fresh: bool,
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
-    """Replay a time-independent trace on a runtime and a platform.
+def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOutput) -> None:
+    """Replay a time-independent trace on a runtime model and a platform.
 
-    TRACE is a file, an index of files or a folder, plain or compressed. Ends with exit code 1 when the job did
-    not complete; a deadlock names who waits for whom on which line. Published times are often those of a benchmark's
-    timed part: --section measures it, and --compute sets how long it computes on the machine that is simulated.
+    TRACE is a file, an index of files or a folder, plain or compressed. Exit code 1 means that the job did not complete; for a
+    deadlock the output names which rank waits for which, and on which line of the trace.
+
+    Published times are often those of a benchmark's timed section: --section measures a section, and --compute sets how much time
+    it spends computing on the simulated machine.
+
+    \b
+    Examples:
+      retrompi replay examples/traces/jacobi-4.tar.zst -m wmpi -p nt-cluster
+      retrompi replay examples/traces/jacobi-4.tar.zst -m winmpich -p nt-cluster --timeline run.html
+      retrompi replay examples/traces/sort-4.tar.zst -m hpvm -p nt-cluster --kill 'rank 3@1ms'
     """
     from retrompi.spec import cross_traffic as network
-    from retrompi.spec import kernels, registry
+    from retrompi.spec import kernels
     from retrompi.store import lookup as experiment
 
-    registry.model(model), registry.platform(platform).placement(mode)
-    given = list(sets)
-    if compute_kernel:
-        given = [f"{k}={v}" for k, v in kernels.compute_sets(platform, compute_kernel).items()] + given
+    timeline = given.wanted()
+    given.check(given.model)
+    sets = list(given.sets)
+    if given.compute_kernel:
+        sets = [f"{k}={v}" for k, v in kernels.compute_sets(given.platform, given.compute_kernel).items()] + sets
     from retrompi import traces
     from retrompi.spec.calibrated_range import outside_of_trace
     from retrompi.spec.timed_section import Program
 
-    program = Program(section, None if compute is None else parse(compute, "s"), memory_share)
-    read = traces.read(trace, np=ranks, undefined_source=undefined_source, partial=partial)
-    store_ = open_for(ctx, store)
-    warnings = warn(outside_of_trace(model, platform, read, sets=sets), model)
+    program = Program(given.section, None if given.compute is None else parse(given.compute, "s"), given.memory_share)
+    read = traces.read(trace, np=given.ranks, undefined_source=given.undefined_source, partial=given.partial)
+    store_ = output.open()
+    warnings = warn(outside_of_trace(given.model, given.platform, read, sets=given.sets), given.model)
     found = experiment.replay(
         store_,
         read,
         trace,
-        model,
-        platform,
-        mode,
-        sets=given,
-        seed=seed,
-        limit_s=None if limit is None else some_time("--limit", limit),
-        with_startup=startup,
-        fidelity=fidelity,
-        kills=kills,
-        traffic=traffic,
-        failures=failures,
+        given.model,
+        given.platform,
+        given.mode,
+        sets=sets,
+        seed=given.seed,
+        limit_s=None if given.limit is None else some_time("--limit", given.limit),
+        with_startup=given.startup,
+        fidelity=given.fidelity,
+        kills=given.kills,
+        traffic=given.traffic,
+        failures=given.failures,
         program=program,
-        wildcards=wildcards,
-        fresh=fresh,
+        wildcards=given.wildcards,
+        fresh=output.fresh,
         timeline=timeline.request if timeline else None,
     )
     run = store_.run(found.run_id)
     if timeline:
-        write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else why(run))
+        write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else diagnosis.of_run(run))
     keys = [c.key for c in COLUMNS]
-    if as_json and not as_csv:
-        part = {"section": run["facts"].get("section")} if section else {}
+    if output.as_json:
+        part = {"section": run["facts"].get("section")} if given.section else {}
         rows = [{k: row.get(k) for k in keys} for row in found.rows]
         ended = {}
         if run["outcome"] != "completed":
             ended = {"detail": run["detail"], **{k: run["facts"].get(k) for k in ("waits", "diagnosis")}}
-        beside = {k: run["facts"].get(k) for k in ("traffic", "failed", "lost") if traffic or failures}
+        beside = {k: run["facts"].get(k) for k in ("traffic", "failed", "lost") if given.traffic or given.failures}
         print_json({**{k: run[k] for k in KEYS}, **part, **ended, **beside, "warnings": warnings, "per_rank": rows})
     else:
-        if not as_csv:
+        if not output.as_csv:
             click.echo(_headline(run))
-            click.echo(timed(run["facts"].get("section"))) if section else None
+            click.echo(timed(run["facts"].get("section"))) if given.section else None
             for line in network.lines(run["facts"]):
                 click.echo(line)
         rows = found.rows
-        if as_csv and section:  # a column of the same value for every rank: the form in which a table stays flat
+        if output.as_csv and given.section:  # a column of the same value for every rank: the form in which a table stays flat
             keys += list(SECTION)
             told = run["facts"].get("section") or {}
             rows = [{**row, **{k: told.get(v) for k, v in SECTION.items()}} for row in rows]
-        emit(rows, COLUMNS, as_json=as_json, as_csv=as_csv, keys=keys, empty="no rank ran")
+        output.emit(rows, COLUMNS, keys=keys, empty="no rank ran")
     if run["outcome"] != "completed":
-        for line in why(run):
+        for line in diagnosis.of_run(run):
             click.echo(line, err=True)
         ctx.exit(1)
-    note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
+    note_run(found.run_id, found.found)
 
 
 def _headline(run: dict[str, Any]) -> str:
@@ -206,11 +151,3 @@ def timed(section: dict[str, Any] | None) -> str:
         return "the section was not reached"
     begin, end, took = (format_time(section[k]) for k in ("begin_s", "end_s", "seconds"))
     return f"section {section['section']}: {took} ({begin} to {end})"
-
-
-def why(run: dict[str, Any]) -> list[str]:
-    """How a run ended and why: see `retrompi.sim.diagnosis.lines`."""
-    from retrompi.sim import diagnosis
-
-    facts = run["facts"]
-    return diagnosis.lines(run["outcome"], run["detail"], facts.get("waits", []), facts.get("diagnosis", {}))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import click
 
 from retrompi.base.units import parse
-from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
-from retrompi.cli.output import Column, as_text, emit, time_column
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import StoreOutput
+from retrompi.cli.output import Column, as_text, time_column
 from retrompi.papers.disk_replication import NETWORKS
 
 COLUMNS = (
@@ -21,46 +24,44 @@ COLUMNS = (
 )
 
 
-@click.command()
-@click.option("--machines", "machines", default="7", show_default=True, metavar="N[,N...]", help="How many machines are copied to.")
-@click.option("--network", type=click.Choice(list(NETWORKS)), default="myrinet", show_default=True, help="Over which TCP is simulated.")
-@click.option("--tree", "fan_out", type=click.IntRange(1), default=1, show_default=True, help="Machines that each forwards to.")
-@click.option("--disk", metavar="RATE", help="Rate of every disk, e.g. 40MB/s (default: as fitted).")
-@click.option("--rate", metavar="RATE", help="Rate of the network instead of the simulated one, e.g. 10MB/s.")
-@click.option(
-    "-p", "--platform", default="myrinet-piii", show_default=True, metavar="NAME|FILE", help="Machines, of which three are simulated."
-)
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def command(
-    ctx: click.Context,
-    machines: str,
-    network: str,
-    fan_out: int,
-    disk: str | None,
-    rate: str | None,
-    platform: str,
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
-    """Simulate copying the disk of the study to many machines, chunk by chunk, beside the closed form.
+@dataclass(frozen=True)
+class ReplicateOptions:
+    """Options of ``retrompi replicate``."""
 
-    Every machine receives, writes and forwards. The network's rate is that of TCP through a machine that does so, from a
-    simulation of three. Beyond a limit of machines only the closed form answers.
+    machines: str = option("Number of machines that receive a copy; several separated by commas.", default="7", metavar="N[,N...]")
+    network: str = option("Network type.", type=click.Choice(list(NETWORKS)), default="myrinet")
+    fan_out: int = option("Number of machines to which each machine forwards.", "--tree", type=click.IntRange(1), default=1)
+    disk: str | None = option("Rate of each disk, e.g. 40MB/s (default: as fitted).", metavar="RATE")
+    rate: str | None = option("Rate of the network, e.g. 10MB/s (default: simulated).", metavar="RATE")
+    platform: str = option(
+        "Platform, three machines of which are simulated.", "-p", "--platform", default="myrinet-piii", metavar="NAME|FILE")
+
+
+@click.command()
+@options(given=ReplicateOptions, output=StoreOutput)
+def command(given: ReplicateOptions, output: StoreOutput) -> None:
+    """Simulate copying a disk to many machines, and compare with the closed form.
+
+    Every machine receives chunks, writes them and forwards them. The network rate is that of TCP through such a machine, taken from
+    a simulation of three machines. Beyond a limit on the number of machines only the closed form is given.
+
+    \b
+    Examples:
+      retrompi replicate --machines 7,100,1000
+      retrompi replicate --network fast-ethernet --tree 2
     """
     from retrompi.base.errors import UsageError
-    from retrompi.papers import replication as study
+    from retrompi.papers import replication_task
     from retrompi.papers.disk_replication import replicate
 
     try:
-        counts = [int(n) for n in machines.split(",")]
+        counts = [int(n) for n in given.machines.split(",")]
     except ValueError:
-        raise UsageError(f"'{machines}' is not a list of numbers of machines; example: 7,100,1000") from None
-    through = float(study.rates(open_for(ctx, store), network, platform)[1]["relay"]) if rate is None else parse(rate, "B/s")
-    one = study.copy(study.fitted_disk() if disk is None else parse(disk, "B/s"), through)
-    rows = [replicate(one, n, fan_out) for n in counts]
-    emit(rows, COLUMNS, as_json=as_json, as_csv=as_csv, keys=list(rows[0]))
+        raise UsageError(f"'{given.machines}' is not a list of numbers of machines; example: 7,100,1000", code="bad-syntax") from None
+    if given.rate is None:
+        through = float(replication_task.rates(output.open(), given.network, given.platform)[1]["relay"])
+    else:
+        through = parse(given.rate, "B/s")
+    one = replication_task.copy(replication_task.fitted_disk() if given.disk is None else parse(given.disk, "B/s"), through)
+    rows = [replicate(one, n, given.fan_out) for n in counts]
+    output.emit(rows, COLUMNS, keys=list(rows[0]))

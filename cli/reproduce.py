@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from retrompi.base.errors import UsageError, nearest
-from retrompi.cli.options import (
-    csv_option,
-    debug_option,
-    fidelity_option,
-    fresh_option,
-    jobs_option,
-    json_option,
-    measured_curves,
-    measured_option,
-    open_for,
-    store_option,
-    warn,
-)
-from retrompi.cli.output import Column, emit, note
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Workers, warn
+from retrompi.cli.output import Column, note, print_table
 
 if TYPE_CHECKING:
-    from retrompi.papers import Study, Verdict
+    from retrompi.papers import Reproduction, Verdict
 
 ALL = "all"
 _SUMMARY = (
@@ -38,76 +28,63 @@ _SUMMARY = (
 )
 
 
+@dataclass(frozen=True)
+class ReproduceOptions(Fidelity, Overlaid, Workers):
+    """Options of ``retrompi reproduce``."""
+
+    out: Path = option("Folder for the report.", type=click.Path(file_okay=False, path_type=Path), default=Path("report"))
+    images: tuple[str, ...] = option("Also write every figure in this format (repeatable).", "--image", type=click.Choice(["png", "svg"]))
+
+
 @click.command()
 @click.argument("paper")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("report"),
-    show_default=True,
-    help="Folder the report is written to.",
-)
-@click.option("--image", "images", type=click.Choice(["png", "svg"]), multiple=True, help="Also write every figure so.")
-@measured_option
-@fidelity_option
-@jobs_option
-@fresh_option
-@json_option
-@csv_option
-@store_option
-@debug_option
+@options(given=ReproduceOptions, output=RunOutput)
 @click.pass_context
-def command(
-    ctx: click.Context,
-    paper: str,
-    out: Path,
-    images: tuple[str, ...],
-    measured: tuple[str, ...],
-    fidelity: str,
-    jobs: int | None,
-    fresh: bool,
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
-    """Replay a paper's study, judge its statements and write the report.
+def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: RunOutput) -> None:
+    """Replay the experiments of a paper, judge its claims and write a report.
 
-    PAPER is a key such as baker-fox, or "all" for an atlas of every paper with the verdict matrix on its front page.
-    Prints the verdicts and the report's path; a failing statement is a finding shown there, not an error (use 'retrompi
-    validate' for an exit code).
+    PAPER is a key such as baker-fox, or "all" for a report on every paper with the verdict matrix on its front page. Prints the
+    verdicts and the report's path. A failed claim is a finding shown in the report, not an error; 'retrompi validate' turns it into
+    an exit code.
+
+    \b
+    Examples:
+      retrompi reproduce baker-fox
+      retrompi reproduce all --out report
+      retrompi reproduce baker-fox --measured 12@pingpong --image svg
     """
     from retrompi import render as report
     from retrompi.cli.validate import KEYS, print_verdicts, studies
-    from retrompi.papers import judge_all, setups
+    from retrompi.papers import all_papers, judge_all
     from retrompi.papers.claims import paper_key
-    from retrompi.papers.study import WORKERS
+    from retrompi.papers.reproduction import WORKERS
     from retrompi.spec.calibrated_range import outside_of_points
 
-    if paper != ALL and paper_key(paper) not in setups():
-        raise UsageError(f"no paper '{paper}'{nearest(paper, [*setups(), ALL])}")
-    overlaid = measured_curves(ctx, store, measured)
+    if paper != ALL and paper_key(paper) not in all_papers():
+        raise UsageError(f"no paper '{paper}'{nearest(paper, [*all_papers(), ALL])}", code="unknown-paper")
+    overlaid = given.curves(output)
     began = time.perf_counter()
-    found = studies(ctx, None if paper == ALL else paper, store, fresh, jobs, fidelity)
+    found = studies(None if paper == ALL else paper, output, given.jobs, given.fidelity)
     spent = time.perf_counter() - began
     found = report.with_measured(found, overlaid)
     for model, lines in {m: told for s in found for m, told in outside_of_points(s.points).items()}.items():
         warn(lines, model)
     written: report.Written | report.Atlas
     if paper != ALL:
-        written = report.write(found[0], out, images=images)
-        print_verdicts(found[0].verdicts, as_json=as_json, as_csv=as_csv)
+        written = report.write(found[0], given.out, images=given.images)
+        print_verdicts(found[0].verdicts, output)
     else:
         from retrompi.render.front import made
 
-        written = report.write_atlas(found, out, made(open_for(ctx, store), found, spent, jobs or WORKERS), images=images)
+        written = report.write_atlas(found, given.out, made(output.open(), found, spent, given.jobs or WORKERS), images=given.images)
         verdicts = judge_all(found)
-        if as_json or as_csv:
-            emit([v.row() for v in verdicts], (), as_json=as_json, as_csv=as_csv, keys=KEYS)
+        if not output.text:
+            output.emit([v.row() for v in verdicts], (), keys=KEYS)
         else:
             _print_summary(found, verdicts)
     if written.missing:
         click.echo(written.missing, err=True)
-    if as_json or as_csv:
+    if not output.text:
         note(f"report: {written.page}")
         return
     runs = {i for s in found for i in s.runs}
@@ -129,14 +106,14 @@ def _counted(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
     return row
 
 
-def _print_summary(found: Sequence[Study], verdicts: Sequence[Verdict]) -> None:
+def _print_summary(found: Sequence[Reproduction], verdicts: Sequence[Verdict]) -> None:
     """Counts per paper and in all; papers that were not replayed have only unjudged claims."""
     from retrompi.papers import summary
     from retrompi.papers.claims import by_paper, papers
 
     mine = {v.id: v for v in verdicts}
     rows = [_counted([mine[c.id] for c in by_paper(p) if c.id in mine], p) for p in papers()]
-    emit([*rows, {**_counted(verdicts, ALL), "failed": ""}], _SUMMARY, as_json=False, as_csv=False)
+    print_table([*rows, {**_counted(verdicts, ALL), "failed": ""}], _SUMMARY)
     click.echo("")
     for text in summary(verdicts):
         click.echo(str(text))

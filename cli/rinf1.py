@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
+from retrompi.cli.bundle import option, options
 from retrompi.cli.calibrate import RESIDUALS, VALUES
-from retrompi.cli.options import (
-    complete_platform,
-    csv_option,
-    debug_option,
-    fresh_option,
-    json_option,
-    open_for,
-    progress,
-    seed_option,
-    set_option,
-    store_option,
-)
-from retrompi.cli.output import Column, as_text, emit, note, print_json, print_table
+from retrompi.cli.options import Drawn, Overrides, RunOutput, complete_platform, progress
+from retrompi.cli.output import Column, Output, as_text, note_run, print_json, print_table
 
 
 def _mega(value: Any) -> str:
@@ -56,66 +47,57 @@ def published(rows: list[dict[str, Any]], platform: str, host: str) -> list[dict
     return out
 
 
-@click.command()
-@click.option("-p", "--platform", default="nt-pair", show_default=True, shell_complete=complete_platform, help="Machine room.")
-@click.option("--host", help="The machine (default: every one of the platform, one table each).")
-@click.option("--kernels", "loops", default="", metavar="NAMES", help="Loops by name, separated by commas (default: all).")
-@click.option("--fit", "fitting", is_flag=True, help="Fit the machines to the rows marked for calibration, and write the fit.")
-@click.option("--dry-run", is_flag=True, help="With --fit: print the fit without writing it.")
-@set_option
-@seed_option
-@fresh_option
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def command(
-    ctx: click.Context,
-    platform: str,
-    host: str | None,
-    loops: str,
-    fitting: bool,
-    dry_run: bool,
-    sets: tuple[str, ...],
-    seed: int,
-    fresh: bool,
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
-    """Time the 17 loops of Rinf1 on a machine, or fit the machines to them.
+@dataclass(frozen=True)
+class Rinf1Options(Overrides, Drawn):
+    """Options of ``retrompi rinf1``."""
 
-    Rates are Mflop/s (flop/s in JSON and CSV): the smallest and the largest over the vector lengths by the machine's own
-    clock, then Rinf and n1/2 of the loop in the cache.
+    platform: str = option("Platform.", "-p", "--platform", default="nt-pair", shell_complete=complete_platform)
+    host: str | None = option("Host of the platform (default: all, with one table each).")
+    loops: str = option("Names of loops, separated by commas (default: all).", "--kernels", default="", metavar="NAMES")
+    fitting: bool = option("Fit the machines to the claims marked for calibration, and write the fit.", "--fit")
+    dry_run: bool = option("With --fit: print the fit without writing it.")
+
+
+@click.command()
+@options(given=Rinf1Options, output=RunOutput)
+def command(given: Rinf1Options, output: RunOutput) -> None:
+    """Time the 17 Rinf1 loops on a machine, or fit the machine to them.
+
+    Rates are in Mflop/s (flop/s in JSON and CSV): the smallest and the largest over all vector lengths by the machine's own clock,
+    then Rinf and n1/2 of the loop in cache.
+
+    \b
+    Examples:
+      retrompi rinf1 --platform nt-pair --host server
+      retrompi rinf1 --kernels daxpy --csv
     """
     from retrompi.papers import rinf1
     from retrompi.spec import kernels, registry
 
-    room = registry.platform(platform)
-    hosts = [room.host(host).name] if host else [h.name for h in room.hosts]
-    for name in loops.split(","):
+    room = registry.platform(given.platform)
+    hosts = [room.host(given.host).name] if given.host else [h.name for h in room.hosts]
+    for name in given.loops.split(","):
         if name.strip():
             kernels.loop(name.strip())
-    if fitting:
-        _fit(room.name, platform, hosts, seed, dry_run, as_json, as_csv)
+    if given.fitting:
+        _fit(room.name, given.platform, hosts, given.seed, given.dry_run, output)
         return
-    store_ = open_for(ctx, store)
+    store_ = output.open()
     tables: dict[str, list[dict[str, Any]]] = {}
     for h in hosts:
-        found = rinf1.measure(store_, platform, h, loops=loops, sets=sets, seed=seed, fresh=fresh)
+        found = rinf1.measure(store_, given.platform, h, loops=given.loops, sets=given.sets, seed=given.seed, fresh=output.fresh)
         tables[h] = published(found.rows, room.name, h)
-        note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
-    if as_json or as_csv:
+        note_run(found.run_id, found.found)
+    if not output.text:
         rows = [{"host": h, **r} for h, table in tables.items() for r in table]
-        emit(rows, COLUMNS, as_json=as_json, as_csv=as_csv, keys=("host", *KEYS))
+        output.emit(rows, COLUMNS, keys=("host", *KEYS))
         return
     for i, (h, table) in enumerate(tables.items()):
         click.echo(("\n" if i else "") + f"{h}: {room.host(h).os}, Mflop/s")
-        emit(table, COLUMNS, as_json=False, as_csv=False)
+        print_table(table, COLUMNS)
 
 
-def _fit(name: str, platform: str, hosts: list[str], seed: int, dry_run: bool, as_json: bool, as_csv: bool) -> None:
+def _fit(name: str, platform: str, hosts: list[str], seed: int, dry_run: bool, output: Output) -> None:
     from retrompi.papers import rinf1
 
     fits = []
@@ -125,16 +107,16 @@ def _fit(name: str, platform: str, hosts: list[str], seed: int, dry_run: bool, a
             fits.append(rinf1.fit(platform, h, seed=seed))
             report(i + 1, len(hosts), h)
     rows = [{"host": f.host, **v} for f in fits for v in f.values]
-    if as_json:
+    if output.as_json:
         print_json([{"host": f.host, "values": f.values, "residuals": f.residuals, "note": f.note} for f in fits])
     else:
-        emit(rows, (Column("host", "host"), *VALUES), as_json=False, as_csv=as_csv)
-    if not (as_json or as_csv):
+        output.emit(rows, (Column("host", "host"), *VALUES))
+    if output.text:
         click.echo("")
         print_table([r for f in fits for r in f.residuals], RESIDUALS)
         for f in fits:
             click.echo(f"\n{f.host}: {as_text(f.note)}")
     if not dry_run:
         written = rinf1.write(platform, fits)
-        if not (as_json or as_csv):
+        if output.text:
             click.echo(f"\nwritten: {written}")

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse
-from retrompi.cli.options import (
-    complete_model,
-    csv_option,
-    debug_option,
-    fidelity_option,
-    fresh_option,
-    json_option,
-    open_for,
-    platform_option,
-    progress,
-    seed_option,
-    set_option,
-    some_time,
-    store_option,
-)
-from retrompi.cli.output import Column, emit, note, one_format, print_json, print_table, time_column
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import Drawn, Fidelity, OnPlatform, Overrides, RunOutput, complete_model, progress, some_time
+from retrompi.cli.output import Column, note_run, print_csv, print_json, print_table, time_column
+from retrompi.sim import diagnosis
 
 if TYPE_CHECKING:
     from retrompi.store import Store
@@ -59,89 +48,70 @@ CALLS = (
 )
 
 
+@dataclass(frozen=True)
+class RunOptions(OnPlatform, Overrides, Drawn, Fidelity):
+    """Options of ``retrompi run``."""
+
+    backend: Literal["model", "smpi", "native"] = option("Backend that runs the program.", "-b", "--backend", required=True)
+    ranks: int = option("Number of ranks.", "-n", "--np", type=click.IntRange(1), default=2)
+    model: str | None = option(
+        "Runtime model of the backends model and smpi (see 'retrompi models list').",
+        "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
+    mode: str | None = option(
+        "Placement of the ranks, as for 'retrompi replay' (default: distributed; shared on a platform with one host).", metavar="MODE")
+    mpi: str | None = option("MPI library for native runs (default: MPICH if installed, else Open MPI).", metavar="mpich|openmpi")
+    repetitions: int = option("Number of native runs to measure.", "-r", "--repetitions", type=click.IntRange(1), default=10)
+    warmup: int = option("Number of native warm-up runs to discard.", type=click.IntRange(0), default=1)
+    no_profile: bool = option("Skip the per-call profile (saves one native run).")
+    wait_quiet: str | None = option("Maximum time to wait for a busy machine to become idle, e.g. 60s.", metavar="TIME")
+    timeout: str | None = option(
+        f"End a run after this wall time (default: {LIMIT}); on a model, after this simulated time.", metavar="TIME")
+    trace: Path | None = option(
+        "With --backend model: replay this trace instead of recording the program.", type=click.Path(exists=True, path_type=Path))
+    most_calls: int = option("Maximum number of profile rows printed (JSON has all).", type=click.IntRange(0), default=MOST_CALLS)
+
+
 @click.command()
-@click.option("-b", "--backend", type=click.Choice(["model", "smpi", "native"]), required=True, help="Where the program runs.")
 @click.argument("program")
-@click.option("-n", "--np", "ranks", type=click.IntRange(1), default=2, show_default=True, help="Number of ranks.")
-@click.option(
-    "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model, help="Runtime of model and smpi (see 'retrompi models list')."
-)
-@platform_option
-@click.option("--mode", metavar="MODE", help="Where the ranks are: as of replay (default: distributed; shared on a platform of one host).")
-@click.option("--mpi", metavar="mpich|openmpi", help="MPI to compile and run with natively (default: MPICH where it is, else Open MPI).")
-@click.option("-r", "--repetitions", type=click.IntRange(1), default=10, show_default=True, help="Runs that are measured, natively.")
-@click.option("--warmup", type=click.IntRange(0), default=1, show_default=True, help="Runs before them that are dropped, natively.")
-@click.option("--no-profile", is_flag=True, help="Leave out the per-call profile (natively one run less).")
-@click.option("--wait-quiet", metavar="TIME", help="Wait so long at most for a busy machine to come to rest first, e.g. 60s.")
-@click.option("--timeout", metavar="TIME", help=f"End a run after so long (default: {LIMIT} of wall time); of simulated time on a model.")
-@click.option(
-    "--trace", type=click.Path(exists=True, path_type=Path), help="With model: replay this trace instead of recording the program's."
-)
-@click.option(
-    "--most-calls", type=click.IntRange(0), default=MOST_CALLS, show_default=True, help="Rows of the profile to print (JSON has all)."
-)
-@set_option
-@fidelity_option
-@seed_option
-@fresh_option
-@json_option
-@csv_option
-@store_option
-@debug_option
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@options(given=RunOptions, output=RunOutput)
 @click.pass_context
-def command(
-    ctx: click.Context,
-    backend: str,
-    program: str,
-    ranks: int,
-    model: str | None,
-    platform: str,
-    mode: str | None,
-    mpi: str | None,
-    repetitions: int,
-    warmup: int,
-    no_profile: bool,
-    wait_quiet: str | None,
-    timeout: str | None,
-    trace: Path | None,
-    most_calls: int,
-    sets: tuple[str, ...],
-    fidelity: str,
-    seed: int,
-    fresh: bool,
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-    arguments: tuple[str, ...],
-) -> None:
-    """Run a program on a runtime model, online on SimGrid's SMPI, or natively, and show its times and calls.
+def command(ctx: click.Context, program: str, arguments: tuple[str, ...], given: RunOptions, output: RunOutput) -> None:
+    """Run a program on a runtime model, on SimGrid's SMPI or natively, and show its times and MPI calls.
 
-    PROGRAM is a source file (.c, .cpp, .f90, …; compiled with the MPI's own compiler and kept), a binary, or an mpi4py script; its own
-    ARGUMENTS come after --. Sections are what it marks with MPI_Pcontrol(N) … MPI_Pcontrol(-PARTS). Exit code 1: it failed, hung or
-    deadlocked.
+    PROGRAM is a source file (.c, .cpp, .f90, ...; compiled with the MPI's own compiler and cached), a binary, or an mpi4py script;
+    its ARGUMENTS follow after --. Sections are what the program marks with MPI_Pcontrol(N) ... MPI_Pcontrol(-PARTS). Exit code 1
+    means that the program failed, hung or deadlocked.
+
+    \b
+    Examples:
+      retrompi run --backend native examples/pingpong.c
+      retrompi run --backend model -m wmpi -p nt-cluster -n 4 examples/jacobi.c
+      retrompi run --backend smpi -m wmpi -p nt-cluster -n 4 examples/jacobi.c
+      retrompi run --backend native -n 4 ./app -- --size 100
     """
-    from retrompi.measure import launch as backends
+    from retrompi.measure import launch
 
-    _check(ctx, backend)
-    one_format(as_json, as_csv)
-    limit = some_time("--timeout", timeout) if timeout is not None else None if backend == "model" else parse(LIMIT, "s")
-    quiet = some_time("--wait-quiet", wait_quiet) if wait_quiet is not None else 0.0
-    store_ = open_for(ctx, store)
-    with progress(f"{Path(program).name} on {backend}") as report:
-        done = backends.run(
-            store_, backend, program, arguments, ranks, sets=sets, model=model, platform=_given(ctx, "platform", platform),
-            mode=mode, seed=seed, fidelity=fidelity, mpi=mpi, repetitions=repetitions, warmup=warmup, profile=not no_profile,
-            timeout_s=limit, wait_quiet_s=quiet, trace=None if trace is None else str(trace), fresh=fresh, report=report,
+    _check(ctx, given.backend)
+    limit = some_time("--timeout", given.timeout) if given.timeout is not None else None if given.backend == "model" else parse(LIMIT, "s")
+    quiet = some_time("--wait-quiet", given.wait_quiet) if given.wait_quiet is not None else 0.0
+    store_ = output.open()
+    with progress(f"{Path(program).name} on {given.backend}") as report:
+        done = launch.run(
+            store_, given.backend, program, arguments, given.ranks, sets=given.sets, model=given.model,
+            platform=_given(ctx, "platform", given.platform),
+            mode=given.mode, seed=given.seed, fidelity=given.fidelity, mpi=given.mpi, repetitions=given.repetitions, warmup=given.warmup,
+            profile=not given.no_profile,
+            timeout_s=limit, wait_quiet_s=quiet, trace=None if given.trace is None else str(given.trace), fresh=output.fresh, report=report,
         )  # fmt: skip
-    if as_json:
+    if output.as_json:
         times = _summaries(done)
         print_json({**done.row(), "summary": times[0] if times else None, "section_summaries": times[1:]})
-    elif as_csv:
+    elif output.as_csv:
         about = {k: getattr(done, k) for k in CSV[:9]}
-        emit([{**about, **row} for row in _summaries(done)], (), as_json=False, as_csv=True, keys=CSV)
+        print_csv([{**about, **row} for row in _summaries(done)], CSV)
     else:
-        _tell(done, most_calls)
+        _tell(done, given.most_calls)
     if done.errors.strip():
         click.echo(done.errors.rstrip("\n"), err=True)
     for text in done.notes:
@@ -150,7 +120,7 @@ def command(
         for line in _why(store_, done):
             click.echo(line, err=True)
         ctx.exit(1)
-    note(f"run {done.run_id}" + (" (found in the store; --fresh simulates again)" if done.found else ""))
+    note_run(done.run_id, done.found)
 
 
 # option of the command -> the backends that it means something to
@@ -168,7 +138,7 @@ def _check(ctx: click.Context, backend: str) -> None:
     for name, read in _ONLY.items():
         if backend not in read and ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
             option = next(p.opts[-1] for p in ctx.command.params if p.name == name)
-            raise UsageError(f"{option} means nothing to --backend {backend}; it is for {' and '.join(read)}")
+            raise UsageError(f"{option} means nothing to --backend {backend}; it is for {' and '.join(read)}", code="unused-option")
 
 
 def _why(store: Store, done: Any) -> list[str]:
@@ -176,9 +146,7 @@ def _why(store: Store, done: Any) -> list[str]:
     row = store.run(done.run_id)
     if "diagnosis" not in row["facts"]:
         return [f"{done.outcome}: {done.detail}"]
-    from retrompi.cli.replay import why
-
-    return [line.replace(f"{done.trace}/", "") for line in why(row)]
+    return [line.replace(f"{done.trace}/", "") for line in diagnosis.of_run(row)]
 
 
 def _given(ctx: click.Context, name: str, value: str) -> str | None:

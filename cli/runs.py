@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from retrompi.cli import diff
-from retrompi.cli.options import (
-    complete_model,
-    complete_platform,
-    csv_option,
-    debug_option,
-    json_option,
-    open_for,
-    store_option,
-)
-from retrompi.cli.output import Column, emit, time_column
+from retrompi.cli.bundle import debug_option, option, options
+from retrompi.cli.options import StoreOutput, complete_model, complete_platform
+from retrompi.cli.output import Column, print_table, time_column
 
 LIST = (
     Column("id", "id", right=True),
@@ -78,69 +72,75 @@ def flat(run: Mapping[str, Any]) -> dict[str, Any]:
 @click.group()
 @debug_option
 def command() -> None:
-    """List stored runs, show one or compare two."""
+    """List the stored runs, show one, or compare two.
+
+    \b
+    Examples:
+      retrompi runs list --model wmpi
+      retrompi runs show 12
+      retrompi runs diff 12 13
+    """
+
+
+@dataclass(frozen=True)
+class ListRunsOptions:
+    """Options of ``retrompi runs list_runs``."""
+
+    model: str | None = option("Only runs of this model.", "-m", "--model", shell_complete=complete_model)
+    platform: str | None = option("Only runs on this platform.", "-p", "--platform", shell_complete=complete_platform)
+    mode: str | None = option("Only runs in this mode.")
+    kind: str | None = option("Only runs of this kind.", type=click.Choice(KINDS))
+    outcome: str | None = option("Only runs with this outcome.")
+    limit: int = option("Maximum number of runs listed.", type=click.IntRange(1), default=30)
 
 
 @command.command("list")
-@click.option("-m", "--model", shell_complete=complete_model, help="Only this model.")
-@click.option("-p", "--platform", shell_complete=complete_platform, help="Only this platform.")
-@click.option("--mode", help="Only this mode.")
-@click.option("--kind", type=click.Choice(KINDS), help="Only this kind.")
-@click.option("--outcome", help="Only this outcome.")
-@click.option("--limit", type=click.IntRange(1), default=30, show_default=True, help="The newest so many.")
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def list_runs(
-    ctx: click.Context,
-    model: str | None,
-    platform: str | None,
-    mode: str | None,
-    kind: str | None,
-    outcome: str | None,
-    limit: int,
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
-    """List stored runs, newest last."""
-    found = open_for(ctx, store, write=False).runs(
-        model=model, platform=platform, mode=mode, kind=kind, outcome=outcome, limit=limit
+@options(given=ListRunsOptions, output=StoreOutput)
+def list_runs(given: ListRunsOptions, output: StoreOutput) -> None:
+    """List stored runs, newest last.
+
+    \b
+    Examples:
+      retrompi runs list --model wmpi --limit 10
+      retrompi runs list --kind replay --csv
+    """
+    found = output.open(write=False).runs(
+        model=given.model, platform=given.platform, mode=given.mode, kind=given.kind, outcome=given.outcome, limit=given.limit
     )
     rows = [{**row, "overrides": _overrides(row)} for row in found]
-    emit(rows, LIST, as_json=as_json, as_csv=as_csv, keys=LIST_KEYS, empty="no runs stored")
+    output.emit(rows, LIST, keys=LIST_KEYS, empty="no runs stored")
 
 
 @command.command("show")
 @click.argument("run_id", type=click.IntRange(1), metavar="ID")
-@click.option("--part", type=click.Choice(PARTS), help="Print this part (default: the run, and on a terminal all).")
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def show_run(ctx: click.Context, run_id: int, part: str | None, as_json: bool, as_csv: bool, store: str | None) -> None:
-    """Show run ID: its provenance, outcome, points, ranks and anatomy."""
-    store_ = open_for(ctx, store, write=False)
+@click.option("--part", type=click.Choice(PARTS), help="Part to print (default: the run; as a table, all parts).")
+@options(output=StoreOutput)
+def show_run(run_id: int, part: str | None, output: StoreOutput) -> None:
+    """Show run ID: its provenance, outcome, points, ranks and stages.
+
+    \b
+    Examples:
+      retrompi runs show 12
+      retrompi runs show 12 --part points --csv
+    """
+    store_ = output.open(write=False)
     run = flat(store_.run(run_id))
     tables = {"points": store_.points, "ranks": store_.ranks, "anatomy": store_.anatomy}
-    if as_json or as_csv:
+    if not output.text:
         rows = [run] if part in (None, "run") else tables[part](run_id)
         keys = list(rows[0]) if rows else []
-        emit(rows, (), as_json=as_json, as_csv=as_csv, keys=keys)
+        output.emit(rows, (), keys=keys)
         return
     for name in PARTS if part is None else (part,):
         if name == "run":
             facts = [{"what": k, "value": v} for k, v in run.items() if v not in ("", None)]
-            emit(facts, (Column("what", "what"), Column("value", "value")), as_json=False, as_csv=False)
+            print_table(facts, (Column("what", "what"), Column("value", "value")))
             continue
         rows = tables[name](run_id)
         if rows or part is not None:
             click.echo(f"\n{name}")
             columns = [Column(k, k, right=not isinstance(rows[0][k], str)) for k in rows[0]] if rows else []
-            emit(rows, columns, as_json=False, as_csv=False, empty=f"no {name} stored")
+            print_table(rows, columns, empty=f"no {name} stored")
 
 
 command.add_command(diff.command, "diff")

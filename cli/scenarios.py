@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import click
 
 from retrompi.base.units import format_time
-from retrompi.cli.options import (
-    complete_scenario,
-    csv_option,
-    debug_option,
-    failures_option,
-    fresh_option,
-    json_option,
-    open_for,
-    store_option,
-    traffic_option,
-    warn,
-)
-from retrompi.cli.output import Column, emit, note
+from retrompi.cli.bundle import debug_option, options
+from retrompi.cli.options import Network, RunOutput, complete_scenario, warn
+from retrompi.cli.output import Column, Output, note, note_run, print_table
+from retrompi.sim import diagnosis
 
 LIST = (
     Column("name", "name"),
@@ -37,54 +28,74 @@ KEYS = ("name", "title", "reproduces", "model", "platform", "mode", "trace", "ov
 @click.group()
 @debug_option
 def command() -> None:
-    """List the experiments, show one or run it."""
+    """List the scenarios, show one, or run it.
+
+    \b
+    Examples:
+      retrompi scenarios list
+      retrompi scenarios run bf-wmpi-shared
+    """
 
 
 @command.command("list")
-@json_option
-@csv_option
-@debug_option
-def list_scenarios(as_json: bool, as_csv: bool) -> None:
-    """List every scenario."""
+@options(output=Output)
+def list_scenarios(output: Output) -> None:
+    """List the scenarios.
+
+    \b
+    Examples:
+      retrompi scenarios list
+      retrompi scenarios list --csv
+    """
     from retrompi.spec import registry
 
     rows = [s.row() for s in registry.scenarios().values()]
-    emit(rows, LIST, as_json=as_json, as_csv=as_csv, keys=KEYS, empty="no scenarios")
+    output.emit(rows, LIST, keys=KEYS, empty="no scenarios")
 
 
 @command.command("show")
 @click.argument("scenario", shell_complete=complete_scenario)
-@json_option
-@csv_option
-@debug_option
-def show_scenario(scenario: str, as_json: bool, as_csv: bool) -> None:
-    """Show SCENARIO (a name or a TOML file)."""
+@options(output=Output)
+def show_scenario(scenario: str, output: Output) -> None:
+    """Show SCENARIO.
+
+    SCENARIO is a name or a TOML file.
+
+    \b
+    Examples:
+      retrompi scenarios show bf-wmpi-shared
+    """
     from retrompi.spec import registry
 
     s = registry.scenario(scenario)
-    if as_json or as_csv:
-        emit([s.row()], LIST, as_json=as_json, as_csv=as_csv, keys=KEYS)
+    if not output.text:
+        output.emit([s.row()], LIST, keys=KEYS)
         return
     click.echo(f"{s.name}: {s.title}\n{s.summary}\n")
     rows = [{"what": k, "value": v} for k, v in s.row().items() if k not in ("name", "title") and v not in ("", None)]
-    emit(rows, (Column("what", "what"), Column("value", "value")), as_json=False, as_csv=False)
+    print_table(rows, (Column("what", "what"), Column("value", "value")))
+
+
+@dataclass(frozen=True)
+class RunScenarioOptions(Network):
+    """Options of ``retrompi scenarios run_scenario``."""
+
 
 
 @command.command("run")
 @click.argument("scenario", shell_complete=complete_scenario)
-@traffic_option
-@failures_option
-@fresh_option
-@json_option
-@csv_option
-@store_option
-@debug_option
+@options(given=RunScenarioOptions, output=RunOutput)
 @click.pass_context
-def run_scenario(
-    ctx: click.Context, scenario: str, traffic: tuple[str, ...], failures: tuple[str, ...], fresh: bool, as_json: bool, as_csv: bool,
-    store: str | None,
-) -> None:  # fmt: skip
-    """Run SCENARIO (a name or a TOML file) and print its curve, or its ranks for a trace."""
+def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, output: RunOutput) -> None:
+    """Run SCENARIO and print its curve, or the times of its ranks.
+
+    SCENARIO is a name or a TOML file. Exit code 1 means that it did not complete.
+
+    \b
+    Examples:
+      retrompi scenarios run bf-wmpi-shared
+      retrompi scenarios run bf-wmpi-distributed --traffic 'any 2Mbps 1500B poisson' --csv
+    """
     from retrompi.cli import pingpong, replay, rinf1, startup
     from retrompi.spec import registry
     from retrompi.spec.calibrated_range import outside
@@ -92,10 +103,10 @@ def run_scenario(
     from retrompi.studies.scenario import trace_of
 
     s = registry.scenario(scenario)
-    s = replace(s, traffic=(*s.traffic, *traffic), failures=(*s.failures, *failures))
-    store_ = open_for(ctx, store)
-    found = experiment.run_scenario(store_, s, fresh=fresh)
-    if not (as_json or as_csv):
+    s = replace(s, traffic=(*s.traffic, *given.traffic), failures=(*s.failures, *given.failures))
+    store_ = output.open()
+    found = experiment.run_scenario(store_, s, fresh=output.fresh)
+    if output.text:
         click.echo(f"{s.name}: {s.title}")
         if s.expect:
             click.echo(f"expected: {s.expect}")
@@ -103,27 +114,27 @@ def run_scenario(
             click.echo(replay.timed(store_.run(found.run_id)["facts"].get("section")))
     run = store_.run(found.run_id)
     if s.start:
-        emit(found.rows, startup.COLUMNS, as_json=as_json, as_csv=as_csv)
-        if not (as_json or as_csv):
+        output.emit(found.rows, startup.COLUMNS)
+        if output.text:
             click.echo("\n" + startup.summary(run["facts"]["startup"]))
     elif s.generator == "rinf1":
         rows = rinf1.published(found.rows, registry.platform(s.platform).name, s.mode)
-        emit(rows, rinf1.COLUMNS, as_json=as_json, as_csv=as_csv, keys=rinf1.KEYS)
+        output.emit(rows, rinf1.COLUMNS, keys=rinf1.KEYS)
     elif found.rows and "size_B" in found.rows[0]:
         sizes = [row["size_B"] for row in found.rows]
         warnings = warn(outside(s.model, s.platform, sizes=sizes, ranks=run["ranks"], sets=s.sets), s.model)
-        pingpong.emit_curve(found.rows, warnings, as_json, as_csv)
+        pingpong.emit_curve(found.rows, warnings, output)
     else:
         largest = [trace_of(s).info()["largest_B"]] if s.trace else []
         warnings = warn(outside(s.model, s.platform, sizes=largest, ranks=run["ranks"], sets=s.sets), s.model)
         keys = [c.key for c in replay.COLUMNS]
         rows = [{**row, "warnings": warnings} for row in found.rows]
-        emit(rows, replay.COLUMNS, as_json=as_json, as_csv=as_csv, keys=[*keys, "warnings"] if as_json else keys, empty="no rank ran")
+        output.emit(rows, replay.COLUMNS, keys=[*keys, "warnings"] if output.as_json else keys, empty="no rank ran")
     for job in run["facts"].get("jobs", []):
         runs = f", {job['runs']} runs in {format_time(job['time_s'])}" if job["background"] else f" in {format_time(job['time_s'])}"
         note(f"beside it: {job['name']} ({job['model']}, {job['mode']}): {job['outcome']}{runs}")
-    note(f"run {found.run_id}" + (" (found in the store; --fresh simulates again)" if found.found else ""))
+    note_run(found.run_id, found.found)
     if run["outcome"] != "completed":
-        for line in replay.why(run):
+        for line in diagnosis.of_run(run):
             click.echo(line, err=True)
         ctx.exit(1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from retrompi.cli.options import complete_scenario, csv_option, debug_option, fresh_option, json_option, open_for, progress, store_option
-from retrompi.cli.output import Column, emit, time_column
+from retrompi.cli.bundle import options
+from retrompi.cli.options import RunOutput, complete_scenario, progress
+from retrompi.cli.output import Column, time_column
 
 COLUMNS = (
     Column("name", "job"),
@@ -23,25 +24,26 @@ KEYS = ("name", "model", "mode", "trace", "start_s", "outcome", "detail", "runs"
 
 @click.command()
 @click.argument("scenario", shell_complete=complete_scenario)
-@fresh_option
-@json_option
-@csv_option
-@store_option
-@debug_option
+@options(output=RunOutput)
 @click.pass_context
-def command(ctx: click.Context, scenario: str, fresh: bool, as_json: bool, as_csv: bool, store: str | None) -> None:
-    """Run a scenario's jobs together and each alone, and show how much they slow each other down.
+def command(ctx: click.Context, scenario: str, output: RunOutput) -> None:
+    """Run a scenario's jobs together and each alone, and show their slow-down.
 
-    SCENARIO (a name or a TOML file) has the further jobs in its [[job]] tables. The time of a background job is the mean of its
-    runs that ended. Ends with exit code 1 when a job did not complete.
+    SCENARIO (a name or a TOML file) lists the additional jobs in its [[job]] tables. The time of a background job is the mean of
+    its completed runs. Exit code 1 means that a job did not complete.
+
+    \b
+    Examples:
+      retrompi share two-jobs-on-a-machine
+      retrompi share two-jobs-on-a-hub --csv
     """
     from retrompi.spec import registry
     from retrompi.studies import sharing
 
     s = registry.scenario(scenario)
     with progress("jobs") as report:
-        rows = sharing.compare(open_for(ctx, store), s, fresh=fresh, report=report)
-    emit(rows, COLUMNS, as_json=as_json, as_csv=as_csv, keys=KEYS)
+        rows = sharing.compare(output.open(), s, fresh=output.fresh, report=report)
+    output.emit(rows, COLUMNS, keys=KEYS)
     bad = [r for r in rows if r["outcome"] not in ("completed", "ended")]
     for r in bad:
         click.echo(f"{r['name']}: {r['outcome']}: {r['detail']}", err=True)

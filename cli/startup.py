@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from retrompi.base.units import format_time
-from retrompi.cli.options import csv_option, debug_option, json_option, mode_option, model_option, platform_option, seed_option, set_option
-from retrompi.cli.output import Column, emit, print_json
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import OfModel, Seeded
+from retrompi.cli.output import Column, Output, print_json
 
 COLUMNS = (
     Column("step", "step"),
@@ -21,48 +23,41 @@ COLUMNS = (
 )
 
 
-@click.command()
-@model_option
-@platform_option
-@mode_option("distributed")
-@click.option("--np", "ranks", type=click.IntRange(1), help="Ranks of the job (default: one for each host).")
-@click.option("--starts", type=click.IntRange(1), default=100, show_default=True, help="How often the start is tried.")
-@set_option
-@seed_option
-@json_option
-@csv_option
-@debug_option
-@click.pass_context
-def command(
-    ctx: click.Context,
-    model: str,
-    platform: str,
-    mode: str,
-    ranks: int | None,
-    starts: int,
-    sets: tuple[str, ...],
-    seed: int,
-    as_json: bool,
-    as_csv: bool,
-) -> None:
-    """Show how a job is started: manual steps, windows, daemons, and how often the start fails.
+@dataclass(frozen=True)
+class StartupOptions(Seeded, OfModel):
+    """Options of ``retrompi startup``."""
 
-    The times of the steps are those of the first start; the failures are counted over all of them. Exit code 1 when the
-    runtime cannot join the hosts in one job.
+    ranks: int | None = option("Number of ranks (default: one per host).", "--np", type=click.IntRange(1))
+    starts: int = option("Number of starts to simulate.", type=click.IntRange(1), default=100)
+
+
+@click.command()
+@options(given=StartupOptions, output=Output)
+@click.pass_context
+def command(ctx: click.Context, given: StartupOptions, output: Output) -> None:
+    """Show how a job is started: manual steps, windows, daemons, and how often it fails.
+
+    The step times are those of the first start; failures are counted over all starts. Exit code 1 means that the runtime cannot
+    join the hosts in one job.
+
+    \b
+    Examples:
+      retrompi startup --model wmpi --platform nt-cluster
+      retrompi startup -m winmpich -p nt-cluster --starts 1000 --json
     """
     from retrompi.sim import simulate
     from retrompi.spec import registry
 
-    cls, room = registry.model(model), registry.platform(platform)
-    n = ranks or len(room.hosts)
-    where = room.placement(mode)
-    told = simulate.startup(model, platform, n, range(seed, seed + starts), sets, where)
+    cls, room = registry.model(given.model), registry.platform(given.platform)
+    n = given.ranks or len(room.hosts)
+    where = room.placement(given.mode)
+    told = simulate.startup(given.model, given.platform, n, range(given.seed, given.seed + given.starts), given.sets, where)
     apart = cls().joins(room, simulate.place(room, where, n))
-    if as_json and not as_csv:
+    if output.as_json:
         print_json({**told, "refused": apart})
     else:
-        emit(told["steps"], COLUMNS, as_json=as_json, as_csv=as_csv, empty="nothing has to be done")
-        if not as_csv:
+        output.emit(told["steps"], COLUMNS, empty="nothing has to be done")
+        if not output.as_csv:
             click.echo("\n" + summary(told))
     if apart:
         click.echo(f"outcome failed-start: {apart}", err=True)

@@ -5,45 +5,59 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+from dataclasses import dataclass
 
 import click
 
 from retrompi.base.errors import UsageError
-from retrompi.cli.options import debug_option, store_option
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import Stored
 
 PORT = 8418
 
 
+@dataclass(frozen=True)
+class StudioOptions(Stored):
+    """Options of ``retrompi studio``."""
+
+    port: int = option("Port to listen on; 0 takes any free port.", type=click.IntRange(0, 65535), default=PORT)
+    host: str | None = option(
+        "Address to listen on (default: 127.0.0.1; with --public: every address of this machine).", metavar="ADDRESS")
+    public: bool = option("Accept connections from other machines; an access token is generated unless one is given.")
+    token: str | None = option("Access token.", metavar="TEXT", envvar="RETROMPI_STUDIO_TOKEN", show_envvar=True)
+    names: tuple[str, ...] = option(
+        "Another host name that browsers may use for this machine (repeatable).", "--allow-host", metavar="NAME")
+    no_browser: bool = option("Do not open a browser.")
+
+
 @click.command()
-@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="Port; 0: any that is free.")
-@click.option("--host", metavar="ADDRESS", help="Address to listen on (default: 127.0.0.1; with --public: every address of this machine).")
-@click.option("--public", is_flag=True, help="Let other machines in, with a token that is made unless one is given.")
-@click.option("--token", metavar="TEXT", envvar="RETROMPI_STUDIO_TOKEN", show_envvar=True, help="What whoever opens it has to know.")
-@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A further name that browsers ask this machine by.")
-@click.option("--no-browser", is_flag=True, help="Open no browser.")
-@store_option
-@debug_option
-@click.pass_context
-def command(
-    ctx: click.Context, port: int, host: str | None, public: bool, token: str | None, names: tuple[str, ...], no_browser: bool,
-    store: str | None,
-) -> None:
-    """Start the studio: curves, what-if sliders, the path of a message, studies and labs in a browser; Ctrl-C ends it."""
+@options(given=StudioOptions)
+def command(given: StudioOptions) -> None:
+    """Start the web interface in a browser; Ctrl-C stops it.
+
+    Its pages show curves, what-if sliders, the path of a message, studies and labs.
+
+    \b
+    Examples:
+      retrompi studio
+      retrompi studio --port 0 --no-browser
+      retrompi studio --public --host 192.168.1.5
+    """
     from retrompi.base.signals import terminated_is_interrupted
     from retrompi.studio.serve import Studio, is_loopback
 
-    host = host or ("0.0.0.0" if public else "127.0.0.1")
-    if public and is_loopback(host):
-        raise UsageError(f"--public with --host {host}: nobody else can reach that address; leave --host out, or give another")
-    if public and token is None:
-        token = secrets.token_urlsafe(18)
-    chosen = store if store is not None else (ctx.find_root().obj or {}).get("store")
+    host = given.host or ("0.0.0.0" if given.public else "127.0.0.1")
+    if given.public and is_loopback(host):
+        raise UsageError(
+            f"--public with --host {host}: no other machine can reach that address; omit --host or give another", code="unused-option"
+        )
+    token = secrets.token_urlsafe(18) if given.public and given.token is None else given.token
     with terminated_is_interrupted():
-        studio = Studio(host=host, port=port, token=token, store=chosen, names=names)
+        studio = Studio(host=host, port=given.port, token=token, store=given.where, names=given.names)
 
         def ready() -> None:
             screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
-            if not no_browser and screen:
+            if not given.no_browser and screen:
                 import webbrowser
 
                 webbrowser.open(studio.entrance)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from retrompi.base.errors import UsageError
 from retrompi.cli import study_files, study_show
-from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
-from retrompi.cli.output import Column, emit
-from retrompi.cli.sweep import go, running_options
+from retrompi.cli.bundle import debug_option, options
+from retrompi.cli.options import RunOutput, StoreOutput
+from retrompi.cli.output import Column
+from retrompi.cli.study_files import Packed
+from retrompi.cli.sweep import Running, go
 
 if TYPE_CHECKING:
     from retrompi.store import Store
@@ -32,26 +34,38 @@ KEYS = ("id", "name", "hash", "points", "done", "errors", "created", "code_versi
 @click.group()
 @debug_option
 def command() -> None:
-    """Run, list, show, export and delete studies."""
+    """Run, list, show, export and delete studies.
+
+    \b
+    Examples:
+      retrompi study list
+      retrompi study run proxy-cost
+      retrompi study show proxy-cost
+    """
 
 
 @command.command("run")
 @click.argument("study", metavar="STUDY")
-@click.option("--trust", is_flag=True, help="Of a zip: run the Python in it, the models of whoever packed it.")
-@click.option("--check", is_flag=True, help="Of a zip: compare with the numbers in it; exit code 1 where they part.")
-@running_options
+@options(packed=Packed, running=Running, output=RunOutput)
 @click.pass_context
-def run_study(ctx: click.Context, /, study: str, trust: bool, check: bool, **running: Any) -> None:
-    """Run STUDY, or what is left of it: a ready study, a TOML file, a zip, or one of the store (its number, name or hash).
+def run_study(ctx: click.Context, study: str, packed: Packed, running: Running, output: RunOutput) -> None:
+    """Run STUDY, or the part of it that has not been run.
 
-    A zip ('retrompi study pack') is unpacked into your data folder first. Exit code 1: a point is no run (its row says why).
+    STUDY is a built-in study, a TOML file, a zip, or a study of the store (its number, name or hash). A zip ('retrompi study pack')
+    is first unpacked into your data folder. Exit code 1 means that a point could not be run; its row gives the reason.
+
+    \b
+    Examples:
+      retrompi study run proxy-cost
+      retrompi study run proxy-cost --dry-run
+      retrompi study run packed.zip --check
     """
     if study.lower().endswith(".zip"):
-        study_files.run_zip(ctx, Path(study), trust, check, **running)
+        study_files.run_zip(ctx, Path(study), packed, running, output)
         return
-    if trust or check:
-        raise UsageError(f"--{'trust' if trust else 'check'} is for a packed study; '{study}' is no .zip")
-    go(ctx, _loaded(study) if _is_file(study) else stored(open_for(ctx, running["store"]), study), **running)
+    if packed.trust or packed.check:
+        raise UsageError(f"--{'trust' if packed.trust else 'check'} is for a packed study; '{study}' is no .zip", code="unused-option")
+    go(ctx, _loaded(study) if _is_file(study) else stored(output.open(), study), running, output)
 
 
 for _one in (study_show.show, study_show.figure, study_files.export, study_files.pack, study_files.unpack):
@@ -78,18 +92,20 @@ def stored(store: Store, which: str) -> Study:
 
 
 @command.command("list")
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def list_studies(ctx: click.Context, as_json: bool, as_csv: bool, store: str | None) -> None:
-    """List the studies of the store, newest last, and the ready ones that have not been run."""
+@options(output=StoreOutput)
+def list_studies(output: StoreOutput) -> None:
+    """List the studies in the store, newest last, and the built-in ones not yet run.
+
+    \b
+    Examples:
+      retrompi study list
+      retrompi study list --json
+    """
     from retrompi.base.errors import RetrompiError
     from retrompi.spec import registry
     from retrompi.studies.design import count, from_definition
 
-    rows = open_for(ctx, store, write=False).studies()
+    rows = output.open(write=False).studies()
     for row in rows:
         definition = row["definition"]
         row |= {"title": definition["title"], "question": definition["question"]}
@@ -103,22 +119,25 @@ def list_studies(ctx: click.Context, as_json: bool, as_csv: bool, store: str | N
         if study.hash not in have:
             about = {k: getattr(study, k) for k in ("hash", "title", "question")}
             rows.append({"name": name, **about, "points": count(study), "done": 0, "axes": [a.key for a in study.axes]})
-    emit(rows, LIST, as_json=as_json, as_csv=as_csv, keys=KEYS, empty="no studies")
+    output.emit(rows, LIST, keys=KEYS, empty="no studies")
 
 
 @command.command("delete")
 @click.argument("study", metavar="STUDY")
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def delete_study(ctx: click.Context, study: str, as_json: bool, as_csv: bool, store: str | None) -> None:
-    """Delete STUDY (its number, name or hash) from the store; its runs stay, and are found when it runs again."""
-    store_ = open_for(ctx, store)
+@options(output=StoreOutput)
+def delete_study(study: str, output: StoreOutput) -> None:
+    """Delete STUDY from the store.
+
+    STUDY is a number, a name or a hash. The runs stay in the store and are reused when the study runs again.
+
+    \b
+    Examples:
+      retrompi study delete proxy-cost
+    """
+    store_ = output.open()
     row = store_.study(study)
     gone = {"id": row["id"], "name": row["name"], "points": store_.delete_study(row["id"])}
-    if as_json or as_csv:
-        emit([gone], (), as_json=as_json, as_csv=as_csv, keys=list(gone))
+    if not output.text:
+        output.emit([gone], (), keys=list(gone))
     else:
         click.echo(f"study {gone['id']} ({gone['name']}) and its {gone['points']} points deleted")

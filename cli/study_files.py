@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from retrompi.base.errors import UsageError
-from retrompi.cli.options import csv_option, debug_option, json_option, open_for, progress, store_option
-from retrompi.cli.output import Column, emit, note, one_format
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import RunOutput, StoreOutput, progress
+from retrompi.cli.output import Column, Output, note
+from retrompi.cli.sweep import Running
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
     from retrompi.studies.unpack import Package
 
-__all__ = ["export", "opened", "pack", "run_zip", "unpack", "written"]
+__all__ = ["Packed", "export", "opened", "pack", "run_zip", "unpack", "written"]
+
+@dataclass(frozen=True)
+class Packed:
+    """What ``retrompi study run`` does with a zip."""
+
+    trust: bool = option("For a zip: run the Python code in it, i.e. models written by whoever packed it.")
+    check: bool = option("For a zip: compare with the results in it; exit code 1 if they differ.")
+
 
 DIFFERENCES = (Column("position", "point"), Column("what", "what"), Column("packed", "in the zip"), Column("here", "here"))
 
@@ -25,71 +36,68 @@ DIFFERENCES = (Column("position", "point"), Column("what", "what"), Column("pack
 WRITTEN = (Column("file", "file"), Column("bytes", "bytes", right=True))
 
 
-def written(files: Iterable[Path], as_json: bool, as_csv: bool) -> None:
+def written(files: Iterable[Path], output: Output) -> None:
     """Say which files were written: as data where that was asked for, else to a person at a terminal."""
     found = list(files)
-    if as_json or as_csv:
-        emit([{"file": str(f), "bytes": f.stat().st_size} for f in found], WRITTEN, as_json=as_json, as_csv=as_csv)
+    if not output.text:
+        output.emit([{"file": str(f), "bytes": f.stat().st_size} for f in found], WRITTEN)
     for path in found:
         note(f"written to {path}")
 
 
 @click.command()
 @click.argument("study", metavar="STUDY")
-@click.option("-o", "--output", metavar="FILE", help="Where to: .csv, .json or .parquet.")
-@click.option("--format", "kind", type=click.Choice(["csv", "json", "parquet"]), help="Default: what FILE ends in.")
-@click.option("--points", is_flag=True, help="A row for each point of a curve, not one for each run.")
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def export(
-    ctx: click.Context, study: str, output: str | None, kind: str | None, points: bool, as_json: bool, as_csv: bool, store: str | None
-) -> None:
-    """Write a study's numbers as CSV, JSON or Parquet, units in the column names.
+@click.option("-o", "--output", "file", metavar="FILE", help="Write to this .csv, .json or .parquet file.")
+@click.option("--format", "kind", type=click.Choice(["csv", "json", "parquet"]), help="File format (default: by the ending of FILE).")
+@click.option("--points", is_flag=True, help="Write a row for each point of a curve instead of one for each run.")
+@options(output=StoreOutput)
+def export(study: str, file: str | None, kind: str | None, points: bool, output: StoreOutput) -> None:
+    """Write a study's results as CSV, JSON or Parquet, with units in the column names.
 
-    STUDY is a number, a name or the beginning of a hash. JSON and Parquet carry the definition and the versions; beside a CSV they
-    stand in FILE.meta.json. --csv and --json print what would be in the file.
+    STUDY is a number, a name or the beginning of a hash. JSON and Parquet include the definition and the versions; for CSV these go
+    to FILE.meta.json. --csv and --json print what would be written.
+
+    \b
+    Examples:
+      retrompi study export proxy-cost -o results.csv
+      retrompi study export proxy-cost --points --csv
     """
     from retrompi.studies import export as out
     from retrompi.studies import stored
 
-    one_format(as_json, as_csv)
-    if (output is None) != (as_json or as_csv):
-        raise UsageError("say where to: -o FILE, or --csv or --json to print")
-    if output is not None and kind is None and Path(output).suffix.removeprefix(".").lower() not in out.FORMATS:
-        raise UsageError(f"-o {output}: what it ends in is no format; say --format csv, json or parquet")
-    found = stored.read(open_for(ctx, store, write=False), study)
-    if output is None:
-        sys.stdout.write(out.text(found, "json" if as_json else "csv", points))
+    if (file is None) == output.text:
+        raise UsageError("say where to: -o FILE, or --csv or --json to print", code="missing-option")
+    if file is not None and kind is None and Path(file).suffix.removeprefix(".").lower() not in out.FORMATS:
+        raise UsageError(f"-o {file}: the ending names no known format; say --format csv, json or parquet", code="unknown-format")
+    found = stored.read(output.open(write=False), study)
+    if file is None:
+        sys.stdout.write(out.text(found, "json" if output.as_json else "csv", points))
         return
-    written(out.write(found, Path(output), kind, points), False, False)
+    written(out.write(found, Path(file), kind, points), output)
 
 
 @click.command()
 @click.argument("study", metavar="STUDY")
-@click.option("-o", "--output", required=True, metavar="FILE.zip", help="The zip to write.")
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def pack(ctx: click.Context, study: str, output: str, as_json: bool, as_csv: bool, store: str | None) -> None:
-    """Put a study into one zip, to be run again elsewhere.
+@click.option("-o", "--output", "file", required=True, metavar="FILE.zip", help="Zip file to write.")
+@options(output=StoreOutput)
+def pack(study: str, file: str, output: StoreOutput) -> None:
+    """Pack a study into one zip, so that it can be run elsewhere.
 
-    In it are the definition, the traces, models and platforms that are not retrompi's own, and the numbers of this store, so that
-    'retrompi study run FILE.zip --check' there can compare. STUDY is a number, a name or the beginning of a hash.
+    The zip holds the definition, the traces, the models and platforms that are not part of retrompi, and the results in this store,
+    so that 'retrompi study run FILE.zip --check' can compare. STUDY is a number, a name or the beginning of a hash.
+
+    \b
+    Examples:
+      retrompi study pack proxy-cost -o proxy-cost.zip
     """
     from retrompi.studies import pack as packing
     from retrompi.studies import stored
 
-    one_format(as_json, as_csv)
-    if not output.lower().endswith(".zip"):
-        raise UsageError(f"-o {output}: a packed study ends in .zip")
-    for line in packing.pack(stored.read(open_for(ctx, store, write=False), study), Path(output)):
+    if not file.lower().endswith(".zip"):
+        raise UsageError(f"-o {file}: a packed study ends in .zip", code="unknown-format")
+    for line in packing.pack(stored.read(output.open(write=False), study), Path(file)):
         click.echo(f"note: {line}", err=True)
-    written([Path(output)], as_json, as_csv)
+    written([Path(file)], output)
 
 
 UNPACKED = (Column("name", "name"), Column("folder", "folder"), Column("study", "study"), Column("models", "models"))
@@ -98,23 +106,26 @@ UNPACKED = (Column("name", "name"), Column("folder", "folder"), Column("study", 
 @click.command()
 @click.argument("zip_file", metavar="FILE.zip", type=click.Path(dir_okay=False))
 @click.argument("folder", metavar="[DIR]", required=False)
-@json_option
-@csv_option
-@debug_option
-def unpack(zip_file: str, folder: str | None, as_json: bool, as_csv: bool) -> None:
-    """Unpack a packed study, without running anything of it.
+@options(output=Output)
+def unpack(zip_file: str, folder: str | None, output: Output) -> None:
+    """Unpack a packed study without running anything.
 
-    DIR is a new or empty folder (default: one in your data folder). Models in it are Python: look at them before you run the study.
+    DIR is a new or empty folder (default: one in your data folder). Models in it are Python code: read them before you run the
+    study.
+
+    \b
+    Examples:
+      retrompi study unpack proxy-cost.zip
+      retrompi study unpack proxy-cost.zip work
     """
     from retrompi.studies.unpack import unpack as take_out
 
-    one_format(as_json, as_csv)
     package = take_out(Path(zip_file), None if folder is None else Path(folder))
     for line in _remarks(package):
         click.echo(line, err=True)
-    if as_json or as_csv:
+    if not output.text:
         row = {"name": package.name, "folder": str(package.folder), "study": str(package.study), "models": list(package.models)}
-        emit([row], UNPACKED, as_json=as_json, as_csv=as_csv)
+        output.emit([row], UNPACKED)
         return
     click.echo(f"unpacked to {package.folder}")
     click.echo(f"retrompi study run {package.study}")
@@ -141,40 +152,38 @@ def opened(path: Path, trust: bool) -> Package:
     if package.models and not trust:
         folder = package.folder / "models"
         raise UsageError(f"{path} has Python of its own, the model{'s' if len(package.models) > 1 else ''} {', '.join(package.models)} "
-                         f"in {folder}: look at it, then say --trust to run it")  # fmt: skip
+                         f"in {folder}: look at it, then say --trust to run it", code="untrusted-code")  # fmt: skip
     return package
 
 
-def run_zip(ctx: click.Context, path: Path, trust: bool, check: bool, **running: Any) -> None:
-    """Run a packed study; with ``check`` print where it parts from the numbers in the zip, and end with exit code 1 when it does."""
-    from retrompi.cli.sweep import executor_of, go
+def run_zip(ctx: click.Context, path: Path, packed: Packed, running: Running, output: RunOutput) -> None:
+    """Run a packed study; with ``--check`` print how it differs from the numbers in the zip, and end with exit code 1 when it does."""
+    from retrompi.cli.sweep import go
     from retrompi.spec import registry
 
-    package = opened(path, trust)
+    package = opened(path, packed.trust)
     study = registry.study(str(package.study))
-    if not check or running["dry_run"]:
-        go(ctx, study, **running)
+    if not packed.check or running.dry_run:
+        go(ctx, study, running, output)
         return
     from retrompi.studies.run import run_study
 
-    one_format(running["as_json"], running["as_csv"])
-    store = open_for(ctx, running["store"])
-    workers = executor_of(running["executor"], running["jobs"], running["scheduler"])
+    store = output.open()
     with progress(study.name) as report:
-        told = run_study(store, study, executor=workers, fresh=running["fresh"], limit=running["limit"], report=report)
-    _compared(ctx, package, store, told.study_id, running["as_json"], running["as_csv"])
+        told = run_study(store, study, executor=running.make(), fresh=output.fresh, limit=running.limit, report=report)
+    _compared(ctx, package, store, told.study_id, output)
 
 
-def _compared(ctx: click.Context, package: Package, store: Store, study_id: int, as_json: bool, as_csv: bool) -> None:
+def _compared(ctx: click.Context, package: Package, store: Store, study_id: int, output: Output) -> None:
     from retrompi.studies import stored
     from retrompi.studies.pack import reference_rows
     from retrompi.studies.unpack import compare
 
     found = compare(package.rows, reference_rows(stored.read(store, study_id)))
     rows: list[dict[str, Any]] = [{"position": d.position, "what": d.what, "packed": d.packed, "here": d.here} for d in found]
-    if not found and not (as_json or as_csv):
+    if not found and output.text:
         click.echo(f"all {len(package.rows)} points are what they were")
         return
-    emit(rows, DIFFERENCES, as_json=as_json, as_csv=as_csv, empty="no differences")
+    output.emit(rows, DIFFERENCES, empty="no differences")
     if found:
         ctx.exit(1)

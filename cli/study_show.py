@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from retrompi.base.errors import UsageError
-from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option, warn
-from retrompi.cli.output import Column, note, one_format, print_csv, print_json, print_table
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import StoreOutput, warn
+from retrompi.cli.output import Column, note, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
     from retrompi.studies.table import Table
     from retrompi.studies.view import View
 
-__all__ = ["axes_options", "figure", "show"]
+__all__ = ["figure", "show"]
 
 _MOST_FAILURES = 8
 
 
-def axes_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``--metric``, ``--x``, ``--by`` and ``--panel``."""
-    for option in (
-        click.option("--panel", multiple=True, metavar="AXIS", help="An axis with a figure (and a table) for each of its values."),
-        click.option("--by", multiple=True, metavar="AXIS", help="An axis whose values are lines of one figure; several may be given."),
-        click.option("--x", metavar="AXIS", help="The axis to draw along (and across tables); 'size' is the message size of curves."),
-        click.option("--metric", metavar="M",
-                     help="The number to show: time, time@1MiB, bandwidth@64KiB, peak, section, mpi, speedup, ..."),
-    ):  # fmt: skip
-        function = option(function)
-    return function
+@dataclass(frozen=True)
+class Axes:
+    """Which number of a study is shown, and along which axes."""
+
+    metric: str | None = option("Quantity to show: time, time@1MiB, bandwidth@64KiB, peak, section, mpi, speedup, ...", metavar="M")
+    x: str | None = option("Axis along x (and across tables); 'size' is the message size of curves.", metavar="AXIS")
+    by: tuple[str, ...] = option("Axis whose values become the lines of one figure (repeatable).", metavar="AXIS")
+    panel: tuple[str, ...] = option("Axis with a figure (and a table) for each of its values (repeatable).", metavar="AXIS")
 
 
 def _table(t: Table) -> None:
@@ -73,57 +71,46 @@ def _failed(v: View) -> None:
 
 @click.command()
 @click.argument("study", metavar="STUDY")
-@click.option("-o", "--output", metavar="PAGE.html", help="Write a page with figures, tables, definition and provenance.")
-@axes_options
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def show(
-    ctx: click.Context,
-    study: str,
-    output: str | None,
-    metric: str | None,
-    x: str | None,
-    by: tuple[str, ...],
-    panel: tuple[str, ...],
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
-    """Show a study's numbers as tables, or as a page with figures.
+@click.option("-o", "--output", "file", metavar="PAGE.html", help="Write a page with figures, tables, definition and provenance.")
+@options(axes=Axes, output=StoreOutput)
+def show(study: str, file: str | None, axes: Axes, output: StoreOutput) -> None:
+    """Show a study's results as tables, or as a page with figures.
 
     STUDY is a number, a name or the beginning of a hash (see 'retrompi study list').
+
+    \b
+    Examples:
+      retrompi study show proxy-cost
+      retrompi study show proxy-cost --metric bandwidth@64KiB -o page.html
     """
     from retrompi.studies import stored
     from retrompi.studies.about import about
     from retrompi.studies.table import tables
     from retrompi.studies.view import without_effect
 
-    one_format(as_json, as_csv)
-    if output is not None and Path(output).suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"-o {output}: a page ends in .html; 'retrompi study export' writes numbers, 'retrompi study figure' one figure")
-    found = stored.read(open_for(ctx, store, write=False), study)
-    v = found.view(metric)
-    for k in (*by, *panel, *([x] if x not in (None, "size") else [])):
+    if file is not None and Path(file).suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"-o {file}: a page ends in .html; 'retrompi study export' writes numbers, "
+                         "'retrompi study figure' one figure", code="unknown-format")
+    found = stored.read(output.open(write=False), study)
+    v = found.view(axes.metric)
+    for k in (*axes.by, *axes.panel, *([axes.x] if axes.x not in (None, "size") else [])):
         v.axis(str(k))
     told = about(found.definition, found.runs, found.curves)
-    if output is not None:
+    if file is not None:
         from retrompi.render import study as page
         from retrompi.render.sweep_figures import choose
 
-        page.write(Path(output), v, told, plans=choose(v, x, by, panel), panel=panel)
-        note(f"page written to {output}")
-    if as_json or as_csv:
+        page.write(Path(file), v, told, plans=choose(v, axes.x, axes.by, axes.panel), panel=axes.panel)
+        note(f"page written to {file}")
+    if not output.text:
         unit = v.metric.unit
         rows = [{"position": r["position"], **r["values"], v.metric.name: r["value"], "unit": unit, "outcome": r["outcome"],
                  "reason": r["reason"], "run_id": r["run_id"]} for r in v.rows]  # fmt: skip
-        print_json(rows) if as_json else print_csv(rows, list(rows[0]))
+        print_json(rows) if output.as_json else print_csv(rows, list(rows[0]))
         return
-    if output is None:
+    if file is None:
         _told(v, dict(found.study))
-        for t in tables(v, panel, x if x != "size" else None):
+        for t in tables(v, axes.panel, axes.x if axes.x != "size" else None):
             _table(t)
         if idle := without_effect(v):
             click.echo(f"\nwithout effect on {v.metric.name}: {', '.join(idle)}")
@@ -134,46 +121,36 @@ def show(
 
 @click.command()
 @click.argument("study", metavar="STUDY")
-@click.option("-o", "--output", required=True, metavar="FILE", help="Where to: .html, .png or .svg; several panels are several images.")
-@click.option("--kind", metavar="KIND", help="curves, lines, speedup, efficiency, heat, bars, scatter or parallel.")
-@axes_options
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def figure(
-    ctx: click.Context,
-    study: str,
-    output: str,
-    kind: str | None,
-    metric: str | None,
-    x: str | None,
-    by: tuple[str, ...],
-    panel: tuple[str, ...],
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
-    """Draw one figure of a study from its runs in the store.
+@click.option("-o", "--output", "file", required=True, metavar="FILE",
+              help="Write to this .html, .png or .svg file; each panel is one image.")
+@click.option("--kind", metavar="KIND", help="Kind of figure: curves, lines, speedup, efficiency, heat, bars, scatter or parallel.")
+@options(axes=Axes, output=StoreOutput)
+def figure(study: str, file: str, kind: str | None, axes: Axes, output: StoreOutput) -> None:
+    """Draw one figure of a study from its stored runs.
 
-    STUDY is a number, a name or the beginning of a hash. A PNG or SVG needs a Chromium or Chrome.
+    STUDY is a number, a name or the beginning of a hash. PNG and SVG need Chromium or Chrome.
+
+    \b
+    Examples:
+      retrompi study figure proxy-cost -o figure.html
+      retrompi study figure proxy-cost --kind heat --metric time@1KiB -o figure.svg
     """
     from retrompi.cli.study_files import written
     from retrompi.render.sweep_figures import choose, plan_of
     from retrompi.studies import stored
 
-    one_format(as_json, as_csv)
-    target = Path(output)
+    target = Path(file)
     ending = target.suffix.removeprefix(".").lower()
     if ending not in ("html", "png", "svg"):
-        raise UsageError(f"-o {output}: a figure ends in .html, .png or .svg")
-    found = stored.read(open_for(ctx, store, write=False), study)
-    v = found.view(metric)
-    plans = [plan_of(kind, v, x, by, panel)] if kind else choose(v, x, by, panel)[:1]
+        raise UsageError(f"-o {file}: a figure ends in .html, .png or .svg", code="unknown-format")
+    found = stored.read(output.open(write=False), study)
+    v = found.view(axes.metric)
+    plans = [plan_of(kind, v, axes.x, axes.by, axes.panel)] if kind else choose(v, axes.x, axes.by, axes.panel)[:1]
     if not plans:
-        raise UsageError("this study varies nothing and has no curve: there is nothing to draw; 'retrompi study show' has its number")
-    written(_drawn(v, plans[0], target, ending, dict(found.study)), as_json, as_csv)
+        raise UsageError(
+            "this study varies nothing and has no curve: there is nothing to draw; 'retrompi study show' has its number", code="no-figure"
+        )
+    written(_drawn(v, plans[0], target, ending, dict(found.study)), output)
 
 
 def _drawn(v: View, plan: Any, target: Path, ending: str, study: dict[str, Any]) -> list[Path]:

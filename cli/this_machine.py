@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from retrompi.cli.bundle import option
 from retrompi.cli.options import progress
-from retrompi.cli.output import Column, as_text, emit, print_json, print_table
+from retrompi.cli.output import Column, Output, as_text, print_json, print_table
 
 if TYPE_CHECKING:
     from retrompi.measure.this_machine.recording import Recording
 
-__all__ = ["Wanted", "calibrate"]
+__all__ = ["ThisMachine", "calibrate"]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The options of the command, as given."""
+class ThisMachine:
+    """Options of ``retrompi calibrate this-machine``."""
 
-    mpi: str | None = None
-    quick: bool = False
-    internode: bool = False
-    rate: str | None = None
-    delay: str | None = None
-    name: str | None = None
-    record: str | None = None
-    recorded: str | None = None
-    dry_run: bool = False
+    mpi: Literal["mpich", "openmpi"] | None = option("this-machine: MPI library to measure (default: MPICH if installed, else Open MPI).")
+    quick: bool = option("this-machine: measure for a few seconds instead of a minute; the noise is wider.")
+    internode: bool = option("this-machine: also measure between two network namespaces on a virtual link; needs root.")
+    rate: str | None = option("this-machine --internode: rate of the link (default: 100 Mbps).", metavar="RATE")
+    delay: str | None = option("this-machine --internode: one-way delay of the link (default: 100 us).", metavar="TIME")
+    name: str | None = option("this-machine: name of the model (default: that of the MPI library).", metavar="NAME")
+    record: str | None = option("this-machine: save every measured number to FILE (.json or .json.zst).", metavar="FILE")
+    recorded: str | None = option("this-machine: fit a recording made with --record; measure nothing.", "--from", metavar="FILE")
+
+    def given(self) -> dict[str, Any]:
+        """What was given, by option."""
+        return {"--from" if f.name == "recorded" else f"--{f.name}": getattr(self, f.name) for f in fields(self)}
 
 
 def _percent(value: Any) -> str:
@@ -65,34 +69,33 @@ LEVELS = (
 )
 
 
-def _recording(wanted: Wanted) -> Recording:
+def _recording(wanted: ThisMachine) -> Recording:
     """What is to be fitted: from a file, or measured now."""
     from retrompi.base.errors import UsageError
     from retrompi.measure.this_machine import recording
 
     if wanted.recorded is not None:
-        clash = [
-            k
-            for k, v in (("--record", wanted.record), ("--mpi", wanted.mpi), ("--internode", wanted.internode), ("--quick", wanted.quick))
-            if v
-        ]
+        clash = [name for name in ("--record", "--mpi", "--internode", "--quick") if wanted.given()[name]]
         if clash:
-            raise UsageError(f"{clash[0]} is for measuring; --from fits what was measured before")
+            raise UsageError(f"{clash[0]} is for measuring; --from fits what was measured before", code="unused-option")
         return recording.load(Path(wanted.recorded))
     from retrompi.measure.launch import BackendError
-    from retrompi.measure.this_machine import internode, native, plan
+    from retrompi.measure.this_machine import internode, plan
+    from retrompi.measure.this_machine.bench import two_ranks
 
     if not wanted.internode and (wanted.rate or wanted.delay):
-        raise UsageError(f"{'--rate' if wanted.rate else '--delay'} is of the link between two hosts: add --internode")
+        raise UsageError(
+            f"{'--rate' if wanted.rate else '--delay'} is of the link between two hosts: add --internode", code="unused-option"
+        )
     link = internode.Link.parse(wanted.rate, wanted.delay) if wanted.internode else None
     if link is not None:
         internode.check()
     try:
-        bench = native.bench(wanted.mpi or "mpich")
+        bench = two_ranks(wanted.mpi or "mpich")
     except BackendError:
         if wanted.mpi is not None:
             raise
-        bench = native.bench("openmpi")
+        bench = two_ranks("openmpi")
     with progress("measure") as report:
         found = plan.measure(bench, quick=wanted.quick, report=report)
         if link is not None:
@@ -104,30 +107,30 @@ def _recording(wanted: Wanted) -> Recording:
     return found
 
 
-def calibrate(wanted: Wanted, as_json: bool, as_csv: bool) -> None:
+def calibrate(wanted: ThisMachine, output: Output, *, dry_run: bool) -> None:
     """Runs the command; see ``retrompi calibrate --help``."""
     from retrompi.base import paths
-    from retrompi.measure import fit as fitted
-    from retrompi.measure.this_machine import model
+    from retrompi.measure import fit
+    from retrompi.measure.this_machine import fit_recording
 
     if wanted.name is not None:
-        fitted.check_name(wanted.name)
-    found = model.fit(_recording(wanted))
-    name = wanted.name or fitted.check_name(str(found.recording.facts["family"]))
-    told = model.summary(found)
+        fit.check_name(wanted.name)
+    found = fit_recording.fit(_recording(wanted))
+    name = wanted.name or fit.check_name(str(found.recording.facts["family"]))
+    told = fit_recording.summary(found)
     rows = [{"pair": kind, **row, "use": "" if row["seen"] else "held out"} for kind, k in told["kinds"].items() for row in k["points"]]
-    folder = fitted.default_folder(name)
+    folder = fit.default_folder(name)
     room = paths.user_platforms_dir() / "this-machine.toml"
-    if not wanted.dry_run:
-        model.write(found, folder, room)
-    if as_json:
-        print_json(told | ({} if wanted.dry_run else {"model": str(folder), "platform": str(room)}))
+    if not dry_run:
+        fit_recording.write(found, folder, room)
+    if output.as_json:
+        print_json(told | ({} if dry_run else {"model": str(folder), "platform": str(room)}))
         return
-    emit(rows, POINTS, as_json=False, as_csv=as_csv)
-    if as_csv:
+    output.emit(rows, POINTS)
+    if output.as_csv:
         return
     _tell(told)
-    if not wanted.dry_run:
+    if not dry_run:
         click.echo(f"\nwritten: {folder}\nwritten: {room}\ntry: retrompi pingpong -m {name} -p {room.stem} --mode shared")
 
 

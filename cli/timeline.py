@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import parse
-from retrompi.cli.options import csv_option, debug_option, json_option, open_for, store_option
-from retrompi.cli.output import Column, emit, time_column
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import StoreOutput
+from retrompi.cli.output import Column, time_column
+from retrompi.sim import diagnosis
 from retrompi.sim.timeline import LIMIT, PS, Request, Timeline
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
 
-__all__ = ["Wanted", "command", "timeline_options", "write_timeline"]
+__all__ = ["TimelineOptions", "Wanted", "command", "write_timeline"]
 
 COLUMNS = (
     Column("process", "process"),
@@ -38,32 +39,25 @@ class Wanted:
     request: Request
 
 
-def timeline_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``--timeline``, ``--timeline-window`` and ``--timeline-limit`` as one argument ``timeline``: a `Wanted` or None."""
+@dataclass(frozen=True)
+class TimelineOptions:
+    """Options of a replay that ask for its timeline."""
 
-    @click.option(
-        "--timeline",
-        "files",
-        multiple=True,
-        metavar="FILE",
-        help="Write what every process did when, by the ending of FILE: .html, .otf2 (a folder), .paje, .json or .csv.",
-    )
-    @click.option("--timeline-window", metavar="FROM..TO", help="Only this stretch of simulated time, e.g. 1s..1.2s or 20ms..")
-    @click.option(
-        "--timeline-limit", type=click.IntRange(1), default=LIMIT, help=f"Keep at most so many states, calls, messages (default: {LIMIT})."
-    )
-    @wraps(function)
-    def inner(*args: Any, files: tuple[str, ...], timeline_window: str | None, timeline_limit: int, **kwargs: Any) -> Any:
-        wanted = None
-        if files:
-            from retrompi.sim.timeline.write import check
+    files: tuple[str, ...] = option(
+        "Write the timeline of every process; the ending of FILE selects the format: .html, .otf2 (a folder), .paje, .json or .csv.",
+        "--timeline", metavar="FILE")
+    timeline_window: str | None = option("Record only this interval of simulated time, e.g. 1s..1.2s or 20ms..", metavar="FROM..TO")
+    timeline_limit: int = option("Maximum number of states, calls and messages recorded.", type=click.IntRange(1), default=LIMIT)
 
-            wanted = Wanted(tuple(check(f) for f in files), Request(timeline_limit, *_window(timeline_window)))
-        elif timeline_window:
-            raise UsageError("--timeline-window says of which stretch a timeline is; give --timeline FILE as well")
-        return function(*args, timeline=wanted, **kwargs)
+    def wanted(self) -> Wanted | None:
+        """What was asked for, checked; None without ``--timeline``."""
+        if not self.files:
+            if self.timeline_window:
+                raise UsageError("--timeline-window limits a timeline; give --timeline FILE as well", code="missing-option")
+            return None
+        from retrompi.sim.timeline.write import check
 
-    return inner
+        return Wanted(tuple(check(f) for f in self.files), Request(self.timeline_limit, *_window(self.timeline_window)))
 
 
 def _window(text: str | None) -> tuple[float, float]:
@@ -71,7 +65,7 @@ def _window(text: str | None) -> tuple[float, float]:
         return 0.0, float("inf")
     first, dots, last = text.partition("..")
     if not dots:
-        raise UsageError(f"--timeline-window '{text}' is not FROM..TO; example: 1s..1.2s")
+        raise UsageError(f"--timeline-window '{text}' is not FROM..TO; example: 1s..1.2s", code="bad-syntax")
     return parse(first, "s") if first.strip() else 0.0, parse(last, "s") if last.strip() else float("inf")
 
 
@@ -80,7 +74,7 @@ def write_timeline(timeline: Timeline | None, wanted: Wanted, told: Sequence[str
     from retrompi.sim.timeline.write import write
 
     if timeline is None:
-        raise UsageError("the job was never started: there is no timeline")
+        raise UsageError("the job was never started: there is no timeline", code="no-timeline")
     for path in wanted.files:
         lost = write(timeline, path, told)
         click.echo(f"timeline written to {path}", err=True)
@@ -93,33 +87,33 @@ def stored(store: Store, run_id: int) -> Timeline:
     """The timeline kept with a run; UsageError when there is none."""
     row = store.run(run_id)["facts"].get("timeline")
     if not row:
-        raise UsageError(f"run {run_id} has no timeline; replay its trace with --timeline FILE")
+        raise UsageError(f"run {run_id} has no timeline; replay its trace with --timeline FILE", code="no-timeline")
     return Timeline.from_row(row)
 
 
 @click.command()
 @click.argument("run_id", type=click.IntRange(1), metavar="ID")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
-@json_option
-@csv_option
-@store_option
-@debug_option
-@click.pass_context
-def command(ctx: click.Context, run_id: int, files: tuple[str, ...], as_json: bool, as_csv: bool, store: str | None) -> None:
-    """Draw the timeline kept with a run, or show how long each process was in each state.
+@options(output=StoreOutput)
+def command(run_id: int, files: tuple[str, ...], output: StoreOutput) -> None:
+    """Draw the timeline stored with a run, or show how long each process spent in each state.
 
-    A run that was replayed with --timeline keeps a sample of it in the store. FILE ends in .html, .otf2, .paje, .json or .csv.
+    A run replayed with --timeline keeps a sample of its timeline in the store. FILE ends in .html, .otf2, .paje, .json or .csv;
+    without a FILE the states are listed.
+
+    \b
+    Examples:
+      retrompi timeline 12
+      retrompi timeline 12 run.html run.otf2
     """
     from retrompi.sim.timeline.write import check
 
     paths = tuple(check(f) for f in files)
-    kept = open_for(ctx, store, write=False)
+    kept = output.open(write=False)
     timeline = stored(kept, run_id)
     if paths:
-        from retrompi.cli.replay import why
-
         run = kept.run(run_id)
-        write_timeline(timeline, Wanted(paths, Request()), [] if run["outcome"] == "completed" else why(run))
+        write_timeline(timeline, Wanted(paths, Request()), [] if run["outcome"] == "completed" else diagnosis.of_run(run))
         return
     whole = max(timeline.end, 1)
     rows = [
@@ -127,4 +121,4 @@ def command(ctx: click.Context, run_id: int, files: tuple[str, ...], as_json: bo
         for p in timeline.processes
         for state, ps in sorted(p.totals.items(), key=lambda kv: -kv[1])
     ]
-    emit(rows, COLUMNS, as_json=as_json, as_csv=as_csv)
+    output.emit(rows, COLUMNS)

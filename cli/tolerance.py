@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import canonical, format_quantity
-from retrompi.cli.answers import answer_options, asking, count_line, metric_for, outside_lines, scenario_argument, share, the_scenario
-from retrompi.cli.options import open_for
-from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
+from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, share, the_scenario
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import RunOutput
+from retrompi.cli.output import Column, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
     from retrompi.studies.metrics import Metric
@@ -26,63 +28,55 @@ FARTHEST = 2.0**16
 _FALLING = ("B/s", "Hz", "flop/s")
 
 
+@dataclass(frozen=True)
+class ToleranceOptions(AnswerOptions):
+    """Options of ``retrompi tolerance``."""
+
+    add: str | None = option("Add to the value of this key, e.g. platform.link.latency.", metavar="KEY")
+    change: str | None = option("Multiply the value of this key; a rate is divided unless --up-to is given.", metavar="KEY")
+    up_to: str | None = option("Largest value to try (default: 65536 times the value).", metavar="VALUE")
+    down_to: str | None = option("Decrease the key, down to this value at most (default: the value over 65536).", metavar="VALUE")
+    slower: str = option("Acceptable slow-downs, e.g. 1%,2%,5%.", default="5%", metavar="SHARE[,SHARE]")
+    tolerance: str = option("Relative width at which the interval of the answer is narrow enough.", default="1%", metavar="SHARE")
+
+
 @click.command()
 @scenario_argument
-@click.option("--add", metavar="KEY", help="Add to this key's value, e.g. platform.link.latency.")
-@click.option("--change", metavar="KEY", help="Multiply this key's value; a rate is divided unless --up-to is given.")
-@click.option("--up-to", metavar="VALUE", help="The largest value to try (default: 65536 times the value).")
-@click.option("--down-to", metavar="VALUE", help="The smallest value to try (default: the value over 65536); the key falls.")
-@click.option("--slower", default="5%", show_default=True, metavar="SHARE[,SHARE]", help="How much worse it may get, e.g. 1%,2%,5%.")
-@click.option("--tolerance", default="1%", show_default=True, metavar="SHARE", help="How narrow the answer's interval is to be.")
-@answer_options
-@click.pass_context
-def command(
-    ctx: click.Context,
-    scenario: str,
-    add: str | None,
-    change: str | None,
-    up_to: str | None,
-    down_to: str | None,
-    slower: str,
-    tolerance: str,
-    metric: str | None,
-    sets: tuple[str, ...],
-    jobs: int | None,
-    fresh: bool,
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
-    """Find how much latency (or of any other number) a scenario stands until it is so much slower.
+@options(given=ToleranceOptions, output=RunOutput)
+def command(scenario: str, given: ToleranceOptions, output: RunOutput) -> None:
+    """Find how far a latency, or any other number, can change before a scenario slows down.
 
-    The key goes away from its value by doublings until the metric is worse, and some farther, to see whether it comes back; then the
-    interval is halved. Both of its ends were simulated. The slope near the value is a finite difference: of a latency it is the number
-    of latencies on the critical path.
+    The key moves away from its value by doublings until the metric is worse by --slower, and somewhat further to see whether it
+    recovers; then the interval is bisected. Both of its ends were simulated. The slope near the value is a finite difference: for a
+    latency it is the number of latencies on the critical path.
+
+    \b
+    Examples:
+      retrompi tolerance bf-wmpi-distributed --add platform.link.latency --slower 1%,5%
+      retrompi tolerance bf-wmpi-distributed --change platform.link.bandwidth --metric time@64KiB
     """
     from retrompi.studies import case
     from retrompi.studies.tolerance import tolerance as search
 
-    one_format(as_json, as_csv)
-    base = the_scenario(scenario, sets)
-    way = _way(base, add, change, up_to, down_to)
-    shares = [share("--slower", part) for part in slower.split(",")]
-    wanted = metric_for(metric, "time", base)
+    base = the_scenario(scenario, given.sets)
+    way = _way(base, given.add, given.change, given.up_to, given.down_to)
+    shares = [share("--slower", part) for part in given.slower.split(",")]
+    wanted = metric_for(given.metric, "time", base)
     far = case.apply(base, {way.scale.key: way.scale.text(way.value(way.limit))})
     case.identity(far)
     warnings = outside_lines([base, far])
-    kept = open_for(ctx, store)
-    with asking("tolerance", kept, base, wanted, jobs, fresh, 40) as ask:
+    with asking("tolerance", base, wanted, given, output, expected=40) as ask:
         (start,) = ask([{}])
 
         def evaluate(values: Sequence[float]) -> Sequence[Any]:
             return ask([{way.scale.key: way.scale.text(x)} for x in values])
 
         found = search(
-            evaluate, way, start, slower=shares, more_is_better=wanted.more_is_better, width=share("--tolerance", tolerance)
+            evaluate, way, start, slower=shares, more_is_better=wanted.more_is_better, width=share("--tolerance", given.tolerance)
         )
-    if as_json:
+    if output.as_json:
         print_json(as_object(found, wanted, base, warnings))
-    elif as_csv:
+    elif output.as_csv:
         print_csv([_row(a, wanted) for a in found.answers], KEYS)
     else:
         _print(found, wanted, base)
@@ -95,14 +89,16 @@ def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None,
     from retrompi.studies.tolerance import Way
 
     if (add is None) == (change is None):
-        raise UsageError("say which key goes: --add KEY (something is added to it) or --change KEY (it is multiplied or divided)")
+        raise UsageError(
+            "say which key goes: --add KEY (something is added to it) or --change KEY (it is multiplied or divided)", code="missing-option"
+        )
     if up_to is not None and down_to is not None:
-        raise UsageError("--up-to and --down-to exclude each other: one key goes one way")
+        raise UsageError("--up-to and --down-to exclude each other: one key goes one way", code="conflicting-options")
     if add is not None and down_to is not None:
-        raise UsageError("--add goes up; for a value that falls take --change KEY --down-to VALUE")
+        raise UsageError("--add goes up; for a value that falls take --change KEY --down-to VALUE", code="bad-range")
     key = number(base, str(add or change))
     if key.value is None:
-        raise UsageError(f"'{key.name}' has no value in '{base.name}' to begin at; give one with --set {key.name}=VALUE")
+        raise UsageError(f"'{key.name}' has no value in '{base.name}' to begin at; give one with --set {key.name}=VALUE", code="bad-range")
     limit_text = up_to if up_to is not None else down_to
     down = down_to is not None or (change is not None and up_to is None and canonical(key.unit) in _FALLING)
     texts = [key.text] if limit_text is None else [limit_text]
@@ -110,14 +106,14 @@ def _way(base: Scenario, add: str | None, change: str | None, up_to: str | None,
     scale = type(scale)(scale.key, scale.unit, scale.spelling, scale.whole, False, 9)
     limit = values[0] if limit_text is not None else None
     if key.value <= 0 and (change is not None or limit is None):
-        raise UsageError(f"'{key.name}' is 0: take --add {key.name} and give the largest value with --up-to")
+        raise UsageError(f"'{key.name}' is 0: take --add {key.name} and give the largest value with --up-to", code="bad-range")
     if limit is None:
         limit = key.value / FARTHEST if down else key.value * FARTHEST
         if key.whole:
             limit = max(1.0, key.value / 64) if down else key.value * 64
     if limit == key.value or (limit > key.value) == down:
         word = "below" if down else "above"
-        raise UsageError(f"'{key.name}' is {key.text}; give a value {word} it")
+        raise UsageError(f"'{key.name}' is {key.text}; give a value {word} it", code="bad-range")
     if change is not None:
         return Way(scale, key.value, 2.0, key.value / limit if down else limit / key.value, by_factor=True, down=down)
     first = 1.0 if key.whole else key.value / 8 if key.value > 0 else limit / 1024

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from retrompi.base.errors import UsageError
-from retrompi.cli.answers import answer_options, asking, count_line, metric_for, outside_lines, scenario_argument, the_scenario
-from retrompi.cli.options import open_for, seed_option
-from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
+from retrompi.cli.answers import AnswerOptions, asking, count_line, metric_for, outside_lines, scenario_argument, the_scenario
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import Drawn, RunOutput
+from retrompi.cli.output import Column, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
     from retrompi.studies.metrics import Metric
@@ -22,62 +24,53 @@ OAT_KEYS = ("key", "base", "value", "metric", "change", "unit", "outcome", "reas
 SOBOL_KEYS = ("key", "with", "index", "value", "conf", "range", "source")
 
 
+@dataclass(frozen=True)
+class TornadoOptions(AnswerOptions, Drawn):
+    """Options of ``retrompi tornado``."""
+
+    vary: tuple[str, ...] = option(
+        "Parameter to vary and its values: LOW..HIGH, LOW..HIGH:log or a list (default: all with a sourced range).", metavar="KEY=VALUES")
+    method: Literal["oat", "sobol"] = option("Vary one parameter at a time, or compute Sobol indices.", default="oat")
+    samples: int = option("Number of blocks in the Sobol sample, a power of two.", type=click.IntRange(2), default=64)
+    second: bool = option("Also compute second-order Sobol indices; doubles the number of runs.")
+    incomplete: Literal["refuse", "drop"] = option("With sobol: treatment of runs that do not complete.", default="refuse")
+
+
 @click.command()
 @scenario_argument
-@click.option("--vary", multiple=True, metavar="KEY=VALUES", help="LOW..HIGH, LOW..HIGH:log or a list (default: all with a sourced range).")
-@click.option("--method", type=click.Choice(["oat", "sobol"]), default="oat", show_default=True, help="One at a time, or Sobol indices.")
-@click.option("--samples", type=click.IntRange(2), default=64, show_default=True, help="Blocks of the Sobol sample: a power of two.")
-@click.option("--second", is_flag=True, help="Second-order Sobol indices too: twice the runs.")
-@click.option("--incomplete", type=click.Choice(["refuse", "drop"]), default="refuse", show_default=True,
-              help="With sobol, what becomes of runs that do not complete.")  # fmt: skip
-@seed_option
-@answer_options
-@click.pass_context
-def command(
-    ctx: click.Context,
-    scenario: str,
-    vary: tuple[str, ...],
-    method: str,
-    samples: int,
-    second: bool,
-    incomplete: str,
-    seed: int,
-    metric: str | None,
-    sets: tuple[str, ...],
-    jobs: int | None,
-    fresh: bool,
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
-    """Find which parameter matters: one at a time between the ends of its range, or Sobol indices of all together.
+@options(given=TornadoOptions, output=RunOutput)
+def command(scenario: str, given: TornadoOptions, output: RunOutput) -> None:
+    """Find which parameters matter: one at a time over its range, or by Sobol indices.
 
-    Without --vary, every parameter of the model and the platform that has a sourced range and is read goes between its ends. One at a
-    time sees no interactions. Sobol indices draw all keys independently (a list: each value alike) and need 'retrompi[sensitivity]'.
-    Runs that do not complete are told; --seed draws the Sobol sample.
+    Without --vary, every parameter of the model and the platform that the run uses and that has a sourced range is moved to both
+    ends of it. One at a time shows no interactions. Sobol indices draw all keys independently (from a list with equal probability)
+    and need 'retrompi[sensitivity]'. Runs that do not complete are reported; --seed seeds the Sobol sample.
+
+    \b
+    Examples:
+      retrompi tornado bf-wmpi-shared --vary wmpi.packet=64KiB..256KiB --metric time@1MiB
+      retrompi tornado bf-wmpi-shared --method sobol --samples 64 --vary wmpi.packet=64KiB..256KiB --vary wmpi.library=5us..90us
     """
     from retrompi.studies import case
 
-    one_format(as_json, as_csv)
-    base = the_scenario(scenario, sets)
-    wanted = metric_for(metric, "time", base)
-    factors = _factors(base, vary)
+    base = the_scenario(scenario, given.sets)
+    wanted = metric_for(given.metric, "time", base)
+    factors = _factors(base, given.vary)
     for f in factors:
         for text in f.ends[:1]:
             wanted.check(case.apply(base, {f.key: text}))
     warnings = outside_lines([base])
-    if method == "sobol":
+    if given.method == "sobol":
         from retrompi.studies.tornado import saltelli
 
-        expected = len(saltelli(factors, samples, seed, second))  # what cannot be sampled is refused before anything runs
+        expected = len(saltelli(factors, given.samples, given.seed, given.second))  # what cannot be sampled is refused before anything runs
     else:
         expected = 1 + sum(len(f.ends) for f in factors)
-    kept = open_for(ctx, store)
-    with asking("tornado", kept, base, wanted, jobs, fresh, expected) as ask:
-        if method == "sobol":
-            _sobol(ask, factors, base, wanted, samples, seed, second, incomplete, warnings, as_json, as_csv)
+    with asking("tornado", base, wanted, given, output, expected=expected) as ask:
+        if given.method == "sobol":
+            _sobol(ask, factors, wanted, given, warnings, output)
         else:
-            _oat(ask, factors, base, wanted, warnings, as_json, as_csv)
+            _oat(ask, factors, wanted, warnings, output)
 
 
 def _factors(base: Scenario, vary: Sequence[str]) -> list[Factor]:
@@ -88,17 +81,17 @@ def _factors(base: Scenario, vary: Sequence[str]) -> list[Factor]:
     if not vary:
         found = keys.sourced(base)
         if not found:
-            raise UsageError(f"no parameter of '{base.name}' has a sourced range; give --vary KEY=LOW..HIGH")
+            raise UsageError(f"no parameter of '{base.name}' has a sourced range; give --vary KEY=LOW..HIGH", code="nothing-varies")
         return found
     room = case.Room(base, [base.model], [base.platform])
     out: list[Factor] = []
     for item in vary:
         key, equals, text = item.partition("=")
         if not equals or not key.strip() or not text.strip():
-            raise UsageError(f"'--vary {item}' is not KEY=VALUES; example: --vary wmpi.packet=64KiB..256KiB")
+            raise UsageError(f"'--vary {item}' is not KEY=VALUES; example: --vary wmpi.packet=64KiB..256KiB", code="bad-syntax")
         name = case.proper(key)
         if any(f.key == name for f in out):
-            raise UsageError(f"'{name}' varies twice")
+            raise UsageError(f"'{name}' varies twice", code="duplicate-name")
         axis = axes.parse(name, text.strip(), continuous=True)
         whole = False
         if axis.span is not None:
@@ -106,28 +99,26 @@ def _factors(base: Scenario, vary: Sequence[str]) -> list[Factor]:
             whole = told.whole
         factor = Factor(axis, whole, case.about(base, name).text)
         if len(factor.ends) > 64:
-            raise UsageError(f"'{name}' has {len(factor.ends)} values; a tornado takes LOW..HIGH or a short list")
+            raise UsageError(f"'{name}' has {len(factor.ends)} values; a tornado takes LOW..HIGH or a short list", code="bad-range")
         room.check(name, factor.ends)
         out.append(factor)
     return out
 
 
-def _oat(
-    ask: Asker, factors: Sequence[Factor], base: Scenario, metric: Metric, warnings: Sequence[str], as_json: bool, as_csv: bool
-) -> None:
+def _oat(ask: Asker, factors: Sequence[Factor], metric: Metric, warnings: Sequence[str], output: RunOutput) -> None:
     from retrompi.studies.tornado import one_at_a_time
 
     found = one_at_a_time(ask, factors)
-    if as_json:
+    if output.as_json:
         runs, simulated = found.counts
         print_json(
-            {"scenario": base.name, "metric": metric.name, "unit": metric.unit, "method": "oat", "base": found.base.value,
+            {"scenario": ask.scenario.name, "metric": metric.name, "unit": metric.unit, "method": "oat", "base": found.base.value,
              "run": found.base.run_id, "rows": _oat_rows(found, metric), "runs": runs, "simulated": simulated, "warnings": list(warnings)}
         )  # fmt: skip
-    elif as_csv:
+    elif output.as_csv:
         print_csv(_oat_rows(found, metric), OAT_KEYS)
     else:
-        _print_oat(found, metric, base)
+        _print_oat(found, metric, ask.scenario)
 
 
 def _oat_rows(found: OneAtATime, metric: Metric) -> list[dict[str, Any]]:
@@ -192,24 +183,24 @@ def _bar_rows(found: OneAtATime, bar: Bar, metric: Metric) -> list[dict[str, Any
 
 
 def _sobol(
-    ask: Asker, factors: Sequence[Factor], base: Scenario, metric: Metric, samples: int, seed: int, second: bool, incomplete: str,
-    warnings: Sequence[str], as_json: bool, as_csv: bool,
-) -> None:  # fmt: skip
+    ask: Asker, factors: Sequence[Factor], metric: Metric, given: TornadoOptions, warnings: Sequence[str], output: RunOutput
+) -> None:
     from retrompi.studies.tornado import CONFIDENCE, sobol
 
-    found = sobol(ask, factors, samples=samples, seed=seed, second=second, incomplete=incomplete)
-    if as_json:
+    found = sobol(ask, factors, samples=given.samples, seed=given.seed, second=given.second, incomplete=given.incomplete)
+    if output.as_json:
         runs, simulated = found.counts
         ended = [{**p, "outcome": r.outcome, "reason": r.reason, "run": r.run_id} for p, r in found.ended]
         print_json(
-            {"scenario": base.name, "metric": metric.name, "unit": metric.unit, "method": "sobol", "samples": found.samples, "seed": seed,
+            {"scenario": ask.scenario.name, "metric": metric.name, "unit": metric.unit, "method": "sobol", "samples": found.samples,
+             "seed": given.seed,
              "confidence": CONFIDENCE, "values": dict(found.values), "rows": _sobol_rows(found), "dropped": found.dropped, "ended": ended,
              "runs": runs, "simulated": simulated, "warnings": list(warnings)}
         )  # fmt: skip
-    elif as_csv:
+    elif output.as_csv:
         print_csv(_sobol_rows(found), SOBOL_KEYS)
     else:
-        _print_sobol(found, metric, base, CONFIDENCE)
+        _print_sobol(found, metric, ask.scenario, CONFIDENCE)
 
 
 def _range(factor: Factor) -> str:

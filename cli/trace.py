@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time, parse
-from retrompi.cli.options import csv_option, debug_option, json_option, mode_option, set_option
-from retrompi.cli.output import Column, emit, print_json
+from retrompi.cli.bundle import debug_option, option, options
+from retrompi.cli.options import Overrides, UndefinedSource, mode_option, new_path
+from retrompi.cli.output import Column, Output, print_json, print_table
 from retrompi.cli.trace_convert import command as convert_command
 from retrompi.cli.trace_cut import command as cut_command
 from retrompi.cli.trace_merge import command as merge_command
@@ -18,7 +20,7 @@ from retrompi.cli.trace_record import record
 
 SIZES = (Column("up_to_B", "messages up to", lambda v: format_bytes(int(v)), right=True), Column("messages", "messages", right=True))
 SCALED = (Column("trace", "written"), Column("ranks", "ranks", right=True), Column("factor", "computation times", right=True))
-SECTION_HELP = "Only what lies between these lines of rank 0 (FIRST-LAST) or marks (LABEL..LABEL) is made to add up to --compute."
+SECTION_HELP = "Make only this section add up to --compute: lines of rank 0 (FIRST-LAST) or marks (LABEL..LABEL)."
 PAIRS = (
     Column("from", "from", right=True),
     Column("to", "to", right=True),
@@ -41,54 +43,60 @@ MOST_COMMS = 12
 @click.group()
 @debug_option
 def command() -> None:
-    """Record a program's trace, look at one, and convert, cut, merge or scale it."""
+    """Record, inspect, convert, cut, merge or scale traces.
+
+    \b
+    Examples:
+      retrompi trace info examples/traces/jacobi-4.tar.zst
+      retrompi trace record -o my-trace -- mpiexec -n 4 ./app
+    """
+
+
+@dataclass(frozen=True)
+class TraceInfoOptions(UndefinedSource, Overrides):
+    """Options of ``retrompi trace info``."""
+
+    ranks: int | None = option("Number of ranks (default: as in the trace).", "--np", type=click.IntRange(1))
+    model: str | None = option("Estimate memory and time of a replay on this runtime model.", "-m", "--model")
+    platform: str = option("Platform of that replay.", "-p", "--platform", default="nt-cluster")
+    mode: str = mode_option("distributed")
 
 
 @command.command("info")
 @click.argument("trace")
-@click.option("--np", "ranks", type=click.IntRange(1), help="Number of ranks (default: what the trace has).")
-@click.option("--undefined-source", type=click.Choice(["refuse", "any", "null"]), default="refuse", help="What a receive from -333 is.")
-@click.option("-m", "--model", help="Estimate memory and time of a replay on this runtime.")
-@click.option("-p", "--platform", default="nt-cluster", show_default=True, help="The machine room of that replay.")
-@mode_option("distributed")
-@set_option
-@json_option
-@csv_option
-@debug_option
-def info(
-    trace: str,
-    ranks: int | None,
-    undefined_source: Literal["refuse", "any", "null"],
-    model: str | None,
-    platform: str,
-    mode: str,
-    sets: tuple[str, ...],
-    as_json: bool,
-    as_csv: bool,
-) -> None:
-    """List ranks, actions, communicators, message sizes, who sends to whom, and whether a runtime simulates, approximates or refuses TRACE.
+@options(given=TraceInfoOptions, output=Output)
+def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
+    """Show what TRACE contains and whether each runtime model can replay it.
 
-    --csv prints the communication matrix. With --model a short run tells about how long a replay will take.
+    Lists ranks, actions, communicators, message sizes, which rank sends to which, and whether a runtime simulates, approximates or
+    refuses the operations. --csv prints the communication matrix. With --model, a short run estimates the time and memory of a
+    replay.
+
+    \b
+    Examples:
+      retrompi trace info examples/traces/jacobi-4.tar.zst
+      retrompi trace info examples/traces/sort-4.tar.zst --model wmpi
+      retrompi trace info examples/traces/jacobi-4.tar.zst --csv
     """
     from retrompi import traces
     from retrompi.spec import registry
     from retrompi.traces import preflight
 
-    read = traces.read(trace, np=ranks, undefined_source=undefined_source)
+    read = traces.read(trace, np=given.ranks, undefined_source=given.undefined_source)
     told = preflight.summary(read)
     pairs = [{"from": a, "to": b, "messages": n, "bytes": size} for a, b, n, size in told.pop("pairs")]
     sizes = [{"up_to_B": top, "messages": n} for top, n in told.pop("sizes")]
-    if as_csv:
-        emit(pairs, PAIRS, as_json=False, as_csv=True)
+    if output.as_csv:
+        output.emit(pairs, PAIRS)
         return
-    models = [model] if model else [name for name in registry.models() if ":" not in name]
-    fates: list[dict[str, Any]] = [preflight.fate(read, m, platform) for m in models]
+    models = [given.model] if given.model else [name for name in registry.models() if ":" not in name]
+    fates: list[dict[str, Any]] = [preflight.fate(read, m, given.platform) for m in models]
     cost = None
-    if model and fates[0]["fate"] != "refused":
-        registry.platform(platform).placement(mode)
-        given = {**told, "sizes": [(s["up_to_B"], s["messages"]) for s in sizes]}
-        cost = preflight.estimate(given, model, platform, mode, list(sets))
-    if as_json:
+    if given.model and fates[0]["fate"] != "refused":
+        registry.platform(given.platform).placement(given.mode)
+        about = {**told, "sizes": [(s["up_to_B"], s["messages"]) for s in sizes]}
+        cost = preflight.estimate(about, given.model, given.platform, given.mode, list(given.sets))
+    if output.as_json:
         print_json({**told, "pairs": pairs, "sizes": sizes, "models": fates, "estimate": cost})
         return
     calls = ", ".join(f"{name} {n}" for name, n in sorted(told["calls"].items(), key=lambda kv: -kv[1]))
@@ -102,71 +110,70 @@ def info(
     if len(told["communicators"]) > 1:
         comms = sorted(told["communicators"], key=lambda c: -c["collectives"] - c["messages"])
         rows = [{**c, "size": _size(c), "made": f"{c['made_by']} {c['file']}:{c['line']}" if c["line"] else ""} for c in comms]
-        emit(rows[:MOST_COMMS], COMMS, as_json=False, as_csv=False)
+        print_table(rows[:MOST_COMMS], COMMS)
         if len(rows) > MOST_COMMS:
             click.echo(f"… and {len(rows) - MOST_COMMS} more communicators (--json has all)")
         click.echo("")
-    emit(sizes, SIZES, as_json=False, as_csv=False, empty="no point-to-point message")
+    print_table(sizes, SIZES, empty="no point-to-point message")
     if pairs:
         click.echo("")
-        emit(sorted(pairs, key=lambda p: -p["bytes"])[:MOST_PAIRS], PAIRS, as_json=False, as_csv=False)
+        print_table(sorted(pairs, key=lambda p: -p["bytes"])[:MOST_PAIRS], PAIRS)
         if len(pairs) > MOST_PAIRS:
             click.echo(f"… and {len(pairs) - MOST_PAIRS} more pairs (--csv has all)")
     click.echo("")
-    emit(fates, FATES, as_json=False, as_csv=False)
+    print_table(fates, FATES)
     if cost:
         rate = f"{cost['messages_per_s']:.3g} messages a second in a short run"
         memory = format_bytes(int(cost["memory_B"]))
-        click.echo(f"\na replay on {model}: about {format_time(cost['seconds'])} ({rate}), {memory} for the trace")
+        click.echo(f"\na replay on {given.model}: about {format_time(cost['seconds'])} ({rate}), {memory} for the trace")
 
 
 def _size(comm: dict[str, Any]) -> str:
     return f"{comm['size']}+{comm['remote_size']}" if comm["remote_size"] else str(comm["size"])
 
 
+@dataclass(frozen=True)
+class TraceScaleOptions(UndefinedSource):
+    """Options of ``retrompi trace scale``."""
+
+    factor: float | None = option("Multiply all computation by this factor.")
+    compute: str | None = option("Scale so that the computation of all ranks adds up to this time at --rate, e.g. 9.46s.", metavar="TIME")
+    rate: str = option("Rate of the machine for --compute, e.g. 97Mflop/s.", metavar="RATE", default="1 Gflop/s")
+    section: str | None = option(SECTION_HELP, metavar="FIRST-LAST|A..B")
+
+
 @command.command("scale")
 @click.argument("trace")
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--factor", type=float, help="Multiply every amount of computation by this.")
-@click.option("--compute", metavar="TIME", help="Or: make the computation of all ranks add up to this, e.g. 9.46s, at --rate.")
-@click.option("--rate", metavar="RATE", default="1 Gflop/s", show_default=True, help="The machine's rate for --compute, e.g. 97Mflop/s.")
-@click.option("--section", metavar="FIRST-LAST|A..B", help=SECTION_HELP)
-@click.option("--undefined-source", type=click.Choice(["refuse", "any", "null"]), default="refuse", help="What a receive from -333 is.")
-@json_option
-@csv_option
-@debug_option
-def scale(
-    trace: str,
-    out: Path,
-    factor: float | None,
-    compute: str | None,
-    rate: str,
-    section: str | None,
-    undefined_source: Literal["refuse", "any", "null"],
-    as_json: bool,
-    as_csv: bool,
-) -> None:
-    """Write TRACE with its computation scaled to another machine to OUT: a folder, or one file when OUT ends in .ti, .gz or .zst.
+@options(given=TraceScaleOptions, output=Output)
+def scale(trace: str, out: Path, given: TraceScaleOptions, output: Output) -> None:
+    """Scale the computation of TRACE, as if it ran on another machine, and write the result to OUT.
 
-    Communication and sleeping stay as they are. The result is plain TI, which SMPI replays as well.
+    OUT is a folder, or one file if it ends in .ti, .gz or .zst. Communication and sleeps are unchanged. The result is plain TI,
+    which SMPI replays too.
+
+    \b
+    Examples:
+      retrompi trace scale examples/traces/jacobi-4.tar.zst slower.ti.zst --factor 3
+      retrompi trace scale my-trace scaled --compute 9.46s --rate 97Mflop/s
     """
     from retrompi import traces
     from retrompi.spec.timed_section import compute_scale
 
-    if (factor is None) == (compute is None):
-        raise UsageError("give either --factor or --compute")
+    factor = given.factor
+    if (factor is None) == (given.compute is None):
+        raise UsageError("give either --factor or --compute", code="conflicting-options")
     if factor is not None and not 0 < factor < float("inf"):
-        raise UsageError(f"--factor {factor} must be a finite number above zero")
-    if section is not None and compute is None:
-        raise UsageError("--section says what --compute is the time of; give --compute as well")
-    if out.exists():
-        raise UsageError(f"{out} exists; choose another name")
-    read = traces.read(trace, undefined_source=undefined_source)
-    if compute is not None:
-        flops = [parse(rate, "flop/s")] * read.ranks
-        seconds = parse(compute, "s")
-        if section is not None:
-            factor = compute_scale(read, section, seconds, flops)
+        raise UsageError(f"--factor {factor} must be a finite number above zero", code="out-of-range")
+    if given.section is not None and given.compute is None:
+        raise UsageError("--section says what --compute is the time of; give --compute as well", code="missing-option")
+    new_path(out)
+    read = traces.read(trace, undefined_source=given.undefined_source)
+    if given.compute is not None:
+        flops = [parse(given.rate, "flop/s")] * read.ranks
+        seconds = parse(given.compute, "s")
+        if given.section is not None:
+            factor = compute_scale(read, given.section, seconds, flops)
         else:
             now = float(read.info()["compute_flops"])
             if now <= 0:
@@ -174,7 +181,7 @@ def scale(
             factor = seconds * flops[0] / now
     assert factor is not None
     traces.write(read.scaled(factor), out, shared=out.suffix in (".ti", ".gz", ".zst"))
-    emit([{"trace": str(out), "ranks": read.ranks, "factor": factor}], SCALED, as_json=as_json, as_csv=as_csv)
+    output.emit([{"trace": str(out), "ranks": read.ranks, "factor": factor}], SCALED)
 
 
 command.add_command(convert_command)

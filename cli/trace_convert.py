@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,8 +10,9 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import parse
-from retrompi.cli.options import csv_option, debug_option, json_option, progress
-from retrompi.cli.output import Column, one_format, print_csv, print_json, print_table
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import UndefinedSource, new_path, progress
+from retrompi.cli.output import Column, Output, print_csv, print_json, print_table
 
 __all__ = ["command"]
 
@@ -23,61 +25,53 @@ LOSSES = (
 )
 
 
+@dataclass(frozen=True)
+class TraceConvertOptions(UndefinedSource):
+    """Options of ``retrompi trace_convert``."""
+
+    source: Literal["otf2", "dumpi", "goal", "ti"] | None = option("Format of IN (default: detected from the content).", "--from")
+    target: Literal["ti", "smpi", "goal"] | None = option(
+        "Format of OUT: TI, the subset of TI that SMPI replays, or GOAL (default: goal if OUT ends in .goal, else ti).", "--to")
+    rate: str = option("Rate that converts recorded times to computation, and back.", metavar="RATE", default="1 Gflop/s")
+    clock: Literal["cpu", "wall"] | None = option("Clock of DUMPI to use (default: CPU time if recorded).")
+    shortest: str = option("Drop bursts of computation shorter than this.", metavar="TIME", default="0 s")
+    approximate: bool = option("Spread the bytes of MPI_Alltoallv evenly over the peers; OTF2 does not store its counts.")
+    strict: bool = option("Exit code 1 if anything is lost or approximated.")
+
+
 @click.command("convert")
 @click.argument("trace", metavar="IN")
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--from", "source", type=click.Choice(["otf2", "dumpi", "goal", "ti"]), help="What IN is (default: by its content).")
-@click.option("--to", "target", type=click.Choice(["ti", "smpi", "goal"]), help="What OUT is: our TI, the part of it that SMPI replays, or "
-              "GOAL (default: goal when OUT ends in .goal, else ti).")  # fmt: skip
-@click.option("--rate", metavar="RATE", default="1 Gflop/s", show_default=True, help="Turns recorded times into computation, and back.")
-@click.option("--clock", type=click.Choice(["cpu", "wall"]), help="The clock of DUMPI that counts (default: the CPU's where recorded).")
-@click.option("--shortest", metavar="TIME", default="0 s", show_default=True, help="Computation shorter than this in one piece is dropped.")
-@click.option("--approximate", is_flag=True, help="Spread the bytes of an MPI_Alltoallv, of which OTF2 keeps no counts, over the peers.")
-@click.option("--undefined-source", type=click.Choice(["refuse", "any", "null"]), default="refuse", help="What a receive from -333 is.")
-@click.option("--strict", is_flag=True, help="Exit with 1 when anything is lost or approximated.")
-@json_option
-@csv_option
-@debug_option
+@options(given=TraceConvertOptions, output=Output)
 @click.pass_context
-def command(
-    ctx: click.Context,
-    trace: str,
-    out: Path,
-    source: Literal["otf2", "dumpi", "goal", "ti"] | None,
-    target: str | None,
-    rate: str,
-    clock: Literal["cpu", "wall"] | None,
-    shortest: str,
-    approximate: bool,
-    undefined_source: Literal["refuse", "any", "null"],
-    strict: bool,
-    as_json: bool,
-    as_csv: bool,
-) -> None:
-    """Convert a trace of OTF2 (anchor file or folder), DUMPI (meta file, .bin file or folder), GOAL or TI, and say what is lost.
+def command(ctx: click.Context, trace: str, out: Path, given: TraceConvertOptions, output: Output) -> None:
+    """Convert a trace between formats and report what is lost.
 
-    OUT is a folder, or one file when it ends in .ti, .gz or .zst. The report of losses goes to stderr as a table, or with --json or --csv
-    to stdout.
+    IN is an OTF2 anchor file or folder, a DUMPI meta file, .bin file or folder, a GOAL schedule, or a TI trace. OUT is a folder, or
+    one file if it ends in .ti, .gz or .zst. The report of losses is a table on stderr, or goes to stdout with --json or --csv.
+
+    \b
+    Examples:
+      retrompi trace convert examples/traces/jacobi-4.tar.zst jacobi.goal
+      retrompi trace convert run.otf2 plain --rate 2.4Gflop/s --strict
     """
     from retrompi.traces import convert
 
-    one_format(as_json, as_csv)
-    if out.exists():
-        raise UsageError(f"{out} exists; choose another name")
-    flops = parse(rate, "flop/s")
+    new_path(out)
+    flops = parse(given.rate, "flop/s")
     if flops <= 0:
-        raise UsageError(f"--rate {rate} must be above zero")
-    target = target or ("goal" if out.suffix == ".goal" else "ti")
+        raise UsageError(f"--rate {given.rate} must be above zero", code="out-of-range")
+    target = given.target or ("goal" if out.suffix == ".goal" else "ti")
     with progress("reading") as report:
         made = convert.load(
-            trace, source, rate=flops, clock=clock, shortest=parse(shortest, "s"), approximate=approximate,
-            undefined_source=undefined_source, progress=lambda done, total: report(done, total, ""),
+            trace, given.source, rate=flops, clock=given.clock, shortest=parse(given.shortest, "s"), approximate=given.approximate,
+            undefined_source=given.undefined_source, progress=lambda done, total: report(done, total, ""),
         )  # fmt: skip
     convert.save(made, out, target, rate=flops)
     rows: list[dict[str, Any]] = [{**row, "first": row["places"][0] if row["places"] else ""} for row in made.losses.rows()]
-    if as_csv:
+    if output.as_csv:
         print_csv(rows, [c.key for c in LOSSES])
-    elif as_json:
+    elif output.as_json:
         print_json({
             "out": str(out), "from": made.format, "to": target, "ranks": made.trace.ranks, "actions": made.trace.actions,
             "lost": made.losses.total, "losses": made.losses.rows(), "without_effect": made.losses.without_effect,
@@ -86,5 +80,5 @@ def command(
         click.echo(f"{out}: {made.trace.ranks} ranks, {made.trace.actions} actions from {made.format} to {target}")
         if rows:
             print_table(rows, LOSSES, err=True)
-    if strict and made.losses.total:
+    if given.strict and made.losses.total:
         ctx.exit(1)

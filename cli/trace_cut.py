@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,8 +11,9 @@ import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes
-from retrompi.cli.options import csv_option, debug_option, json_option, progress
-from retrompi.cli.output import Column, emit
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import UndefinedSource, new_path, progress
+from retrompi.cli.output import Column, Output
 
 __all__ = ["command"]
 
@@ -28,57 +30,53 @@ PIECE = (
 )
 
 
+@dataclass(frozen=True)
+class TraceCutOptions(UndefinedSource):
+    """Options of ``retrompi trace_cut``."""
+
+    first: str | None = option(
+        "Start of the section: a line of rank 0's file or one of its marks (default: the beginning).", "--from", metavar="LINE|MARK")
+    last: str | None = option("End of the section, inclusive (default: the end).", "--to", metavar="LINE|MARK")
+    iterations: str | None = option("Cut out these iterations of rank 0's main loop, counted from 1.", metavar="FIRST-LAST")
+    ranks: str | None = option(
+        "Keep only these ranks, e.g. 0-3,8; they must not communicate with the others.", metavar="RANKS")
+    crossing: Literal["drop", "refuse"] = option(
+        "Messages with only one end in the section: drop both ends and count them, or refuse.", default="drop")
+
+
 @click.command("cut")
 @click.argument("trace", metavar="IN")
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option(
-    "--from", "first", metavar="LINE|MARK", help="Where the piece begins: a line of rank 0's file or one of its marks (default: the start)."
-)
-@click.option("--to", "last", metavar="LINE|MARK", help="Where it ends, inclusive (default: the end).")
-@click.option("--iterations", metavar="FIRST-LAST", help="Or: these turns, counted from 1, of the loop that rank 0 runs.")
-@click.option(
-    "--ranks", metavar="RANKS", help="Keep only these ranks, e.g. 0-3,8, when they neither send to others nor call collectives with them."
-)
-@click.option("--crossing", type=click.Choice(["drop", "refuse"]), default="drop", show_default=True,
-              help="Messages with one end in the piece: left out at both ends and counted, or an error.")  # fmt: skip
-@click.option("--undefined-source", type=click.Choice(["refuse", "any", "null"]), default="refuse", help="What a receive from -333 is.")
-@json_option
-@csv_option
-@debug_option
-def command(
-    trace: str,
-    out: Path,
-    first: str | None,
-    last: str | None,
-    iterations: str | None,
-    ranks: str | None,
-    crossing: Literal["drop", "refuse"],
-    undefined_source: Literal["refuse", "any", "null"],
-    as_json: bool,
-    as_csv: bool,
-) -> None:
-    """Cut a piece out of trace IN and write it as a trace of its own: a folder, or one file when OUT ends in .ti, .gz or .zst.
+@options(given=TraceCutOptions, output=Output)
+def command(trace: str, out: Path, given: TraceCutOptions, output: Output) -> None:
+    """Cut a section out of trace IN and write it to OUT as a trace of its own.
 
-    The other ranks are cut at the same collectives and messages. Communicators, windows and persistent requests made before are made at the
-    start; receives posted before move there; requests open at the end are waited for there.
+    OUT is a folder, or one file if it ends in .ti, .gz or .zst. The other ranks are cut at the same collectives and messages.
+    Communicators, windows and persistent requests created earlier are created at the start; receives posted earlier move to the
+    start; requests still pending at the end are completed there.
+
+    \b
+    Examples:
+      retrompi trace cut my-trace piece --iterations 10-20
+      retrompi trace cut my-trace piece --from 34 --to 578
+      retrompi trace cut my-trace two.ti.zst --ranks 0,1
     """
     from retrompi import traces
     from retrompi.traces import cut, subset
 
-    if out.exists():
-        raise UsageError(f"{out} exists; choose another name")
-    if iterations is not None and (first is not None or last is not None):
-        raise UsageError("--iterations stands in place of --from and --to")
-    if iterations is None and first is None and last is None and ranks is None:
-        raise UsageError("give --from, --to, --iterations or --ranks")
-    read = traces.read(trace, undefined_source=undefined_source)
-    if ranks is not None:
-        read = subset.keep_ranks(read, _ranks(ranks))
+    new_path(out)
+    if given.iterations is not None and (given.first is not None or given.last is not None):
+        raise UsageError("--iterations stands in place of --from and --to", code="conflicting-options")
+    if given.iterations is None and given.first is None and given.last is None and given.ranks is None:
+        raise UsageError("give --from, --to, --iterations or --ranks", code="missing-option")
+    read = traces.read(trace, undefined_source=given.undefined_source)
+    if given.ranks is not None:
+        read = subset.keep_ranks(read, _ranks(given.ranks))
     row: dict[str, Any] = {"trace": str(out), "lines": "all", "messages": None, "crossing": 0, "crossing_B": 0, "moved": 0, "waited": 0}
-    if iterations is not None or first is not None or last is not None:
+    if given.iterations is not None or given.first is not None or given.last is not None:
         with progress("matching") as report:
             piece = cut.cut(
-                read, first, last, turns=_turns(iterations), refuse_crossing=crossing == "refuse",
+                read, given.first, given.last, turns=_turns(given.iterations), refuse_crossing=given.crossing == "refuse",
                 progress=lambda done, total: report(done, total, "ranks"),
             )  # fmt: skip
         here = piece.ranges[0]
@@ -96,7 +94,7 @@ def command(
             click.echo(f"warning: {piece.guessed} receives from any source do not say what they matched: guessed by their order", err=True)
     traces.write(read, out, shared=out.suffix in (".ti", ".gz", ".zst"))
     row |= {"ranks": read.ranks, "actions": read.actions}
-    emit([row], PIECE, as_json=as_json, as_csv=as_csv, keys=[*(c.key for c in PIECE), "ranges", "places", "guessed"] if as_json else None)
+    output.emit([row], PIECE, keys=[*(c.key for c in PIECE), "ranges", "places", "guessed"] if output.as_json else None)
 
 
 def _ranks(text: str) -> list[int]:
@@ -104,7 +102,7 @@ def _ranks(text: str) -> list[int]:
     for part in text.split(","):
         match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", part.strip())
         if match is None:
-            raise UsageError(f"--ranks {text}: expected ranks as in 0-3,8")
+            raise UsageError(f"--ranks {text}: expected ranks as in 0-3,8", code="bad-syntax")
         found += range(int(match[1]), int(match[2] or match[1]) + 1)
     return found
 
@@ -114,5 +112,5 @@ def _turns(text: str | None) -> tuple[int, int] | None:
         return None
     match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text)
     if match is None:
-        raise UsageError(f"--iterations {text}: expected FIRST-LAST, as in 10-20")
+        raise UsageError(f"--iterations {text}: expected FIRST-LAST, as in 10-20", code="bad-syntax")
     return int(match[1]), int(match[2] or match[1])

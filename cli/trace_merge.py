@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import click
 
 from retrompi.base.errors import UsageError
-from retrompi.cli.options import csv_option, debug_option, json_option
-from retrompi.cli.output import Column, emit
+from retrompi.cli.bundle import options
+from retrompi.cli.options import UndefinedSource, new_path
+from retrompi.cli.output import Column, Output
 
 __all__ = ["command"]
 
@@ -24,40 +24,34 @@ MERGED = (
 
 @click.command("merge")
 @click.argument("traces_in", metavar="A B ... OUT", nargs=-1, required=True)
-@click.option("--then", "in_time", is_flag=True, help="One after the other on the same ranks, not side by side.")
-@click.option("--undefined-source", type=click.Choice(["refuse", "any", "null"]), default="refuse", help="What a receive from -333 is.")
-@json_option
-@csv_option
-@debug_option
-def command(
-    traces_in: tuple[str, ...],
-    in_time: bool,
-    undefined_source: Literal["refuse", "any", "null"],
-    as_json: bool,
-    as_csv: bool,
-) -> None:
-    """Merge traces A, B, ... into OUT: a folder, or one file when OUT ends in .ti, .gz or .zst.
+@click.option("--then", "in_time", is_flag=True, help="Run the jobs one after the other on the same ranks, not concurrently.")
+@options(given=UndefinedSource, output=Output)
+def command(traces_in: tuple[str, ...], in_time: bool, given: UndefinedSource, output: Output) -> None:
+    """Merge traces A, B, ... into OUT.
 
-    Files that hold one rank each, and together ranks 0, 1, 2, ..., become the trace of these ranks. Other traces become jobs side by
-    side: the ranks of B come after those of A, and each job's MPI_COMM_WORLD is a communicator of its own. With --then they run one after
-    the other.
+    OUT is a folder, or one file if it ends in .ti, .gz or .zst. Files that each hold one rank, and together ranks 0, 1, 2, ...,
+    become one trace. Other traces become concurrent jobs: the ranks of B follow those of A, and each job's MPI_COMM_WORLD is a
+    communicator of its own. With --then the jobs run one after the other on the same ranks.
+
+    \b
+    Examples:
+      retrompi trace merge examples/traces/jacobi-4.tar.zst examples/traces/sort-4.tar.zst both.ti.zst
+      retrompi trace merge first second after.ti.zst --then
     """
     from retrompi import traces
     from retrompi.traces import merge
 
     *names, last = traces_in
-    out = Path(last)
     if len(names) < 2:
-        raise UsageError("give at least two traces and the name of the new one")
-    if out.exists():
-        raise UsageError(f"{out} exists; choose another name")
-    whole = None if in_time else merge.rank_files(names, undefined_source)
+        raise UsageError("give at least two traces and the name of the new one", code="out-of-range")
+    out = new_path(Path(last))
+    whole = None if in_time else merge.rank_files(names, given.undefined_source)
     if whole is not None:
         how, made, jobs = "ranks of one job", whole, [whole.ranks]
     else:
-        read = [traces.read(name, undefined_source=undefined_source) for name in names]
+        read = [traces.read(name, undefined_source=given.undefined_source) for name in names]
         how, made = ("one after the other", merge.then(read)) if in_time else ("jobs side by side", merge.side_by_side(read))
         jobs = [t.ranks for t in read]
     traces.write(made, out, shared=out.suffix in (".ti", ".gz", ".zst"))
     row = {"trace": str(out), "how": how, "ranks": made.ranks, "actions": made.actions, "jobs": jobs}
-    emit([row], MERGED, as_json=as_json, as_csv=as_csv)
+    output.emit([row], MERGED)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, parse
-from retrompi.cli.options import csv_option, debug_option, json_option
-from retrompi.cli.output import Column, emit, print_json
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import new_path
+from retrompi.cli.output import Column, Output, print_json, print_table
 
 COLUMNS = (
     Column("rank", "rank", right=True),
@@ -23,61 +25,58 @@ COLUMNS = (
 MOST_ROWS = 32
 
 
-@click.command("record")
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder, or NAME.tar.zst (default: PROGRAM-trace).")
-@click.option("--smpi", "use_smpi", is_flag=True, help="Run the program (source or binary of smpicc) on SimGrid's SMPI.")
-@click.option("-n", "--np", "ranks", type=click.IntRange(1), help="With --smpi: number of ranks.")
-@click.option("--mpicc", metavar="COMPILER", help="The C compiler of the MPI in use (default: found beside mpiexec).")
-@click.option("--clock", type=click.Choice(["cpu", "wall", "instructions", "cycles"]), default="cpu", show_default=True,
-              help="What measures computation between calls.")  # fmt: skip
-@click.option("--rate", metavar="RATE", help="What a second counts as (default: 1 Gflop/s); of counters, flop an event (default: 1).")
-@click.option("--threshold", metavar="TIME", default="1us", show_default=True, help="Shorter bursts are added to the next one.")
-@click.option("--whole-command", is_flag=True, help="Keep absolute paths of the command in the trace's header.")
-@click.option("--no-check", is_flag=True, help="Do not read the trace back afterwards.")
-@click.option("--finish", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Make the trace of an interrupted recording.")
-@json_option
-@csv_option
-@debug_option
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def record(
-    out: Path | None,
-    use_smpi: bool,
-    ranks: int | None,
-    mpicc: str | None,
-    clock: str,
-    rate: str | None,
-    threshold: str,
-    whole_command: bool,
-    no_check: bool,
-    finish: Path | None,
-    as_json: bool,
-    as_csv: bool,
-    command: tuple[str, ...],
-) -> None:
-    """Record the trace of what COMMAND asks of MPI: -- mpiexec -n 4 ./app, for instance.
+@dataclass(frozen=True)
+class RecordOptions:
+    """Options of ``retrompi trace_record record``."""
 
-    MPICH and Open MPI, C, C++, Fortran and mpi4py; nothing is compiled again. A program that is killed leaves the trace up to then.
-    Exit code 1: the program failed, or a rank did not reach MPI_Finalize; the trace is kept.
+    out: Path | None = option("Folder or NAME.tar.zst to write (default: PROGRAM-trace).", "-o", "--out")
+    use_smpi: bool = option("Run the program (source file, or binary of smpicc) on SimGrid's SMPI.", "--smpi")
+    ranks: int | None = option("With --smpi: number of ranks.", "-n", "--np", type=click.IntRange(1))
+    mpicc: str | None = option("C compiler of the MPI in use (default: the one beside mpiexec).", metavar="COMPILER")
+    clock: Literal["cpu", "wall", "instructions", "cycles"] = option(
+        "Clock or counter that measures computation between calls.", default="cpu")
+    rate: str | None = option(
+        "Rate that converts time to flop (default: 1 Gflop/s); for counters, flop per event (default: 1).", metavar="RATE")
+    threshold: str = option("Merge bursts of computation shorter than this into the next one.", metavar="TIME", default="1us")
+    whole_command: bool = option("Keep absolute paths of COMMAND in the header of the trace.")
+    no_check: bool = option("Do not verify the trace by reading it back.")
+    finish: Path | None = option(
+        "Assemble the trace of an interrupted recording in this folder.", type=click.Path(path_type=Path, exists=True, file_okay=False))
+
+
+@click.command("record")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@options(given=RecordOptions, output=Output)
+def record(command: tuple[str, ...], given: RecordOptions, output: Output) -> None:
+    """Record the MPI calls of COMMAND as a trace.
+
+    Works with MPICH and Open MPI, for C, C++, Fortran and mpi4py programs, without recompiling them. A program that is killed
+    leaves the trace up to that moment. Exit code 1 means that the program failed or a rank did not reach MPI_Finalize; the trace is
+    kept.
+
+    \b
+    Examples:
+      retrompi trace record -- mpiexec -n 4 ./app
+      retrompi trace record -o app.tar.zst -- mpiexec -n 4 python app.py
+      retrompi trace record --smpi -n 4 -- examples/jacobi.c
     """
     from retrompi.measure import record as recorder
 
-    if finish is not None:
+    if given.finish is not None:
         if command:
-            raise UsageError("--finish takes no command")
-        if out is None:
-            out = finish.with_name(finish.name.removesuffix(".part"))
-        if out.exists():
-            raise UsageError(f"{out} exists; choose another name with --out")
-        result = recorder.assemble(finish, out, None, check=not no_check)
+            raise UsageError("--finish takes no command", code="unused-option")
+        out = new_path(given.out or given.finish.with_name(given.finish.name.removesuffix(".part")))
+        result = recorder.assemble(given.finish, out, None, check=not given.no_check)
     else:
         if not command:
-            raise UsageError("nothing to record: give a command after --, e.g. retrompi trace record -- mpiexec -n 4 ./app")
-        measured = recorder.Clock(clock, *_scale(clock, rate, threshold))
-        out = out or Path(f"{_name(command)}-trace")
+            raise UsageError(
+                "nothing to record: give a command after --, e.g. retrompi trace record -- mpiexec -n 4 ./app", code="missing-option"
+            )
         result = recorder.record(
-            command, out, mpicc=mpicc, use_smpi=use_smpi, ranks=ranks, clock=measured, whole_command=whole_command, check=not no_check
-        )
-    _tell(result, as_json, as_csv)
+            command, given.out or Path(f"{_name(command)}-trace"), mpicc=given.mpicc, use_smpi=given.use_smpi, ranks=given.ranks,
+            clock=recorder.Clock(given.clock, *_scale(given)), whole_command=given.whole_command, check=not given.no_check,
+        )  # fmt: skip
+    _tell(result, output)
     if result.failed or result.partial:
         click.get_current_context().exit(1)
 
@@ -89,23 +88,23 @@ def _name(command: tuple[str, ...]) -> str:
     return path.stem if path.suffix in (".c", ".f", ".f90", ".py", ".cpp", ".cc") else path.name
 
 
-def _scale(clock: str, rate: str | None, threshold: str) -> tuple[float, int]:
+def _scale(given: RecordOptions) -> tuple[float, int]:
     """(rate, threshold) as ``Clock`` wants them."""
-    if clock in ("instructions", "cycles"):
+    if given.clock in ("instructions", "cycles"):
         try:
-            each = 1.0 if rate is None else float(rate)
+            each = 1.0 if given.rate is None else float(given.rate)
         except ValueError:
-            raise UsageError(f"--rate {rate}: with --clock {clock} this is flop an event, a plain number") from None
+            raise UsageError(f"--rate {given.rate}: with --clock {given.clock} this is flop per event, a plain number") from None
         least = 1000
     else:
-        each = parse(rate or "1 Gflop/s", "flop/s")
-        least = round(parse(threshold, "s") * 1e9)
+        each = parse(given.rate or "1 Gflop/s", "flop/s")
+        least = round(parse(given.threshold, "s") * 1e9)
     if not 0 < each < float("inf") or least < 0:
-        raise UsageError("--rate must be above zero and --threshold not below it")
+        raise UsageError("--rate must be above zero and --threshold not below it", code="out-of-range")
     return each, least
 
 
-def _tell(result: Any, as_json: bool, as_csv: bool) -> None:
+def _tell(result: Any, output: Output) -> None:
     """Print what was recorded: a row a rank, then the sums and what is missing."""
     rows = [
         {"rank": s.rank, "ended": s.ended(), "calls": s.calls, "lines": s.lines, "trace_B": s.written, "overhead_ns": s.overhead_ns}
@@ -117,12 +116,12 @@ def _tell(result: Any, as_json: bool, as_csv: bool) -> None:
 
         full = preflight.summary(result.trace)
         told |= {k: full[k] for k in ("actions", "sends", "bytes_sent", "messages", "wildcards")}
-    if as_json:
+    if output.as_json:
         print_json({**told, "notes": result.notes, "per_rank": rows})
-    elif as_csv:
-        emit(rows, COLUMNS, as_json=False, as_csv=True)
+    elif output.as_csv:
+        output.emit(rows, COLUMNS)
     else:
-        emit(rows[:MOST_ROWS], COLUMNS, as_json=False, as_csv=False)
+        print_table(rows[:MOST_ROWS], COLUMNS)
         if len(rows) > MOST_ROWS:
             click.echo(f"… and {len(rows) - MOST_ROWS} more ranks (--csv has all)")
         calls = sum(s.calls for s in result.states)

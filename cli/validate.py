@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from retrompi.cli.options import csv_option, debug_option, fresh_option, jobs_option, json_option, open_for, progress, store_option
-from retrompi.cli.output import Column, as_text, emit
+from retrompi.cli.bundle import option, options
+from retrompi.cli.options import RunOutput, Workers, progress
+from retrompi.cli.output import Column, Output, as_text
 
 if TYPE_CHECKING:
-    from retrompi.papers import Study, Verdict
+    from retrompi.papers import Reproduction, Verdict
 
 KEYS = ("id", "system", "use", "verdict", "observed", "low", "high", "unit", "note")
 COLUMNS = (
@@ -38,7 +40,7 @@ def published(row: Mapping[str, Any]) -> str:
     return as_text(low) if low == high else f"{as_text(low)}..{as_text(high)}"
 
 
-def print_verdicts(verdicts: Sequence[Verdict], *, as_json: bool, as_csv: bool, all_rows: bool = False) -> None:
+def print_verdicts(verdicts: Sequence[Verdict], output: Output, *, all_rows: bool = False) -> None:
     """The verdicts as JSON, CSV, or a table with a count for fit and held-out claims below it.
 
     The table has what was judged and what is excluded; ``all_rows`` adds the rest. JSON and CSV have everything.
@@ -47,10 +49,10 @@ def print_verdicts(verdicts: Sequence[Verdict], *, as_json: bool, as_csv: bool, 
 
     rows = [v.row() for v in verdicts]
     shown: list[dict[str, Any]] = rows
-    if not (as_json or as_csv):
+    if output.text:
         shown = [{**row, "published": published(row)} for row in rows if all_rows or _interesting(row)]
-    emit(shown, COLUMNS, as_json=as_json, as_csv=as_csv, keys=KEYS, empty="no claims to judge")
-    if not (as_json or as_csv):
+    output.emit(shown, COLUMNS, keys=KEYS, empty="no claims to judge")
+    if output.text:
         click.echo("")
         for line in summary(verdicts):
             click.echo(str(line))
@@ -60,60 +62,53 @@ def _interesting(row: Mapping[str, Any]) -> bool:
     return bool(row["verdict"] != "unjudged" or row["use"] == "exclude")
 
 
-def studies(
-    ctx: click.Context, paper: str | None, store: str | None, fresh: bool, jobs: int | None = None, fidelity: str = "mechanism"
-) -> list[Study]:
+def studies(paper: str | None, output: RunOutput, jobs: int | None, fidelity: str = "mechanism") -> list[Reproduction]:
     """The replayed study of ``paper``, or of every paper that is modelled, at a rung of the fidelity ladder; ``jobs`` at a time."""
-    from retrompi.papers import run_papers, setup, setups
-    from retrompi.papers.study import WORKERS
+    from retrompi.papers import all_papers, find_paper, run_papers
+    from retrompi.papers.reproduction import WORKERS
 
-    keys = [setup(paper).paper] if paper is not None else list(setups())
-    opened = open_for(ctx, store)
+    keys = [find_paper(paper).key] if paper is not None else list(all_papers())
+    opened = output.open()
     with progress(keys[0] if len(keys) == 1 else f"{len(keys)} studies") as report:
-        return run_papers(keys, opened, fresh, report, workers=jobs or WORKERS, fidelity=fidelity)
+        return run_papers(keys, opened, output.fresh, report, workers=jobs or WORKERS, fidelity=fidelity)
+
+
+@dataclass(frozen=True)
+class ValidateOptions(Workers):
+    """Options of ``retrompi validate``."""
+
+    paper: str | None = option("Only the claims of this paper (default: all).", metavar="KEY")
+    model: str | None = option("Judge this model by its own evidence.toml instead of the papers.", metavar="NAME|FOLDER")
+    platform: str = option("With --model: platform.", "-p", "--platform", default="nt-pair")
+    all_rows: bool = option("Also list claims that are not judged (not simulated yet, definitions).", "--all")
 
 
 @click.command()
-@click.option("--paper", metavar="KEY", help="Only this paper's statements (default: all).")
-@click.option("--model", metavar="NAME|FOLDER", help="Judge this model by its own evidence.toml instead of the papers.")
-@click.option("-p", "--platform", default="nt-pair", show_default=True, help="With --model: the machine room.")
-@click.option("--all", "all_rows", is_flag=True, help="List also what is not judged (not simulated yet, definitions).")
-@jobs_option
-@fresh_option
-@json_option
-@csv_option
-@store_option
-@debug_option
+@options(given=ValidateOptions, output=RunOutput)
 @click.pass_context
-def command(
-    ctx: click.Context,
-    paper: str | None,
-    model: str | None,
-    platform: str,
-    all_rows: bool,
-    jobs: int | None,
-    fresh: bool,
-    as_json: bool,
-    as_csv: bool,
-    store: str | None,
-) -> None:
-    """Judge the published statements against simulated points.
+def command(ctx: click.Context, given: ValidateOptions, output: RunOutput) -> None:
+    """Judge the published claims against simulated results.
 
-    What is not in the store yet is simulated. Fit and held-out claims are counted apart. Ends with exit code 1
-    when a statement fails.
+    Runs that are not in the store are simulated. Claims used for the fit and held-out claims are counted separately. Exit code 1
+    means that a claim fails.
+
+    \b
+    Examples:
+      retrompi validate --paper baker-fox
+      retrompi validate --all --csv
     """
     from retrompi.papers import judge_all
 
-    if model is not None:
+    if given.model is not None:
         from retrompi.papers.evidence import judge_model
 
-        verdicts = judge_model(model, platform, open_for(ctx, store), fresh=fresh)
-        print_verdicts(verdicts, as_json=as_json, as_csv=as_csv, all_rows=all_rows)
+        verdicts = judge_model(given.model, given.platform, output.open(), fresh=output.fresh)
+        print_verdicts(verdicts, output, all_rows=given.all_rows)
         if any(v.verdict == "fail" for v in verdicts):
             ctx.exit(1)
         return
-    done = studies(ctx, paper, store, fresh, jobs)
-    verdicts = done[0].verdicts if paper is not None else judge_all(done)
-    print_verdicts(verdicts, as_json=as_json, as_csv=as_csv, all_rows=all_rows)
+    done = studies(given.paper, output, given.jobs)
+    verdicts = done[0].verdicts if given.paper is not None else judge_all(done)
+    print_verdicts(verdicts, output, all_rows=given.all_rows)
     if any(v.verdict == "fail" for v in verdicts):
         ctx.exit(1)

@@ -163,7 +163,7 @@ class Bed:
         for name in names:
             top, _, rest = name.partition("/")
             place = {"labs": "course/labs"}.get(top, top)
-            if top == "src" and rest.startswith("retrompi/") and not rest.startswith("retrompi/engine/"):
+            if top == "src" and rest.startswith("retrompi/"):
                 path = site / rest.removeprefix("retrompi/")
             elif top in ("models", "platforms", "scenarios", "validate", "labs", "cli") and rest:
                 path = site / place / rest

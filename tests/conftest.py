@@ -72,11 +72,12 @@ def postgres() -> Iterator[Server]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command line ended with."""
+    """What a command line ended with. ``error``: the code of the error that ended it (docs/errors.md), "" where none did."""
 
     code: int
     out: str
     err: str
+    error: str = ""
 
 
 @pytest.fixture
@@ -85,10 +86,11 @@ def retrompi(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
     from retrompi.cli.main import run
 
     def call(*args: str) -> Outcome:
-        code = run(list(args))
+        errors: list[Exception] = []
+        code = run(list(args), errors.append)
         sys.stdout.flush()
         out, err = capfd.readouterr()
-        return Outcome(code, out, err)
+        return Outcome(code, out, err, getattr(errors[0], "code", type(errors[0]).__name__) if errors else "")
 
     return call
 
@@ -121,6 +123,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Watched:
 TOY_MODEL = '''
 """A model small enough to read in a test."""
 
+from retrompi.spec import channels
 from retrompi.spec.model import Param, RuntimeModel
 
 
@@ -134,8 +137,15 @@ class Toy(RuntimeModel):
     call = Param("10 us", "s", "cost of a call", source="fit:fit.toml", low="5 us", high="50 us")
     wait = Param("block", "choice", "how a receiver waits", source="assumed: for tests", choices=("block", "spin"))
 
-    def compile(self, p, platform, placement):
-        return {"packet": p.packet, "call": p.call, "spin": p.wait == "spin"}
+    def calls(self, p, layout):
+        wait = channels.wait("spin", poll_cost=1e-6) if p.wait == "spin" else channels.BLOCK
+        return channels.Library(p.call, p.call, wait, wait)
+
+    def within_host(self, p, layout):
+        return channels.Path([channels.ring(("rank", "rank"), packet=p.packet, header=32, slots=4)])
+
+    def between_hosts(self, p, layout):
+        return channels.Path([channels.stream(("rank", "rank"), packet=p.packet, header=32, call=1e-4)])
 
 
 class Spinning(Toy):

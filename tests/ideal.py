@@ -14,6 +14,8 @@ from typing import Any
 from retrompi import _engine, traces
 from retrompi.spec import channels as rows
 from retrompi.spec import registry
+from retrompi.spec.layout import Layout
+from retrompi.spec.model import RuntimeModel, Values
 from retrompi.spec.platform import Platform
 
 ALPHA, BETA = 10_000_000, 10_000
@@ -33,9 +35,24 @@ def _platform() -> Platform:
     return registry.platform("nt-pair")
 
 
+class _Ideal(RuntimeModel):
+    """Costs nothing but what its curve says."""
+
+    def __init__(self, hop: rows.Row) -> None:
+        self.hop = hop
+
+    def calls(self, p: Values, layout: Layout) -> rows.Library:
+        return rows.Library(0, 0, rows.BLOCK, rows.BLOCK)
+
+    def within_host(self, p: Values, layout: Layout) -> rows.Path:
+        return rows.Path([self.hop])
+
+    between_hosts = within_host
+
+
 @cache
 def _host(number: int) -> rows.Row:
-    h = rows._host(_platform().hosts[0])
+    h = rows.host_row(_platform().hosts[0])
     fast = dict.fromkeys(("copy_l1", "copy_l2", "copy_mem", "nic_rate", "bus_rate", "fsb_rate", "flops"), 1e18)
     still = dict.fromkeys(("dispatch", "syscall", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "nic_latency", "wait_charge",
                            "line_shared", "line_bus", "delayed_ack", "quantum_at_tick", "quantum_carry", "boost"), 0.0)  # fmt: skip
@@ -53,10 +70,7 @@ def compiled(
     points = [(size, t * busy, t * flight, 0, 0, 0, 0, 0) for size, t in ends]
     tables = {"classes": [0] * ranks, "of": [[0]], "ports": "rank", "tables": [(points, None, "")]}
     hop = rows.curve(tables, connect=0.0)
-    made = rows.compiled(
-        _platform(), [0] * ranks, same=[hop], remote=[], protocol_same=[rows.eager()], protocol_remote=[rows.eager()],
-        send_cpu=0, recv_cpu=0, test_cpu=0, recv_wait=rows.BLOCK, send_wait=rows.BLOCK,
-    )  # fmt: skip
+    made = _Ideal(hop).compile(Values("ideal", {}, {}), Layout(_platform(), [0] * ranks), {"calls", "within_host", "between_hosts"})
     chosen = [(op, name, 0.0, None, 1, None, "any", "both", False) for op, name in (algorithms or {}).items()]
     return made | {
         "hosts": [_host(i) for i in range(max(where) + 1)], "positions": list(range(max(where) + 1)), "placement": where, "remote": [hop],

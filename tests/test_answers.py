@@ -119,20 +119,20 @@ def test_two_processes_give_what_one_gives(retrompi: Run, small: str, store_path
     assert len(one) >= 3
 
 
-def test_whoever_is_asked_for_simulates(retrompi: Run, small: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from retrompi.cli import sweep
+def test_the_executor_that_is_asked_for_simulates(retrompi: Run, small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from retrompi.cli.answers import Executors
     from retrompi.studies.run import Here
 
-    asked: list[tuple[object, ...]] = []
+    asked: list[Executors] = []
 
-    def chosen(*options: object) -> Here:
+    def chosen(options: Executors) -> Here:
         asked.append(options)
         return Here()
 
-    monkeypatch.setattr(sweep, "executor_of", chosen)
+    monkeypatch.setattr(Executors, "make", chosen)
     told = retrompi("tornado", small, "--vary", "wmpi.library=5us,90us", "--executor", "dask", "--scheduler", "tcp://here:1", "--jobs", "3")
     assert told.code == 0, told.err
-    assert asked == [("dask", 3, "tcp://here:1")]
+    assert [(o.executor, o.jobs, o.scheduler) for o in asked] == [("dask", 3, "tcp://here:1")]
 
 
 def test_a_rung_of_the_ladder_answers_too(retrompi: Run, small: str) -> None:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import retrompi
+from retrompi.base import paths
 from retrompi.base.errors import InputError, UsageError
-from retrompi.papers import claims
+from retrompi.papers import calibrate, claims
 from retrompi.papers.claims import SizeRange, parse_size_range
 
 MODELS = ("wmpi", "winmpich", "hpvm")
@@ -140,8 +140,7 @@ def test_no_held_out_row_is_readable_through_the_door(low: float, high: float, t
 
 def test_calibration_uses_no_other_door() -> None:
     """calibrate.py may import for_fit and the measuring of a claim it was given; it never opens the reference."""
-    path = Path(retrompi.__file__).with_name("calibrate.py")
-    assert path.is_file()
+    path = Path(calibrate.__file__)
     tree = ast.parse(path.read_text(encoding="utf-8"))
     allowed = {
         "retrompi.papers.claims": {"for_fit", "Claim"},
@@ -193,7 +192,7 @@ def test_checks_repeat_no_published_number() -> None:
 
 
 def test_hardware_reference_is_shipped() -> None:
-    path = Path(claims.__file__).with_name("reference") / "hardware.csv"
+    path = paths.reference_dir() / "hardware.csv"
     with path.open(newline="", encoding="utf-8") as handle:
         ids = [row["id"] for row in csv.DictReader(handle)]
     assert len(ids) == len(set(ids)) == 95

@@ -253,7 +253,7 @@ def test_explain_json_is_the_interface_and_sums(retrompi: Run, engine: Watched, 
 
 def test_an_override_nobody_reads_is_refused(retrompi: Run) -> None:
     said = one_error(retrompi("pingpong", "--model", "wmpi", "--sizes", "0", "--set", "platform.workstation.quantum=20ms"), 2)
-    assert "no rank runs on 'workstation'" in said
+    assert "platform.workstation.quantum is not used; no rank of this run is on 'workstation'" in said
 
 
 def _trace(tmp_path: Path) -> str:
@@ -416,12 +416,12 @@ def study(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     from retrompi.papers import claims
 
     def judged(word: str) -> None:
-        def one(paper: str) -> validate.Study:
+        def one(paper: str) -> validate.Reproduction:
             mine = claims.by_paper(paper)
             verdicts = [replace(v, verdict=word) if v.id == "BF-SM-03" else v for v in validate.judge(mine, [], {})]
-            return validate.Study(validate.setup(paper), tuple(mine), verdicts=verdicts, runs=(1, 2, 3), simulated=1)
+            return validate.Reproduction(validate.find_paper(paper), tuple(mine), verdicts=verdicts, runs=(1, 2, 3), simulated=1)
 
-        def run_papers(names: Any, store: Any, fresh: bool, progress: Any, *, workers: int, fidelity: str) -> list[validate.Study]:
+        def run_papers(names: Any, store: Any, fresh: bool, progress: Any, *, workers: int, fidelity: str) -> list[validate.Reproduction]:
             progress(1, 1, "all of it")
             return [one(name) for name in names]
 

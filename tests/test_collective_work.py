@@ -14,7 +14,7 @@ from retrompi.measure.fit import Parts, fit, sample_of
 from retrompi.measure.fit.write import default_folder, write_model, write_room
 from retrompi.measure.smpi.export import export
 from retrompi.measure.this_machine import estimate, plan, recording
-from retrompi.measure.this_machine.native import Row
+from retrompi.measure.this_machine.bench import Row
 from retrompi.sim import simulate
 from retrompi.spec import channels as rows
 from retrompi.spec import registry
@@ -172,9 +172,9 @@ def test_nothing_of_it_is_measured_between_ranks() -> None:
 
 @pytest.mark.skipif(shutil.which("mpicc.mpich") is None, reason="MPICH is not installed")
 def test_it_is_measured_here() -> None:
-    from retrompi.measure.this_machine import native
+    from retrompi.measure.this_machine.bench import two_ranks
 
-    bench = native.bench("mpich")
+    bench = two_ranks("mpich")
     said = [r for what in ("alone", "temporary") for r in bench.run(what, [8, 4096], rounds=1, quick=True)]
     found = recording.Recording({}, {"same": said})
     work = estimate.work(found)

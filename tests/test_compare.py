@@ -14,16 +14,14 @@ from hypothesis import strategies as st
 
 from retrompi import render as report
 from retrompi.base.errors import UsageError
-from retrompi.measure import compare
-from retrompi.measure import curves as measured
-from retrompi.measure import launch as backends
+from retrompi.measure import compare, curves, launch, stored_curves
 from retrompi.measure.compare import comparison, errors, suite
-from retrompi.measure.curves import stored as saved
-from retrompi.measure.launch import Call, Execution, Machine, Noise, native, stored
+from retrompi.measure.curves import imported
+from retrompi.measure.launch import Call, Execution, Machine, Noise, backend_native, executions
 from retrompi.measure.launch.stats import quantile
-from retrompi.papers import study
+from retrompi.papers import reproduction
+from retrompi.papers.paper import find_paper
 from retrompi.render import comparison as drawn
-from retrompi.render import measured as overlaid
 from retrompi.render import pingpong as single
 from retrompi.store import open_store
 from retrompi.store.database import Store
@@ -317,30 +315,30 @@ def kept(tmp_path: Path) -> Store:
 
 def native_run(store: Store, **changes: Any) -> int:
     done = replace(NATIVE, run_id=None, **changes)
-    found = stored.save(store, stored.measured_spec(done, "digest"), done).run_id
+    found = executions.save(store, executions.measured_spec(done, "digest"), done).run_id
     assert found is not None
     return found
 
 
 def test_a_native_run_is_a_measured_curve_with_its_noise(kept: Store) -> None:
     run = native_run(kept)
-    found = overlaid.from_store(kept, str(run))
+    found = stored_curves.from_store(kept, str(run))
     assert [p["size_B"] for p in found.points] == list(SIZES)
     assert [p["time_us"] for p in found.points] == pytest.approx([1e6 * NATIVE.sections[str(n)][1] for n in SIZES])
     low, high = found.bands[64]
     assert 1e6 * min(NATIVE.sections["64"]) <= low < high <= 1e6 * max(NATIVE.sections["64"])
     assert found.legend == "pingpong.c --max 1MiB, measured here"
     assert "MPICH 4.0.2" in found.about
-    assert overlaid.from_store(kept, f"{run}@shared-time").figure == "shared-time"
+    assert stored_curves.from_store(kept, f"{run}@shared-time").figure == "shared-time"
 
 
 def test_a_label_that_nobody_chose_names_the_file_in_a_legend(kept: Store) -> None:
     folder = Path(__file__).parent / "data" / "measured"
-    series = measured.read(folder / "osu74-latency.txt")
-    kept_as, _ = saved.save(kept, series)
-    assert overlaid.from_store(kept, str(kept_as)).legend == "pingpong, osu74-latency.txt, measured"
-    chosen, _ = saved.save(kept, series, label="the machine of the second floor, after its new processors")
-    assert overlaid.from_store(kept, str(chosen)).legend == "the machine of the second floor, after …, measured"
+    series = curves.read(folder / "osu74-latency.txt")
+    kept_as, _ = imported.save(kept, series)
+    assert stored_curves.from_store(kept, str(kept_as)).legend == "pingpong, osu74-latency.txt, measured"
+    chosen, _ = imported.save(kept, series, label="the machine of the second floor, after its new processors")
+    assert stored_curves.from_store(kept, str(chosen)).legend == "the machine of the second floor, after …, measured"
 
 
 def test_warnings_of_one_kind_are_said_once() -> None:
@@ -360,11 +358,11 @@ def test_what_is_no_curve_is_named(kept: Store) -> None:
     bare = native_run(kept, sections={})
     for name, told in (("99", "no run 99"), ("osu", "no measured curve 'osu'"), (str(bare), "no points")):
         with pytest.raises(UsageError, match=told):
-            overlaid.from_store(kept, name)
+            stored_curves.from_store(kept, name)
 
 
 def test_measured_curves_stand_beside_simulated_and_published_ones(kept: Store) -> None:
-    found = overlaid.from_store(kept, str(native_run(kept)))
+    found = stored_curves.from_store(kept, str(native_run(kept)))
     rows = tuple({"size_B": n, "time_us": 200.0 + n, "bandwidth_MBps": n / (200.0 + n), "repetitions": 3} for n in SIZES)
     curve = single.Simulated("wmpi", "nt-pair", "shared", rows, 7)
     for what, column in (("time", "time_us"), ("bandwidth", "bandwidth_MBps")):
@@ -380,11 +378,11 @@ def test_measured_curves_stand_beside_simulated_and_published_ones(kept: Store) 
 
 
 def test_a_study_shows_measured_curves_only_when_asked(kept: Store) -> None:
-    plan = study.setup("baker-fox")
+    plan = find_paper("baker-fox")
     place = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "repetitions": 1, "run_id": 1}
     points = [{**place, "size_B": n, "time_us": 9.0, "bandwidth_MBps": n / 9} for n in SIZES]
-    bare = study.Study(plan, (), points)
-    found = overlaid.from_store(kept, f"{native_run(kept)}@shared-time")
+    bare = reproduction.Reproduction(plan, (), points)
+    found = stored_curves.from_store(kept, f"{native_run(kept)}@shared-time")
     (shown,) = report.with_measured([bare], [found])
     before, after = report.study_figures(bare), report.study_figures(shown)
     assert {n for n in after if len(after[n].data) > len(before[n].data)} == {"shared-time"}
@@ -400,8 +398,8 @@ def test_a_study_shows_measured_curves_only_when_asked(kept: Store) -> None:
 def test_runs_of_the_store_are_compared_again(kept: Store, tmp_path: Path, retrompi: Any) -> None:
     one = native_run(kept)
     other = replace(MODEL, run_id=None)
-    spec = replace(stored.measured_spec(other, "digest"), model="wmpi", platform="nt-pair")
-    two = stored.save(kept, spec, other).run_id
+    spec = replace(executions.measured_spec(other, "digest"), model="wmpi", platform="nt-pair")
+    two = executions.save(kept, spec, other).run_id
     page = tmp_path / "page.html"
     done = retrompi("--store", kept.label, "compare", "--runs", f"{two},{one}", "-o", str(page), "--json")
     assert done.code == 0, done.err
@@ -480,15 +478,15 @@ def test_smpi_and_the_replay_of_its_own_trace_agree(model: str, platform: str, o
 
 @needs_mpich
 def test_a_run_in_another_state_of_the_machine_is_repeated_and_counted(kept: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "_WAIT_S", 0.0)
+    monkeypatch.setattr(backend_native, "_WAIT_S", 0.0)
     # Before and after: the profile (after a wait), a repetition, the other one, which is done again.
     told = iter(["far apart", "", "", "", "far apart", "", ""])
     program, words = str(EXAMPLES / "collectives.c"), ["--operation", "barrier", "--scale", "0.01"]
-    done = backends.run(kept, "native", program, words, 2, mpi="mpich", repetitions=2, warmup=0, odd_state=lambda: next(told))
+    done = launch.run(kept, "native", program, words, 2, mpi="mpich", repetitions=2, warmup=0, odd_state=lambda: next(told))
     assert len(done.samples_s) == 2
     assert next(told, "all asked") == "all asked"
     assert any(n.startswith("1 runs were repeated and 0 s waited: far apart") and "too" not in n for n in done.notes), done.notes
-    never = backends.run(kept, "native", program, words, 2, mpi="mpich", repetitions=1, warmup=0, odd_state=lambda: "far apart")
+    never = launch.run(kept, "native", program, words, 2, mpi="mpich", repetitions=1, warmup=0, odd_state=lambda: "far apart")
     assert len(never.samples_s) == 1
     assert any("runs that count were of that state too" in n for n in never.notes)
 

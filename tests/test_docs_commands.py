@@ -55,11 +55,13 @@ def read_toml(text: str, folder: Path) -> None:
 
         assert all(set(c) <= set(KEYS) for c in data["claim"])
     elif {"host", "link"} & set(data):
-        from retrompi.spec.platform import HOST_KEYS, LINK_KEYS, LINK_MORE_KEYS
+        from retrompi.spec.fields import declared
+        from retrompi.spec.host import Host
+        from retrompi.spec.link import Link
 
-        assert set(data.get("link", {})) <= {*LINK_KEYS, *LINK_MORE_KEYS, "kind", "shape", "sites", "rail_policy"}
+        assert set(data.get("link", {})) <= {*declared(Link), "sites"}
         for host in data.get("host", []):
-            assert set(host) <= {*HOST_KEYS, "name", "os", "byte_order", "like"}
+            assert set(host) <= {*declared(Host), "like"}
     elif {"task", "parameter"} & set(data):
         from retrompi.labs.lab import Parameter, Task
 

@@ -36,6 +36,8 @@ from retrompi.measure.fit.segments import Fit
 from retrompi.sim import simulate
 from retrompi.sim.sampling import Point, Sample
 from retrompi.spec import registry
+from retrompi.spec.compile import compile_runtime
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import fit_tables, resolve
 from retrompi.spec.platform import SOURCE_KINDS, Placement
 
@@ -103,10 +105,10 @@ def test_a_fitted_model_keeps_the_contract_of_models() -> None:
     for platform in ("mine-room", "nt-pair"):
         for placement in ([0, 0], [0, 1], [1, 1]):
             values, room = resolve(cls, platform)
-            rows = cls().compile(values, room, placement)
+            rows = compile_runtime(cls, values, Layout(room, placement)).rows
             json.dumps(rows)
-            assert cls().compile(resolve(cls, platform)[0], room, placement) == rows
-            assert not values.unread()
+            assert compile_runtime(cls, resolve(cls, platform)[0], Layout(room, placement)).rows == rows
+            assert values.unread() == (["eager_remote"] if placement[0] == placement[1] else [])
     assert [c.engine() for c in cls.collectives] == [c.engine() for c in registry.model("nemesis").collectives]
     assert registry.model(str(folder)) is cls
     tables = fit_tables(folder)["mine"]

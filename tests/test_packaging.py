@@ -18,6 +18,7 @@ import pytest
 
 import retrompi
 from retrompi.cli.main import cli
+from retrompi.measure.smpi.plugin import source_files
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGING = ROOT / "packaging"
@@ -40,6 +41,16 @@ def test_the_version_is_said_once() -> None:
 def test_folders_of_the_wheel_exist() -> None:
     folders = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]["wheel"]["packages"]
     assert [f for f in folders.values() if not (ROOT / f / "__init__.py").is_file()] == []
+
+
+def test_the_wheel_takes_the_sources_of_the_smpi_plug_in_along() -> None:
+    """It is compiled on the user's machine, of its own sources and some of the engine's."""
+    pathspec = pytest.importorskip("pathspec")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]["wheel"]
+    excluded = pathspec.GitIgnoreSpec.from_lines(settings["exclude"])
+    files = [f"retrompi/{f.relative_to(Path(retrompi.__file__).parent)}" for f in source_files()]
+    assert len(files) > 100
+    assert [f for f in files if excluded.match_file(f)] == []
 
 
 # -- man pages and completions ---------------------------------------------------------------------------------------------------------

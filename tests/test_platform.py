@@ -10,7 +10,10 @@ from conftest import cited_ids, reference_ids
 
 from retrompi.base.errors import InputError, UsageError
 from retrompi.spec import platform, platform_file, registry
-from retrompi.spec.platform import HOST_KEYS, LINK_KEYS, SOURCE_KINDS
+from retrompi.spec.fields import quantities
+from retrompi.spec.host import Host
+from retrompi.spec.link import Link
+from retrompi.spec.platform import SOURCE_KINDS
 
 NAMES = registry.platform_names()
 
@@ -29,7 +32,7 @@ def test_contract(room: platform.Platform) -> None:
     assert room.name == room.path.stem
     assert len({h.name for h in room.hosts}) == len(room.hosts)
     for host in room.hosts:
-        for key in HOST_KEYS:
+        for key in quantities(Host):
             assert isinstance(getattr(host, key), float)
             assert room.quantities[f"{host.name}.{key}"].value == getattr(host, key)
         assert host.cores >= 1
@@ -37,8 +40,8 @@ def test_contract(room: platform.Platform) -> None:
         assert host.l2 > host.l1
         assert host.copy_l1 >= host.copy_l2 >= host.copy_mem
         assert host.mss + 40 <= room.link.mtu  # 20 B of TCP and 20 B of IP
-    for key in LINK_KEYS:
-        assert getattr(room.link, key) == room.quantities[f"link.{key}"].value
+    for key in quantities(Link):
+        assert getattr(room.link, key) == room.quantity(f"link.{key}").value
     for row in room.describe():
         assert row["source"].startswith(SOURCE_KINDS)
         assert row["source"].partition(":")[2]

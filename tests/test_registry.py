@@ -13,6 +13,8 @@ from conftest import cited_ids, reference_ids
 
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.spec import registry
+from retrompi.spec.compile import compile_runtime
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import RuntimeModel, resolve
 from retrompi.spec.platform import SOURCE_KINDS
 
@@ -53,7 +55,7 @@ def test_every_number_a_fit_may_move_has_a_range(model: type[RuntimeModel]) -> N
 
 
 def test_compile_gives_plain_rows_and_reads_every_parameter(model: type[RuntimeModel]) -> None:
-    # A variant need not read what it inherits: overriding that is then an error (`check_read`).
+    # A variant need not read what it inherits: overriding that is then an error (`refuse_unused`).
     unread = {k for k, v in model.params().items() if ":" not in model.name or vars(model).get(k) is v}
     # What only one choice of a parameter needs is read when that choice is made.
     choices = [{k: c} for k, v in model.params().items() for c in v.choices or () if c != v.default]
@@ -62,22 +64,26 @@ def test_compile_gives_plain_rows_and_reads_every_parameter(model: type[RuntimeM
             if max(placement) >= len(registry.platform(platform).hosts):
                 continue
             values, room = resolve(model, platform, sets)
-            rows = model().compile(values, room, placement)
+            rows = compile_runtime(model, values, Layout(room, placement)).rows
             json.dumps(rows)  # plain: it crosses a process boundary
             again, _ = resolve(model, platform, sets)
-            assert model().compile(again, room, placement) == rows
+            assert compile_runtime(model, again, Layout(room, placement)).rows == rows
             unread &= set(values.unread())
             # Libraries of one toolkit share their numbers: what a variant reads is no idle parameter of the base.
             for other in registry.models().values():
                 if ":" not in model.name and other.variant_of == model.name:
                     theirs, _ = resolve(other, platform)
-                    other().compile(theirs, room, placement)
+                    compile_runtime(other, theirs, Layout(room, placement))
                     unread &= set(theirs.unread()) | (set(model.params()) - set(theirs))
     # Some are read only when words say so: the kind of a lock matters with threads.
     words = {k: param.choices for k, param in model.params().items() if param.choices}
     for chosen in product(*words.values()):
         values, room = resolve(model, "nt-pair", dict(zip(words, chosen, strict=True)))
-        model().compile(values, room, [0, 1])
+        compile_runtime(model, values, Layout(room, [0, 1]))
+        # The delay of a datagram that is overtaken matters only where some are.
+        likely, _ = resolve(model, "nt-pair", {k: "0.5" for k, v in model.params().items() if v.unit == "probability"})
+        compile_runtime(model, likely, Layout(room, [0, 1]))
+        unread &= set(likely.unread())
         unread &= set(values.unread())
     values, room = resolve(model, "nt-pair")
     model().startup(values, room, [0, 1], random.Random(1))  # some say only how a job is started

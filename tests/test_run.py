@@ -26,11 +26,21 @@ from hypothesis import strategies as st
 
 from retrompi import traces
 from retrompi.base.errors import UsageError
-from retrompi.measure import launch as backends
-from retrompi.measure import record
-from retrompi.measure.launch import Call, Execution, Machine, build, job, machine, model, native, profile, stats, stored
+from retrompi.measure import launch, record
+from retrompi.measure.launch import (
+    Call,
+    Execution,
+    Machine,
+    backend_model,
+    backend_native,
+    build,
+    executions,
+    machine_load,
+    mpi_job,
+    profile,
+    stats,
+)
 from retrompi.measure.record.run import Launcher
-from retrompi.measure.this_machine import state
 from retrompi.sim import simulate
 from retrompi.store import Store, open_store
 
@@ -99,7 +109,7 @@ def test_processors_that_were_moved_are_told_from_a_busy_machine() -> None:
     noise = stats.judged([1.0, 1.0], [1.0], 0.0, 0.0, 0.0, [45.0, 200.0])
     assert not noise.loaded
     assert noise.why == "a cache line between two cores took 45 ns before and 200 ns after: they were moved"
-    longest = [45.0, 45.0 * state.OTHER]
+    longest = [45.0, 45.0 * stats.MOVED]
     assert "were moved" in stats.judged([1.0, 1.0], [1.0], 0.0, 0.0, 0.0, longest).why
     assert not stats.judged([1.0, 1.0], [1.0], 0.0, 0.0, 0.0, [longest[0], 0.99 * longest[1]]).why
 
@@ -161,7 +171,7 @@ def test_the_recorders_profile_is_that_of_the_replay_of_the_trace_it_recorded(
     folder.mkdir()
     monkeypatch.setenv("RETROMPI_PROFILE_DIR", str(folder))
     smpi = family == "smpi"
-    words = built.command if smpi else native.command_line(build.find_mpiexec(family), ranks, built.command, ranks)
+    words = built.command if smpi else backend_native.command_line(build.find_mpiexec(family), ranks, built.command, ranks)
     done = record.record(list(words), tmp_path / "trace", use_smpi=smpi, ranks=ranks if smpi else None)
     assert done.exit_code == 0
     seen = profile.calls(profile.read(folder))
@@ -235,10 +245,10 @@ def test_the_compilers_first_error_is_one_line_with_its_place(name: str, tmp_pat
 def test_a_missing_tool_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     for family, package in (("mpich", "libmpich-dev"), ("openmpi", "libopenmpi-dev"), ("smpi", "libsimgrid-dev")):
-        with pytest.raises(backends.BackendError, match=f"apt-get install {package}"):
+        with pytest.raises(launch.BackendError, match=f"apt-get install {package}"):
             build.build(str(SECTIONS), family)
     for family, package in (("mpich", "mpich"), ("openmpi", "openmpi-bin")):
-        with pytest.raises(backends.BackendError, match=f"apt-get install {package}"):
+        with pytest.raises(launch.BackendError, match=f"apt-get install {package}"):
             build.find_mpiexec(family)
 
 
@@ -248,8 +258,8 @@ def test_what_cannot_run_is_refused_in_a_line(tmp_path: Path) -> None:
         (("nothing.c", None), UsageError, "no such source file"),
         (("nothing", None), UsageError, "no such program"),
         (("nothing.c", "mpihc"), UsageError, "did you mean 'mpich'"),
-        (("/bin/sh", None), backends.BackendError, "links no MPI library"),
-        (("x.py", "smpi"), backends.BackendError, "cannot run on SMPI"),
+        (("/bin/sh", None), launch.BackendError, "links no MPI library"),
+        (("x.py", "smpi"), launch.BackendError, "cannot run on SMPI"),
     ]
     for arguments, error, said in cases:
         with pytest.raises(error, match=said):
@@ -261,16 +271,16 @@ def test_a_binary_is_run_by_the_mpi_that_it_links() -> None:
         need_mpi(family)
     made = {f: build.build(str(SECTIONS), f).command[0] for f in FAMILIES}
     assert {f: build.build(p).family for f, p in made.items()} == dict(zip(FAMILIES, FAMILIES, strict=True))
-    with pytest.raises(backends.BackendError, match="linked with MPICH, not with Open MPI"):
+    with pytest.raises(launch.BackendError, match="linked with MPICH, not with Open MPI"):
         build.build(made["mpich"], "openmpi")
-    with pytest.raises(backends.BackendError, match="give its source"):
+    with pytest.raises(launch.BackendError, match="give its source"):
         build.build(made["mpich"], "smpi")
 
 
 def test_ranks_are_bound_where_they_fit() -> None:
     hydra, orte = Launcher("/usr/bin/mpiexec.hydra", "hydra"), Launcher("/usr/bin/orterun", "openmpi")
     for launcher, option in ((hydra, "-bind-to"), (orte, "--bind-to")):
-        fits, half, over = (native.command_line(launcher, n, ["./a"], 2, 4) for n in (2, 3, 5))
+        fits, half, over = (backend_native.command_line(launcher, n, ["./a"], 2, 4) for n in (2, 3, 5))
         assert fits[fits.index(option) + 1] == "core"
         assert half[half.index(option) + 1] == "hwthread"
         assert over[over.index(option) + 1] == "none"
@@ -281,26 +291,26 @@ def test_threads_of_a_core_are_not_cores(tmp_path: Path) -> None:
     for processor, siblings in enumerate(("0,2", "1,3", "0,2", "1,3")):
         (tmp_path / f"cpu{processor}" / "topology").mkdir(parents=True)
         (tmp_path / f"cpu{processor}" / "topology" / "thread_siblings_list").write_text(siblings + "\n")
-    assert [job.whole_cores(allowed, tmp_path) for allowed in ([0, 1, 2, 3], [0, 2], [1, 2], [7, 8])] == [2, 1, 2, 2]
+    assert [mpi_job.whole_cores(allowed, tmp_path) for allowed in ([0, 1, 2, 3], [0, 2], [1, 2], [7, 8])] == [2, 1, 2, 2]
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e6))
 def test_what_went_elsewhere_is_a_share(total: float, busy: float, steal: float, ours: float) -> None:
-    zero = machine.Counters(0.0, 0.0, 0.0, 0.0)
-    share = machine.elsewhere(zero, machine.Counters(total, busy, steal, ours))
+    zero = machine_load.Counters(0.0, 0.0, 0.0, 0.0)
+    share = machine_load.elsewhere(zero, machine_load.Counters(total, busy, steal, ours))
     assert 0 <= share <= 1
     if total >= 0.5 and busy <= ours:
         assert share == pytest.approx(min(steal / total, 1))
 
 
 def test_the_machine_is_looked_at_without_changing_where_we_run() -> None:
-    before = job.cores()
-    assert len(machine.probe()) % len(before) == 0
-    assert job.cores() == before
-    here = machine.machine()
+    before = mpi_job.cores()
+    assert len(machine_load.probe()) % len(before) == 0
+    assert mpi_job.cores() == before
+    here = machine_load.machine()
     assert here.cores == len(before)
     assert here.cpu
-    first, second = machine.Counters.now(), machine.Counters.now()
+    first, second = machine_load.Counters.now(), machine_load.Counters.now()
     assert second.total >= first.total
     assert second.ours >= first.ours
 
@@ -312,7 +322,7 @@ def test_the_machine_is_looked_at_without_changing_where_we_run() -> None:
 def test_a_measurement_has_every_repetition_and_the_programs_sections(family: str, store: Store) -> None:
     need_mpi(family)
     told: list[str] = []
-    done = backends.run(
+    done = launch.run(
         store, "native", str(SECTIONS), (), 2, mpi=family, repetitions=3, report=lambda _done, _total, what: told.append(what)
     )
     assert done.completed, done.detail
@@ -329,24 +339,24 @@ def test_a_measurement_has_every_repetition_and_the_programs_sections(family: st
     assert counts["MPI_Barrier", 0, ""] == 8
     assert done.noise is not None
     assert done.machine is not None
-    assert done.machine.cores == len(job.cores())
+    assert done.machine.cores == len(mpi_job.cores())
     assert done.mode == ("pinned" if done.machine.cores >= 2 else "oversubscribed")
-    assert backends.load(store, done.run_id or 0) == done
+    assert launch.load(store, done.run_id or 0) == done
     row = store.run(done.run_id or 0)
     assert (row["kind"], row["model"], row["outcome"]) == ("native", done.mpi, "completed")
     assert row["time_s"] == statistics.median(done.samples_s)
     points = store.points(done.run_id or 0)
     assert [p["size_B"] for p in points] == [0, 8, 1000, 100000]
     assert points[2]["time_us"] == statistics.median(done.sections["1000"]) * 1e6
-    again = backends.run(store, "native", str(SECTIONS), (), 2, mpi=family, repetitions=1, warmup=0, profile=False)
+    again = launch.run(store, "native", str(SECTIONS), (), 2, mpi=family, repetitions=1, warmup=0, profile=False)
     assert again.run_id != done.run_id
     assert again.calls == []
 
 
 def test_more_ranks_than_cores_are_said_to_compare_with_nothing(store: Store) -> None:
     need_mpi("mpich")
-    ranks = len(job.cores()) + 1
-    done = backends.run(store, "native", str(SECTIONS), (), ranks, mpi="mpich", repetitions=1, warmup=0, profile=False)
+    ranks = len(mpi_job.cores()) + 1
+    done = launch.run(store, "native", str(SECTIONS), (), ranks, mpi="mpich", repetitions=1, warmup=0, profile=False)
     assert done.completed, done.detail
     assert done.mode == "oversubscribed"
     assert any(n.startswith("oversubscribed:") and "compare with no model" in n for n in done.notes)
@@ -378,7 +388,7 @@ def test_however_a_program_ends_it_is_an_outcome_and_nothing_is_left(family: str
     need_mpi(family)
     source = tmp_path / f"ends_{family}_{how}_{os.getpid()}.c"  # a name of its own, to be found among the processes of all who test
     shutil.copy(SECTIONS, source)
-    done = backends.run(store, "native", str(source), [how], 2, mpi=family, repetitions=1, timeout_s=1.0 if how == "hang" else 60.0)
+    done = launch.run(store, "native", str(source), [how], 2, mpi=family, repetitions=1, timeout_s=1.0 if how == "hang" else 60.0)
     outcome, said = OUTCOMES[how]
     assert done.outcome == outcome
     assert re.search(said, done.detail), done.detail
@@ -426,8 +436,8 @@ def test_who_is_interrupted_leaves_nothing_running(family: str, number: signal.S
 def test_an_mpi_of_no_program_is_no_measurement(tmp_path: Path, store: Store) -> None:
     need_mpi("mpich")
     (tmp_path / "no.c").write_text("#include <mpi.h>\nint main(void) { int flag; MPI_Initialized(&flag); return 0; }\n")
-    with pytest.raises(backends.BackendError, match="no rank came through MPI_Init"):
-        backends.run(store, "native", "no.c", (), 2, mpi="mpich", repetitions=1)
+    with pytest.raises(launch.BackendError, match="no rank came through MPI_Init"):
+        launch.run(store, "native", "no.c", (), 2, mpi="mpich", repetitions=1)
 
 
 # --- on a model -------------------------------------------------------------------------------------------------------------
@@ -436,7 +446,7 @@ def test_an_mpi_of_no_program_is_no_measurement(tmp_path: Path, store: Store) ->
 def test_a_trace_is_recorded_once_and_replayed_at_every_rung(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     need_mpi("mpich")
     options = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "mpi": "mpich"}
-    first = backends.run(store, "model", str(SECTIONS), (), 2, **options)
+    first = launch.run(store, "model", str(SECTIONS), (), 2, **options)
     assert first.completed, first.detail
     assert not first.found
     assert first.output == "sum 1\n"
@@ -448,18 +458,18 @@ def test_a_trace_is_recorded_once_and_replayed_at_every_rung(store: Store, monke
     def never(*_args: object, **_options: object) -> None:
         raise AssertionError("recorded again")
 
-    monkeypatch.setattr(model, "record", never)
-    monkeypatch.setattr(machine, "waiting", lambda: 9.0)  # a busy machine's trace is recorded anew on one that is not
-    again = backends.run(store, "model", str(SECTIONS), (), 2, **options)
+    monkeypatch.setattr(backend_model, "record", never)
+    monkeypatch.setattr(machine_load, "waiting", lambda: 9.0)  # a busy machine's trace is recorded anew on one that is not
+    again = launch.run(store, "model", str(SECTIONS), (), 2, **options)
     assert again.found
     assert replace(again, found=False) == first
-    curve = backends.run(store, "model", str(SECTIONS), (), 2, **options, fidelity="curve")
+    curve = launch.run(store, "model", str(SECTIONS), (), 2, **options, fidelity="curve")
     assert curve.sections["1000"][0] == pytest.approx(first.sections["1000"][0], rel=0.05)
     assert table(curve.calls, timing=True) == table(first.calls, timing=True)
-    given = backends.run(store, "model", str(SECTIONS), (), 2, **options, trace=first.trace)
+    given = launch.run(store, "model", str(SECTIONS), (), 2, **options, trace=first.trace)
     assert given.samples_s == first.samples_s
     with pytest.raises(UsageError, match="is of 2 ranks, not 3"):
-        backends.run(store, "model", str(SECTIONS), (), 3, **options, trace=first.trace)
+        launch.run(store, "model", str(SECTIONS), (), 3, **options, trace=first.trace)
 
 
 def test_a_programs_sections_are_the_generators_curve(store: Store, tmp_path: Path) -> None:
@@ -468,11 +478,11 @@ def test_a_programs_sections_are_the_generators_curve(store: Store, tmp_path: Pa
     from retrompi.store import lookup as experiment
 
     options = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "mpi": "mpich"}
-    kept = Path(backends.run(store, "model", str(SECTIONS), (), 2, **options).trace)
+    kept = Path(launch.run(store, "model", str(SECTIONS), (), 2, **options).trace)
     idle = shutil.copytree(kept, tmp_path / "idle")
     for file in idle.glob("rank-*.txt"):
         file.write_text("".join(row for row in file.read_text().splitlines(keepends=True) if " compute " not in row))
-    done = backends.run(store, "model", str(SECTIONS), (), 2, **options, trace=str(idle))
+    done = launch.run(store, "model", str(SECTIONS), (), 2, **options, trace=str(idle))
     for point in experiment.pingpong(store, "wmpi", "nt-pair", "shared", [8, 1000, 100000], reps=20).rows:
         # Of 20 round trips the first one begins while the barrier before it is still being answered.
         assert done.sections[str(point["size_B"])][0] * 1e6 == pytest.approx(point["time_us"], rel=0.05)
@@ -481,7 +491,7 @@ def test_a_programs_sections_are_the_generators_curve(store: Store, tmp_path: Pa
 def test_a_program_that_fails_while_recorded_is_an_outcome(store: Store) -> None:
     need_mpi("mpich")
     for how, said in (("fail", "exit code 7"), ("kill", "SIGKILL"), ("hang", "not finished after 1 s: rank")):
-        done = backends.run(store, "model", str(SECTIONS), [how], 2, model="wmpi", mpi="mpich", recording_limit_s=1.0)
+        done = launch.run(store, "model", str(SECTIONS), [how], 2, model="wmpi", mpi="mpich", recording_limit_s=1.0)
         assert done.outcome == "failed"
         assert said in done.detail
         assert store.run(done.run_id or 0)["outcome"] == "failed"
@@ -500,16 +510,16 @@ def test_what_works_here_may_deadlock_on_a_model(retrompi: Callable[..., Outcome
 
 def test_the_trace_of_a_busy_machine_is_recorded_anew_when_it_rests(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     need_mpi("mpich")
-    if len(job.cores()) < 2:
+    if len(mpi_job.cores()) < 2:
         pytest.skip("computation is measured by CPU time: ranks share a core")
-    monkeypatch.setattr(machine, "elsewhere", lambda before, after: 0.0)
+    monkeypatch.setattr(machine_load, "elsewhere", lambda before, after: 0.0)
 
     def at(waiting: float) -> tuple[Execution, bool]:
         made: list[object] = []
         real = record.record
-        monkeypatch.setattr(machine, "waiting", lambda: waiting)
-        monkeypatch.setattr(model, "record", lambda *words, **options: made.append(words) or real(*words, **options))
-        done = backends.run(store, "model", str(SECTIONS), ["busy"], 2, model="wmpi", mode="shared", mpi="mpich", fidelity="loggp")
+        monkeypatch.setattr(machine_load, "waiting", lambda: waiting)
+        monkeypatch.setattr(backend_model, "record", lambda *words, **options: made.append(words) or real(*words, **options))
+        done = launch.run(store, "model", str(SECTIONS), ["busy"], 2, model="wmpi", mode="shared", mpi="mpich", fidelity="loggp")
         return done, bool(made)
 
     busy, first = at(4.0)
@@ -531,12 +541,12 @@ AN_EXECUTION = Execution(
 
 
 def test_an_execution_comes_back_from_the_store(store: Store) -> None:
-    kept = stored.save(store, stored.measured_spec(AN_EXECUTION, "abc"), AN_EXECUTION)
-    assert backends.load(store, kept.run_id or 0) == kept
+    kept = executions.save(store, executions.measured_spec(AN_EXECUTION, "abc"), AN_EXECUTION)
+    assert launch.load(store, kept.run_id or 0) == kept
     assert store.points(kept.run_id or 0) == [{"size_B": 8, "time_us": 1.5, "bandwidth_MBps": 8 / 1.5, "repetitions": 4}]
-    other = store.add_run(replace(stored.measured_spec(AN_EXECUTION, "abc"), kind="pingpong"), {})
+    other = store.add_run(replace(executions.measured_spec(AN_EXECUTION, "abc"), kind="pingpong"), {})
     with pytest.raises(UsageError, match="is a pingpong"):
-        backends.load(store, other)
+        launch.load(store, other)
 
 
 def test_the_command_line_prints_times_sections_and_calls(retrompi: Callable[..., Outcome]) -> None:

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 
 from retrompi.base.errors import InputError, UsageError
 from retrompi.spec import registry
-from retrompi.spec.model import Param, RuntimeModel, Values, check_read, model_values, parse_sets, resolve
+from retrompi.spec.compile import compile_runtime, refuse_unused
+from retrompi.spec.layout import Layout
+from retrompi.spec.model import Param, RuntimeModel, Values, model_values, parse_sets, resolve
+from retrompi.traces.calls import PINGPONG
 
 
 @pytest.fixture
@@ -71,11 +74,14 @@ def test_defaults(model: type[RuntimeModel]) -> None:
 def test_values_note_what_was_read(model: type[RuntimeModel]) -> None:
     values = model_values(model, ["packet=1MiB"])
     assert values.unread() == ["packet", "call", "wait"]
-    assert values.unread_overrides() == ["packet"]
+    assert values.overridden() == ["packet"]
     assert values.packet == 2**20
     assert values["call"] == 1e-5
     assert values.unread() == ["wait"]
-    assert values.unread_overrides() == []
+    with values.reading("calls"):
+        assert values["call"] == 1e-5
+    assert values.readers("call") == {"", "calls"}
+    assert values.fresh().read() == set()
     assert dict(model_values(model)) == model_values(model).as_dict()
     with pytest.raises(AttributeError, match="no parameter 'packt'; did you mean 'packet'"):
         _ = values.packt
@@ -145,17 +151,19 @@ def test_any_override_is_accepted_or_one_line(text: str) -> None:
 
 
 def test_an_override_without_effect_is_an_error(model: type[RuntimeModel]) -> None:
-    values, room = resolve(model, "nt-pair", ["call=20us"])
-    with pytest.raises(UsageError, match=r"--set toy.call has no effect"):
-        check_read(values)
-    model().compile(values, room, [0, 0])
-    check_read(values, room, [0, 0])
-    _, room = resolve(model, "nt-pair", ["platform.workstation.quantum=20ms"])
-    with pytest.raises(UsageError, match="no rank runs on 'workstation'"):
-        check_read(values, room, [0, 0])
-    check_read(values, room, [0, 1])
-    _, room = resolve(model, "nt-pair", ["platform.host.quantum=20ms", "platform.link.bandwidth=10Mbps"])
-    check_read(values, room, [0, 0])
+    def check(placement: list[int], *sets: str) -> None:
+        values, room = resolve(model, "nt-pair", sets)
+        found = compile_runtime(model, values, Layout(room, placement), PINGPONG)
+        refuse_unused(model, values, found, PINGPONG)
+
+    check([0, 0], "call=20us")
+    check([0, 1], "platform.workstation.quantum=20ms", "platform.link.bandwidth=10Mbps")
+    check([0, 0], "platform.host.quantum=20ms")
+    for item in ("platform.workstation.quantum=20ms", "platform.link.bandwidth=10Mbps", "platform.host.nic_rate=10MB/s"):
+        with pytest.raises(UsageError) as caught:
+            check([0, 0], item)
+        assert caught.value.code == "idle-override"
+        assert item.partition("=")[0] in str(caught.value)
 
 
 FIT = """
@@ -202,4 +210,4 @@ def test_a_wrong_fit_is_told_by_file(toy: Path, model: type[RuntimeModel], text:
 
 def test_compile_must_be_defined() -> None:
     with pytest.raises(NotImplementedError):
-        RuntimeModel().compile(Values("m", {}, {}), registry.platform("nt-pair"), [0])
+        RuntimeModel().compile(Values("m", {}, {}), Layout(registry.platform("nt-pair"), [0]), {"calls"})

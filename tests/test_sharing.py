@@ -255,10 +255,10 @@ reps = 5
 def test_a_scenario_has_jobs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plain, beside = tmp_path / "plain.toml", tmp_path / "beside.toml"
     plain.write_text(SCENARIO)
-    beside.write_text(SCENARIO + NEIGHBOUR.format(more='start = "1 ms"\nname = "b"') + '[job.set]\n"packet" = "16KiB"\n')
+    beside.write_text(SCENARIO + NEIGHBOUR.format(more='start = "1 ms"\nname = "b"') + '[job.set]\n"proxy_packet" = "2KiB"\n')
     s = registry.scenario(str(beside))
     assert s.hash != registry.scenario(str(plain)).hash
-    assert (s.jobs[0].start_s, s.jobs[0].name, s.jobs[0].sets) == (0.001, "b", {"packet": "16KiB"})
+    assert (s.jobs[0].start_s, s.jobs[0].name, s.jobs[0].sets) == (0.001, "b", {"proxy_packet": "2KiB"})
     store = open_store(f"{tmp_path}/runs.db")
     found = experiment.run_scenario(store, s)
     assert store.run(found.run_id)["facts"]["jobs"][0]["outcome"] == "completed"

@@ -20,10 +20,9 @@ from click.testing import CliRunner
 
 from retrompi import traces
 from retrompi.cli.main import cli
-from retrompi.measure.launch import Execution, Request
-from retrompi.measure.launch import smpi as backend
+from retrompi.measure.launch import Execution, Request, backend_smpi
+from retrompi.measure.launch.backend_smpi import Online
 from retrompi.measure.launch.build import build
-from retrompi.measure.launch.smpi import Online
 from retrompi.measure.smpi.export import SETTINGS, Export, export
 from retrompi.measure.smpi.plain import plain
 from retrompi.sim import simulate
@@ -67,7 +66,7 @@ def costs(model: str, platform: str, mode: str, ranks: int) -> Export:
 def run(program: Path, arguments: list[str], ranks: int, facts: Export, folder: Path) -> tuple[Any, Online, Any, Path]:
     command = [*build(str(program), "smpi").command, *arguments]
     (folder / "work").mkdir(parents=True)
-    ended, told, profiles = backend.online(command, ranks, facts, folder / "trace", folder / "work", timeout_s=120)
+    ended, told, profiles = backend_smpi.online(command, ranks, facts, folder / "trace", folder / "work", timeout_s=120)
     return ended, told, profiles, folder / "trace"
 
 
@@ -159,7 +158,7 @@ def test_the_platform_alone_has_the_pingpong(tmp_path: Path) -> None:
     command = build(str(program), "smpi").command
     from retrompi.measure.smpi.plugin import plugin
 
-    words = backend.command_line(list(command), 2, facts, plugin(), tmp_path)
+    words = backend_smpi.command_line(list(command), 2, facts, plugin(), tmp_path)
     said = subprocess.run(
         words, env={**os.environ, "RETROMPI_SMPI_EXPORT": str(tmp_path / "export")}, capture_output=True, text=True, check=True
     ).stdout
@@ -201,7 +200,7 @@ def ends(text: str, folder: Path, model: str = "wmpi", platform: str = "nt-clust
     program.write_text(f"#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\nint main(int n, char** v) {{ MPI_Init(&n, &v); int me; "
                        f"MPI_Comm_rank(MPI_COMM_WORLD, &me); {text} MPI_Finalize(); return 0; }}\n")  # fmt: skip
     request = Request(str(program), (), 2, model=model, platform=platform, timeout_s=60)
-    return backend.execute(open_store(str(folder / "runs.db")), request)
+    return backend_smpi.execute(open_store(str(folder / "runs.db")), request)
 
 
 @needs_smpi
@@ -242,12 +241,12 @@ def _limited(rows: Any, limit: int) -> dict[str, Any]:
 
 @needs_smpi
 def test_what_is_stored(tmp_path: Path) -> None:
-    from retrompi.measure import launch as backends
+    from retrompi.measure import launch
 
     store = open_store(str(tmp_path / "runs.db"))
     request = Request(str(EXAMPLES / "pingpong.c"), ("--sizes", "8,4096", "--scale", "0.005"), 2, model="mpibip", platform="myrinet-piii")
-    done = backend.execute(store, request)
-    again = backends.load(store, done.run_id or 0)
+    done = backend_smpi.execute(store, request)
+    again = launch.load(store, done.run_id or 0)
     assert again.sections == done.sections
     assert set(done.sections) == {"8", "4096"}
     assert done.mpi.startswith("SMPI ")

@@ -22,6 +22,7 @@ from urllib.parse import quote
 import pytest
 from browser import Server, browser, session, settled, until
 
+import retrompi
 from retrompi.base import paths
 from retrompi.studio.page import Page, pages
 
@@ -51,7 +52,7 @@ class Attacked(Server):
 
     def leaked(self, text: str) -> list[str]:
         """What of ``text`` nobody should have been told."""
-        homes = {str(paths.models_dir().parent.resolve()), str(Path(paths.__file__).resolve().parent), sys.prefix, str(self.folder)}
+        homes = {str(paths.models_dir().parent.resolve()), str(Path(retrompi.__file__).resolve().parent), sys.prefix, str(self.folder)}
         signs = ("Traceback (most recent", 'File "/', "root:x:0", SECRET, INSIDE, "site-packages", *homes)
         return [s for s in signs if s in text]
 

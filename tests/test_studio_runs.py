@@ -122,8 +122,8 @@ def test_published_statements_are_judged_on_the_very_curves_shown(places: runs.P
 
 
 def test_stored_runs_and_measured_curves_lie_over_the_others(places: runs.Places) -> None:
+    from retrompi.measure.curves.imported import save
     from retrompi.measure.curves.series import Measured, Point, Provenance
-    from retrompi.measure.curves.stored import save
     from retrompi.store import open_store
     from retrompi.studio import drawing
 

@@ -24,7 +24,7 @@ from retrompi.studies.unpack import compare, default_folder
 from retrompi.traces import generate
 
 MODEL = """
-from retrompi.spec import channels as rows
+from retrompi.spec import channels
 from retrompi.spec.model import Param, RuntimeModel
 
 (__import__("pathlib").Path(__file__).parents[1] / "ran").write_text("this model was imported")
@@ -38,13 +38,14 @@ class Mine(RuntimeModel):
     summary = "one ring"
     library = Param("40 us", "s", "library work", source="assumed: of a test")
 
-    def compile(self, p, platform, placement):
-        ring = rows.ring(("rank", "rank"), packet=8192, header=32, slots=4)
-        network = rows.stream(("rank", "rank"), packet=8192, header=32, call=1e-4)
-        return rows.compiled(
-            platform, placement, same=[ring], remote=[network], protocol_same=[rows.eager()], protocol_remote=[rows.eager()],
-            send_cpu=p.library, recv_cpu=p.library, test_cpu=1e-6, recv_wait=rows.BLOCK, send_wait=rows.BLOCK,
-        )
+    def calls(self, p, layout):
+        return channels.Library(p.library, p.library, channels.BLOCK, channels.BLOCK)
+
+    def within_host(self, p, layout):
+        return channels.Path([channels.ring(("rank", "rank"), packet=8192, header=32, slots=4)])
+
+    def between_hosts(self, p, layout):
+        return channels.Path([channels.stream(("rank", "rank"), packet=8192, header=32, call=1e-4)])
 """
 CURVES = """
 name = "small"
@@ -52,7 +53,7 @@ title = "A small study"
 metric = "bandwidth@1KiB"
 [vary]
 "model" = ["wmpi", "hpvm"]
-"wmpi.packet" = ["32KiB", "64KiB"]
+"wmpi.network_packet" = ["32KiB", "48KiB"]
 "platform.link.bandwidth" = "10Mbps,100Mbps"
 [base]
 model = "wmpi"
@@ -88,7 +89,7 @@ def test_an_export_has_a_row_a_run_or_a_row_a_point_with_units_in_its_columns(sm
     rows, points = export.table(small), export.table(small, points=True)
     assert len(rows) == 6  # WMPI's packet concerns no point of HPVM
     assert len(points) == 12
-    assert [r["wmpi.packet_B"] for r in rows if r["model"] == "hpvm"] == [None, None]
+    assert [r["wmpi.network_packet_B"] for r in rows if r["model"] == "hpvm"] == [None, None]
     assert {r["platform.link.bandwidth_Bps"] for r in rows} == {1.25e6, 1.25e7}
     assert {p["size_B"] for p in points} == {0, 1024}
     for row in (*rows, *points):

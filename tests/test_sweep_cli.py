@@ -81,7 +81,7 @@ def test_a_point_that_is_no_run_ends_with_1_and_others_are_results(retrompi: Cal
     told = retrompi("sweep", "bf-wmpi-shared", "--vary", 'mode="0,0","0,1"', "--set", "platform.workstation.cores=2", *made)
     assert told.code == 1
     assert "1 error" in told.out
-    assert re.search(r"^warning: no run: .*has no effect", told.err)
+    assert re.search(r"^warning: no run: .*no rank of this run is on", told.err)
     told = retrompi("sweep", "bf-wmpi-shared", "--vary", "kills=none,rank 1@1us", *made)
     assert told.code == 0
     assert "1 completed" in told.out

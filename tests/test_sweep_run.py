@@ -133,8 +133,8 @@ def test_negative_outcomes_and_errors_are_rows(store: Store) -> None:
     told = run_study(store, study)
     assert [r["outcome"] for r in rows(store, told.study_id)] == ["error", "completed"]
     assert told.errors == 1
-    assert "has no effect" in told.reasons[0]
-    assert "has no effect" in rows(store, told.study_id)[0]["reason"]
+    assert "no rank of this run is on" in told.reasons[0]
+    assert "no rank of this run is on" in rows(store, told.study_id)[0]["reason"]
 
 
 def test_an_error_is_tried_again(store: Store, engine: Any) -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from retrompi.measure import curves as measured
-from retrompi.measure import launch as backends
+from retrompi.measure import curves, launch
 from retrompi.sim import simulate
 from retrompi.store import open_store
 
@@ -43,7 +42,7 @@ pytestmark = [
 ]
 
 
-def executed(family: str, name: str, ranks: int, *arguments: str) -> backends.Execution:
+def executed(family: str, name: str, ranks: int, *arguments: str) -> launch.Execution:
     found = sorted(p for p in Path(FOLDER, family).rglob(name) if p.is_file()) or sorted(Path(FOLDER, family).glob(f"*/**/{name}"))
     if not found:
         pytest.skip(f"there is no {name} in {Path(FOLDER, family).name}/")
@@ -52,9 +51,9 @@ def executed(family: str, name: str, ranks: int, *arguments: str) -> backends.Ex
         pytest.skip(f"{needed} is not installed")
     store = open_store("sqlite:///runs.db")
     if family == "smpi":
-        done = backends.run(store, "smpi", str(found[0]), arguments, ranks, model=MODEL, platform=PLATFORM)
+        done = launch.run(store, "smpi", str(found[0]), arguments, ranks, model=MODEL, platform=PLATFORM)
     else:
-        done = backends.run(store, "native", str(found[0]), arguments, ranks, repetitions=1, warmup=0)
+        done = launch.run(store, "native", str(found[0]), arguments, ranks, repetitions=1, warmup=0)
     assert done.outcome == "completed", done.detail
     return done
 
@@ -65,7 +64,7 @@ def test_osu_runs_and_is_read(name: str, family: str, tmp_path: Path) -> None:
     what, ranks = OSU[name]
     done = executed(family, name, ranks, "-i", "2", "-x", "1")
     (tmp_path / "said.txt").write_text(done.output)
-    curve = measured.read(tmp_path / "said.txt")
+    curve = curves.read(tmp_path / "said.txt")
     assert (curve.what, curve.provenance.tool) == (what, "OSU Micro-Benchmarks")
     assert len(curve.points) == 1 if name == "osu_barrier" else len(curve.points) > 15
     if name == "osu_latency" and family == "smpi":
@@ -79,6 +78,6 @@ def test_osu_runs_and_is_read(name: str, family: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_netpipe_runs_and_is_read(family: str, tmp_path: Path) -> None:
     executed(family, "NPmpi", 2, "-u", "4096", "-n", "5", "-o", str(tmp_path / "np.out"))
-    curve = measured.read(tmp_path / "np.out")
+    curve = curves.read(tmp_path / "np.out")
     assert (curve.what, curve.provenance.tool) == ("pingpong", "NetPIPE")
     assert curve.points[-1].size_B >= 4096

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from retrompi.base.errors import InputError, UsageError
 from retrompi.measure.launch import BackendError
-from retrompi.measure.this_machine import estimate, internode, model, mpich4, native, plan, recording, state, switches
-from retrompi.measure.this_machine.native import Row
+from retrompi.measure.this_machine import core_distance, estimate, fit_recording, internode, mpich4, plan, recording, switches
+from retrompi.measure.this_machine.bench import Bench, Row, parse, two_ranks, version
 from retrompi.sim import simulate
 from retrompi.spec import platform_file, registry
 
@@ -31,8 +31,8 @@ def recorded() -> recording.Recording:
 
 
 @pytest.fixture(scope="module")
-def found(recorded: recording.Recording) -> model.Found:
-    return model.fit(recorded)
+def found(recorded: recording.Recording) -> fit_recording.Found:
+    return fit_recording.fit(recorded)
 
 
 # -- bisection ---------------------------------------------------------------------------------------------------------------
@@ -103,23 +103,23 @@ def test_a_disturbed_batch_does_not_count() -> None:
 
 def test_a_machine_that_was_moved_is_another() -> None:
     rows = [Row("state", 0, 0, (50.0,)), Row("pingpong", 8, 0, (1.0,)), Row("state", 0, 1, (200.0,))]
-    assert state.of(rows) == (50.0, 200.0)
-    assert not state.alike(state.of(rows), 50.0)
-    assert state.alike((45.0, 84.0), 50.0)
-    assert state.alike((), 50.0)
+    assert core_distance.of(rows) == (50.0, 200.0)
+    assert not core_distance.alike(core_distance.of(rows), 50.0)
+    assert core_distance.alike((45.0, 84.0), 50.0)
+    assert core_distance.alike((), 50.0)
 
 
 # -- the recorded machine ----------------------------------------------------------------------------------------------------
 
 
-def test_sizes_of_the_fit_and_held_out_ones_are_apart(found: model.Found) -> None:
+def test_sizes_of_the_fit_and_held_out_ones_are_apart(found: fit_recording.Found) -> None:
     assert not set(plan.FIT_SIZES) & set(plan.HELD_OUT)
     for kind in found.kinds.values():
         assert not kind.seen.keys() & kind.held_out.keys()
         assert len(kind.held_out) >= 5
 
 
-def test_the_limit_is_known_to_the_byte_twice(found: model.Found) -> None:
+def test_the_limit_is_known_to_the_byte_twice(found: fit_recording.Found) -> None:
     """By what a send does, and by the step of the times."""
     same = found.kinds["same"]
     assert same.limit.low == same.limit.high == same.limit.size
@@ -127,28 +127,28 @@ def test_the_limit_is_known_to_the_byte_twice(found: model.Found) -> None:
     assert same.limit.size in {s.size for s in same.steps if s.kind == "step"}
 
 
-def test_held_out_sizes_are_met(found: model.Found) -> None:
+def test_held_out_sizes_are_met(found: fit_recording.Found) -> None:
     """Issue 5: median error at most 5 %, 95th percentile at most 15 % on sizes the fit has not seen."""
-    errors = model.judged([r for r in found.kinds["same"].rows() if not r["seen"]])
+    errors = fit_recording.judged([r for r in found.kinds["same"].rows() if not r["seen"]])
     assert errors["sizes"] >= 30
     assert errors["median"] <= 0.05
     assert errors["p95"] <= 0.15
 
 
-def test_the_fit_does_not_read_held_out_sizes(recorded: recording.Recording, found: model.Found) -> None:
+def test_the_fit_does_not_read_held_out_sizes(recorded: recording.Recording, found: fit_recording.Found) -> None:
     def spoilt(r: Row) -> Row:
         hidden = r.what in ("pingpong", "echo") and r.size in plan.HELD_OUT
         return replace(r, values=tuple(9 * v for v in r.values)) if hidden else r
 
     changed = {k: [spoilt(r) for r in v] for k, v in recorded.rows.items()}
-    other = model.fit(recording.Recording(recorded.facts, changed))
+    other = fit_recording.fit(recording.Recording(recorded.facts, changed))
     assert {k: x.sample for k, x in other.kinds.items()} == {k: x.sample for k, x in found.kinds.items()}
     assert other.kinds["same"].rows() != found.kinds["same"].rows()
 
 
-def test_the_model_runs_as_it_was_fitted(found: model.Found, tmp_path: Path) -> None:
+def test_the_model_runs_as_it_was_fitted(found: fit_recording.Found, tmp_path: Path) -> None:
     folder, room = tmp_path / "mpich", tmp_path / "this-machine.toml"
-    model.write(found, folder, room)
+    fit_recording.write(found, folder, room)
     sizes = sorted({*plan.FIT_SIZES[::5], *plan.HELD_OUT[::5]})
     # The first message of all pays what the first use of the library's queues costs.
     first, *rows = simulate.pingpong(str(folder), str(room), "shared", sizes, reps=3)
@@ -187,7 +187,7 @@ def test_the_recording_names_no_host(recorded: recording.Recording) -> None:
 
 def test_nonsense_of_a_program_is_told() -> None:
     with pytest.raises(BackendError, match="no measurement"):
-        native.parse("pingpong 8 0 12.5\nSegmentation fault")
+        parse("pingpong 8 0 12.5\nSegmentation fault")
 
 
 # -- the command -------------------------------------------------------------------------------------------------------------
@@ -249,9 +249,9 @@ def test_wrong_use_is_one_line(words: list[str], said: str, own: Path) -> None:
 # -- here and now ------------------------------------------------------------------------------------------------------------
 
 
-def _bench() -> native.Bench:
+def _bench() -> Bench:
     try:
-        return native.bench("mpich")
+        return two_ranks("mpich")
     except BackendError as error:
         pytest.skip(f"no MPICH here: {error}")
 
@@ -261,8 +261,8 @@ def test_two_ranks_are_measured_here() -> None:
     rows = bench.run("pingpong", (0, 1024), rounds=2, quick=True)
     assert {(r.size, r.round) for r in rows if r.what == "pingpong"} == {(s, r) for s in (0, 1024) for r in (0, 1)}
     assert all(v > 0 for r in rows for v in r.values)
-    assert len(state.of(rows)) == 2
-    assert native.version(bench)[0].startswith("MPICH")
+    assert len(core_distance.of(rows)) == 2
+    assert version(bench)[0].startswith("MPICH")
 
 
 def test_every_measurement_ends_here() -> None:

@@ -135,7 +135,7 @@ def test_a_server_ends_with_its_conversation() -> None:
 
 def test_nothing_is_left_running_after_the_program() -> None:
     code = (
-        "from retrompi import simulate, worker\n"
+        "from retrompi.sim import simulate, worker\n"
         "simulate.pingpong('wmpi', 'nt-pair', 'shared', [0], reps=1)\n"
         "print(worker.shared_server()._process.pid)\n"
     )
@@ -169,7 +169,7 @@ def _until(what: Callable[[], Any]) -> Any:
 @pytest.mark.parametrize("who", ["the asker", "the server"])
 def test_a_simulation_ends_with_whoever_wants_it(who: str) -> None:
     code = (
-        "from retrompi import simulate\nfrom retrompi.traces import generate\n"
+        "from retrompi.sim import simulate\nfrom retrompi.traces import generate\n"
         "simulate.run('winmpich', 'nt-pair', generate.pingpong([1 << 20], 1_000_000), mode='distributed')\n"
     )
     asker = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)

@@ -19,8 +19,8 @@ from retrompi import traces
 from retrompi.base.errors import InputError
 from retrompi.labs.bench import Bench
 from retrompi.labs.student import Parameters
-from retrompi.measure.launch import job
-from retrompi.measure.launch.job import Ended
+from retrompi.measure.launch import mpi_job
+from retrompi.measure.launch.mpi_job import Ended
 from retrompi.sim import simulate
 from retrompi.store import lookup as experiment
 
@@ -214,7 +214,7 @@ def _read(file: Path) -> Trace:
 
 def _recorded(source: Path, ranks: int, work: Path) -> Trace:
     """The trace of the program in ``source``, compiled and run here: under SMPI, or natively where only an MPI is."""
-    from retrompi.measure.launch import build, native
+    from retrompi.measure.launch import backend_native, build
     from retrompi.measure.record.library import find_compiler
     from retrompi.measure.record.run import record
 
@@ -238,7 +238,7 @@ def _recorded(source: Path, ranks: int, work: Path) -> Trace:
 
     command = [str(program)]
     if family != "smpi":
-        command = native.command_line(build.find_mpiexec(family), ranks, command, len(job.cores()))
+        command = backend_native.command_line(build.find_mpiexec(family), ranks, command, len(mpi_job.cores()))
     done = record(command, out, use_smpi=family == "smpi", ranks=ranks if family == "smpi" else None, runner=run)
     if done.exit_code:
         said = f"the program failed: {done.failed}"
@@ -255,7 +255,7 @@ def _limited(words: list[str], environment: Mapping[str, str], work: Path) -> En
     kept = {k: v for k, v in environment.items() if k in _KEPT or k.startswith("RETROMPI_RECORD")}
     limits = f"ulimit -t {SECONDS} -v {MEMORY >> 10} -f {WRITTEN >> 9} -c 0"
     command = ["/bin/sh", "-c", f'{limits}; exec "$@"', "sh", *words]
-    return job.run(command, {**kept, "HOME": str(work), "TMPDIR": str(work)}, SECONDS, cwd=str(work))
+    return mpi_job.run(command, {**kept, "HOME": str(work), "TMPDIR": str(work)}, SECONDS, cwd=str(work))
 
 
 # --- a solution as a student writes it -------------------------------------------------------------------------------------

@@ -10,9 +10,11 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from retrompi.spec import channels as rows
+from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
+from retrompi.spec.channels import Library, Path
 from retrompi.spec.collectives import MPICH1, Choice
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
 
@@ -33,39 +35,40 @@ class CrayMpt(RuntimeModel):
     years = "1996-1998"
     summary = "shared buffers between the tasks of a J90, E-register puts between the processing elements of a T3E"
     measured_by = "craympt"
+    puts_in_collectives = True  # a broadcast on a T3E is a tree of puts
     collectives = COLLECTIVES
     calibrated = Range(
         sizes=("1 MiB", "4 MiB"), ranks=(2, 8), platforms=("cray-j90", "cray-t3e"),
         source="assumed: only largest rates are published (HW-T1-MPI to HW-T6-SHMEM, 2 and 8 processes), so long messages, as the scenarios send",
     )  # fmt: skip
 
-    transport = Param("shared", "choice", "how ranks of one machine talk: through shared memory or TCP sockets [HW-08]", source="paper:HW-08", choices=("shared", "tcp"))
-    vector_share = Param(0.88, "1", "share of the memory's copy rate that a vector copy on a J90 reaches", source="fit:fit.toml", low=0.8, high=1)
-    pe_share = Param(0.5, "1", "share of the memory's copy rate that a local copy on a T3E reaches", source="fit:fit.toml", low=0.3, high=1)
-    put_rate = Param("360 MB/s", "B/s", "E-register put", source="fit:fit.toml", low="300 MB/s", high="480 MB/s")
-    get_rate = Param("330 MB/s", "B/s", "E-register get", source="fit:fit.toml", low="300 MB/s", high="480 MB/s")
-    mpi_copies = Param(1.6, "1", "copies of an MPI message through the buffer that two tasks of a J90 share", source="fit:fit.toml", low=1, high=2)
-    pvm_pack = Param(1, "count", "copies that PVM packs a message with, and unpacks it, beside the two through the shared pool", source="assumed: pack and unpack, four copies in all (note of HW-T1-PVM: about 3.2 to 4)", low=0, high=1)
-    pvm_fragment = Param("4 KiB", "B", "fragment of a PVM message on a T3E", source="assumed: PVM's default", low="1 KiB", high="16 KiB")
-    pvm_fragment_cost = Param("3 us", "s", "library work for each fragment", source="fit:fit.toml", low="0.5 us", high="15 us")
-    library = Param("7 us", "s", "MPI's work for a send or a receive", source="doc:E-REC-13", low="5 us", high="9 us")
-    pvm_library = Param("12 us", "s", "PVM's work for a send or a receive", source="assumed: above MPI's by its message buffers", low="7 us", high="30 us")
-    shmem_library = Param("0.5 us", "s", "SHMEM's work for a call", source="doc:E-T3E-01", low="0.3 us", high="2 us")
-    shmem_latency = Param("1 us", "s", "set-up of the E-registers until the first word leaves", source="doc:E-T3E-01", low="0.5 us", high="2 us")
-    header = Param("64 B", "B", "envelope of a message", source="assumed: one cache line", low="32 B", high="128 B")
-    mailboxes = Param(2, "count", "messages that a T3E sender may leave at a receiver before one is taken out", source="assumed: double buffering", low=1, high=16)
-    largest = Param("64 MiB", "B", "longest message that goes as one piece", source="assumed: messages are not segmented")
-    poll_cost = Param("0.3 us", "s", "one look for messages", source="assumed: a few remote-memory accesses", low="0.1 us", high="2 us")
-    socket_call = Param("60 us", "s", "work of one socket call, when transport is tcp or machines are joined by a network", source="assumed: a slow scalar unit (HW-04)", low="20 us", high="200 us")
+    transport = Param("shared", "choice", "how ranks on one machine communicate: through shared memory or TCP sockets [HW-08]", source="paper:HW-08", choices=("shared", "tcp"))
+    vector_share = Param(0.88, "1", "fraction of the memory's copy rate that a vector copy on a J90 reaches", source="fit:fit.toml", low=0.8, high=1)
+    pe_share = Param(0.5, "1", "fraction of the memory's copy rate that a local copy on a T3E reaches", source="fit:fit.toml", low=0.3, high=1)
+    put_rate = Param("360 MB/s", "B/s", "rate of an E-register put", source="fit:fit.toml", low="300 MB/s", high="480 MB/s")
+    get_rate = Param("330 MB/s", "B/s", "rate of an E-register get", source="fit:fit.toml", low="300 MB/s", high="480 MB/s")
+    mpi_copies = Param(1.6, "1", "copies of an MPI message through the buffer shared by two tasks of a J90", source="fit:fit.toml", low=1, high=2)
+    pvm_pack = Param(1, "count", "copies for packing and for unpacking a PVM message, in addition to the two through the shared pool", source="assumed: pack and unpack, four copies in all (note of HW-T1-PVM: about 3.2 to 4)", low=0, high=1)
+    pvm_fragment = Param("4 KiB", "B", "size of a fragment of a PVM message on a T3E", source="assumed: PVM's default", low="1 KiB", high="16 KiB")
+    pvm_fragment_cost = Param("3 us", "s", "library work per fragment", source="fit:fit.toml", low="0.5 us", high="15 us")
+    library = Param("7 us", "s", "library work of an MPI send or receive", source="doc:E-REC-13", low="5 us", high="9 us")
+    pvm_library = Param("12 us", "s", "library work of a PVM send or receive", source="assumed: above MPI's by its message buffers", low="7 us", high="30 us")
+    shmem_library = Param("0.5 us", "s", "library work of a SHMEM call", source="doc:E-T3E-01", low="0.3 us", high="2 us")
+    shmem_latency = Param("1 us", "s", "time to set up the E-registers until the first word is sent", source="doc:E-T3E-01", low="0.5 us", high="2 us")
+    header = Param("64 B", "B", "size of a message envelope", source="assumed: one cache line", low="32 B", high="128 B")
+    mailboxes = Param(2, "count", "messages that a sender on the T3E may have unread at a receiver", source="assumed: double buffering", low=1, high=16)
+    largest = Param("64 MiB", "B", "longest message that is sent without segmentation", source="assumed: messages are not segmented")
+    poll_cost = Param("0.3 us", "s", "one poll for messages", source="assumed: a few remote-memory accesses", low="0.1 us", high="2 us")
+    socket_call = Param("60 us", "s", "work of one socket call, if transport is tcp or the machines are connected by a network", source="assumed: a slow scalar unit (HW-04)", low="20 us", high="200 us")
 
     def shared(self, p: Values) -> Hop:
         """Two tasks of one J90: one buffer a receiver; the sender fills it and waits until the receiver has emptied it."""
         half = p.mpi_copies / 2
-        return rows.ring(("rank", "rank"), packet=p.largest, header=p.header, slots=1, until_taken=1, copies_in=half, copies_out=half, space_wait=self.spin(p))
+        return channels.ring(("rank", "rank"), packet=p.largest, header=p.header, slots=1, until_taken=1, copies_in=half, copies_out=half, space_wait=self.spin(p))
 
     def put(self, p: Values, rate: float) -> Hop:
         """Two processing elements of a T3E: a mailbox message, copied in, put and copied out."""
-        return rows.dma(
+        return channels.dma(
             ("rank", "rank"), packet=p.largest, header=p.header, piece=64, slots=p.mailboxes, cpu_driven=1, rate=rate, space_wait=self.spin(p)
         )
 
@@ -73,37 +76,47 @@ class CrayMpt(RuntimeModel):
         return self.put(p, p.put_rate) if platform.link.kind == "torus" else self.sockets(p)
 
     def sockets(self, p: Values) -> Hop:
-        return rows.stream(("rank", "rank"), packet=p.largest, header=p.header, call=p.socket_call)
+        return channels.stream(("rank", "rank"), packet=p.largest, header=p.header, call=p.socket_call)
 
     def spin(self, p: Values) -> Hop:
-        return rows.wait("spin", poll_cost=p.poll_cost)
+        return channels.wait("spin", poll_cost=p.poll_cost)
 
     def work(self, p: Values) -> float:
         """Library work of a call, s."""
         return float(p.library)
 
-    def broadcast(self, p: Values, torus: bool) -> Hop:
+    def broadcast(self, torus: bool) -> Hop:
         """A tree of messages on a J90; on a T3E one copy into a library buffer and a tree of puts between such buffers. The copy out
         of it overlaps the next broadcast and is charged to the leaf."""
-        return rows.bcast("put_tree", copies_root=1, copies_leaf=1) if torus else rows.bcast()
+        return channels.bcast("put_tree", copies_root=1, copies_leaf=1) if torus else channels.bcast()
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
-        torus = platform.link.kind == "torus"
-        remote = torus and len(set(placement)) > 1
-        rma = rows.one_sided(put_rate=p.put_rate, get_rate=p.get_rate, cpu=p.shmem_library, latency=p.shmem_latency, piece=64)
-        compiled = rows.compiled(
-            platform, placement, same=[self.shared(p) if p.transport == "shared" else self.sockets(p)], remote=[self.network(p, platform)],
-            protocol_same=[rows.eager()], protocol_remote=[rows.eager()], send_cpu=self.work(p), recv_cpu=self.work(p), test_cpu=p.poll_cost,
-            recv_wait=self.spin(p), send_wait=self.spin(p), one_sided_same=rma, one_sided_remote=rma if torus else None,
-            broadcast=self.broadcast(p, remote),
-        )  # fmt: skip
-        share = p.pe_share if torus else p.vector_share
-        for host in compiled["hosts"]:
+    def calls(self, p: Values, layout: Layout) -> Library:
+        across = layout.platform.link.kind == "torus" and layout.several_hosts
+        return Library(self.work(p), self.work(p), self.spin(p), self.spin(p), broadcast=self.broadcast(across))
+
+    def within_host(self, p: Values, layout: Layout) -> Path:
+        return Path([self.shared(p) if p.transport == "shared" else self.sockets(p)])
+
+    def between_hosts(self, p: Values, layout: Layout) -> Path:
+        return Path([self.network(p, layout.platform)])
+
+    def probing(self, p: Values, layout: Layout) -> float:
+        return float(p.poll_cost)
+
+    def one_sided(self, p: Values, layout: Layout) -> tuple[Hop | None, Hop | None]:
+        torus = layout.platform.link.kind == "torus"
+        rma = channels.one_sided(put_rate=p.put_rate, get_rate=p.get_rate, cpu=p.shmem_library, latency=p.shmem_latency, piece=64)
+        return rma, rma if torus else None
+
+    def host_rows(self, p: Values, layout: Layout) -> list[Hop]:
+        share = p.pe_share if layout.platform.link.kind == "torus" else p.vector_share
+        hosts = super().host_rows(p, layout)
+        for host in hosts:
             for key in ("copy_l1", "copy_l2", "copy_mem"):
                 host[key] *= share
             # A copy reads and writes every byte: the memory carries twice its rate, puts and gets of both directions included.
             host["bus_rate"] = min(host["bus_rate"], 2 * host["copy_mem"])
-        return compiled
+        return hosts
 
     def cautions(self, p: Values, platform: Platform, placement: list[int]) -> list[str]:
         """Non-deterministic failures of MPI programs on the J90, none on the T3E; no rate is published [HW-02]."""
@@ -121,11 +134,11 @@ class CrayPvm(CrayMpt):
     title = "Cray MPT: PVM"
     version = "1.1.0.0"
     years = "1996-1998"
-    summary = "messages are packed, passed through a pool under one lock (J90) or put in fragments (T3E), and unpacked"
-    variant_note = "PVM, the second library of the toolkit: pack and unpack, a shared pool under one lock, fragments."
+    summary = "messages are packed, passed through a pool protected by one lock (J90) or put in fragments (T3E), and unpacked"
+    variant_note = "PVM, the second library of the toolkit: pack and unpack, a shared pool protected by one lock, fragments."
 
     def shared(self, p: Values) -> Hop:
-        return rows.ring(
+        return channels.ring(
             ("rank", "rank"), packet=p.largest, header=p.header, slots=1, until_taken=1, copies_in=1, copies_out=1, lock=1,
             pack=p.pvm_pack, unpack=p.pvm_pack, space_wait=self.spin(p),
         )  # fmt: skip
@@ -140,15 +153,13 @@ class CrayPvm(CrayMpt):
     def work(self, p: Values) -> float:
         return float(p.pvm_library)
 
-    def broadcast(self, p: Values, torus: bool) -> Hop:
+    def broadcast(self, torus: bool) -> Hop:
         """On a J90 all receivers unpack from the one packed buffer; on a T3E it goes down a tree of puts in fragments."""
-        return rows.bcast("put_tree", copies_root=1, copies_leaf=1) if torus else rows.bcast("by_reference", copies_root=1, copies_leaf=1)
+        return channels.bcast("put_tree", copies_root=1, copies_leaf=1) if torus else channels.bcast("by_reference", copies_root=1, copies_leaf=1)
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
-        compiled = super().compile(p, platform, placement)
-        if compiled["one_sided_remote"]:
-            compiled["one_sided_remote"] |= {"put_rate": self.rate(p)}  # what the tree of a broadcast uses
-        return compiled
+    def one_sided(self, p: Values, layout: Layout) -> tuple[Hop | None, Hop | None]:
+        same, remote = super().one_sided(p, layout)
+        return same, remote and remote | {"put_rate": self.rate(p)}  # what the tree of a broadcast uses
 
     def cautions(self, p: Values, platform: Platform, placement: list[int]) -> list[str]:
         return []
@@ -165,8 +176,8 @@ class CrayShmem(CrayMpt):
     def work(self, p: Values) -> float:
         return float(p.shmem_library)
 
-    def broadcast(self, p: Values, torus: bool) -> Hop:
-        return rows.bcast("put_tree")
+    def broadcast(self, torus: bool) -> Hop:
+        return channels.bcast("put_tree")
 
     def cautions(self, p: Values, platform: Platform, placement: list[int]) -> list[str]:
         return []

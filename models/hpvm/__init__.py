@@ -7,8 +7,10 @@ import math
 from random import Random
 from typing import Any
 
-from retrompi.spec import channels as rows
+from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
+from retrompi.spec.channels import Library, Path
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
 
@@ -24,34 +26,43 @@ class Hpvm(RuntimeModel):
 
     packet = Param("2 KiB", "B", "payload of an FM packet", source="assumed: FM 2.x packets over WinSock", low="256 B", high="4 KiB")
     header = Param("24 B", "B", "FM packet header", source="assumed: FM 2.x header", low="16 B", high="40 B")
-    window = Param("64 KiB", "B", "region for packets of a receiver, for which FM gives its senders credits; sized to TCP's largest window", source="doc:E-NT-07", low="48 KiB", high="64 KiB")
-    sends_extract = Param("yes", "choice", "whether a send that waits for credits takes in packets meanwhile", source="assumed: MPI demands that two ranks may send to each other", choices=("no", "yes"))
+    window = Param("64 KiB", "B", "packet buffer of a receiver, for which FM gives its senders credits; as large as TCP's largest window", source="doc:E-NT-07", low="48 KiB", high="64 KiB")
+    sends_extract = Param("yes", "choice", "whether a send that waits for credits extracts incoming packets meanwhile", source="assumed: MPI demands that two ranks may send to each other", choices=("no", "yes"))
     rcvbuf = Param("65535 B", "B", "socket receive buffer", source="doc:E-NT-07")
     receive = Param("spin", "choice", "how a receive waits", source="assumed: FM_extract polls without yielding", choices=("spin", "spin_yield", "block"))
-    polls = Param(50, "count", "polls before a yielding receive gives the processor away", source="code:E-P4-07")
-    poll_cost = Param("20 us", "s", "one FM_extract on an idle socket", source="assumed: a select() of a few system calls", low="5 us", high="100 us")
-    library = Param("50 us", "s", "library work of a send or of a receive", source="assumed: as the other runtimes', which is 65 to 95 us with their events", low="10 us", high="200 us")
-    network_calls = Param("1 ms", "s", "system calls for each message between machines, at either end", source="fit:fit.toml", low="50 us", high="2 ms")
-    packet_cost = Param("10 us", "s", "library work for each FM packet, at either end", source="assumed: below one socket call", low="1 us", high="60 us")
-    socket_call = Param("20 us", "s", "WinSock work of one socket call on a packet", source="assumed: below the others', calls are made for each packet", low="5 us", high="100 us")
-    connect = Param("20 ms", "s", "opening a connection, on its first message", source="assumed: as p4 does", low="5 ms", high="100 ms")
+    polls = Param(50, "count", "polls before a yielding receive gives up the processor", source="code:E-P4-07")
+    poll_cost = Param("20 us", "s", "one call of FM_extract on an idle socket", source="assumed: a select() of a few system calls", low="5 us", high="100 us")
+    library = Param("50 us", "s", "library work of a send or a receive", source="assumed: as the other runtimes', which is 65 to 95 us with their events", low="10 us", high="200 us")
+    network_calls = Param("1 ms", "s", "system calls per message between machines, at each end", source="fit:fit.toml", low="50 us", high="2 ms")
+    packet_cost = Param("10 us", "s", "library work per FM packet, at each end", source="assumed: below one socket call", low="1 us", high="60 us")
+    socket_call = Param("20 us", "s", "WinSock work of one socket call for a packet", source="assumed: below the others', calls are made for each packet", low="5 us", high="100 us")
+    connect = Param("20 ms", "s", "time to open a connection, at its first message", source="assumed: as p4 does", low="5 ms", high="100 ms")
     buffer = Param("2 MiB", "B", "fixed buffer for unexpected messages; it cannot be enlarged by the user", source="paper:BF-FUN-09", low="256 KiB", high="8 MiB")
-    nagle = Param(0, "count", "1: Nagle's algorithm on", source="code:E-P4-11")
+    nagle = Param(0, "count", "1: Nagle's algorithm enabled", source="code:E-P4-11")
 
     def hop(self, p: Values, message_cpu: float, senders: int = 1) -> dict[str, Any]:
         """TCP from rank to rank, on one machine and between two; a receiver's fixed region is divided among its ``senders``."""
-        return rows.stream(
+        return channels.stream(
             ("rank", "rank"), packet=p.packet, header=p.header, call=p.socket_call, send_cpu=p.packet_cost, recv_cpu=p.packet_cost, message_cpu=message_cpu,
             rcvbuf=p.rcvbuf, connect=p.connect, credits=max(1, math.ceil(p.window / p.packet / senders)), nagle=p.nagle, progress=int(p.sends_extract == "yes"),
         )  # fmt: skip
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
-        senders = max(1, len(placement) - 1)
-        return rows.compiled(
-            platform, placement, same=[self.hop(p, 0.0, senders)], remote=[self.hop(p, p.network_calls, senders)], protocol_same=[rows.eager()], protocol_remote=[rows.eager()],
-            send_cpu=p.library, recv_cpu=p.library, test_cpu=p.poll_cost,
-            recv_wait=rows.wait(p.receive, polls=p.polls, poll_cost=p.poll_cost), send_wait=rows.BLOCK, unexpected_limit=p.buffer,
-        )  # fmt: skip
+    def calls(self, p: Values, layout: Layout) -> Library:
+        receive = channels.wait_by(p.receive, lambda: p.polls, lambda: p.poll_cost)
+        return Library(p.library, p.library, receive, channels.BLOCK, p.buffer)
+
+    def within_host(self, p: Values, layout: Layout) -> Path:
+        return Path([self.hop(p, 0.0, self.senders(layout))])
+
+    def between_hosts(self, p: Values, layout: Layout) -> Path:
+        return Path([self.hop(p, p.network_calls, self.senders(layout))])
+
+    def senders(self, layout: Layout) -> int:
+        """Among how many senders a receiver's region is divided."""
+        return max(1, len(layout.placement) - 1)
+
+    def probing(self, p: Values, layout: Layout) -> float:
+        return float(p.poll_cost)
 
     def joins(self, platform: Platform, placement: list[int]) -> str:
         """FM sends data as they lie in memory, so all machines must have one byte order [BF-FUN-15]."""
@@ -74,26 +85,26 @@ class Hpvm(RuntimeModel):
 
 class BlindSend(Hpvm):
     name = "hpvm:blind-send"
-    title = "HPVM whose sends take in nothing while they wait for credits"
+    title = "HPVM whose sends do not extract packets while they wait for credits"
     version = "1.0"
     years = "1997-1998"
-    summary = "rival: exchanges beyond a sender's share of the region hang"
-    variant_note = "Rival: programs hang since a send without credits does not extract; only FM_extract in a receive does."
+    summary = "rival: exchanges larger than a sender's share of the packet buffer hang"
+    variant_note = "Rival: programs hang because a send without credits does not extract incoming packets; only FM_extract in a receive does."
 
-    sends_extract = Param("no", "choice", "whether a send that waits for credits takes in packets meanwhile", source="assumed: rival; FM leaves it to the program when communication is processed", choices=("no", "yes"))
+    sends_extract = Param("no", "choice", "whether a send that waits for credits extracts incoming packets meanwhile", source="assumed: rival; FM leaves it to the program when communication is processed", choices=("no", "yes"))
 
 
 class DelayedAck(Hpvm):
     name = "hpvm:delayed-ack"
-    title = "HPVM with a yielding receive, held by the delayed acknowledgement"
+    title = "HPVM with a yielding receive, delayed by the delayed acknowledgement"
     version = "1.0"
     years = "1997-1998"
-    summary = "rival to the burnt quantum: Nagle waits for an acknowledgement that the receiver delays"
-    variant_note = "Rival: the 121 ms are Nagle's algorithm waiting for a 200 ms delayed acknowledgement, not a burnt quantum."
+    summary = "rival to spinning for a quantum: Nagle's algorithm waits for an acknowledgement that the receiver delays"
+    variant_note = "Rival: the 121 ms are due to Nagle's algorithm waiting for a 200 ms delayed acknowledgement, not to a quantum spent spinning."
 
     receive = Param("block", "choice", "how a receive waits", source="assumed: rival hypothesis of mechanisms.md", choices=("spin", "spin_yield", "block"))
-    nagle = Param(1, "count", "1: Nagle's algorithm on", source="assumed: rival hypothesis of mechanisms.md")
-    pieces = Param(2, "count", "socket writes for a message: header and data", source="assumed: FM 2.x gathers pieces")
+    nagle = Param(1, "count", "1: Nagle's algorithm enabled", source="assumed: rival hypothesis of mechanisms.md")
+    pieces = Param(2, "count", "socket writes per message: header and data", source="assumed: FM 2.x gathers pieces")
 
     def hop(self, p: Values, message_cpu: float, senders: int = 1) -> dict[str, Any]:
         # The header goes out alone and is acknowledged late; the data wait for that acknowledgement.

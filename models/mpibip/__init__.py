@@ -9,8 +9,10 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from retrompi.spec import channels as rows
+from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
+from retrompi.spec.channels import Library, Path
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
 
@@ -28,25 +30,25 @@ class MpiBip(RuntimeModel):
         source="paper:LW-NAS-ISA-L01-T to LW-NAS-ISB-L16-T: NAS IS and LU; the keys of IS class B are 128 MiB",
     )  # fmt: skip
 
-    library = Param("1.5 us", "s", "MPICH's ADI and matching, a call", source="assumed: half of the 2-4 us of mechanisms.md", low="1 us", high="2 us")
-    overhead = Param("1 us", "s", "BIP's own work for a packet, at either end", source="assumed: low end of 1-3 us (E-BIP-01: 4.3 us in all on older hosts)", low="0.5 us", high="3 us")
-    header = Param("16 B", "B", "envelope of a message", source="assumed: four words", low="8 B", high="40 B")
-    short = Param("1 KiB", "B", "longest message that is sent unasked, without pinning", source="assumed: between the packet sizes of E-BIP-04", low="256 B", high="4 KiB")
-    slots = Param(32, "count", "short messages that a sender may have waiting at a receiver", source="assumed: credits", low=8, high=128)
-    pio_rate = Param("80 MB/s", "B/s", "the processor writing to the card", source="assumed: write-combined stores over PCI", low="40 MB/s", high="250 MB/s")
-    piece_min = Param("256 B", "B", "smallest piece of a long message", source="doc:E-BIP-04")
-    piece = Param("4 KiB", "B", "largest piece of a long message", source="doc:E-BIP-04")
-    pieces = Param(8, "count", "pieces a long message is cut into, within those sizes", source="assumed: BIP adapts the size of its packets to the message (E-BIP-04)", low=4, high=32)
-    pin = Param("6 us", "s", "call that pins a buffer", source="assumed: low end of 5-50 us", low="5 us", high="50 us")
-    pin_page = Param("0.2 us", "s", "pinning, a page", source="assumed: a table entry and a lock", low="0.05 us", high="1 us")
-    page = Param("4 KiB", "B", "page", source="assumed: x86")
-    poll_cost = Param("0.3 us", "s", "one look at the card's queue in memory", source="assumed: a cache miss", low="0.1 us", high="1 us")
-    node_packet = Param("8 KiB", "B", "packet between two processes of a node", source="assumed: MPICH's shared-memory device", low="4 KiB", high="64 KiB")
-    node_slots = Param(16, "count", "such packets a receiver has room for", source="assumed: MPICH's shared-memory device", low=4, high=64)
+    library = Param("1.5 us", "s", "MPICH's ADI and matching, per call", source="assumed: half of the 2-4 us of mechanisms.md", low="1 us", high="2 us")
+    overhead = Param("1 us", "s", "BIP's own work per packet, at each end", source="assumed: low end of 1-3 us (E-BIP-01: 4.3 us in all on older hosts)", low="0.5 us", high="3 us")
+    header = Param("16 B", "B", "size of a message envelope", source="assumed: four words", low="8 B", high="40 B")
+    short = Param("1 KiB", "B", "longest message that is sent eagerly, without pinning", source="assumed: between the packet sizes of E-BIP-04", low="256 B", high="4 KiB")
+    slots = Param(32, "count", "short messages that a sender may have unread at a receiver", source="assumed: credits", low=8, high=128)
+    pio_rate = Param("80 MB/s", "B/s", "rate at which the processor writes to the card", source="assumed: write-combined stores over PCI", low="40 MB/s", high="250 MB/s")
+    piece_min = Param("256 B", "B", "smallest segment of a long message", source="doc:E-BIP-04")
+    piece = Param("4 KiB", "B", "largest segment of a long message", source="doc:E-BIP-04")
+    pieces = Param(8, "count", "segments a long message is split into, within those sizes", source="assumed: BIP adapts the size of its packets to the message (E-BIP-04)", low=4, high=32)
+    pin = Param("6 us", "s", "time of a call that pins a buffer", source="assumed: low end of 5-50 us", low="5 us", high="50 us")
+    pin_page = Param("0.2 us", "s", "additional time per pinned page", source="assumed: a table entry and a lock", low="0.05 us", high="1 us")
+    page = Param("4 KiB", "B", "page size", source="assumed: x86")
+    poll_cost = Param("0.3 us", "s", "one poll of the card's queue in memory", source="assumed: a cache miss", low="0.1 us", high="1 us")
+    node_packet = Param("8 KiB", "B", "size of a packet between two processes on a node", source="assumed: MPICH's shared-memory device", low="4 KiB", high="64 KiB")
+    node_slots = Param(16, "count", "number of such packets that a receiver can buffer", source="assumed: MPICH's shared-memory device", low=4, high=64)
 
     def wire(self, p: Values) -> Hop:
         """From rank to rank over the card."""
-        return rows.dma(
+        return channels.dma(
             ("rank", "rank"), packet=2.0**40, header=p.header, send_cpu=p.overhead, recv_cpu=p.overhead, copies_in=0, slots=p.slots,
             pio_limit=p.short + p.header, pio_rate=p.pio_rate, piece_min=p.piece_min, piece=p.piece, pieces=p.pieces,
             pin=p.pin, pin_page=p.pin_page, page=p.page, space_wait=self.spin(p),
@@ -54,18 +56,23 @@ class MpiBip(RuntimeModel):
 
     def node(self, p: Values) -> Hop:
         """From rank to rank through the memory of a node."""
-        return rows.ring(("rank", "rank"), packet=p.node_packet, header=p.header, slots=p.node_slots, ws_message=2, ws_packet=1, space_wait=self.spin(p))
+        return channels.ring(("rank", "rank"), packet=p.node_packet, header=p.header, slots=p.node_slots, ws_message=2, ws_packet=1, space_wait=self.spin(p))
 
     def spin(self, p: Values) -> Hop:
-        return rows.wait("spin", poll_cost=p.poll_cost)
+        return channels.wait("spin", poll_cost=p.poll_cost)
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
+    def calls(self, p: Values, layout: Layout) -> Library:
+        return Library(p.library, p.library, self.spin(p), self.spin(p))
+
+    def within_host(self, p: Values, layout: Layout) -> Path:
+        return Path([self.node(p)])
+
+    def between_hosts(self, p: Values, layout: Layout) -> Path:
         asks = p.short + 1
-        return rows.compiled(
-            platform, placement, same=[self.node(p)], remote=[self.wire(p)], protocol_same=[rows.eager()],
-            protocol_remote=[rows.eager(0, asks), rows.rendezvous(asks)], send_cpu=p.library, recv_cpu=p.library, test_cpu=p.poll_cost,
-            recv_wait=self.spin(p), send_wait=self.spin(p),
-        )  # fmt: skip
+        return Path([self.wire(p)], [channels.eager(0, asks), channels.rendezvous(asks)])
+
+    def probing(self, p: Values, layout: Layout) -> float:
+        return float(p.poll_cost)
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
         """bipload starts the processes on all nodes from one of them."""
@@ -79,11 +86,11 @@ class MpiBipWindows(MpiBip):
     version = "MPICH 1.1 on BIP 0.99, cygwin, modified GM driver"
     years = "2000-2001"
     summary = "the same library on a cygwin layer; pinning through a modified driver"
-    variant_note = "Windows 2000: heavier library (cygwin) and dearer calls of the kernel module that pins (LW-04); compilers differ (LW-05)."
+    variant_note = "Windows 2000: a slower library (cygwin) and more expensive calls of the kernel module for pinning (LW-04); another compiler (LW-05)."
 
-    library = Param("1.7 us", "s", "MPICH's ADI and matching, a call", source="assumed: Linux's x 1.1 for the cygwin layer of LW-04", low="1 us", high="2.5 us")
-    pin = Param("12 us", "s", "call that pins a buffer", source="assumed: Linux's x 2, within x 1.2 to 3 of mechanisms.md", low="6 us", high="50 us")
-    pin_page = Param("0.4 us", "s", "pinning, a page", source="assumed: Linux's x 2", low="0.05 us", high="1 us")
+    library = Param("1.7 us", "s", "MPICH's ADI and matching, per call", source="assumed: Linux's x 1.1 for the cygwin layer of LW-04", low="1 us", high="2.5 us")
+    pin = Param("12 us", "s", "time of a call that pins a buffer", source="assumed: Linux's x 2, within x 1.2 to 3 of mechanisms.md", low="6 us", high="50 us")
+    pin_page = Param("0.4 us", "s", "additional time per pinned page", source="assumed: Linux's x 2", low="0.05 us", high="1 us")
 
 
 class Bip(MpiBip):

@@ -4,11 +4,12 @@ buffer or the receiver's own copy for long messages, TCP between nodes. What the
 from __future__ import annotations
 
 from random import Random
-from typing import Any
 
-from retrompi.spec import channels as rows
+from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
+from retrompi.spec.channels import Library, Path
 from retrompi.spec.collectives import Choice, Making
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
 
@@ -78,44 +79,44 @@ class Nemesis(RuntimeModel):
         source="paper:KB-01 to KB-20: OSU benchmarks of two processes; 4 MiB is the OSU suite's largest message",
     )  # fmt: skip
 
-    library = Param("60 ns", "s", "library instructions of a send or of a receive", source="fit:fit.toml", low="20 ns", high="120 ns")
-    cell = Param("64 KiB", "B", "a cell of the queues", source="code:E-NEM-01")
-    cells = Param(64, "count", "cells of a process; a free one is taken from the far end of the queue, so all are cycled", source="code:E-NEM-01")
-    cell_header = Param("80 B", "B", "cell and packet header", source="assumed: a cache line and a bit; E-NEM-02 leaves 0-536 B", low="0 B", high="536 B")
-    poll_cost = Param("30 ns", "s", "one look at the receive queue", source="assumed: the low end of 30-100 ns (mechanisms.md)", low="30 ns", high="100 ns")
-    queue_lines = Param(1, "count", "lines of the receiver that queueing a cell touches: the queue's tail", source="assumed: the queue's layout", low=1, high=3)
-    cell_lines = Param(2, "count", "lines of the sender that taking out a cell touches: the link to it, its header", source="assumed: the queue's layout", low=1, high=3)
-    buffers = Param(8, "count", "buffers of a pair's copy buffer", source="code:E-NEM-03")
-    chunk = Param("32 KiB", "B", "what is copied at a time of long messages", source="code:E-NEM-04")
-    short_chunk = Param("16 KiB", "B", "the same of messages up to chunk_switch", source="code:E-NEM-04")
+    library = Param("60 ns", "s", "library instructions of a send or a receive", source="fit:fit.toml", low="20 ns", high="120 ns")
+    cell = Param("64 KiB", "B", "size of a cell of the queues", source="code:E-NEM-01")
+    cells = Param(64, "count", "cells of a process; the free queue is first in, first out, so all cells are cycled through", source="code:E-NEM-01")
+    cell_header = Param("80 B", "B", "size of cell and packet header", source="assumed: a cache line and a bit; E-NEM-02 leaves 0-536 B", low="0 B", high="536 B")
+    poll_cost = Param("30 ns", "s", "one poll of the receive queue", source="assumed: the low end of 30-100 ns (mechanisms.md)", low="30 ns", high="100 ns")
+    queue_lines = Param(1, "count", "cache lines of the receiver touched by enqueueing a cell: the tail of the queue", source="assumed: the queue's layout", low=1, high=3)
+    cell_lines = Param(2, "count", "cache lines of the sender touched by dequeueing a cell: its link and its header", source="assumed: the queue's layout", low=1, high=3)
+    buffers = Param(8, "count", "number of buffers in the copy buffer of a pair", source="code:E-NEM-03")
+    chunk = Param("32 KiB", "B", "size of the chunks in which long messages are copied", source="code:E-NEM-04")
+    short_chunk = Param("16 KiB", "B", "chunk size for messages up to chunk_switch", source="code:E-NEM-04")
     chunk_switch = Param("128 KiB", "B", "longest message that is copied in short chunks", source="code:E-NEM-04")
-    thread_level = Param("single", "choice", "thread support that MPI_Init_thread gave", source="paper:KB-16", choices=("single", "multiple"))
-    lock_kind = Param("pthread", "choice", "the global lock that each call takes", source="paper:KB-19", choices=LOCKS)
-    pthread = Param("85 ns", "s", "taking and releasing a pthread mutex", source="assumed: middle of 50-120 ns (mechanisms.md)", low="50 ns", high="120 ns")
-    critical_section = Param("50 ns", "s", "taking and releasing a critical section", source="doc:E-NT-11")
-    mutex = Param("1 us", "s", "taking and releasing a Windows mutex", source="doc:E-NT-11")
-    progress = Param("poll", "choice", "how the network is driven", source="paper:KB-18", choices=PROGRESS)
-    look = Param("300 ns", "s", "poll() or select() beside a bare system call", source="assumed: two null system calls", low="100 ns", high="1 us")
-    descriptor = Param("60 ns", "s", "each connection that it looks at", source="assumed: a few cache lines of the kernel", low="20 ns", high="200 ns")
-    tcp_skip = Param(128, "count", "polls of shared memory for one look at the completion port", source="code:E-NEM-06", low=128, high=2048)
-    socket_call = Param("1 us", "s", "a socket call beside a bare system call", source="assumed: of its time", low="0.5 us", high="3 us")
-    socket_buffer = Param("128 KiB", "B", "send and receive buffer of a socket", source="code:E-NEM-07")
-    header = Param("40 B", "B", "packet header on a socket", source="assumed: CH3's", low="32 B", high="64 B")
-    first_read = Param("1 KiB", "B", "buffer that a message's beginning is read into; the rest goes where the receive wants it", source="code:MPICH2 of 2010, newtcp_module_impl.h")
+    thread_level = Param("single", "choice", "thread support provided by MPI_Init_thread", source="paper:KB-16", choices=("single", "multiple"))
+    lock_kind = Param("pthread", "choice", "type of the global lock taken by each call", source="paper:KB-19", choices=LOCKS)
+    pthread = Param("85 ns", "s", "time to acquire and release a pthread mutex", source="assumed: middle of 50-120 ns (mechanisms.md)", low="50 ns", high="120 ns")
+    critical_section = Param("50 ns", "s", "time to acquire and release a critical section", source="doc:E-NT-11")
+    mutex = Param("1 us", "s", "time to acquire and release a Windows mutex", source="doc:E-NT-11")
+    progress = Param("poll", "choice", "how progress is made on the network", source="paper:KB-18", choices=PROGRESS)
+    look = Param("300 ns", "s", "poll() or select() in addition to a bare system call", source="assumed: two null system calls", low="100 ns", high="1 us")
+    descriptor = Param("60 ns", "s", "additional time per connection that is polled", source="assumed: a few cache lines of the kernel", low="20 ns", high="200 ns")
+    tcp_skip = Param(128, "count", "polls of shared memory per poll of the completion port", source="code:E-NEM-06", low=128, high=2048)
+    socket_call = Param("1 us", "s", "a socket call in addition to a bare system call", source="assumed: of its time", low="0.5 us", high="3 us")
+    socket_buffer = Param("128 KiB", "B", "size of the send and receive buffer of a socket", source="code:E-NEM-07")
+    header = Param("40 B", "B", "size of the packet header on a socket", source="assumed: CH3's", low="32 B", high="64 B")
+    first_read = Param("1 KiB", "B", "size of the buffer into which the beginning of a message is read; the rest is read into the receive buffer", source="code:MPICH2 of 2010, newtcp_module_impl.h")
     eager = Param("128 KiB", "B", "longest message sent between nodes without a handshake", source="code:E-NEM-08")
-    connect = Param("200 us", "s", "opening a connection, on its first message", source="assumed: three segments and the answer of the peer's progress", low="50 us", high="5 ms")
+    connect = Param("200 us", "s", "time to open a connection, at its first message", source="assumed: three segments and the answer of the peer's progress", low="50 us", high="5 ms")
 
-    def queues(self, p: Values) -> rows.Row:
+    def queues(self, p: Values) -> channels.Row:
         """The hop between two processes of a node: cells of the sender's free queue."""
-        return rows.ring(
+        return channels.ring(
             ("rank", "rank"), packet=p.cell - p.cell_header, header=p.cell_header, slots=p.cells, slots_of_sender=1, cores=1,
             ws_message=2, ws_packet=p.cells, lines_in=p.queue_lines, lines_out=p.cell_lines, space_wait=self.polling(p, 0.0),
         )  # fmt: skip
 
-    def copy_buffer(self, p: Values) -> list[rows.Row]:
+    def copy_buffer(self, p: Values) -> list[channels.Row]:
         """The hop of long messages' data, if they have one of their own."""
         return [
-            rows.ring(
+            channels.ring(
                 ("rank", "rank"), packet=p.chunk, header=0, short_packet=p.short_chunk, short_until=p.chunk_switch, slots=p.buffers,
                 one_message=1, cores=1, ws_message=2, ws_packet=p.buffers, lines_in=1, lines_out=1, space_wait=self.polling(p, 0.0),
             )
@@ -127,42 +128,47 @@ class Nemesis(RuntimeModel):
             return 0.0
         return float({"pthread": p.pthread, "critical_section": p.critical_section, "mutex": p.mutex}[p.lock_kind])
 
-    def polling(self, p: Values, network: float, every: float = 1) -> rows.Row:
+    def polling(self, p: Values, network: float, every: float = 1) -> channels.Row:
         """Waiting is polling; ``network`` (s) is spent on the network in each poll, or in one of ``every`` polls."""
         each = p.poll_cost + (network if every == 1 else 0.0)
-        return rows.wait("spin", poll_cost=each, look_every=every, look_cost=network if every > 1 else 0.0)
+        return channels.wait("spin", poll_cost=each, look_every=every, look_cost=network if every > 1 else 0.0)
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
-        home, eager = platform.hosts[placement[0]], p.cell - p.cell_header + 1
+    def calls(self, p: Values, layout: Layout) -> Library:
+        waits = self.polls(p, layout)
+        return Library(p.library, p.library, waits, waits, call_lock=self.lock(p))
+
+    def polls(self, p: Values, layout: Layout) -> channels.Row:
+        """Waiting by the progress engine: polls of shared memory, and of the network where ranks are on several hosts."""
         lock, every, network = self.lock(p), 1.0, 0.0
-        # In multi-threaded mode each poll gives the lock and the processor away [E-NEM-05].
-        poll = lock + home.syscall if lock else 0.0
-        remote: list[rows.Row] = []
-        if len(set(placement)) > 1:
+        if layout.several_hosts:
             if p.progress == "iocp":
-                network, every = home.syscall, p.tcp_skip
+                network, every = layout.number("syscall"), p.tcp_skip
             else:
-                network = home.syscall + p.look + p.descriptor * sum(h != placement[0] for h in placement)
-            remote = [
-                rows.stream(
-                    ("rank", "rank"), packet=rows.NO_LIMIT, header=p.header, call=p.socket_call, connect=p.connect,
-                    sndbuf=p.socket_buffer, rcvbuf=p.socket_buffer, io="async" if p.progress == "iocp" else "nonblocking", first_read=p.first_read,
-                    ws_message=1, ws_packet=0, ws_fixed=p.socket_buffer,
-                )
-            ]  # fmt: skip
+                network = layout.number("syscall") + p.look + p.descriptor * sum(h != layout.placement[0] for h in layout.placement)
         waits = self.polling(p, network, every)
-        waits["poll_cost"] += poll
-        # A call that only looks does what one poll does.
-        return rows.compiled(
-            platform, placement, same=[self.queues(p)], same_bulk=self.copy_buffer(p), remote=remote,
-            protocol_same=self.protocol(p, eager), protocol_remote=[rows.eager(0, p.eager + 1), rows.rendezvous(p.eager + 1)],
-            send_cpu=p.library, recv_cpu=p.library, test_cpu=waits["poll_cost"], call_lock=lock, recv_wait=waits, send_wait=waits,
-            direct_call=self.direct_call(p),
+        # In multi-threaded mode each poll gives the lock and the processor away [E-NEM-05].
+        return waits | {"poll_cost": waits["poll_cost"] + (lock + layout.number("syscall") if lock else 0.0)}
+
+    def probing(self, p: Values, layout: Layout) -> float:
+        """A call that only looks does what one poll does."""
+        return float(self.polls(p, layout)["poll_cost"])
+
+    def within_host(self, p: Values, layout: Layout) -> Path:
+        protocol = self.protocol(p, p.cell - p.cell_header + 1)
+        bulk = self.copy_buffer(p) if any(kind == "rendezvous" for _, _, kind in protocol) else []
+        return Path([self.queues(p)], protocol, bulk, direct_call=self.direct_call(p))
+
+    def between_hosts(self, p: Values, layout: Layout) -> Path:
+        socket = channels.stream(
+            ("rank", "rank"), packet=channels.NO_LIMIT, header=p.header, call=p.socket_call, connect=p.connect,
+            sndbuf=p.socket_buffer, rcvbuf=p.socket_buffer, io="async" if p.progress == "iocp" else "nonblocking", first_read=p.first_read,
+            ws_message=1, ws_packet=0, ws_fixed=p.socket_buffer,
         )  # fmt: skip
+        return Path([socket], [channels.eager(0, p.eager + 1), channels.rendezvous(p.eager + 1)])
 
     def protocol(self, p: Values, eager: float) -> list[tuple[float, float, str]]:
         """Which messages of a node go how; ``eager`` is the first size that fits into no cell."""
-        return [rows.eager(0, eager), rows.rendezvous(eager)]
+        return [channels.eager(0, eager), channels.rendezvous(eager)]
 
     def direct_call(self, p: Values) -> float:
         """The system's part of a direct copy (s); none here."""
@@ -175,29 +181,29 @@ class Nemesis(RuntimeModel):
         steps.append(StartStep("mpiexec", manual=1, note="connects to one smpd; the others are reached in a tree"))
         return steps + [StartStep(f"rank {r}", note=f"on {platform.hosts[h].name}") for r, h in enumerate(placement)], ""
 
-    daemon_note = "a daemon that somebody starts once on each node"
+    daemon_note = "a daemon that is started once on each node"
 
 
 class Windows(Nemesis):
     name = "nemesis:windows"
     title = "MPICH2 Nemesis on Windows"
     summary = "lock-free queues of 64 KiB cells, direct copies by the receiver from 16 KiB; completion ports between nodes"
-    variant_note = "Windows: the receiver copies long messages out of the sender's memory; the system moves what crosses the network and tells of it; critical sections."
+    variant_note = "Windows: the receiver copies long messages directly from the sender's memory; the system transfers network data and reports their completion; critical sections."
 
-    library = Param("75 ns", "s", "library instructions of a send or of a receive", source="fit:fit.toml", low="20 ns", high="120 ns")
-    direct_from = Param("16 KiB", "B", "shortest message that the receiver copies itself", source="paper:KB-06")
-    direct_overhead = Param("1.5 us", "s", "reading another process's memory, beside a bare system call", source="assumed: middle of 0.5-3 us (mechanisms.md)", low="0.5 us", high="3 us")
-    lock_kind = Param("critical_section", "choice", "the global lock that each call takes", source="paper:KB-17", choices=LOCKS)
-    progress = Param("iocp", "choice", "how the network is driven", source="paper:KB-14", choices=PROGRESS)
+    library = Param("75 ns", "s", "library instructions of a send or a receive", source="fit:fit.toml", low="20 ns", high="120 ns")
+    direct_from = Param("16 KiB", "B", "shortest message that the receiver copies directly", source="paper:KB-06")
+    direct_overhead = Param("1.5 us", "s", "time to access another process's memory, in addition to a bare system call", source="assumed: middle of 0.5-3 us (mechanisms.md)", low="0.5 us", high="3 us")
+    lock_kind = Param("critical_section", "choice", "type of the global lock taken by each call", source="paper:KB-17", choices=LOCKS)
+    progress = Param("iocp", "choice", "how progress is made on the network", source="paper:KB-14", choices=PROGRESS)
 
-    first_read = Param("2 KiB", "B", "buffer that a message's beginning is read into; the rest goes where the receive wants it", source="code:MPICH2 of 2010, wintcp_impl.h")
+    first_read = Param("2 KiB", "B", "size of the buffer into which the beginning of a message is read; the rest is read into the receive buffer", source="code:MPICH2 of 2010, wintcp_impl.h")
 
     daemon_note = "a service, installed once on each node"
 
     def protocol(self, p: Values, eager: float) -> list[tuple[float, float, str]]:
         queued = min(eager, p.direct_from)
-        between = [rows.rendezvous(queued, p.direct_from)] if p.direct_from > queued else []
-        return [rows.eager(0, queued), *between, rows.direct(p.direct_from)]
+        between = [channels.rendezvous(queued, p.direct_from)] if p.direct_from > queued else []
+        return [channels.eager(0, queued), *between, channels.direct(p.direct_from)]
 
     def direct_call(self, p: Values) -> float:
         return float(p.direct_overhead)
@@ -206,7 +212,7 @@ class Windows(Nemesis):
 class WindowsQueues(Windows):
     name = "nemesis:windows-queues"
     title = "MPICH2 Nemesis on Windows without direct copies"
-    summary = "lock-free queues of 64 KiB cells and the pipelined copy buffer for all messages of a node; completion ports between nodes"
-    variant_note = "Windows with the shared-memory queues alone, which the paper compares the direct copies with."
+    summary = "lock-free queues of 64 KiB cells and the pipelined copy buffer for all messages within a node; completion ports between nodes"
+    variant_note = "Windows with the shared-memory queues only; the paper compares direct copies with it."
 
-    direct_from = Param("1 GiB", "B", "shortest message that the receiver copies itself: none", source="paper:KB-03")
+    direct_from = Param("1 GiB", "B", "shortest message that the receiver copies directly: none", source="paper:KB-03")

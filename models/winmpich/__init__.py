@@ -4,11 +4,14 @@ machines a proxy process per host carries them: rank -> shared memory -> proxy -
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
-from retrompi.spec import channels as rows
+from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
+from retrompi.spec.channels import Library, Path
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
 
@@ -21,54 +24,56 @@ class WinMpich(RuntimeModel):
     summary = "shared-memory packets signalled by events; a proxy process per host between machines"
     calibrated = Range(sizes=("0 B", "4 MiB"), ranks=(2, 2), platforms=("nt-pair",), source="paper:BF-SM-04, BF-DM-01: PingPong of two processes")
 
-    packet = Param("4 KiB", "B", "packet in shared memory between ranks", source="assumed: one page; the fit's claims do not determine it", low="512 B", high="16 KiB")
+    packet = Param("4 KiB", "B", "size of a packet in shared memory between ranks", source="assumed: one page; the fit's claims do not determine it", low="512 B", high="16 KiB")
     header = Param("32 B", "B", "packet header", source="assumed: the ADI's packet head", low="16 B", high="64 B")
-    slots = Param(8, "count", "packets of a process's shared region", source="assumed: a small ring", low=2, high=64)
+    slots = Param(8, "count", "packets that a process's shared region holds", source="assumed: a small ring", low=2, high=64)
     copies = Param(2, "count", "copies of a message: into the region and out of it (segmented, reassembled)", source="paper:BF-CFG-10")
-    live = Param(2, "count", "user memory alive around a copy, in message sizes", source="assumed: the buffers of both ranks; the region is small and counted by itself", low=2, high=4)
-    library = Param("80 us", "s", "library work of a send or of a receive", source="fit:fit.toml", low="10 us", high="150 us")
+    live = Param(2, "count", "user memory in use around a copy, in multiples of the message size", source="assumed: the buffers of both ranks; the region is small and counted by itself", low=2, high=4)
+    library = Param("80 us", "s", "library work of a send or a receive", source="fit:fit.toml", low="10 us", high="150 us")
     event = Param("30 us", "s", "signalling and reassembly of a packet through an event", source="fit:fit.toml", low="30 us", high="100 us")
-    proxy_packet = Param("1024 B", "B", "packet between a rank and its proxy, headers included", source="code:E-P4-02", low="512 B", high="16 KiB")
-    proxy_slots = Param(1, "count", "packets of the region between a rank and its proxy", source="assumed: one message slot per process", low=1, high=4)
+    proxy_packet = Param("1024 B", "B", "size of a packet between a rank and its proxy, headers included", source="code:E-P4-02", low="512 B", high="16 KiB")
+    proxy_slots = Param(1, "count", "packets that the region between a rank and its proxy holds", source="assumed: one message slot per process", low=1, high=4)
     proxy_timeout = Param("3 ms", "s", "time-out of the proxy's select()", source="fit:fit.toml", low="1 ms", high="20 ms")
-    proxy_drains = Param("no", "choice", "whether a proxy that waits for room takes in packets meanwhile", source="assumed: one thread that routes packet after packet", choices=("no", "yes"))
-    send_drains = Param("yes", "choice", "whether a rank that waits for room takes in packets meanwhile", source="assumed: as MPICH's shared-memory device does", choices=("no", "yes"))
+    proxy_drains = Param("no", "choice", "whether a proxy that waits for buffer space accepts incoming packets meanwhile", source="assumed: one thread that routes packet after packet", choices=("no", "yes"))
+    send_drains = Param("yes", "choice", "whether a rank that waits for buffer space accepts incoming packets meanwhile", source="assumed: as MPICH's shared-memory device does", choices=("no", "yes"))
     proxy_cost = Param("100 us", "s", "routing a packet by its destination field", source="assumed: a few system calls", low="20 us", high="400 us")
     proxy_wait = Param("poll", "choice", "how the proxy waits for shared memory", source="assumed: polls when its select() times out", choices=("poll", "event"))
     socket_call = Param("200 us", "s", "library and WinSock work of one socket call", source="assumed: range of the other NT runtimes", low="50 us", high="675 us")
-    proxy = Param("yes", "choice", "whether a proxy carries messages between machines; no: ranks own the sockets", source="paper:BF-CFG-09", choices=("yes", "no"))
-    region_jitter = Param("1 s", "s", "spread of the time at which a process or proxy comes up", source="assumed: programs started by hand on loaded machines")
-    region_gap = Param("394 ms", "s", "time by which a rank attaches later than its proxy begins", source="fit:fit.toml", low="0 ms", high="1 s")
+    proxy = Param("yes", "choice", "whether messages between machines pass through a proxy; no: ranks own the sockets", source="paper:BF-CFG-09", choices=("yes", "no"))
+    region_jitter = Param("1 s", "s", "spread of the times at which processes and proxies start", source="assumed: programs started by hand on loaded machines")
+    region_gap = Param("394 ms", "s", "time between the start of a proxy and the attachment of its rank", source="fit:fit.toml", low="0 ms", high="1 s")
 
     def shared(self, p: Values, between: tuple[str, str], by_event: bool) -> dict[str, Any]:
         """A hop through shared memory: between ranks, or between a rank and its proxy."""
         ranks = between == ("rank", "rank")
-        return rows.ring(
+        return channels.ring(
             between, packet=p.packet if ranks else p.proxy_packet - p.header, header=p.header,
             slots=p.slots if ranks else p.proxy_slots, copies_in=p.copies / 2, copies_out=p.copies / 2,
             ws_message=p.live, ws_packet=p.slots if ranks else p.proxy_slots, event=p.event, by_event=by_event,
             progress=int((p.send_drains if between[0] == "rank" else p.proxy_drains) == "yes"),
         )  # fmt: skip
 
-    def network(self, p: Values) -> list[dict[str, Any]]:
-        """The hops between machines, with or without the proxies."""
+    def calls(self, p: Values, layout: Layout) -> Library:
+        return Library(p.library, p.library, channels.BLOCK, channels.BLOCK)
+
+    def within_host(self, p: Values, layout: Layout) -> Path:
+        return Path([self.shared(p, ("rank", "rank"), True)])
+
+    def between_hosts(self, p: Values, layout: Layout) -> Path:
+        """With the proxies, or by sockets of the ranks themselves."""
         tcp = {"packet": p.proxy_packet - p.header, "header": p.header, "call": p.socket_call}
         if p.proxy == "no":
-            return [rows.stream(("rank", "rank"), progress=int(p.send_drains == "yes"), **tcp)]
-        return [
+            return Path([channels.stream(("rank", "rank"), progress=int(p.send_drains == "yes"), **tcp)])
+        idle = channels.wait("poll", period=p.proxy_timeout) if p.proxy_wait == "poll" else channels.BLOCK
+        hops = [
             self.shared(p, ("rank", "proxy@src"), p.proxy_wait == "event"),
-            rows.stream(("proxy@src", "proxy@dst"), progress=int(p.proxy_drains == "yes"), **tcp),
+            channels.stream(("proxy@src", "proxy@dst"), progress=int(p.proxy_drains == "yes"), **tcp),
             self.shared(p, ("proxy@dst", "rank"), True),
         ]
+        return Path(hops, idle={"proxy": idle}, forward_cost={"proxy": p.proxy_cost})
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
-        idle = rows.wait("poll", period=p.proxy_timeout) if p.proxy_wait == "poll" else rows.BLOCK
-        return rows.compiled(
-            platform, placement, same=[self.shared(p, ("rank", "rank"), True)], remote=self.network(p),
-            protocol_same=[rows.eager()], protocol_remote=[rows.eager()],
-            send_cpu=p.library, recv_cpu=p.library, test_cpu=p.event, recv_wait=rows.BLOCK, send_wait=rows.BLOCK,
-            idle={"proxy": idle}, forward_cost={"proxy": p.proxy_cost},
-        )  # fmt: skip
+    def probing(self, p: Values, layout: Layout) -> float:
+        return float(p.event)
 
     def joins(self, platform: Platform, placement: list[int]) -> str:
         """Events, shared regions and proxies are Win32's [BF-FUN-15]."""
@@ -96,29 +101,26 @@ class WinMpich(RuntimeModel):
 
 class DeafSend(WinMpich):
     name = "winmpich:deaf-send"
-    title = "WinMPICH whose sends take in nothing while they wait for room"
+    title = "WinMPICH whose sends accept no packets while they wait for buffer space"
     version = "0.92 beta"
     years = "1996-1998"
     summary = "rival: a rank and its proxy wait for each other when both have packets for the other"
-    variant_note = "Rival: progress goes one way, so that ranks that send while packets for them arrive hang between machines."
+    variant_note = "Rival: progress is one-directional, so that ranks on different machines hang if they send while packets arrive for them."
 
-    send_drains = Param("no", "choice", "whether a rank that waits for room takes in packets meanwhile", source="assumed: rival hypothesis of mechanisms.md", choices=("no", "yes"))
+    send_drains = Param("no", "choice", "whether a rank that waits for buffer space accepts incoming packets meanwhile", source="assumed: rival hypothesis of mechanisms.md", choices=("no", "yes"))
 
 
 class TickFreeProxy(WinMpich):
     name = "winmpich:delayed-ack"
-    title = "WinMPICH with an event-driven proxy and 16 KiB segments held by the delayed acknowledgement"
+    title = "WinMPICH with an event-driven proxy and 16 KiB segments delayed by the delayed acknowledgement"
     version = "0.92 beta"
     years = "1996-1998"
-    summary = "rival to the polling proxy: large packets, small send buffer, Nagle against the delayed acknowledgement"
-    variant_note = "Rival: 16 KiB segments held by a 200 ms delayed acknowledgement make the 80 KB/s, not a proxy that polls by the tick."
+    summary = "rival to the polling proxy: large packets, a small send buffer, Nagle's algorithm and the delayed acknowledgement"
+    variant_note = "Rival: the 80 KB/s are due to 16 KiB segments held by a 200 ms delayed acknowledgement, not to a proxy that polls once per clock tick."
 
     proxy_wait = Param("event", "choice", "how the proxy waits for shared memory", source="assumed: rival hypothesis of mechanisms.md", choices=("poll", "event"))
-    proxy_packet = Param("16 KiB", "B", "packet between a rank and its proxy, headers included", source="code:E-P4-02", low="512 B", high="16 KiB")
+    proxy_packet = Param("16 KiB", "B", "size of a packet between a rank and its proxy, headers included", source="code:E-P4-02", low="512 B", high="16 KiB")
 
-    def network(self, p: Values) -> list[dict[str, Any]]:
-        hops = super().network(p)
-        for hop in hops:
-            if hop["medium"] == "stream":
-                hop |= {"nagle": 1}
-        return hops
+    def between_hosts(self, p: Values, layout: Layout) -> Path:
+        path = super().between_hosts(p, layout)
+        return replace(path, hops=[hop | {"nagle": 1} if hop["medium"] == "stream" else hop for hop in path.hops])

@@ -6,8 +6,10 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from retrompi.spec import channels as rows
+from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
+from retrompi.spec.channels import Library, Path
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
 
@@ -25,80 +27,79 @@ class Wmpi(RuntimeModel):
 
     packet = Param("128 KiB", "B", "largest packet", source="paper:BF-SM-05")
     header = Param("40 B", "B", "packet header", source="assumed: p4 and ADI headers", low="16 B", high="128 B")
-    pool = Param("1 MiB", "B", "global shared memory of a machine", source="paper:BF-FUN-06", low="1 MiB", high="16 MiB")
-    prefix = Param("32 B", "B", "the allocator's header before every buffer of the pool", source="assumed: p4's message block links", low="8 B", high="64 B")
+    pool = Param("1 MiB", "B", "size of the global shared memory of a machine", source="paper:BF-FUN-06", low="1 MiB", high="16 MiB")
+    prefix = Param("32 B", "B", "header that the allocator adds to every buffer of the pool", source="assumed: p4's message block links", low="8 B", high="64 B")
     copies = Param(2, "count", "copies of a message in shared memory: into the pool and out of it", source="code:E-P4-08")
     copy_set = Param("64 KiB", "B", "working set of a copy through the pool", source="assumed: copies favoured by the cache, or 80 MB/s could not be (E-LM-01, mechanisms.md)", low="16 KiB", high="128 KiB")
-    library = Param("50 us", "s", "library work of a send or of a receive", source="fit:fit.toml", low="5 us", high="90 us")
+    library = Param("50 us", "s", "library work of a send or a receive", source="fit:fit.toml", low="5 us", high="90 us")
     event = Param("30 us", "s", "signalling the receiver", source="assumed: a kernel object, range of E-REC-15", low="10 us", high="30 us")
-    largest_class = Param("1 MiB", "B", "largest buffer class; a message that a largest packet's buffer does not hold asks the receiver first", source="code:E-P4-03", low="256 KiB", high="1 MiB")
-    answer_wait = Param("spin", "choice", "how a sender waits for that answer", source="code:E-P4-07", choices=("spin", "spin_yield", "block"))
+    largest_class = Param("1 MiB", "B", "largest buffer class; a message that does not fit into the buffer of a largest packet uses rendezvous", source="code:E-P4-03", low="256 KiB", high="1 MiB")
+    answer_wait = Param("spin", "choice", "how a sender waits for the receiver's reply", source="code:E-P4-07", choices=("spin", "spin_yield", "block"))
     receive_wait = Param("block", "choice", "how a receive waits", source="assumed: a kernel event, which the 175 us on one processor demand", choices=("spin", "spin_yield", "block"))
-    polls = Param(50, "count", "polls before a yielding process gives the processor away", source="code:E-P4-07")
-    exhausted = Param("abort", "choice", "what a message finds when the pool has no room; one whose receiver has agreed to take it always waits", source="code:E-P4-04 (the same allocator: without a buffer alloc_p4_msg ends the job)", choices=("abort", "wait"))
+    polls = Param(50, "count", "polls before a yielding process gives up the processor", source="code:E-P4-07")
+    exhausted = Param("abort", "choice", "what happens to a message when the pool is exhausted; a rendezvous message always waits", source="code:E-P4-04 (the same allocator: without a buffer alloc_p4_msg ends the job)", choices=("abort", "wait"))
     pool_wait = Param("block", "choice", "how a sender waits for a free buffer", source="assumed: as a receive waits", choices=("spin", "spin_yield", "block"))
-    poll_cost = Param("2 us", "s", "one look at the queue and the pool's lock", source="assumed: a lock and a few memory accesses", low="0.5 us", high="20 us")
+    poll_cost = Param("2 us", "s", "one poll of the queue and the pool's lock", source="assumed: a lock and a few memory accesses", low="0.5 us", high="20 us")
     socket_call = Param("90 us", "s", "library and WinSock work of one socket call", source="assumed: 0.2 ms at 75 MHz, the low end of mechanisms.md", low="90 us", high="675 us")
-    socket_buffer = Param("16 KiB", "B", "socket buffers that p4 asks for", source="code:E-P4-05")
-    connect = Param("20 ms", "s", "opening a connection, on its first message", source="assumed: p4 connects when a message needs it, by a listener process", low="5 ms", high="100 ms")
-    daemon = Param("100 us", "s", "routing a packet in a daemon", source="fit:fit.toml", low="20 us", high="800 us")
+    socket_buffer = Param("16 KiB", "B", "size of the socket buffers that p4 requests", source="code:E-P4-05")
+    connect = Param("20 ms", "s", "time to open a connection, at its first message", source="assumed: p4 connects when a message needs it, by a listener process", low="5 ms", high="100 ms")
+    daemon = Param("100 us", "s", "time to route a packet in a daemon", source="fit:fit.toml", low="20 us", high="800 us")
     network_packet = Param("32 KiB", "B", "largest datagram between daemons", source="fit:fit.toml", low="16 KiB", high="60 KiB")
-    udp_window = Param(4, "count", "datagrams a daemon may have unacknowledged", source="assumed: a small window", low=1, high=16)
-    udp_timeout = Param("500 ms", "s", "time to the first retry", source="assumed: half a second", low="50 ms", high="2 s")
+    udp_window = Param(4, "count", "unacknowledged datagrams that a daemon may have in flight", source="assumed: a small window", low=1, high=16)
+    udp_timeout = Param("500 ms", "s", "time until the first retry", source="assumed: half a second", low="50 ms", high="2 s")
     udp_retries = Param(10, "count", "retries before a daemon gives up", source="assumed: ten", low=3, high=30)
-    loss = Param(0, "probability", "datagrams lost", source="assumed: a dedicated cable loses none", low=0, high=1)
-    duplicate = Param(0, "probability", "datagrams delivered twice", source="assumed: a dedicated cable doubles none", low=0, high=1)
-    reorder = Param(0, "probability", "datagrams delayed past their successors", source="assumed: one path, one order", low=0, high=1)
+    loss = Param(0, "probability", "probability that a datagram is lost", source="assumed: a dedicated cable loses none", low=0, high=1)
+    duplicate = Param(0, "probability", "probability that a datagram is delivered twice", source="assumed: a dedicated cable doubles none", low=0, high=1)
+    reorder = Param(0, "probability", "probability that a datagram is overtaken by its successors", source="assumed: one path, one order", low=0, high=1)
     reorder_delay = Param("20 ms", "s", "delay of a datagram that is overtaken", source="assumed: a few datagrams long", low="1 ms", high="1 s")
-    xdr_buffer = Param("4 KiB", "B", "buffer through which data go between machines of different byte order", source="code:E-P4-06")
-    xdr_call = Param("20 us", "s", "setting up XDR for one such buffer", source="assumed: a few calls for each buffer", low="5 us", high="100 us")
-    xdr_byte = Param("60 ns/B", "s/B", "converting a byte, at either end", source="assumed: a call for each 4 B word, nine cycles a byte", low="20 ns/B", high="200 ns/B")
-    unexpected = Param("0 B", "B", "library memory for unexpected messages; 0: the machine's", source="assumed: p4 allocates as it needs")
+    xdr_buffer = Param("4 KiB", "B", "size of the conversion buffer for data between machines of different byte order", source="code:E-P4-06")
+    xdr_call = Param("20 us", "s", "time to set up XDR for one such buffer", source="assumed: a few calls for each buffer", low="5 us", high="100 us")
+    xdr_byte = Param("60 ns/B", "s/B", "time to convert a byte, at each end", source="assumed: a call for each 4 B word, nine cycles a byte", low="20 ns/B", high="200 ns/B")
+    unexpected = Param("0 B", "B", "library memory for unexpected messages; 0: limited only by the machine", source="assumed: p4 allocates as it needs")
 
     def waits(self, p: Values, kind: str) -> dict[str, Any]:
         """A wait policy with p4's poll pattern."""
-        return rows.wait(kind, polls=p.polls, poll_cost=p.poll_cost)
-
-    def shared(self, p: Values) -> list[dict[str, Any]]:
-        """The hop between two tasks of one machine: p4's pool."""
-        return [
-            rows.pool(
-                ("rank", "rank"), packet=p.packet, header=p.header, pool=p.pool, prefix=p.prefix, copies_in=p.copies / 2, copies_out=p.copies / 2,
-                exhausted_aborts=int(p.exhausted == "abort"), event=p.event, hold_unexpected=1, ws_packet=0, ws_fixed=p.copy_set, space_wait=self.waits(p, p.pool_wait),
-            )
-        ]  # fmt: skip
-
-    def network(self, p: Values) -> list[dict[str, Any]]:
-        """The three hops between tasks of two machines."""
-        tcp = {"packet": p.network_packet, "header": p.header, "call": p.socket_call}
-        local = {"sndbuf": p.socket_buffer, "rcvbuf": p.socket_buffer, "connect": p.connect}
-        return [
-            rows.stream(("rank", "daemon@src"), **tcp, **local),
-            rows.datagram(
-                ("daemon@src", "daemon@dst"), **tcp, timeout=p.udp_timeout, retries=p.udp_retries, window=p.udp_window,
-                loss=p.loss, duplicate=p.duplicate, reorder=p.reorder, reorder_delay=p.reorder_delay,
-            ),
-            rows.stream(("daemon@dst", "rank"), **tcp, **local),
-        ]  # fmt: skip
+        return channels.wait_by(kind, lambda: p.polls, lambda: p.poll_cost)
 
     def longest_unasked(self, p: Values) -> int:
         """The largest message that goes without asking the receiver, in bytes: what the buffer of a largest packet holds."""
         wanted = p.packet + p.header
         return int(min(next((c for c in CLASSES if c >= wanted), wanted), p.largest_class))
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
+    def calls(self, p: Values, layout: Layout) -> Library:
+        return Library(p.library, p.library, self.waits(p, p.receive_wait), self.waits(p, p.answer_wait), p.unexpected)
+
+    def within_host(self, p: Values, layout: Layout) -> Path:
+        """p4's pool of buffers between two tasks of one machine."""
+        pool = channels.pool(
+            ("rank", "rank"), packet=p.packet, header=p.header, pool=p.pool, prefix=p.prefix, copies_in=p.copies / 2, copies_out=p.copies / 2,
+            exhausted_aborts=int(p.exhausted == "abort"), event=p.event, hold_unexpected=1, ws_packet=0, ws_fixed=p.copy_set, space_wait=self.waits(p, p.pool_wait),
+        )  # fmt: skip
         # E-P4-01 puts the threshold of MPICH's p4 device at 128000 B; WMPI's curve has none there, so the hypothesis is that a
         # message asks first when it does not fit into a buffer of the pool (mechanisms.md). Its developers laid the step to the
         # largest packet (BF-SM-05), so the buffer is the one that such a packet takes: 256 KiB for one of 128 KiB.
         asks = self.longest_unasked(p) + 1
-        return rows.compiled(
-            platform, placement, same=self.shared(p), remote=self.network(p),
-            protocol_same=[rows.eager(0, asks), rows.rendezvous(asks)], protocol_remote=[rows.eager()],
-            send_cpu=p.library, recv_cpu=p.library, test_cpu=p.poll_cost,
-            recv_wait=self.waits(p, p.receive_wait), send_wait=self.waits(p, p.answer_wait),
-            idle={"daemon": rows.BLOCK}, forward_cost={"daemon": p.daemon}, unexpected_limit=p.unexpected,
-            convert=(p.xdr_byte, p.xdr_buffer, p.xdr_call),
-        )  # fmt: skip
+        return Path([pool], [channels.eager(0, asks), channels.rendezvous(asks)])
+
+    def between_hosts(self, p: Values, layout: Layout) -> Path:
+        """Task, daemon, daemon, task: TCP, UDP and TCP."""
+        tcp = {"packet": p.network_packet, "header": p.header, "call": p.socket_call}
+        local = {"sndbuf": p.socket_buffer, "rcvbuf": p.socket_buffer, "connect": p.connect}
+        hops = [
+            channels.stream(("rank", "daemon@src"), **tcp, **local),
+            channels.datagram(
+                ("daemon@src", "daemon@dst"), **tcp, timeout=p.udp_timeout, retries=p.udp_retries, window=p.udp_window,
+                loss=p.loss, duplicate=p.duplicate, reorder=p.reorder, reorder_delay=p.reorder_delay if p.reorder > 0 else 0.0,
+            ),
+            channels.stream(("daemon@dst", "rank"), **tcp, **local),
+        ]  # fmt: skip
+        return Path(hops, idle={"daemon": channels.BLOCK}, forward_cost={"daemon": p.daemon})
+
+    def probing(self, p: Values, layout: Layout) -> float:
+        return float(p.poll_cost)
+
+    def conversion(self, p: Values) -> tuple[float, float, float]:
+        return p.xdr_byte, p.xdr_buffer, p.xdr_call
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
         """A process group file names the machines; their daemons, started once, start the tasks."""
@@ -112,41 +113,39 @@ class Wmpi(RuntimeModel):
 
 class AbsorbedCopies(Wmpi):
     name = "wmpi:absorbed"
-    title = "WMPI without a handshake, whose copies are absorbed by the burnt quantum"
+    title = "WMPI without a handshake, with copies that overlap with the quantum spent spinning"
     version = "1.0 to 1.1"
     years = "1996-1998"
-    summary = "long messages exhaust the pool; receives yield after p4's 50 polls; NT boosts a woken thread and keeps the rest of its quantum"
-    variant_note = "Rival: no handshake but an exhausted pool, and the rest of a quantum outlives a wait, so that a burnt quantum swallows the copies."
+    summary = "long messages exhaust the pool; receives yield after p4's 50 polls; NT boosts a woken thread and preserves the rest of its quantum"
+    variant_note = "Rival: no handshake but an exhausted pool, and the rest of a quantum is preserved across a wait, so that the copies take place within a quantum spent spinning."
 
-    largest_class = Param("1 GiB", "B", "size above which a message asks the receiver first, whatever its packets: none", source="assumed: rival hypothesis of mechanisms.md")
-    exhausted = Param("wait", "choice", "what a message finds when the pool has no room", source="assumed: rival hypothesis of mechanisms.md", choices=("abort", "wait"))
+    largest_class = Param("1 GiB", "B", "size above which a message uses rendezvous, regardless of its packets: none", source="assumed: rival hypothesis of mechanisms.md")
+    exhausted = Param("wait", "choice", "what happens to a message when the pool is exhausted", source="assumed: rival hypothesis of mechanisms.md", choices=("abort", "wait"))
     receive_wait = Param("spin_yield", "choice", "how a receive waits", source="code:E-P4-07", choices=("spin", "spin_yield", "block"))
-    poll_cost = Param("0.5 us", "s", "one look at the queue", source="assumed: a lock and a few memory accesses", low="0.1 us", high="20 us")
+    poll_cost = Param("0.5 us", "s", "one poll of the queue", source="assumed: a lock and a few memory accesses", low="0.1 us", high="20 us")
 
     def longest_unasked(self, p: Values) -> int:
         return int(p.largest_class)
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
-        compiled = super().compile(p, platform, placement)
-        for host in compiled["hosts"]:
-            host |= {"boost": 1, "quantum_carry": 1, "quantum_at_tick": 0}
-        return compiled
+    def host_rows(self, p: Values, layout: Layout) -> list[dict[str, Any]]:
+        stated = {"boost": 1, "quantum_carry": 1, "quantum_at_tick": 0}
+        layout.fixed |= stated.keys()
+        return [host | stated for host in super().host_rows(p, layout)]
 
 
 class AdditiveStall(Wmpi):
     name = "wmpi:additive-stall"
-    title = "WMPI with a fixed stall instead of a burnt quantum"
+    title = "WMPI with a fixed stall instead of a quantum spent spinning"
     version = "1.0 to 1.1"
     years = "1996-1998"
-    summary = "the sender of a long message sleeps in a timed wait before it looks for the answer; copies come on top"
-    variant_note = "Rival: a stall of fixed length, a timed wait, is added to each long message; the copies come on top of it."
+    summary = "the sender of a long message sleeps in a timed wait before it checks for the reply; the copies are added to it"
+    variant_note = "Rival: a stall of fixed length (a timed wait) is added to each long message, in addition to the copies."
 
     stall = Param("130 ms", "s", "time-out of the wait for the answer", source="assumed: T(512K) and T(4M) of mechanisms.md", low="100 ms", high="200 ms")
 
-    def shared(self, p: Values) -> list[dict[str, Any]]:
-        return [hop | {"by_event": 0} for hop in super().shared(p)]
+    def calls(self, p: Values, layout: Layout) -> Library:
+        return Library(p.library, p.library, self.waits(p, p.receive_wait), channels.wait("poll", period=p.stall), p.unexpected)
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
-        compiled = super().compile(p, platform, placement)
-        compiled["send_wait"] = rows.wait("poll", period=p.stall)
-        return compiled
+    def within_host(self, p: Values, layout: Layout) -> Path:
+        path = super().within_host(p, layout)
+        return Path([hop | {"by_event": 0} for hop in path.hops], path.protocol)

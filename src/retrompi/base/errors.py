@@ -1,6 +1,7 @@
 """Errors that reach a user as one line, and the exit code each of them means.
 
 Exit codes: 0 done, 1 a negative verdict or outcome, 2 wrong usage or input, 3 a defect of ours.
+Each error also carries a stable ``code`` (``unknown-model``) for programs and tests; the wording stays free (docs/errors.md).
 """
 
 from __future__ import annotations
@@ -15,14 +16,18 @@ __all__ = ["EngineError", "InputError", "RetrompiError", "StoreError", "UsageErr
 class RetrompiError(Exception):
     """Base of every error the command line prints as one line.
 
-    ``message`` is the line; ``exit_code`` is what the process ends with.
+    ``message`` is the line; ``exit_code`` is what the process ends with; ``code`` says in kebab case what went wrong, by default what
+    its class stands for.
     """
 
     exit_code: int = 2
+    code: str = "failed"
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)
         self.message = message
+        if code is not None:
+            self.code = code
 
     def __str__(self) -> str:
         return self.message
@@ -31,12 +36,16 @@ class RetrompiError(Exception):
 class UsageError(RetrompiError):
     """A wrong name, unit, option or combination of them (exit 2)."""
 
+    code = "bad-usage"
+
 
 class InputError(RetrompiError):
     """Something wrong inside a file; ``str`` is ``path:line: message`` as far as these are known (exit 2)."""
 
-    def __init__(self, message: str, path: str | Path | None = None, line: int | None = None) -> None:
-        super().__init__(message)
+    code = "bad-input"
+
+    def __init__(self, message: str, path: str | Path | None = None, line: int | None = None, *, code: str | None = None) -> None:
+        super().__init__(message, code=code)
         self.path = None if path is None else str(path)
         self.line = line
 
@@ -47,18 +56,21 @@ class InputError(RetrompiError):
         return f"{where}: {self.message}"
 
     # BaseException pickles `args` only; workers send errors across a pipe and the place must survive.
-    def __reduce__(self) -> tuple[type[InputError], tuple[str, str | None, int | None]]:
-        return type(self), (self.message, self.path, self.line)
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str | None, int | None], dict[str, str]]:
+        return type(self), (self.message, self.path, self.line), {"code": self.code}
 
 
 class StoreError(RetrompiError):
     """The store cannot be opened, read or written (exit 2)."""
+
+    code = "store-failed"
 
 
 class EngineError(RetrompiError):
     """A simulation worker died; the message carries its last words (exit 3)."""
 
     exit_code = 3
+    code = "engine-died"
 
 
 def nearest(name: str, names: Iterable[str], limit: int = 12) -> str:

@@ -41,7 +41,7 @@ def _folder(name: str, package: str = "") -> Path:
     for location in locations:
         if Path(location).is_dir():
             return Path(location)
-    raise RetrompiError(f"the folder '{name}' is missing from this installation of retrompi; install it again")
+    raise RetrompiError(f"the folder '{name}' is missing from this installation of retrompi; install it again", code="not-found")
 
 
 def models_dir() -> Path:

@@ -20,10 +20,10 @@ def read(path: Path, what: str) -> tuple[str, dict[str, Any]]:
         return text, tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
-        raise InputError(f"not valid TOML: {error}", path, int(found[1]) if found else None) from None
+        raise InputError(f"not valid TOML: {error}", path, int(found[1]) if found else None, code="unreadable-file") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise InputError(f"cannot read this {what}: {reason}", path) from None
+        raise InputError(f"cannot read this {what}: {reason}", path, code="unreadable-file") from None
 
 
 def quoted(text: str) -> str:

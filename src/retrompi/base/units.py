@@ -105,31 +105,31 @@ def parse(text: str, unit: str) -> float:
     base = canonical(unit)
     found = _TEXT.fullmatch(text)
     if found is None:
-        raise UsageError(f"'{text}' is not a number with a unit; accepted: {_accepted(base)}")
+        raise UsageError(f"'{text}' is not a number with a unit; accepted: {_accepted(base)}", code="bad-unit")
     number, spelling = float(found[1].replace("_", "")), found[2]
     factor = UNITS[base].get(spelling)
     if factor is None:
         if spelling == "" and number == 0:
             return 0.0
         if spelling in _AMBIGUOUS and base in ("B", "B/s"):
-            raise UsageError(f"'{text}': the unit '{spelling}' is ambiguous; {_AMBIGUOUS[spelling]}")
+            raise UsageError(f"'{text}': the unit '{spelling}' is ambiguous; {_AMBIGUOUS[spelling]}", code="bad-unit")
         problem = f"'{text}' has no unit" if spelling == "" else f"'{text}' has the wrong unit '{spelling}'"
-        raise UsageError(f"{problem}; accepted: {_accepted(base)}")
+        raise UsageError(f"{problem}; accepted: {_accepted(base)}", code="bad-unit")
     # Powers of ten below one are applied by division: 120 / 1e3 is the double nearest 0.12, 120 * 1e-3 is not.
     value = number / round(1 / factor) if 0 < factor < 1 else number * factor
     if not math.isfinite(value):
-        raise UsageError(f"'{text}' is not a finite number")
+        raise UsageError(f"'{text}' is not a finite number", code="bad-number")
     if value < 0 and base != "1":
-        raise UsageError(f"'{text}' is negative; a value in {unit} is zero or more")
+        raise UsageError(f"'{text}' is negative; a value in {unit} is zero or more", code="out-of-range")
     if base == "probability" and value > 1:
-        raise UsageError(f"'{text}' is not a probability; accepted: {_accepted(base)}")
+        raise UsageError(f"'{text}' is not a probability; accepted: {_accepted(base)}", code="out-of-range")
     return value
 
 
 def _size(text: str) -> int:
     value = parse(text, "B")
     if value != int(value):
-        raise UsageError(f"'{text.strip()}' is not a whole number of bytes")
+        raise UsageError(f"'{text.strip()}' is not a whole number of bytes", code="bad-number")
     return int(value)
 
 
@@ -142,7 +142,7 @@ def parse_sizes(text: str) -> list[int]:
     sizes: list[int] = []
     for item in text.split(","):
         if not item.strip():
-            raise UsageError(f"'{text}' has an empty size; example: 0,1KiB,4KiB..4MiB:x2")
+            raise UsageError(f"'{text}' has an empty size; example: 0,1KiB,4KiB..4MiB:x2", code="bad-size")
         low_text, dots, rest = item.partition("..")
         if not dots:
             sizes.append(_size(item))
@@ -150,7 +150,7 @@ def parse_sizes(text: str) -> list[int]:
         high_text, _, step = rest.partition(":")
         low, high, step = _size(low_text), _size(high_text), step.strip() or "x2"
         if high < low:
-            raise UsageError(f"the range '{item.strip()}' falls; write the smaller size first")
+            raise UsageError(f"the range '{item.strip()}' falls; write the smaller size first", code="bad-size")
         sizes += _range(item.strip(), low, high, step)
     return list(dict.fromkeys(sizes))
 
@@ -158,9 +158,9 @@ def parse_sizes(text: str) -> list[int]:
 def _range(item: str, low: int, high: int, step: str) -> list[int]:
     if step.startswith("x"):
         if not step[1:].isdigit() or int(step[1:]) < 2:
-            raise UsageError(f"the step '{step}' of '{item}' is no factor; example: 1KiB..4MiB:x2")
+            raise UsageError(f"the step '{step}' of '{item}' is no factor; example: 1KiB..4MiB:x2", code="bad-size")
         if low == 0:
-            raise UsageError(f"the range '{item}' multiplies from zero; write 0,1B..{item.split('..')[1]}")
+            raise UsageError(f"the range '{item}' multiplies from zero; write 0,1B..{item.split('..')[1]}", code="bad-size")
         out, value = [], low
         while value <= high:
             out.append(value)
@@ -169,11 +169,11 @@ def _range(item: str, low: int, high: int, step: str) -> list[int]:
     if step.startswith("+"):
         width = _size(step[1:])
         if width == 0:
-            raise UsageError(f"the step '{step}' of '{item}' is zero")
+            raise UsageError(f"the step '{step}' of '{item}' is zero", code="bad-size")
         if (high - low) // width > 100_000:
-            raise UsageError(f"the range '{item}' has more than 100000 sizes")
+            raise UsageError(f"the range '{item}' has more than 100000 sizes", code="bad-size")
         return list(range(low, high + 1, width))
-    raise UsageError(f"the step '{step}' of '{item}' is not understood; write :x2 or :+1KiB")
+    raise UsageError(f"the step '{step}' of '{item}' is not understood; write :x2 or :+1KiB", code="bad-size")
 
 
 def _short(value: float) -> str:

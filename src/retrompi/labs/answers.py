@@ -25,6 +25,8 @@ LONGEST = 20_000
 class Problem(UsageError):
     """An answer that cannot be read as what was asked for: the line says what it is and what would be right."""
 
+    code = "bad-answer"
+
 
 @dataclass(frozen=True)
 class Given:
@@ -55,7 +57,7 @@ def read(folder: Path, lab: Lab) -> dict[str, Given]:
     for key, raw in data.items():
         line = line_of(text, key)
         if key not in ids:
-            raise InputError(f"lab {lab.key} has no task '{key[:60]}'{nearest(key[:60], ids, 30)}", file, line)
+            raise InputError(f"lab {lab.key} has no task '{key[:60]}'{nearest(key[:60], ids, 30)}", file, line, code="unknown-task")
         if isinstance(raw, dict):
             raise InputError(f"'{key}' is a table; an answer is a text between quotes", file, line)
         try:
@@ -63,7 +65,7 @@ def read(folder: Path, lab: Lab) -> dict[str, Given]:
         except (RecursionError, ValueError):
             raise InputError(f"'{key}' is no answer: a number too long, or lists within lists", file, line) from None
         if len(out[key].text) > LONGEST:
-            raise InputError(f"'{key}' has {len(out[key].text)} characters; at most {LONGEST} are read", file, line)
+            raise InputError(f"'{key}' has {len(out[key].text)} characters; at most {LONGEST} are read", file, line, code="out-of-range")
     return {i: out.get(i, Given("", "")) for i in ids}
 
 

@@ -87,12 +87,15 @@ def lab_of(state: State, folder: Path) -> Lab:
     try:
         name = next(n for n in _lab.lab_names() if n == state.lab)
     except StopIteration:
-        raise InputError(f"made for a lab '{state.lab[:60]}', which this retrompi does not have", folder / ".lab.toml") from None
+        raise InputError(
+            f"made for a lab '{state.lab[:60]}', which this retrompi does not have", folder / ".lab.toml", code="wrong-version"
+        ) from None
     found = _lab.lab(name)
     if found.version != state.version:
         raise InputError(
             f"made for version {state.version} of lab {found.key}; this retrompi has version {found.version}: start it again",
             folder / ".lab.toml",
+            code="wrong-version",
         )
     return found
 
@@ -119,7 +122,7 @@ def computed(lab: Lab, p: Parameters, bench: Bench) -> dict[str, Any]:
     found: dict[str, Any] = bench.once(("expected", lab.name, tuple(sorted(p.texts.items()))), lambda: lab.reference.expected(p, bench))
     missing = [t.id for t in lab.tasks if t.kind in ("number", "choice", "order") and t.id not in found]
     if missing:
-        raise InputError(f"expected() gives nothing for {', '.join(missing)}", lab.folder / "reference.py")
+        raise InputError(f"expected() gives nothing for {', '.join(missing)}", lab.folder / "reference.py", code="missing-key")
     return found
 
 

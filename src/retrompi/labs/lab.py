@@ -192,7 +192,7 @@ class Lab:
         """A task by its id; UsageError names the nearest."""
         found = next((t for t in self.tasks if t.id == name), None)
         if found is None:
-            raise UsageError(f"lab {self.key} has no task '{name}'{nearest(name, [t.id for t in self.tasks], 20)}")
+            raise UsageError(f"lab {self.key} has no task '{name}'{nearest(name, [t.id for t in self.tasks], 20)}", code="unknown-task")
         return found
 
     @cached_property
@@ -206,7 +206,7 @@ def _module(file: Path) -> ModuleType:
     name = f"retrompi_lab_{file.parent.name.replace('-', '_')}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise InputError("cannot be imported as a lab's reference", file)
+        raise InputError("cannot be imported as a lab's reference", file, code="broken-lab")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -215,7 +215,7 @@ def _module(file: Path) -> ModuleType:
         raise
     except Exception as error:  # whatever a newcomer's file raises is about that file, not about us
         line = error.lineno if isinstance(error, SyntaxError) else None
-        raise InputError(f"this lab cannot be loaded: {type(error).__name__}: {error}", file, line) from error
+        raise InputError(f"this lab cannot be loaded: {type(error).__name__}: {error}", file, line, code="broken-lab") from error
     return module
 
 
@@ -248,7 +248,7 @@ def lab(name: str) -> Lab:
         found = [f for n, f in folders.items() if name in (n, n[3:])]
     if not found:
         valid = [n[:2] for n in folders] if name.isdecimal() else list(folders)
-        raise UsageError(f"no lab '{name[:60]}'{nearest(name[:60], valid, 20)}")
+        raise UsageError(f"no lab '{name[:60]}'{nearest(name[:60], valid, 20)}", code="unknown-lab")
     return load(found[0])
 
 
@@ -267,28 +267,28 @@ class _Reader:
     def __init__(self, file: Path, text: str) -> None:
         self.file, self.lines = file, text.splitlines()
 
-    def fail(self, message: str, near: str = "") -> InputError:
+    def fail(self, message: str, near: str = "", code: str | None = None) -> InputError:
         """InputError at the first line that holds ``near``."""
         line = next((i for i, raw in enumerate(self.lines, 1) if near and near in raw), None)
-        return InputError(message, self.file, line)
+        return InputError(message, self.file, line, code=code)
 
     def keys(self, row: Any, what: str, known: Sequence[str], needed: Sequence[str], near: str = "") -> Mapping[str, Any]:
         """``row`` as a table of ``known`` keys that has the ``needed`` ones."""
         if not isinstance(row, dict):
-            raise self.fail(f"{what} is not a table", near)
+            raise self.fail(f"{what} is not a table", near, code="bad-value")
         for key in row:
             if key not in known:
-                raise self.fail(f"{what}: unknown key '{key}'{nearest(key, known, 20)}", key)
+                raise self.fail(f"{what}: unknown key '{key}'{nearest(key, known, 20)}", key, code="unknown-key")
         for key in needed:
             if key not in row:
-                raise self.fail(f"{what} has no '{key}'", near)
+                raise self.fail(f"{what} has no '{key}'", near, code="missing-key")
         return row
 
     def texts(self, row: Mapping[str, Any], key: str, what: str) -> tuple[str, ...]:
         """A list of texts."""
         given = row.get(key, [])
         if not isinstance(given, list) or not all(isinstance(t, str) and t.strip() for t in given):
-            raise self.fail(f"{what}: '{key}' is not a list of texts", key)
+            raise self.fail(f"{what}: '{key}' is not a list of texts", key, code="bad-value")
         return tuple(given)
 
     def lab(self, folder: Path, data: Mapping[str, Any]) -> Lab:
@@ -297,7 +297,7 @@ class _Reader:
         row = self.keys(data, "this lab", known, ("version", "title", "summary", "minutes", "goal", "parameter", "task"))
         for key in ("version", "minutes"):
             if not isinstance(row[key], int) or isinstance(row[key], bool) or row[key] < 1:
-                raise self.fail(f"'{key}' is not a whole number from 1 on", key)
+                raise self.fail(f"'{key}' is not a whole number from 1 on", key, code="out-of-range")
         parameters = tuple(self.parameter(p) for p in row["parameter"])
         tasks = tuple(self.task(t) for t in row["task"])
         _once([p.name for p in parameters], "parameter", self)
@@ -306,13 +306,13 @@ class _Reader:
         for task in tasks:
             for other in task.after:
                 if other not in ids or ids[other].kind != "prediction":
-                    raise self.fail(f"task '{task.id}': 'after' names '{other}', which is no prediction", other)
+                    raise self.fail(f"task '{task.id}': 'after' names '{other}', which is no prediction", other, code="bad-value")
             if task.of and (task.of not in ids or ids[task.of].kind == "prediction" or bool(ids[task.of].choices) != bool(task.choices)):
                 raise self.fail(f"task '{task.id}': 'of' names '{task.of}', which has no answer of its kind", task.of)
         try:
             text = (folder / "text.md").read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot read this lab's text: {error}", folder / "text.md") from None
+            raise InputError(f"cannot read this lab's text: {error}", folder / "text.md", code="unreadable-file") from None
         found = _FOLDER.fullmatch(folder.resolve().name)
         return Lab(
             found[1] if found else folder.resolve().name, folder.resolve().name, folder, row["version"], str(row["title"]),
@@ -326,11 +326,15 @@ class _Reader:
         area, topic, level = str(row["area"]), str(row["topic"]), str(row["bloom"])
         topics = curriculum()
         if area not in topics:
-            raise self.fail(f"a goal: the curriculum has no area '{area}'{nearest(area, topics)}", area)
+            raise self.fail(f"a goal: the curriculum has no area '{area}'{nearest(area, topics)}", area, code="unknown-name")
         if topic not in topics[area]:
-            raise self.fail(f"a goal: no topic '{topic}' of {area} in labs/tcpp.toml{nearest(topic, topics[area], 30)}", topic)
+            raise self.fail(
+                f"a goal: no topic '{topic}' of {area} in labs/tcpp.toml{nearest(topic, topics[area], 30)}", topic, code="unknown-name"
+            )
         if level != topics[area][topic]:
-            raise self.fail(f"a goal: the curriculum's level of '{topic}' ({area}) is {topics[area][topic]}, not {level}", topic)
+            raise self.fail(
+                f"a goal: the curriculum's level of '{topic}' ({area}) is {topics[area][topic]}, not {level}", topic, code="bad-value"
+            )
         return Goal(str(row["text"]), topic, area, level)
 
     def parameter(self, given: Any) -> Parameter:
@@ -339,17 +343,17 @@ class _Reader:
         name, unit = str(row["name"]), str(row.get("unit", ""))
         what = f"parameter '{name}'"
         if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-            raise self.fail(f"{what}: a name has small letters, digits and _", name)
+            raise self.fail(f"{what}: a name has small letters, digits and _", name, code="bad-name")
         if unit and not units.check_unit(unit):
-            raise self.fail(f"{what}: no unit '{unit}'{nearest(unit, units.UNITS, 20)}", unit)
+            raise self.fail(f"{what}: no unit '{unit}'{nearest(unit, units.UNITS, 20)}", unit, code="unknown-name")
         values = self.texts(row, "choices", what) if "choices" in row else self.steps(row, unit, what)
         found = Parameter(name, unit, values, str(row.get("about", "")))
         try:
             drawn = [found.base(v) for v in values]
         except UsageError as error:
-            raise self.fail(f"{what}: {error}", name) from None
+            raise self.fail(f"{what}: {error}", name, code=error.code) from None
         if len(set(drawn)) < 2:
-            raise self.fail(f"{what} has fewer than two values, so that it does not differ between students", name)
+            raise self.fail(f"{what} has fewer than two values, so that it does not differ between students", name, code="missing-key")
         return found
 
     def steps(self, row: Mapping[str, Any], unit: str, what: str) -> tuple[str, ...]:
@@ -360,7 +364,9 @@ class _Reader:
             factor = units.UNITS[units.canonical(unit)][spelling] if unit else 1
             ends = [units.parse(t, unit) / factor for t in (low, high, step)]
         except (KeyError, IndexError, ValueError, UsageError) as error:
-            raise self.fail(f"{what} has neither 'choices' nor 'low', 'high' and 'step' with units ({error})", str(row["name"])) from None
+            raise self.fail(
+                f"{what} has neither 'choices' nor 'low', 'high' and 'step' with units ({error})", str(row["name"]), code="bad-value"
+            ) from None
         count = round((ends[1] - ends[0]) / ends[2])
         return tuple(f"{ends[0] + i * ends[2]:.10g} {spelling}".strip() for i in range(count + 1))
 
@@ -372,21 +378,21 @@ class _Reader:
         name, kind = str(row["id"]), row["kind"]
         what = f"task '{name}'"
         if not _NAME.fullmatch(name):
-            raise self.fail(f"{what}: an id has small letters, digits, - and _", name)
+            raise self.fail(f"{what}: an id has small letters, digits, - and _", name, code="bad-name")
         if kind not in KINDS:
-            raise self.fail(f"{what}: no kind '{kind}'{nearest(str(kind), KINDS)}", name)
+            raise self.fail(f"{what}: no kind '{kind}'{nearest(str(kind), KINDS)}", name, code="unknown-name")
         unit, choices = str(row.get("unit", "")), self.texts(row, "choices", what)
         numeric = kind == "number" or (kind == "prediction" and not choices)
         if numeric and not (unit and units.check_unit(unit)):
-            raise self.fail(f"{what}: a number needs a 'unit' of {', '.join(units.UNITS)}", name)
+            raise self.fail(f"{what}: a number needs a 'unit' of {', '.join(units.UNITS)}", name, code="missing-key")
         if kind in ("choice", "order") and len(choices) < 2:
-            raise self.fail(f"{what}: a {kind} needs 'choices'", name)
+            raise self.fail(f"{what}: a {kind} needs 'choices'", name, code="missing-key")
         if kind == "file" and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", str(row.get("file", ""))):
-            raise self.fail(f"{what}: a file needs the name of a 'file' in the student's folder", name)
+            raise self.fail(f"{what}: a file needs the name of a 'file' in the student's folder", name, code="missing-key")
         try:
             absolute = units.parse(str(row.get("absolute", "0")), unit) if numeric else 0.0
         except UsageError as error:
-            raise self.fail(f"{what}: 'absolute': {error}", name) from None
+            raise self.fail(f"{what}: 'absolute': {error}", name, code=error.code) from None
         points = float(row.get("points", {"prediction": 0.5, "text": 2.0, "number": 2.0}.get(kind, 1.0)))
         mistakes = tuple(
             Mistake(str(m["name"]), str(m["says"]))
@@ -403,4 +409,4 @@ class _Reader:
 def _once(names: Sequence[str], what: str, reader: _Reader) -> None:
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
-        raise reader.fail(f"two of {what} '{twice}'", twice)
+        raise reader.fail(f"two of {what} '{twice}'", twice, code="duplicate-name")

@@ -27,9 +27,9 @@ def start(lab: Lab, student: str, folder: Path | None = None) -> Path:
     """
     place = folder if folder is not None else Path(folder_name(lab, student))
     if (place / STATE).exists():
-        raise UsageError(f"a lab was started in {place} already; go on there, or give another --folder")
+        raise UsageError(f"a lab was started in {place} already; go on there, or give another --folder", code="exists-already")
     if place.is_dir() and any(place.iterdir()):
-        raise UsageError(f"the folder {place} is not empty; give another --folder")
+        raise UsageError(f"the folder {place} is not empty; give another --folder", code="exists-already")
     p = draw(lab, student)
     state = begun(lab, student)
     files = {"README.md": text.rendered(lab, p, state.student), ANSWERS: answers.sheet(lab, p, state.student)}
@@ -43,7 +43,7 @@ def start(lab: Lab, student: str, folder: Path | None = None) -> Path:
         if prepare is not None:
             prepare(place, p)
     except OSError as error:
-        raise InputError(f"cannot make the lab's folder: {error.strerror}", place) from None
+        raise InputError(f"cannot make the lab's folder: {error.strerror}", place, code="unwritable-file") from None
     write_state(place, state)
     return place
 
@@ -86,7 +86,7 @@ def solve(lab: Lab, folder: Path, p: Parameters, bench: Bench, student: str) -> 
             sheet[task.id] = told(task, value if task.choices else (0.3 if task.unit == "probability" else float(value) * 1.7))
         elif task.kind == "text":
             if task.id not in texts:
-                raise InputError(f"TEXTS has no answer to '{task.id}'", lab.folder / "reference.py")
+                raise InputError(f"TEXTS has no answer to '{task.id}'", lab.folder / "reference.py", code="missing-key")
             sheet[task.id] = toml_text.quoted(text.fill(texts[task.id], text.names(lab, p, student), strict=False))
         elif task.kind != "file":
             sheet[task.id] = told(task, values[task.id])

@@ -38,9 +38,11 @@ def normal_id(student: str) -> str:
     # From the shown form, which is what .lab.toml keeps: a joiner or soft hyphen in an id must not give its reader other numbers.
     text = _plain(unicodedata.normalize("NFKC", shown_id(student)).casefold())
     if not text:
-        raise UsageError("the student's id is empty; give the one that your teacher knows, e.g. --student ann.bee@example.edu")
+        raise UsageError(
+            "the student's id is empty; give the one that your teacher knows, e.g. --student ann.bee@example.edu", code="missing-option"
+        )
     if len(student) > LARGEST_ID:
-        raise UsageError(f"the student's id has {len(student)} characters; at most {LARGEST_ID} are taken")
+        raise UsageError(f"the student's id has {len(student)} characters; at most {LARGEST_ID} are taken", code="out-of-range")
     return text
 
 
@@ -137,18 +139,18 @@ def read_text(file: Path, what: str) -> str:
     """The text of a file in a student's folder: a plain file of bounded size in UTF-8, no link. InputError otherwise."""
     try:
         if file.is_symlink() or not file.is_file():
-            raise InputError(f"{what} is missing" if not os.path.lexists(file) else f"{what} is no plain file", file)
+            raise InputError(f"{what} is missing" if not os.path.lexists(file) else f"{what} is no plain file", file, code="not-found")
         size = file.stat().st_size
         if size > LARGEST_FILE:
-            raise InputError(f"{what} has {size} B; at most {LARGEST_FILE} B are read", file)
+            raise InputError(f"{what} has {size} B; at most {LARGEST_FILE} B are read", file, code="out-of-range")
         data = file.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot read {what}: {error.strerror}", file) from None
+        raise InputError(f"cannot read {what}: {error.strerror}", file, code="unreadable-file") from None
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise InputError(f"{what} is not UTF-8 text; save it as UTF-8", file, line) from None
+        raise InputError(f"{what} is not UTF-8 text; save it as UTF-8", file, line, code="unreadable-file") from None
 
 
 def read_toml(file: Path, what: str) -> tuple[str, dict[str, Any]]:
@@ -162,9 +164,9 @@ def read_toml(file: Path, what: str) -> tuple[str, dict[str, Any]]:
         line = int(found[1]) if found else text.count("\n") + 1
         plain = said.replace(found[0], "").strip() if found else said
         advice, line = _advice(text, line)
-        raise InputError(f"not valid TOML: {plain}{advice}", file, line) from None
+        raise InputError(f"not valid TOML: {plain}{advice}", file, line, code="unreadable-file") from None
     except (RecursionError, ValueError, OverflowError):
-        raise InputError("not valid TOML: nested too deep, or a number too long", file) from None
+        raise InputError("not valid TOML: nested too deep, or a number too long", file, code="unreadable-file") from None
 
 
 _CURLY = "“”„‟‘’‚‛«»"
@@ -213,7 +215,7 @@ def read_state(folder: Path) -> State:
     """The folder's ``.lab.toml``. Raises InputError in one line when it is missing or was changed into something else."""
     file = folder / STATE
     if not os.path.lexists(file):
-        raise InputError("no lab was started in this folder: its .lab.toml is missing; see 'retrompi lab start'", folder)
+        raise InputError("no lab was started in this folder: its .lab.toml is missing; see 'retrompi lab start'", folder, code="not-found")
     _, data = read_toml(file, "the lab's own file")
     try:
         state = State(
@@ -256,7 +258,7 @@ def write_state(folder: Path, state: State) -> State:
         beside.write_text("\n".join(lines) + "\n", encoding="utf-8")
         os.replace(beside, folder / STATE)
     except OSError as error:
-        raise InputError(f"cannot write the lab's own file: {error.strerror}", folder / STATE) from None
+        raise InputError(f"cannot write the lab's own file: {error.strerror}", folder / STATE, code="unwritable-file") from None
     return sealed
 
 
@@ -272,14 +274,18 @@ def find(where: str | None) -> Path:
         if len(places) == 1:
             return places[0]
         if not places:
-            raise UsageError("no lab was started here or in a folder below; see 'retrompi lab list' and 'retrompi lab start'")
-        raise UsageError(f"{len(places)} labs were started below; say which: {', '.join(p.name for p in places[:8])}")
+            raise UsageError(
+                "no lab was started here or in a folder below; see 'retrompi lab list' and 'retrompi lab start'", code="not-found"
+            )
+        raise UsageError(f"{len(places)} labs were started below; say which: {', '.join(p.name for p in places[:8])}", code="not-found")
     if Path(where).is_dir():
-        raise UsageError(f"no lab was started in {where}: its .lab.toml is missing; see 'retrompi lab start'")
+        raise UsageError(f"no lab was started in {where}: its .lab.toml is missing; see 'retrompi lab start'", code="not-found")
     wanted = _lab.lab(where).name
     found = [p for p in places if read_state(p).lab == wanted]
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UsageError(f"lab {wanted} was not started here or in a folder below; see 'retrompi lab start'")
-    raise UsageError(f"lab {wanted} was started in several folders below; say which: {', '.join(p.name for p in found[:8])}")
+        raise UsageError(f"lab {wanted} was not started here or in a folder below; see 'retrompi lab start'", code="not-found")
+    raise UsageError(
+        f"lab {wanted} was started in several folders below; say which: {', '.join(p.name for p in found[:8])}", code="not-found"
+    )

@@ -44,7 +44,7 @@ def fill(text: str, known: Mapping[str, str], strict: bool = True, where: Any = 
             if not strict:
                 return found[0]
             line = text[: found.start()].count("\n") + 1
-            raise InputError(f"no parameter '{name}'{nearest(name, known, 30)}", where, line if where else None)
+            raise InputError(f"no parameter '{name}'{nearest(name, known, 30)}", where, line if where else None, code="unknown-parameter")
         return known[name].replace(" ", "") if found[2] else known[name]
 
     return _BRACES.sub(put, text)
@@ -70,7 +70,7 @@ def rendered(lab: Lab, p: Parameters, student: str) -> str:
             raise InputError(said, where)
     other = next((t for t in placed if t not in {task.id for task in lab.tasks}), None)
     if other is not None:
-        raise InputError(f"lab.toml has no task '{other}'{nearest(other, [t.id for t in lab.tasks], 20)}", where)
+        raise InputError(f"lab.toml has no task '{other}'{nearest(other, [t.id for t in lab.tasks], 20)}", where, code="unknown-task")
     filled = fill(lab.text, known, where=where)
     return _TASK.sub(lambda found: task_text(lab.task(found[1]), known), filled)
 

@@ -116,7 +116,7 @@ class Fit:
                 by = {"values": values, "meta": {"by": self.model, **meta}}
                 self.platform_file.write_text(toml_text.tables("retrompi calibrate", {"fit": by}), encoding="utf-8")
         except OSError as error:
-            raise InputError(f"cannot write the fit: {error.strerror}", file) from None
+            raise InputError(f"cannot write the fit: {error.strerror}", file, code="unwritable-file") from None
         return file
 
 
@@ -248,7 +248,7 @@ def fit(model: str, platform: str, *, seed: int = 1, evaluations: int | None = N
         })  # fmt: skip
     result.residuals = problem.look([float(v) for v in best.x])
     if not result.residuals:
-        raise UsageError(f"no claim of '{cls.name}' gives a number to fit to: {', '.join(c.id for c in claims)}")
+        raise UsageError(f"no claim of '{cls.name}' gives a number to fit to: {', '.join(c.id for c in claims)}", code="no-claims")
     result.evaluations = problem.evaluations
     outside = [r["claim"] for r in result.residuals if abs(r["residual"]) > 1]
     result.note = f"outside their ranges: {', '.join(outside)}" if outside else "every claim seen by the fit lies in its range"

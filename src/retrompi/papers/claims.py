@@ -1,4 +1,4 @@
-"""The published statements: rows of ``reference/claims.csv``, and the one door a fit may look through.
+"""The published statements: rows of ``validate/reference/claims.csv``, and the one door a fit may look through.
 
 A row's ``use`` says who may see it: ``calibrate`` a fit, ``validate`` only the judge, ``context`` nobody needs to,
 ``exclude`` stays visible but never judges. `for_fit` is the only function a calibration may call; it hands out
@@ -134,24 +134,24 @@ def _read(path: Path) -> tuple[Claim, ...]:
     try:
         handle = path.open(newline="", encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot read the reference: {error.strerror}", path) from error
+        raise InputError(f"cannot read the reference: {error.strerror}", path, code="unreadable-file") from error
     names = [f.name for f in fields(Claim) if f.name != "line"]
     out: list[Claim] = []
     with handle:
         reader = csv.DictReader(handle)
         missing = set(names) - set(reader.fieldnames or ())
         if missing:
-            raise InputError(f"columns missing: {', '.join(sorted(missing))}", path, 1)
+            raise InputError(f"columns missing: {', '.join(sorted(missing))}", path, 1, code="missing-key")
         seen: set[str] = set()
         for row in reader:
             line = reader.line_num
             if any(row[n] is None for n in names):
-                raise InputError(f"the row has fewer than {len(names)} columns", path, line)
+                raise InputError(f"the row has fewer than {len(names)} columns", path, line, code="missing-key")
             for column, valid in (("use", USES), ("kind", KINDS)):
                 if row[column] not in valid:
-                    raise InputError(f"{column} '{row[column]}'{nearest(row[column], valid)}", path, line)
+                    raise InputError(f"{column} '{row[column]}'{nearest(row[column], valid)}", path, line, code="unknown-name")
             if row["id"] in seen:
-                raise InputError(f"claim '{row['id']}' appears twice", path, line)
+                raise InputError(f"claim '{row['id']}' appears twice", path, line, code="duplicate-name")
             seen.add(row["id"])
             low, high = (_number(row[c], c, path, line) for c in ("low", "high"))
             if low is not None and high is not None and low > high:
@@ -179,7 +179,7 @@ def find(claim_id: str, among: Iterable[Claim] | None = None) -> Claim:
     known = {c.id: c for c in (load() if among is None else among)}
     if claim_id not in known:
         near = [k for k in known if k.rpartition("-")[0] == claim_id.rpartition("-")[0]] or list(known)
-        raise UsageError(f"no claim '{claim_id}'{nearest(claim_id, near, limit=8)}")
+        raise UsageError(f"no claim '{claim_id}'{nearest(claim_id, near, limit=8)}", code="unknown-claim")
     return known[claim_id]
 
 
@@ -196,7 +196,7 @@ def papers() -> list[str]:
 def by_paper(name: str) -> list[Claim]:
     """The claims of a study (either form's key will do); UsageError on an unknown key."""
     if paper_key(name) not in papers():
-        raise UsageError(f"no paper '{name}'{nearest(name, papers())}")
+        raise UsageError(f"no paper '{name}'{nearest(name, papers())}", code="unknown-paper")
     return [c for c in load() if paper_key(c.paper) == paper_key(name)]
 
 
@@ -216,7 +216,7 @@ def checks() -> Mapping[str, tuple[Mapping[str, Any], ...]]:
             raise InputError(str(error), path) from error
         for claim_id, entries in table.items():
             if claim_id not in known:
-                raise InputError(f"no claim '{claim_id}' in the reference{nearest(claim_id, known, limit=3)}", path)
+                raise InputError(f"no claim '{claim_id}' in the reference{nearest(claim_id, known, limit=3)}", path, code="unknown-claim")
             if claim_id in out:
                 raise InputError(f"'{claim_id}' is checked in another file as well", path)
             out[claim_id] = tuple(entries)
@@ -238,5 +238,5 @@ def for_fit(model: str) -> list[Claim]:
     mine = [c for c in visible if model in owners.get(c.id, ())] or [c for c in visible if base in owners.get(c.id, ())]
     if not mine:
         names = sorted(set().union(*(owners.get(c.id, set()) for c in visible)))
-        raise UsageError(f"no claim to calibrate '{model}' by{nearest(base, names)}")
+        raise UsageError(f"no claim to calibrate '{model}' by{nearest(base, names)}", code="no-claims")
     return mine

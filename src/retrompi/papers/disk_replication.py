@@ -44,10 +44,10 @@ class Copy:
 
     def __post_init__(self) -> None:
         if self.chunks < 1:
-            raise UsageError(f"{self.chunks} chunks to copy; at least one is needed")
+            raise UsageError(f"{self.chunks} chunks to copy; at least one is needed", code="out-of-range")
         for name in ("chunk", "disk", "network"):
             if not getattr(self, name) > 0:
-                raise UsageError(f"{name} is {getattr(self, name):g}; it must be more than nothing")
+                raise UsageError(f"{name} is {getattr(self, name):g}; it must be more than nothing", code="out-of-range")
         if self.buffers < 2:
             raise UsageError(f"{self.buffers} buffer: one is written while the next is received, so two are needed")
 
@@ -62,7 +62,7 @@ def levels(machines: int, fan_out: int) -> int:
     if machines < 1:
         raise UsageError("a replication needs a machine to copy to")
     if fan_out < 1:
-        raise UsageError(f"a fan-out of {fan_out} reaches nobody")
+        raise UsageError(f"a fan-out of {fan_out} reaches nobody", code="out-of-range")
     if fan_out == 1:
         return machines
     reached, depth, width = 0, 0, 1
@@ -169,7 +169,7 @@ def network_rate(network: str, platform: str, chunk: int, *, relayed: bool = Tru
     UsageError for an unknown network.
     """
     if network not in NETWORKS:
-        raise UsageError(f"no network '{network}'; valid: {', '.join(NETWORKS)}")
+        raise UsageError(f"no network '{network}'; valid: {', '.join(NETWORKS)}", code="unknown-name")
     first = RELAYED // 3
     sends = [f"0 send 1 0 {chunk} 6"] * RELAYED
     marked = [f"# mark {name}" for name in ("begin", "end")]

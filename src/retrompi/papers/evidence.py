@@ -44,7 +44,7 @@ def evidence(cls: type[RuntimeModel]) -> Evidence:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"cannot read this evidence: {error}", path) from None
+        raise InputError(f"cannot read this evidence: {error}", path, code="unreadable-file") from None
     taken = {c.id for c in load()}
     claims: list[Claim] = []
     checks: dict[str, tuple[Mapping[str, Any], ...]] = {}
@@ -53,16 +53,22 @@ def evidence(cls: type[RuntimeModel]) -> Evidence:
         unknown = [k for k in t if k not in KEYS]
         missing = [k for k in ("id", "observable", "value", "unit", "low", "high", "use", "source", "check") if k not in t]
         if unknown or missing:
-            raise InputError(f"claim '{name}': {'unknown' if unknown else 'missing'} key '{(unknown or missing)[0]}'", path)
+            raise InputError(
+                f"claim '{name}': {'unknown' if unknown else 'missing'} key '{(unknown or missing)[0]}'", path, code="unknown-key"
+            )
         if name in taken:
-            raise InputError(f"claim '{name}' appears twice, or in the papers' reference", path)
+            raise InputError(f"claim '{name}' appears twice, or in the papers' reference", path, code="duplicate-name")
         taken.add(name)
         for key, valid, default in (("use", USES, ""), ("kind", KINDS, "quant")):
             if t.get(key, default) not in valid:
-                raise InputError(f"claim '{name}': {key} '{t.get(key)}'{nearest(str(t.get(key)), valid)}", path)
+                raise InputError(f"claim '{name}': {key} '{t.get(key)}'{nearest(str(t.get(key)), valid)}", path, code="unknown-name")
         check = {"models": [cls.name], **t["check"]}
         if check.get("kind") not in EVALUATORS:
-            raise InputError(f"claim '{name}': no kind of check '{check.get('kind')}'{nearest(str(check.get('kind')), EVALUATORS)}", path)
+            raise InputError(
+                f"claim '{name}': no kind of check '{check.get('kind')}'{nearest(str(check.get('kind')), EVALUATORS)}",
+                path,
+                code="unknown-name",
+            )
         claims.append(
             Claim(
                 id=name, system=cls.title, platform="", configuration="", observable=t["observable"], value=str(t["value"]), unit=t["unit"],

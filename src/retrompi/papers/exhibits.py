@@ -134,7 +134,7 @@ def _make(kind: type[Any], entry: Mapping[str, Any], where: str, path: Path) -> 
     known = [f.name for f in fields(kind)]
     for key in entry:
         if key not in known:
-            raise InputError(f"{where}: no key '{key}'{nearest(key, known)}", path)
+            raise InputError(f"{where}: no key '{key}'{nearest(key, known)}", path, code="unknown-key")
     for key, valid in {**_VALUES, **({"y": _SCALES} if kind is CurveFigure else {})}.items():
         if key in entry and entry[key] not in valid:
             raise InputError(f"{where}: {key} is '{entry[key]}'; valid: {', '.join(valid)}", path)
@@ -143,7 +143,9 @@ def _make(kind: type[Any], entry: Mapping[str, Any], where: str, path: Path) -> 
     except TypeError as error:
         raise InputError(f"{where}: {str(error).partition('() ')[2] or error}", path) from None
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", made.name):
-        raise InputError(f"{where}: a name has lower-case letters, digits and single hyphens, so that it can name a file", path)
+        raise InputError(
+            f"{where}: a name has lower-case letters, digits and single hyphens, so that it can name a file", path, code="bad-name"
+        )
     if isinstance(made, ClaimTable):
         _check_cells(made, where, path)
     if isinstance(made, CurveFigure) and not all(len(a) == 4 for a in made.at):
@@ -157,9 +159,9 @@ def _check_cells(table: ClaimTable, where: str, path: Path) -> None:
     try:
         groups = set(re.compile(table.cells).groupindex)
     except re.error as error:
-        raise InputError(f"{where}: 'cells' is no regular expression: {error}", path) from None
+        raise InputError(f"{where}: 'cells' is no regular expression: {error}", path, code="bad-value") from None
     if table.cells and groups != {"row", "column"}:
-        raise InputError(f"{where}: 'cells' needs the groups (?P<row>...) and (?P<column>...)", path)
+        raise InputError(f"{where}: 'cells' needs the groups (?P<row>...) and (?P<column>...)", path, code="bad-value")
 
 
 def _named(entry: Mapping[str, Any], what: str, number: int) -> str:
@@ -170,7 +172,7 @@ def _unique(made: Iterable[Any], what: str, path: Path) -> None:
     seen: set[str] = set()
     for one in made:
         if one.name in seen:
-            raise InputError(f"two [[{what}]] are named '{one.name}'", path)
+            raise InputError(f"two [[{what}]] are named '{one.name}'", path, code="duplicate-name")
         seen.add(one.name)
 
 
@@ -181,7 +183,7 @@ def read_figures(entries: Iterable[Mapping[str, Any]], path: Path) -> tuple[Figu
     for i, entry in enumerate(entries, 1):
         kind = next((k for marker, k in kinds.items() if marker in entry), None)
         if kind is None:
-            raise InputError(f"{_named(entry, 'figure', i)}: needs one of {', '.join(kinds)}", path)
+            raise InputError(f"{_named(entry, 'figure', i)}: needs one of {', '.join(kinds)}", path, code="bad-value")
         out.append(_make(kind, entry, _named(entry, "figure", i), path))
     _unique(out, "figure", path)
     return tuple(out)

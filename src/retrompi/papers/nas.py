@@ -67,7 +67,7 @@ def _index() -> Mapping[str, Any]:
 def section(trace: str) -> str:
     """The lines of rank 0 that the benchmark times; UsageError for a trace that is not shipped."""
     if trace not in _index():
-        raise UsageError(f"no trace '{trace}'; shipped: {', '.join(_index())}")
+        raise UsageError(f"no trace '{trace}'; shipped: {', '.join(_index())}", code="unknown-trace")
     return str(_index()[trace]["section"])
 
 
@@ -144,7 +144,9 @@ def fits() -> dict[tuple[str, str], Fit]:
         data = tomllib.loads(FIT_FILE.read_text(encoding="utf-8"))
         return {(k[:-1], k[-1]): Fit(float(v["compute_s"]), float(v["gain"])) for k, v in data["fit"].items()}
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise InputError(f"no usable fit of the NAS programs: {error}; make it with 'retrompi calibrate mpibip --nas'", FIT_FILE) from None
+        raise InputError(
+            f"no usable fit of the NAS programs: {error}; make it with 'retrompi calibrate mpibip --nas'", FIT_FILE, code="unreadable-file"
+        ) from None
 
 
 def cell(

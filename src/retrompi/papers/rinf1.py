@@ -173,7 +173,7 @@ def _visible(platform: Platform, host: str) -> list[tuple[Claim, str]]:
             if len(words) == 3 and words[:2] == [PATH, host]:
                 found.append((claim, words[2]))
     if not found:
-        raise UsageError(f"no claim to calibrate host '{host}' of platform '{platform.name}' by")
+        raise UsageError(f"no claim to calibrate host '{host}' of platform '{platform.name}' by", code="no-claims")
     return found
 
 
@@ -264,5 +264,5 @@ def write(platform: str, fits: Sequence[Fit]) -> Path:
     try:
         file.write_text(toml_text.tables("retrompi rinf1 --fit", tables), encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot write the fit: {error.strerror}", file) from None
+        raise InputError(f"cannot write the fit: {error.strerror}", file, code="unwritable-file") from None
     return file

@@ -52,7 +52,7 @@ def rows() -> Mapping[str, Citation]:
                 trust = "" if r["verified"] == "yes" else "a recollection, not verified"
                 out[r["id"]] = Citation(r["id"], _said(r["system"], r["observable"], f"{r['value']}{unit}"), r["source"], r["note"], trust)
     except OSError as error:
-        raise InputError(f"cannot read the reference: {error.strerror}", path) from None
+        raise InputError(f"cannot read the reference: {error.strerror}", path, code="unreadable-file") from None
     return out
 
 

@@ -115,7 +115,7 @@ def _browse(program: str, page: Path, options: Sequence[str], timeout_s: float) 
         try:
             return subprocess.run(command, capture_output=True, timeout=timeout_s, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise RetrompiError(f"no image written: {program} failed: {error}") from error
+            raise RetrompiError(f"no image written: {program} failed: {error}", code="no-image") from error
 
 
 def screenshot(page: Path, target: Path, *, width: int = 1500, height: int = 1700, timeout_s: float = 120.0) -> bool:
@@ -131,7 +131,7 @@ def screenshot(page: Path, target: Path, *, width: int = 1500, height: int = 170
     done = _browse(program, page, [f"--window-size={width},{height}", f"--screenshot={target.resolve()}"], timeout_s)
     if not target.is_file():
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise RetrompiError(f"no image written: {program} drew nothing ({said[-1] if said else 'no message'})")
+        raise RetrompiError(f"no image written: {program} drew nothing ({said[-1] if said else 'no message'})", code="no-image")
     return True
 
 
@@ -152,7 +152,7 @@ def images(
     """
     for wanted in formats:
         if wanted not in FORMATS:
-            raise UsageError(f"no image format '{wanted}'{nearest(wanted, FORMATS)}")
+            raise UsageError(f"no image format '{wanted}'{nearest(wanted, FORMATS)}", code="no-image")
     program = browser()
     if program is None:
         return [], MISSING
@@ -163,7 +163,7 @@ def images(
     found = re.search(rb'<pre id="images">([A-Za-z0-9+/=]*)</pre>', done.stdout)
     if found is None:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise RetrompiError(f"no image written: {program} drew nothing ({said[-1] if said else 'no message'})")
+        raise RetrompiError(f"no image written: {program} drew nothing ({said[-1] if said else 'no message'})", code="no-image")
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, uri in json.loads(base64.b64decode(found[1])):

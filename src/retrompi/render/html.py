@@ -152,4 +152,4 @@ def save(path: Path, page: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot write the page: {error.strerror}", path) from error
+        raise InputError(f"cannot write the page: {error.strerror}", path, code="unwritable-file") from error

@@ -72,27 +72,27 @@ def plan_of(kind: str, v: View, x: str | None = None, by: Sequence[str] = (), pa
     if kind not in KINDS:
         from retrompi.base.errors import nearest
 
-        raise UsageError(f"no kind of figure '{kind}'{nearest(kind, KINDS)}")
+        raise UsageError(f"no kind of figure '{kind}'{nearest(kind, KINDS)}", code="unknown-name")
     given = [v.axis(k).key for k in (*by, *panel)]
     if kind == "curves":
         if not v.curves:
-            raise UsageError("the runs of this study are no curves; figures of it: lines, speedup, heat, bars")
+            raise UsageError("the runs of this study are no curves; figures of it: lines, speedup, heat, bars", code="no-figure")
         if x not in (None, SIZE):
-            raise UsageError(f"curves run along the message size, not along '{x}'; take --kind lines")
+            raise UsageError(f"curves run along the message size, not along '{x}'; take --kind lines", code="no-figure")
         along = SIZE
     elif kind in ("bars", "parallel"):
         along = v.axis(x).key if x else ""
     else:
         along = v.axis(x).key if x else _best(kind, v, given)
         if kind != "heat" and not v.axis(along).numeric:
-            raise UsageError(f"'{along}' has no numbers to draw along; take --kind bars or heat")
+            raise UsageError(f"'{along}' has no numbers to draw along; take --kind bars or heat", code="no-figure")
     rest = [a for a in v.axes if a.key not in (along, *given)]
     chosen_by, chosen_panel = tuple(v.axis(k).key for k in by), tuple(v.axis(k).key for k in panel)
     if kind == "heat":
         if not chosen_by:
             others = [a for a in (*_numeric(v), *v.axes) if a in rest]
             if not others:
-                raise UsageError("a heat map needs two axes; this study varies one: take --kind lines or bars")
+                raise UsageError("a heat map needs two axes; this study varies one: take --kind lines or bars", code="no-figure")
             chosen_by = (others[0].key,)
             rest.remove(others[0])
         return Plan(kind, along, chosen_by, (*chosen_panel, *(a.key for a in rest)))
@@ -107,12 +107,12 @@ def _best(kind: str, v: View, taken: Sequence[str]) -> str:
     if kind in ("speedup", "efficiency"):
         counted = [a for a in found if a.key in COUNTS]
         if not counted:
-            raise UsageError(f"no axis counts ranks or hosts ({', '.join(COUNTS)}): there is no speed-up to show")
+            raise UsageError(f"no axis counts ranks or hosts ({', '.join(COUNTS)}): there is no speed-up to show", code="no-figure")
         return counted[0].key
     if kind == "heat" and not found:
         found = sorted((a for a in v.axes if a.key not in taken), key=lambda a: -len(a.values))
     if not found:
-        raise UsageError("no axis of this study has numbers to draw along; take --kind bars")
+        raise UsageError("no axis of this study has numbers to draw along; take --kind bars", code="no-figure")
     return found[0].key
 
 

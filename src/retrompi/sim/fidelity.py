@@ -39,7 +39,7 @@ Row = dict[str, Any]
 def check(fidelity: str) -> str:
     """``fidelity``, or a UsageError that names the rungs."""
     if fidelity not in RUNGS:
-        raise UsageError(f"unknown fidelity '{fidelity}'{nearest(fidelity, RUNGS)}")
+        raise UsageError(f"unknown fidelity '{fidelity}'{nearest(fidelity, RUNGS)}", code="unknown-name")
     return fidelity
 
 
@@ -346,7 +346,9 @@ def lowered(
     """
     for name, _ in compiled["kills"]:
         if not name.startswith("rank "):
-            raise UsageError(f"at fidelity {fidelity} there is no '{name}' to end, only ranks; leave out --fidelity")
+            raise UsageError(
+                f"at fidelity {fidelity} there is no '{name}' to end, only ranks; leave out --fidelity", code="unknown-process"
+            )
     return curved(compiled, fidelity, room, placement, lambda pair: _sample(model, platform, room, pair, sets, seed))
 
 

@@ -82,6 +82,8 @@ class Sample:
 class NotSampled(RetrompiError):
     """Not even the smallest PingPong completed; ``outcome`` and ``detail`` say how it ended."""
 
+    code = "not-sampled"
+
     def __init__(self, outcome: str, detail: str) -> None:
         super().__init__(f"no curve can be sampled: {outcome}: {detail}")
         self.outcome, self.detail = outcome, detail

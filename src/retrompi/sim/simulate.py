@@ -20,10 +20,14 @@ from retrompi.sim.worker import ForkServer, shared_server
 from retrompi.spec import cross_traffic as network
 from retrompi.spec import registry
 from retrompi.spec.cojobs import Compiled, JobSpec
-from retrompi.spec.collectives import PREFIX, engine_rows
-from retrompi.spec.model import RuntimeModel, Values, check_read, parse_sets, resolve
+from retrompi.spec.collectives import PREFIX
+from retrompi.spec.compile import ANYTHING, Calls, compile_runtime, refuse_unused, refuse_unused_parameters
+from retrompi.spec.compile import Compiled as CompiledRuntime
+from retrompi.spec.layout import Layout
+from retrompi.spec.model import RuntimeModel, Values, parse_sets, resolve
 from retrompi.spec.platform import Placement
 from retrompi.spec.timed_section import Program, compute_scale, prepare, section_of
+from retrompi.traces.calls import calls_of
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
@@ -47,6 +51,7 @@ class SimulationEnded(RetrompiError):
     """A benchmark did not complete: the outcome is a result, with exit code 1."""
 
     exit_code = 1
+    code = "not-completed"
 
 
 @dataclass
@@ -88,6 +93,8 @@ class Result:
     profile: dict[str, Any] = field(default_factory=dict)
     """If asked for: ``calls`` (action, bytes, section of MPI_Pcontrol or -1, count, ps) summed over the ranks, ``finalized_ps`` by rank
     (-1: never)."""
+    used: list[str] = field(default_factory=list)
+    """The parameters of the model and numbers of the platform that the run used, as ``--set`` takes them."""
     collectives: list[dict[str, Any]] = field(default_factory=list)
     """Which algorithms ran: operation, algorithm, calls (of all members)."""
     lost: int = 0
@@ -115,37 +122,35 @@ def place(platform: Platform, mode: Mode, ranks: int) -> Placement:
     if isinstance(mode, str):
         placement = platform.placements[mode]
         if len(placement) < ranks:
-            raise UsageError(f"placement '{mode}' of platform '{platform.name}' is for {len(placement)} ranks, not {ranks}")
+            raise UsageError(
+                f"placement '{mode}' of platform '{platform.name}' is for {len(placement)} ranks, not {ranks}", code="bad-placement"
+            )
         return Placement(placement[:ranks], placement.cores[:ranks])
     placement = Placement((int(i) for i in mode), getattr(mode, "cores", ()))
     if len(placement) != ranks:
-        raise UsageError(f"{len(placement)} hosts are named for {ranks} ranks")
+        raise UsageError(f"{len(placement)} hosts are named for {ranks} ranks", code="bad-placement")
     for i in placement:
         if not 0 <= i < len(platform.hosts):
-            raise UsageError(f"host index {i} is not in 0..{len(platform.hosts) - 1} of platform '{platform.name}'")
+            raise UsageError(f"host index {i} is not in 0..{len(platform.hosts) - 1} of platform '{platform.name}'", code="unknown-host")
     return placement
 
 
 def compile_model(
     model: str, platform: str, mode: Mode, ranks: int, sets: Sets = (), *, idle_sets: bool = False
 ) -> tuple[dict[str, Any], Platform, Placement]:
-    """The engine's rows of ``model`` on ``platform`` with overrides; refuses an override that nothing reads unless ``idle_sets``."""
-    rows, values, room, placement = _compiled(registry.model(model), platform, mode, ranks, sets)
+    """The engine's rows of ``model`` on ``platform`` with overrides; refuses an override that no trace could use unless ``idle_sets``."""
+    cls = registry.model(model)
+    found, values = _compiled(cls, platform, mode, ranks, sets, ANYTHING)
     if not idle_sets:
-        check_read(values, room, placement)
-    return rows, room, placement
+        refuse_unused(cls, values, found, ANYTHING)
+    return found.rows, found.layout.platform, found.layout.placement
 
 
 def _compiled(
-    cls: type[RuntimeModel], platform: str, mode: Mode, ranks: int, sets: Sets
-) -> tuple[dict[str, Any], Values, Platform, Placement]:
+    cls: type[RuntimeModel], platform: str, mode: Mode, ranks: int, sets: Sets, calls: Calls
+) -> tuple[CompiledRuntime, Values]:
     values, room = resolve(cls, registry.platform(platform), sets)
-    placement = place(room, mode, ranks)
-    rows = cls().compile(values, room, placement)
-    rows["collectives"] = engine_rows(cls.collectives, values, rows["bcast"]["algorithm"])
-    rows |= {"context_bytes": cls.communicators.context_bytes, "split_gathers": cls.communicators.gathers}
-    cls().startup(values, room, placement, random.Random(0))  # what only starting a job reads is no idle override either
-    return rows, values, room, placement
+    return compile_runtime(cls, values, Layout(room, place(room, mode, ranks)), calls), values
 
 
 def run(
@@ -193,17 +198,19 @@ def run(
 
     ladder.check(fidelity)
     if wildcards not in WILDCARDS:
-        raise UsageError(f"wildcards cannot be '{wildcards}'{nearest(wildcards, WILDCARDS)}")
+        raise UsageError(f"wildcards cannot be '{wildcards}'{nearest(wildcards, WILDCARDS)}", code="unknown-name")
     refused = trace.unsupported()
     if refused:
         file, line, action, reason = refused[0]
-        raise UsageError(f"{file}:{line}: {action}: {reason}")
+        raise UsageError(f"{file}:{line}: {action}: {reason}", code="unsupported-action")
     begin = time.perf_counter()
     cls = registry.model(model)
-    rows, values, room, placement = _compiled(cls, platform, mode, trace.ranks, sets)
+    calls = calls_of(trace, start_up=with_startup, failures=bool(failures))
+    found, values = _compiled(cls, platform, mode, trace.ranks, sets, calls)
+    rows, room, placement = found.rows, found.layout.platform, found.layout.placement
     others = _compiled_jobs(jobs, platform, sets, fidelity, wire)
     if not idle_sets:
-        check_read(values, room, [*placement, *(i for j in others for i in j.placement)])
+        refuse_unused(cls, values, found, calls, [j.found for j in others])
     steps: list[dict[str, Any]] = []
     notes: list[str] = []
     rows["kills"] = _kills(kills, rows, others)
@@ -258,7 +265,7 @@ def run(
         rows["positions"], rows["hosts"] = sharing.unshared(beside, model, rows)
         rows["jobs"] = sharing.rows(beside, rows["positions"], room, wildcards)
     if (traffic or failures) and fidelity != "mechanism":
-        raise UsageError(f"fidelity '{fidelity}' draws no wire, which traffic and failures need: use mechanism")
+        raise UsageError(f"fidelity '{fidelity}' draws no wire, which traffic and failures need: use mechanism", code="needs-mechanism")
     if traffic:
         rows["traffic"], rows["positions"] = network.traffic(traffic, room, rows["positions"])
     if failures:
@@ -290,6 +297,7 @@ def run(
         profile=got.get("profile", {}),
         startup=steps,
         cautions=[*cls().cautions(values, room, placement), *notes],
+        used=sorted(found.used),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
         traffic=network.told(traffic, got["traffic"]),
         jobs=_told_jobs(others, got["jobs"]),
@@ -305,22 +313,25 @@ def _compiled_jobs(jobs: Sequence[JobSpec], platform: str, sets: Sets, fidelity:
     from retrompi.spec.cojobs import named
 
     if fidelity != "mechanism":
-        raise UsageError(f"jobs share processors, cards and the wire, which fidelity '{fidelity}' does not draw: use mechanism")
+        raise UsageError(
+            f"jobs share processors, cards and the wire, which fidelity '{fidelity}' does not draw: use mechanism", code="needs-mechanism"
+        )
     if wire != "native":
-        raise UsageError("several jobs need the native wire")
+        raise UsageError("several jobs need the native wire", code="needs-mechanism")
     room_sets = {k: v for k, v in parse_sets(sets).items() if k.startswith("platform.")}
-    found = []
+    jobs_found = []
     for spec in named(jobs):
         for file, line, action, reason in spec.trace.unsupported()[:1]:
-            raise UsageError(f"{file}:{line}: {action}: {reason}")
+            raise UsageError(f"{file}:{line}: {action}: {reason}", code="unsupported-action")
         cls = registry.model(spec.model)
         try:
-            rows, values, room, placement = _compiled(cls, platform, spec.mode, spec.trace.ranks, {**room_sets, **spec.alone()})
-            check_read(values)
+            calls = calls_of(spec.trace)
+            found, values = _compiled(cls, platform, spec.mode, spec.trace.ranks, {**room_sets, **spec.alone()}, calls)
+            refuse_unused_parameters(cls, values, found, calls)
         except UsageError as error:
-            raise UsageError(f"{spec.name}: {error}") from None
-        found.append(Compiled(spec, cls, rows, values, placement, cls().joins(room, placement)))
-    return found
+            raise UsageError(f"{spec.name}: {error}", code=error.code) from None
+        jobs_found.append(Compiled(spec, cls, found, values, cls().joins(found.layout.platform, found.layout.placement)))
+    return jobs_found
 
 
 def _told_jobs(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -334,7 +345,7 @@ def _told_jobs(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]]) -> li
             try:
                 _check_collectives(job.values, {operation for operation, _, _ in answer["collectives"]})
             except UsageError as error:
-                raise UsageError(f"{job.spec.name}: {error}") from None
+                raise UsageError(f"{job.spec.name}: {error}", code=error.code) from None
         rows.append(told(job, answer, _rank_row))
     return rows
 
@@ -355,7 +366,9 @@ def _check_collectives(values: Values, used: Collection[str]) -> None:
     """Refuses an algorithm that a user chose for an operation that nobody called."""
     for name in values.settings:
         if name.startswith(PREFIX) and name.removeprefix(PREFIX) not in used:
-            raise UsageError(f"--set {name} has no effect: the trace calls no {name.removeprefix(PREFIX)} nor anything made of one")
+            raise UsageError(
+                f"--set {name} has no effect: the trace calls no {name.removeprefix(PREFIX)} nor anything made of one", code="idle-override"
+            )
 
 
 def _journey(got: Mapping[str, Any]) -> Any:
@@ -380,13 +393,13 @@ def _kills(kills: Sequence[str], rows: Mapping[str, Any], others: Sequence[Compi
     for text in kills:
         name, at, when = (part.strip() for part in text.rpartition("@"))
         if not at or not name or not when:
-            raise UsageError(f"'--kill {text}' is not PROCESS@TIME; example: --kill \"rank 1@0.5s\"")
+            raise UsageError(f"'--kill {text}' is not PROCESS@TIME; example: --kill \"rank 1@0.5s\"", code="bad-syntax")
         if name not in names:
-            raise UsageError(f"no process '{name}' in this job{nearest(name, names)}")
+            raise UsageError(f"no process '{name}' in this job{nearest(name, names)}", code="unknown-process")
         found.append((name, units.parse(when, "s")))
         for j in others:
             if name.endswith(f" of {j.spec.name}") and found[-1][1] < j.spec.start_s:
-                raise UsageError(f"'{text}': {j.spec.name} starts at {j.spec.start_s:g} s")
+                raise UsageError(f"'{text}': {j.spec.name} starts at {j.spec.start_s:g} s", code="unknown-process")
     return found
 
 

@@ -133,7 +133,7 @@ class ForkServer:
             )
         if _halted.is_set():
             self.close()
-            raise EngineError("simulations were stopped")
+            raise EngineError("simulations were stopped", code="stopped")
         return self._process
 
     def kill(self) -> None:

@@ -6,13 +6,16 @@ Times are seconds on the reference host (``platform.host.speed`` 1), sizes bytes
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from retrompi.spec.platform import Host, Link, Platform
+from retrompi.spec.fields import to_engine
+from retrompi.spec.host import Host
+from retrompi.spec.link import Link
 
-__all__ = ["BLOCK", "bcast", "compiled", "curve", "datagram", "direct", "dma", "eager", "one_sided", "pool", "rendezvous", "ring",
-           "stream", "wait", "work"]  # fmt: skip
+__all__ = ["BLOCK", "NO_PATH", "Library", "Path", "bcast", "curve", "datagram", "direct", "dma", "eager", "host_row", "link_row",
+           "one_sided", "pool", "rendezvous", "ring", "stream", "wait", "wait_by", "work"]  # fmt: skip
 
 Row = dict[str, Any]
 NO_LIMIT = 1e18
@@ -29,6 +32,13 @@ def wait(
 
 
 BLOCK = wait("block")
+
+
+def wait_by(kind: str, polls: Callable[[], float], poll_cost: Callable[[], float]) -> Row:
+    """``block``, ``spin`` or ``spin_yield``, asking for the polls and what one costs (s) only where a process polls."""
+    if kind == "block":
+        return BLOCK
+    return wait(kind, polls=polls() if kind == "spin_yield" else 1, poll_cost=poll_cost())
 
 _HOP: Row = {
     "send_cpu": 0.0, "recv_cpu": 0.0, "message_cpu": 0.0, "event": 0.0, "by_event": 1, "progress": 1,
@@ -132,84 +142,51 @@ def direct(low: float, high: float = NO_LIMIT) -> tuple[float, float, str]:
     return (low, high, "direct")
 
 
-def _host(h: Host) -> Row:
-    keys = (
-        "name", "speed", "cores", "quantum", "tick", "dispatch", "syscall", "boost", "quantum_carry", "wait_charge", "quantum_at_tick",
-        "l1", "l2", "l2_ways", "copy_l1", "copy_l2", "copy_mem", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "loopback_mss",
-        "window", "mss", "sndbuf", "delayed_ack", "rto_first", "rto_min", "rto_max", "tcp_retries", "dup_acks",
-        "nic_rate", "nic_latency", "bus_rate", "flops",
-        "l2_shared_by", "package_cores", "line_shared", "line_bus", "lines_in_flight", "fsb_rate",
-    )  # fmt: skip
-    return {k: getattr(h, k) for k in keys} | {"big_endian": int(h.byte_order == "big")}
+def host_row(h: Host) -> Row:
+    """A host as the engine reads it."""
+    told = to_engine(h)
+    return told | {"big_endian": int(told.pop("byte_order") == "big")}
 
 
-def _link(link: Link) -> Row:
-    keys = ("kind", "shape", "bandwidth", "latency", "frame_overhead", "mtu", "rails", "wan_bandwidth", "wan_latency")
-    return {k: getattr(link, k) for k in keys} | {"stripe": int(link.rail_policy == "stripe")}
+def link_row(link: Link) -> Row:
+    """The link between the hosts as the engine reads it."""
+    told = to_engine(link)
+    return told | {"stripe": int(told.pop("rail_policy") == "stripe")}
 
 
-def compiled(
-    platform: Platform,
-    placement: Sequence[int],
-    *,
-    same: Sequence[Row],
-    remote: Sequence[Row],
-    protocol_same: Sequence[tuple[float, float, str]],
-    protocol_remote: Sequence[tuple[float, float, str]],
-    send_cpu: float,
-    recv_cpu: float,
-    test_cpu: float,
-    recv_wait: Row,
-    send_wait: Row,
-    idle: Mapping[str, Row] | None = None,
-    forward_cost: Mapping[str, float] | None = None,
-    unexpected_limit: float = 0.0,
-    convert: tuple[float, float, float] = (0.0, 0.0, 0.0),
-    one_sided_same: Row | None = None,
-    one_sided_remote: Row | None = None,
-    broadcast: Row | None = None,
-    same_bulk: Sequence[Row] = (),
-    call_lock: float = 0.0,
-    direct_call: float = 0.0,
-) -> Row:
-    """A runtime on a platform as the engine's plain rows. Only the hosts that run a rank are built.
+@dataclass(frozen=True, slots=True)
+class Path:
+    """How messages go between two ranks of one host, or of two: what a model's `within_host` and `between_hosts` return.
 
-    ``same`` and ``remote`` are the hops between two ranks of one host and of two; ``idle`` and ``forward_cost`` say how
-    proxies and daemons wait and what routing a packet costs them (s). A runtime without ``one_sided_*`` refuses such operations.
-    ``same_bulk`` are the hops of a rendezvous's data between ranks of one host where they are others; ``call_lock`` is what locking
-    the library costs each call, ``direct_call`` the system's part of a direct copy (s).
-    ``convert`` is what a change of byte order costs at either end: seconds a byte, bytes of the buffer it goes through (0: no
-    conversion), seconds a buffer.
+    ``hops``: the channels in order; ``protocol``: which sizes go how; ``bulk``: the hops of a rendezvous's data where they are others;
+    ``idle`` and ``forward_cost``: how proxies and daemons on the way wait, and what routing a packet costs them (s); ``direct_call``: the
+    operating system's part of a direct copy (s).
     """
-    used = sorted(set(placement))
-    remote_used = list(remote) if len(used) > 1 else []
-    link = platform.link
-    return {
-        "hosts": [_host(platform.hosts[i]) for i in used],
-        "link": _link(link),
-        "positions": used,
-        "placement": [used.index(i) for i in placement],
-        "cores": list(getattr(placement, "cores", ())),
-        "same": list(same),
-        "same_bulk": list(same_bulk),
-        "remote": remote_used,
-        "protocol_same": list(protocol_same),
-        "protocol_remote": list(protocol_remote),
-        "send_cpu": send_cpu,
-        "recv_cpu": recv_cpu,
-        "test_cpu": test_cpu,
-        "call_lock": call_lock,
-        "direct_call": direct_call,
-        "recv_wait": recv_wait,
-        "send_wait": send_wait,
-        "idle": dict(idle or {}),
-        "forward_cost": dict(forward_cost or {}),
-        "unexpected_limit": unexpected_limit,
-        "convert_byte": convert[0],
-        "convert_buffer": convert[1],
-        "convert_call": convert[2],
-        "kills": [],
-        "one_sided_same": one_sided_same,
-        "one_sided_remote": one_sided_remote,
-        "bcast": broadcast or bcast(),
-    }
+
+    hops: Sequence[Row]
+    protocol: Sequence[tuple[float, float, str]] = ((0, NO_LIMIT, "eager"),)
+    bulk: Sequence[Row] = ()
+    idle: Mapping[str, Row] = field(default_factory=dict)
+    forward_cost: Mapping[str, float] = field(default_factory=dict)
+    direct_call: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """What the calls of a library cost on every path: what a model's `calls` returns. Times in seconds on the reference host.
+
+    ``send_cpu`` and ``recv_cpu``: a send and a receive; ``recv_wait`` and ``send_wait``: how they wait; ``unexpected_limit``: bytes for
+    messages that no receive was posted for (0: the machine's memory); ``call_lock``: locking the library, for each call.
+    """
+
+    send_cpu: float
+    recv_cpu: float
+    recv_wait: Row
+    send_wait: Row
+    unexpected_limit: float = 0.0
+    call_lock: float = 0.0
+    broadcast: Row = field(default_factory=lambda: bcast())
+
+
+NO_PATH = Path((), ())
+"""Stands for the path that no two ranks of a run need."""

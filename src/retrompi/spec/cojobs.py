@@ -15,6 +15,7 @@ from retrompi.base.units import PS
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
+    from retrompi.spec import compile as runtime
     from retrompi.spec.model import RuntimeModel, Values
     from retrompi.spec.platform import Platform
 
@@ -47,9 +48,9 @@ class JobSpec:
 
     def __post_init__(self) -> None:
         if not self.start_s >= 0:
-            raise UsageError(f"a job starts at {self.start_s:g} s; it cannot be before the first one")
+            raise UsageError(f"a job starts at {self.start_s:g} s; it cannot be before the first one", code="out-of-range")
         if not 0 <= self.memory_share <= 1:
-            raise UsageError(f"the memory share is {self.memory_share:g}; it must be in 0..1")
+            raise UsageError(f"the memory share is {self.memory_share:g}; it must be in 0..1", code="out-of-range")
 
     @property
     def where(self) -> str:
@@ -69,11 +70,20 @@ class Compiled:
 
     spec: JobSpec
     model: type[RuntimeModel]
-    rows: dict[str, Any]
+    found: runtime.Compiled
     values: Values
-    placement: Sequence[int]
     apart: str
     """Why the runtime cannot join its hosts; empty when it can."""
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        """The rows of the job's runtime."""
+        return self.found.rows
+
+    @property
+    def placement(self) -> Sequence[int]:
+        """The host of every rank."""
+        return self.found.layout.placement
 
 
 def named(jobs: Sequence[JobSpec]) -> list[JobSpec]:
@@ -81,10 +91,12 @@ def named(jobs: Sequence[JobSpec]) -> list[JobSpec]:
     found = [replace(j, name=j.name.strip() or f"job {i}") for i, j in enumerate(jobs, 2)]
     for i, j in enumerate(found):
         if j.name in [k.name for k in found[:i]]:
-            raise UsageError(f"two jobs are called '{j.name}'")
+            raise UsageError(f"two jobs are called '{j.name}'", code="duplicate-name")
         for key in j.alone():
             if key.startswith("platform."):
-                raise UsageError(f"{j.name}: '{key}' is of the machine room, which all jobs share: set it for the whole run")
+                raise UsageError(
+                    f"{j.name}: '{key}' is of the machine room, which all jobs share: set it for the whole run", code="bad-jobs"
+                )
     return found
 
 
@@ -115,7 +127,10 @@ def unshared(jobs: Sequence[Compiled], first: str, own: Mapping[str, Any]) -> tu
                 hosts.append(host)
                 stated[at] = j.spec.model
             elif hosts[positions.index(at)] != host:
-                raise UsageError(f"{j.spec.model} and {stated[at]} state different figures of host '{host['name']}': they cannot share it")
+                raise UsageError(
+                    f"{j.spec.model} and {stated[at]} state different figures of host '{host['name']}': they cannot share it",
+                    code="bad-jobs",
+                )
     return positions, hosts
 
 

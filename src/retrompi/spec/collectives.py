@@ -55,7 +55,7 @@ COUNTS = ("any", "power", "other")
 def algorithms(operation: str) -> tuple[str, ...]:
     """The names of an operation's algorithms, sorted. Raises UsageError for an operation that does not exist."""
     if operation not in OPERATIONS:
-        raise UsageError(f"no collective operation '{operation}'{nearest(operation, OPERATIONS, len(OPERATIONS))}")
+        raise UsageError(f"no collective operation '{operation}'{nearest(operation, OPERATIONS, len(OPERATIONS))}", code="unknown-name")
     return tuple(_engine.collective_algorithms().get(operation, ()))
 
 

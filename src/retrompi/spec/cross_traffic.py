@@ -38,14 +38,14 @@ def traffic(texts: Sequence[str], room: Platform, positions: Sequence[int]) -> t
     for text in texts:
         words = text.split()
         if not 3 <= len(words) <= 4:
-            raise UsageError(f"traffic '{text}' is not FROM->TO RATE FRAME [LAW]; {_TRAFFIC}")
+            raise UsageError(f"traffic '{text}' is not FROM->TO RATE FRAME [LAW]; {_TRAFFIC}", code="bad-traffic")
         ends, rate, frame = words[:3]
         source, arrow, target = ends.partition("->")
         pair = [_host(name, names, text) for name in ((source, target) if arrow else (ends, ends))]
         if not arrow and pair[0] >= 0:
-            raise UsageError(f"traffic '{text}' goes to nobody; {_TRAFFIC}")
+            raise UsageError(f"traffic '{text}' goes to nobody; {_TRAFFIC}", code="bad-traffic")
         if (arrow and pair[0] == pair[1] >= 0) or len(names) < 2:
-            raise UsageError(f"traffic '{text}' goes from one host to another")
+            raise UsageError(f"traffic '{text}' goes from one host to another", code="bad-traffic")
         for host in range(len(names)) if min(pair) < 0 else pair:
             if host not in everywhere:
                 everywhere.append(host)
@@ -53,13 +53,13 @@ def traffic(texts: Sequence[str], room: Platform, positions: Sequence[int]) -> t
             numbers = (units.parse(rate, "B/s"), int(units.parse(frame, "B")))
             law = _law(words[3] if len(words) > 3 else "constant")
         except UsageError as error:
-            raise UsageError(f"traffic '{text}': {error}") from None
+            raise UsageError(f"traffic '{text}': {error}", code=error.code) from None
         largest = int(room.link.mtu + room.link.frame_overhead)
         if not numbers[0] > 0 or not 1 <= numbers[1] <= largest:
-            raise UsageError(f"traffic '{text}': a rate above nothing, and frames of 1 to {largest} B on the wire")
+            raise UsageError(f"traffic '{text}': a rate above nothing, and frames of 1 to {largest} B on the wire", code="out-of-range")
         most = MOST_OFFERED * room.link.bandwidth * room.link.rails * (len(names) if pair[0] < 0 else 1)
         if numbers[0] > most:  # all but a few frames would be dropped, one event each
-            raise UsageError(f"traffic '{text}' is more than {MOST_OFFERED} times what its cards can send")
+            raise UsageError(f"traffic '{text}' is more than {MOST_OFFERED} times what its cards can send", code="bad-traffic")
         found.append((pair, *numbers, *law))
     _leaves_processors(found, room, positions)
     return [(*(everywhere.index(e) if e >= 0 else -1 for e in pair), *rest) for pair, *rest in found], everywhere
@@ -76,25 +76,27 @@ def _leaves_processors(found: Sequence[Row], room: Platform, positions: Sequence
                 share = 1.0 if end == at else 0.0 if end >= 0 else 1 / (others + 1 if min(pair) == max(pair) else others)
                 load += share * min(rate, room.link.bandwidth) / frame * cost  # more than the link carries is dropped
         if load >= 1 and host.cores == 1:
-            raise UsageError(f"traffic takes {load:.0%} of the processor of {host.name}: no process of the job would ever run there")
+            raise UsageError(
+                f"traffic takes {load:.0%} of the processor of {host.name}: no process of the job would ever run there", code="bad-traffic"
+            )
 
 
 def _host(name: str, names: Sequence[str], text: str) -> int:
     if name == "any":
         return -1
     if name not in names:
-        raise UsageError(f"traffic '{text}': no host '{name}'{nearest(name, [*names, 'any'])}")
+        raise UsageError(f"traffic '{text}': no host '{name}'{nearest(name, [*names, 'any'])}", code="unknown-host")
     return names.index(name)
 
 
 def _law(text: str) -> tuple[int, float, float]:
     name, colon, periods = text.partition(":")
     if name not in LAWS or bool(colon) != (name == "onoff"):
-        raise UsageError(f"no law '{text}'{nearest(name, LAWS)}; constant, poisson or onoff:10ms/90ms")
+        raise UsageError(f"no law '{text}'{nearest(name, LAWS)}; constant, poisson or onoff:10ms/90ms", code="unknown-name")
     on, slash, off = periods.partition("/")
     lengths = (units.parse(on, "s"), units.parse(off, "s")) if colon and slash else (0.0, 0.0)
     if colon and not min(lengths) > 0:
-        raise UsageError(f"'{text}' has no two lengths of time; example: onoff:10ms/90ms")
+        raise UsageError(f"'{text}' has no two lengths of time; example: onoff:10ms/90ms", code="bad-traffic")
     return (LAWS.index(name), *lengths)
 
 
@@ -106,13 +108,13 @@ def failures(texts: Sequence[str], room: Platform) -> list[Row]:
         begin, _, end = when.partition("..")
         words = what.split()
         if not at or not begin.strip() or not 1 <= len(words) <= 2:
-            raise UsageError(f"failure '{text}' is not WHAT@FROM..TO; {_FAILURE}")
+            raise UsageError(f"failure '{text}' is not WHAT@FROM..TO; {_FAILURE}", code="bad-failure")
         try:
             times = (units.parse(begin, "s"), units.parse(end, "s") if end.strip() else -1.0)
         except UsageError as error:
-            raise UsageError(f"failure '{text}': {error}") from None
+            raise UsageError(f"failure '{text}': {error}", code=error.code) from None
         if 0 <= times[1] <= times[0]:
-            raise UsageError(f"failure '{text}' ends before it begins")
+            raise UsageError(f"failure '{text}' ends before it begins", code="bad-failure")
         found += [(*place, *times, " ".join(words)) for place in _places(words[0], words[1] if len(words) > 1 else "", room, text)]
     return found
 
@@ -137,7 +139,7 @@ def _places(word: str, which: str, room: Platform, text: str) -> list[tuple[int,
             return [(_WAN, numbers[0], numbers[1])]
         if word == "wan" and not which:
             return [(_WAN, a, b) for a in range(sites) for b in range(a + 1, sites)]
-    raise UsageError(f"failure '{text}': there is no such thing on a {kind}; there are {', '.join(_things(room))}")
+    raise UsageError(f"failure '{text}': there is no such thing on a {kind}; there are {', '.join(_things(room))}", code="bad-failure")
 
 
 def _things(room: Platform) -> list[str]:
@@ -156,12 +158,12 @@ def _tree_switch(numbers: Sequence[int], shape: Sequence[int], text: str) -> tup
     levels = len(shape) // 3
     level, number = numbers
     if not 1 <= level <= levels:
-        raise UsageError(f"failure '{text}': the tree has levels 1 to {levels}")
+        raise UsageError(f"failure '{text}': the tree has levels 1 to {levels}", code="out-of-range")
     nodes = 1
     for j in range(levels):
         nodes *= shape[levels + j] if j < level else shape[j]
     if number >= nodes:
-        raise UsageError(f"failure '{text}': level {level} has switches 0 to {nodes - 1}")
+        raise UsageError(f"failure '{text}': level {level} has switches 0 to {nodes - 1}", code="out-of-range")
     return level, number
 
 
@@ -173,9 +175,12 @@ def _link(which: str, room: Platform, text: str) -> tuple[int, int, int]:
         if which[:i] in names and which[i + 1 :] in names:
             a, b = names.index(which[:i]), names.index(which[i + 1 :])
             if room.link.kind not in ("cable", "torus") or a == b:
-                raise UsageError(f"failure '{text}': only a cable and neighbours in a torus have a link of their own; 'link {which[:i]}'?")
+                raise UsageError(
+                    f"failure '{text}': only a cable and neighbours in a torus have a link of their own; 'link {which[:i]}'?",
+                    code="bad-failure",
+                )
             return (_PAIR, a, b)
-    raise UsageError(f"failure '{text}': no host '{which}'{nearest(which, names)}")
+    raise UsageError(f"failure '{text}': no host '{which}'{nearest(which, names)}", code="unknown-host")
 
 
 def told(texts: Sequence[str], got: Sequence[tuple[int, ...]]) -> list[dict[str, Any]]:

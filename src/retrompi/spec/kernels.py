@@ -145,7 +145,7 @@ def loops() -> Mapping[str, Loop]:
 def loop(key: str) -> Loop:
     """The loop of that key; UsageError names the nearest."""
     if key not in loops():
-        raise UsageError(f"no kernel '{key}'{nearest(key, loops(), 20)}")
+        raise UsageError(f"no kernel '{key}'{nearest(key, loops(), 20)}", code="unknown-kernel")
     return loops()[key]
 
 
@@ -357,7 +357,7 @@ def _table(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"cannot read these machines: {error}", path) from None
+        raise InputError(f"cannot read these machines: {error}", path, code="unreadable-file") from None
 
 
 def _home(platform: Platform, host: str) -> tuple[Path, str] | None:
@@ -383,11 +383,11 @@ def _home(platform: Platform, host: str) -> tuple[Path, str] | None:
 def _quantity(key: str, entry: Any, path: Path) -> Quantity:
     unit, help = MACHINE_KEYS[key]
     if not isinstance(entry, dict) or "value" not in entry or not str(entry.get("source", "")).startswith(SOURCE_KINDS):
-        raise InputError(f"'{key}' is not a table with value and source", path)
+        raise InputError(f"'{key}' is not a table with value and source", path, code="bad-value")
     try:
         value, low, high = (units.parse(str(entry[k]), unit) if k in entry else None for k in ("value", "low", "high"))
     except UsageError as error:
-        raise InputError(f"'{key}': {error}", path) from None
+        raise InputError(f"'{key}': {error}", path, code=error.code) from None
     return Quantity(value or 0.0, units.canonical(unit), str(entry["value"]), entry["source"], entry.get("help", help), low, high)
 
 
@@ -396,14 +396,15 @@ def quantities(platform: Platform, host: str) -> dict[str, Quantity]:
     home = _home(platform, host)
     if home is None:
         raise UsageError(
-            f"host '{host}' of platform '{platform.name}' has no kernel numbers: write platforms/kernels/{platform.name}.toml as nt-pair's"
+            f"host '{host}' of platform '{platform.name}' has no kernel numbers: write platforms/kernels/{platform.name}.toml as nt-pair's",
+            code="unknown-kernel",
         )
     path, name = home
     given = _table(path)[name]
     unknown = [k for k in given if k not in MACHINE_KEYS]
     missing = [k for k in MACHINE_KEYS if k not in given]
     if unknown or missing:
-        raise InputError(f"[{name}] {'does not know' if unknown else 'lacks'} '{(unknown or missing)[0]}'", path)
+        raise InputError(f"[{name}] {'does not know' if unknown else 'lacks'} '{(unknown or missing)[0]}'", path, code="unknown-key")
     out = {k: _quantity(k, given[k], path) for k in MACHINE_KEYS}
     fitted = path.with_name(f"{path.stem}.fit.toml")
     values = _table(fitted).get(name, {}).get("values", {}) if fitted.is_file() else {}
@@ -415,7 +416,7 @@ def quantities(platform: Platform, host: str) -> dict[str, Quantity]:
             continue
         value = units.parse(str(values[key]), MACHINE_KEYS[key][0])
         if q.low is None or q.high is None or not q.low * (1 - 1e-6) <= value <= q.high * (1 + 1e-6):
-            raise InputError(f"[{name}.values] {key} = {values[key]} lies outside its sourced range", fitted)
+            raise InputError(f"[{name}.values] {key} = {values[key]} lies outside its sourced range", fitted, code="out-of-range")
         out[key] = replace(q, value=value, text=str(values[key]))
     return out
 
@@ -452,7 +453,7 @@ def rows(named: Iterable[tuple[str, int, str, int]], platform: Platform, placeme
     out = []
     for name, n, file, line in named:
         if name not in loops():
-            raise UsageError(f"{file}:{line}: no kernel '{name}'{nearest(name, loops(), 20)}")
+            raise UsageError(f"{file}:{line}: no kernel '{name}'{nearest(name, loops(), 20)}", code="unknown-kernel")
         out.append((name, n, [seconds(loops()[name], n, m) for m in machines]))
     return out
 
@@ -462,7 +463,7 @@ def compute_sets(platform: str, kernel: str) -> dict[str, str]:
     name, colon, text = kernel.partition(":")
     which = loop(name)
     if colon and not (text.isdigit() and int(text) > 0):
-        raise UsageError(f"'{kernel}' is not KERNEL or KERNEL:LENGTH; example: daxpy:1000")
+        raise UsageError(f"'{kernel}' is not KERNEL or KERNEL:LENGTH; example: daxpy:1000", code="bad-syntax")
     room = registry.platform(platform)
     out = {}
     for h in room.hosts:

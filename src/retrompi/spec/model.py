@@ -11,26 +11,31 @@ import inspect
 import os
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.paths import stamp
+from retrompi.spec.channels import NO_PATH, Library, Row, host_row, link_row
+from retrompi.spec.channels import Path as MessagePath
 from retrompi.spec.collectives import MPICH1, MPICH1_MAKING, PREFIX, Choice, Making, doors
+from retrompi.spec.layout import Layout
 from retrompi.spec.platform import SOURCE_KINDS, Platform
 
 if TYPE_CHECKING:
     from retrompi.spec.calibrated_range import Range
 
-__all__ = ["Param", "RuntimeModel", "Setting", "StartStep", "Values", "check_read", "fit_tables", "model_values",
+__all__ = ["Param", "RuntimeModel", "Setting", "StartStep", "Values", "fit_tables", "model_values",
            "parse_sets", "resolve"]  # fmt: skip
 
 _STRING_UNITS = ("choice", "str")
+T = TypeVar("T")
 
 
 class Param:
@@ -83,7 +88,7 @@ class Param:
         if self.choices is None:
             return units.parse(text, self.unit)
         if text not in self.choices:
-            raise UsageError(f"'{text}' is no choice{nearest(text, self.choices)}")
+            raise UsageError(f"'{text}' is no choice{nearest(text, self.choices)}", code="unknown-name")
         return text
 
     def inside(self, value: float | str) -> bool:
@@ -207,9 +212,83 @@ class RuntimeModel:
         """SHA-256 of the model's name and its folder's files; a fit counts since it changes results."""
         return _hash(cls.name, cls.folder(), tuple(_files(cls.folder())))
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
-        """The engine's rows for this runtime. ``placement[r]`` is the index in ``platform.hosts`` of rank r."""
-        raise NotImplementedError(f"model class {type(self).__name__} does not define compile")
+    puts_in_collectives: ClassVar[bool] = False
+    """Whether collectives may put into other ranks' memory, so that they need what `one_sided` states."""
+
+    def calls(self, p: Values, layout: Layout) -> Library:
+        """What calls cost and how they wait, on whatever path."""
+        raise NotImplementedError(f"model class {type(self).__name__} does not define calls")
+
+    def within_host(self, p: Values, layout: Layout) -> MessagePath:
+        """The path between two ranks of one host."""
+        raise NotImplementedError(f"model class {type(self).__name__} does not define within_host")
+
+    def between_hosts(self, p: Values, layout: Layout) -> MessagePath:
+        """The path between ranks of two hosts."""
+        raise NotImplementedError(f"model class {type(self).__name__} does not define between_hosts")
+
+    def probing(self, p: Values, layout: Layout) -> float:
+        """A call that looks for a message or a completion and finds none, s."""
+        return 0.0
+
+    def one_sided(self, p: Values, layout: Layout) -> tuple[Row | None, Row | None]:
+        """One-sided operations (`channels.one_sided`) between ranks of one host and of two; None where the runtime has none."""
+        return None, None
+
+    def conversion(self, p: Values) -> tuple[float, float, float]:
+        """A change of byte order, at either end: seconds a byte, bytes of the buffer it goes through (0: none), seconds a buffer."""
+        return 0.0, 0.0, 0.0
+
+    def host_rows(self, p: Values, layout: Layout) -> list[Row]:
+        """The hosts as this runtime finds them; a model that states figures of its own for one notes their keys in ``layout.fixed``."""
+        return [host_row(h) for h in layout.hosts]
+
+    def compile(self, p: Values, layout: Layout, parts: Collection[str]) -> Row:
+        """What the engine is given for this runtime: the rows of the ``parts`` (`retrompi.spec.compile.PARTS`) that a run needs."""
+
+        def part(name: str, compiled: Callable[[], T], without: T) -> T:
+            if name not in parts:
+                return without
+            with p.reading(name):
+                return compiled()
+
+        calls = part("calls", lambda: self.calls(p, layout), None)
+        assert calls is not None, "every run calls the library"
+        within = part("within_host", lambda: self.within_host(p, layout), NO_PATH)
+        between = part("between_hosts", lambda: self.between_hosts(p, layout), NO_PATH)
+        one_sided = part("one_sided", lambda: self.one_sided(p, layout), (None, None))
+        convert = part("conversion", lambda: self.conversion(p), (0.0, 0.0, 0.0))
+        with p.reading("calls"):
+            hosts = self.host_rows(p, layout)
+        return {
+            "hosts": hosts,
+            "link": link_row(layout.platform.link),
+            "positions": list(layout.used),
+            "placement": [layout.used.index(i) for i in layout.placement],
+            "cores": list(layout.placement.cores),
+            "same": list(within.hops),
+            "same_bulk": list(within.bulk),
+            "remote": list(between.hops),
+            "protocol_same": list(within.protocol),
+            "protocol_remote": list(between.protocol),
+            "send_cpu": calls.send_cpu,
+            "recv_cpu": calls.recv_cpu,
+            "test_cpu": part("probing", lambda: self.probing(p, layout), 0.0),
+            "call_lock": calls.call_lock,
+            "direct_call": within.direct_call,
+            "recv_wait": calls.recv_wait,
+            "send_wait": calls.send_wait,
+            "idle": {**within.idle, **between.idle},
+            "forward_cost": {**within.forward_cost, **between.forward_cost},
+            "unexpected_limit": calls.unexpected_limit,
+            "convert_byte": convert[0],
+            "convert_buffer": convert[1],
+            "convert_call": convert[2],
+            "kills": [],
+            "one_sided_same": one_sided[0],
+            "one_sided_remote": one_sided[1],
+            "bcast": calls.broadcast,
+        }
 
     def joins(self, platform: Platform, placement: list[int]) -> str:
         """Why this runtime cannot join the hosts of ``placement`` in one job; empty when it can."""
@@ -239,22 +318,32 @@ class Setting:
 class Values(Mapping[str, "float | str"]):
     """Resolved parameters: ``p.packet`` or ``p["packet"]`` is a float in its base unit, or a word.
 
-    Every read is noted, so that an override nobody reads can be refused (`check_read`). Iterating over names,
-    `settings` and `as_dict` are not reads.
+    Every read is noted with the part of the runtime that is compiled (`reading`), so that an override that a run does not use can be
+    refused with the reason. Iterating over names, `settings` and `as_dict` are not reads.
     """
 
-    __slots__ = ("_params", "_read", "_settings", "model")
+    __slots__ = ("_params", "_part", "_read", "_settings", "model")
 
     def __init__(self, model: str, params: Mapping[str, Param], settings: Mapping[str, Setting]) -> None:
         self.model = model
         self._params = dict(params)
         self._settings = dict(settings)
-        self._read: set[str] = set()
+        self._read: dict[str, set[str]] = {}
+        self._part = ""
 
     def __getitem__(self, name: str) -> float | str:
         setting = self._settings[name]
-        self._read.add(name)
+        self._read.setdefault(name, set()).add(self._part)
         return setting.value
+
+    @contextmanager
+    def reading(self, part: str) -> Iterator[None]:
+        """Notes what is read meanwhile as read for a ``part`` of the runtime."""
+        before, self._part = self._part, part
+        try:
+            yield
+        finally:
+            self._part = before
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -280,13 +369,26 @@ class Values(Mapping[str, "float | str"]):
         """Name -> value, without noting a read."""
         return {k: s.value for k, s in self._settings.items()}
 
+    def read(self) -> set[str]:
+        """The names that have been read."""
+        return set(self._read)
+
+    def readers(self, name: str) -> set[str]:
+        """The parts of the runtime that have read a parameter."""
+        return set(self._read.get(name, ()))
+
     def unread(self) -> list[str]:
         """The names nobody has read yet, in declaration order."""
         return [k for k in self._settings if k not in self._read]
 
-    def unread_overrides(self) -> list[str]:
-        """The overridden names nobody has read yet."""
-        return [k for k in self.unread() if self._settings[k].overridden]
+    def overridden(self) -> list[str]:
+        """The names that the user has set, in declaration order."""
+        return [k for k, s in self._settings.items() if s.overridden]
+
+    def fresh(self, choices: Mapping[str, str] | None = None) -> Values:
+        """The same values, nothing read yet, with other ``choices`` of parameters that are words."""
+        other = {k: Setting(v, v, "assumed: tried", True) for k, v in (choices or {}).items()}
+        return Values(self.model, self._params, {**self._settings, **other})
 
     def describe(self) -> list[dict[str, Any]]:
         """Rows name, value, text, unit, source, help, low, high, choices, overridden for cards and tables."""
@@ -322,10 +424,10 @@ def _fit_tables(file: Path, mtime_ns: int, size: int) -> dict[str, dict[str, Any
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"cannot read this fit: {error}; make it again with 'retrompi calibrate'", file) from None
+        raise InputError(f"cannot read this fit: {error}; make it again with 'retrompi calibrate'", file, code="unreadable-file") from None
     for name, table in tables.items():
         if not isinstance(table, dict) or not isinstance(table.get("values", {}), dict):
-            raise InputError(f"'{name}' must be a table with a table 'values'", file)
+            raise InputError(f"'{name}' must be a table with a table 'values'", file, code="bad-fit")
     return tables
 
 
@@ -346,15 +448,17 @@ def _fitted(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]
             param = klass.params().get(key)
             stale = "; the fit is older than the model: delete it and run 'retrompi calibrate'"
             if param is None:
-                raise InputError(f"[{name}.values] {key} does not exist{nearest(key, klass.params())}{stale}", file)
+                raise InputError(
+                    f"[{name}.values] {key} does not exist{nearest(key, klass.params())}{stale}", file, code="unknown-parameter"
+                )
             if not param.fitted:
-                raise InputError(f"[{name}.values] {key} is not a fitted parameter{stale}", file)
+                raise InputError(f"[{name}.values] {key} is not a fitted parameter{stale}", file, code="unknown-parameter")
             try:
                 value = param.parse(str(text))
             except UsageError as error:
-                raise InputError(f"[{name}.values] {key}: {error}", file) from None
+                raise InputError(f"[{name}.values] {key}: {error}", file, code=error.code) from None
             if not param.inside(value):
-                raise InputError(f"[{name}.values] {key} = {text} lies outside its {param.range_text}{stale}", file)
+                raise InputError(f"[{name}.values] {key} = {text} lies outside its {param.range_text}{stale}", file, code="out-of-range")
             if key not in found and params[key] is param:
                 found[key] = (value, str(text), f"fit:fit.toml [{name}]")
     return found
@@ -368,7 +472,7 @@ def parse_sets(sets: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
     for item in sets:
         key, equals, text = item.partition("=")
         if not equals or not key.strip() or not text.strip():
-            raise UsageError(f"'--set {item}' is not KEY=VALUE; example: --set wmpi.pool=10MiB")
+            raise UsageError(f"'--set {item}' is not KEY=VALUE; example: --set wmpi.pool=10MiB", code="bad-syntax")
         pairs[key.strip()] = text.strip()
     return pairs
 
@@ -431,30 +535,13 @@ def model_values(cls: type[RuntimeModel], sets: Mapping[str, str] | Sequence[str
             valid = [f"{base}.{k}" if dot else k for k in (doors() if collective else params)]
             if key == "platform":
                 valid = ["platform.host.quantum", "platform.link.bandwidth"]
-            raise UsageError(f"model '{cls.name}' has no parameter '{key}'{nearest(key, valid, 40)}")
+            raise UsageError(f"model '{cls.name}' has no parameter '{key}'{nearest(key, valid, 40)}", code="unknown-parameter")
         if collective:
             params[name] = doors()[name]
         try:
             value = params[name].parse(text)
         except UsageError as error:
-            raise UsageError(f"{key}: {error}") from None
+            raise UsageError(f"{key}: {error}", code=error.code) from None
         before = f"{settings[name].text}, {settings[name].source}" if name in settings else "the model's table"
         settings[name] = Setting(value, text, f"assumed: set by the user (was {before})", True)
     return Values(cls.name, params, settings)
-
-
-def check_read(values: Values, platform: Platform | None = None, placement: Sequence[int] | None = None) -> None:
-    """Refuse overrides without effect: after `compile`, every overridden parameter must have been read.
-
-    With ``platform`` and ``placement`` (host index per rank) an override of a host that runs no rank is refused
-    too, unless another host that does run one has the same key overridden (``platform.host.*`` means all).
-    """
-    for name in values.unread_overrides():
-        raise UsageError(f"--set {values.model}.{name} has no effect: the model did not read it in this configuration")
-    if platform is None or placement is None:
-        return
-    used = {platform.hosts[i].name for i in placement} | {"link"}
-    for path in sorted(platform.overridden):
-        host, _, key = path.partition(".")
-        if host not in used and not any(f"{h}.{key}" in platform.overridden for h in used):
-            raise UsageError(f"--set platform.{path} has no effect: no rank runs on '{host}' in this placement")

@@ -2,7 +2,7 @@
 
 Every number is an inline table ``{value = "120 ms", source = "doc:E-NT-01", help = "..."}``; after loading,
 ``platform.hosts[0].quantum`` is a float in base units. The keys of a host and of the link are the fields of
-`Host` and `Link`: a missing or unknown one is an error, so that no number has a hidden default.
+`Host` and `Link`, where each is declared once: a missing or unknown one is an error, so that no number has a hidden default.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,121 +19,21 @@ from typing import Any
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.spec import topology
+from retrompi.spec.fields import Field, quantities
+from retrompi.spec.host import Host
+from retrompi.spec.link import WAN_KEYS, Link
 
-__all__ = ["BYTE_ORDERS", "HOST_KEYS", "LINK_KEYS", "LINK_KINDS", "LINK_MORE_KEYS", "LINK_WORDS", "SOURCE_KINDS", "WAN_KEYS",
-           "WHOLE_FROM_ONE", "Host", "Link", "Placement", "Platform", "Quantity", "checked"]  # fmt: skip
+__all__ = ["LINK_WORDS", "SOURCE_KINDS", "Placement", "Platform", "Quantity", "declaration"]
 
 SOURCE_KINDS = ("paper:", "doc:", "code:", "fit:", "assumed:")
 """How the source of any number begins; what follows says where exactly."""
 
-LINK_KINDS = topology.KINDS
 LINK_WORDS = ("kind", "shape", "sites", "rail_policy")
 """What `Platform.with_overrides` takes as ``link.`` beside quantities."""
-BYTE_ORDERS = ("little", "big")
-HOST_WORDS = ("os", "byte_order")
-
-
-def _q(unit: str, help: str, default: Any = MISSING) -> Any:
-    return field(metadata={"unit": unit, "help": help}, default=default)
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """One machine. Floats are in base units: bytes, seconds, bytes/s, seconds/byte, Hz, flop/s."""
-
-    name: str
-    os: str
-    byte_order: str
-    cores: float = _q("count", "number of CPUs")
-    speed: float = _q("count", "CPU speed relative to the NT Server of nt-pair")
-    flops: float = _q("flop/s", "rate at which a trace's compute amounts run")
-    clock: float = _q("Hz", "CPU clock")
-    quantum: float = _q("s", "time a thread may run before the scheduler takes the next one")
-    tick: float = _q("s", "clock interrupt period to which timed waits are rounded")
-    dispatch: float = _q("s", "context switch to a woken thread")
-    syscall: float = _q("s", "null system call")
-    l1: float = _q("B", "first-level data cache")
-    l2: float = _q("B", "second-level cache")
-    l2_ways: float = _q("count", "associativity of the second-level cache")
-    copy_l1: float = _q("B/s", "copy rate while the working set is in the first-level cache")
-    copy_l2: float = _q("B/s", "copy rate while the working set is in the second-level cache")
-    copy_mem: float = _q("B/s", "copy rate from main memory")
-    boost: float = _q("count", "1 when an event wake-up raises the woken thread above its peers")
-    quantum_carry: float = _q("count", "1 when what is left of a quantum outlives a wait")
-    wait_charge: float = _q("s", "taken off the quantum for each wait")
-    quantum_at_tick: float = _q("count", "1 when a quantum ends only at a clock tick")
-    tcp_segment: float = _q("s", "protocol stack CPU time per segment")
-    tcp_byte: float = _q("s/B", "protocol stack CPU time per byte")
-    interrupt: float = _q("s", "CPU time of one frame's interrupt")
-    loopback_segment: float = _q("s", "protocol stack CPU time per segment that stays on the host")
-    loopback_mss: float = _q("B", "largest segment that stays on the host")
-    window: float = _q("B", "TCP receive window")
-    mss: float = _q("B", "largest TCP segment on the wire")
-    sndbuf: float = _q("B", "socket send buffer")
-    delayed_ack: float = _q("s", "longest time an acknowledgement is held back")
-    rto_first: float = _q("s", "TCP's retransmission timer before a round trip has been timed")
-    rto_min: float = _q("s", "shortest TCP retransmission timer")
-    rto_max: float = _q("s", "longest TCP retransmission timer; it doubles up to this")
-    tcp_retries: float = _q("count", "how often TCP sends a segment again before it gives the connection up")
-    dup_acks: float = _q("count", "acknowledgements without news that make TCP send a segment again at once")
-    nic_rate: float = _q("B/s", "rate of the bus between memory and network card")
-    nic_latency: float = _q("s", "fixed time of the network card per frame")
-    bus_rate: float = _q("B/s", "rate of memory and bus that both directions of the card share")
-    l2_shared_by: float = _q("count", "cores that share a second-level cache")
-    package_cores: float = _q("count", "cores that share a bus to the memory")
-    line_shared: float = _q("s", "a cache line from a core with which the second-level cache is shared")
-    line_bus: float = _q("s", "a cache line from a core's cache across the bus")
-    lines_in_flight: float = _q("count", "lines changed by another core that a copy fetches at a time")
-    fsb_rate: float = _q("B/s", "rate of a package's front-side bus")
-
-    @property
-    def family(self) -> str:
-        """``win32`` or ``unix``, by the operating system's name."""
-        return "win32" if self.os.startswith("Windows") else "unix"
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """What joins the hosts. A cable and a switch carry both directions at once, a hub one frame at a time.
-
-    A torus joins neighbours in each dimension of its ``shape``; hosts take their places in file order, the first dimension fastest. A
-    fat tree and sites that a ``wan`` joins have a ``shape`` as well (`topology`). With ``rails`` a host has a card on each of so
-    many links of the kind; ``rail_policy`` says whether a pair of hosts has one of them or stripes over all (docs/networks.md).
-    """
-
-    kind: str
-    shape: tuple[int, ...]
-    bandwidth: float = _q("B/s", "signalling rate")
-    latency: float = _q("s", "propagation and forwarding time of one frame")
-    frame_overhead: float = _q("B", "headers, preamble and gap around the payload of one frame")
-    mtu: float = _q("B", "largest IP datagram in one frame")
-    rails: float = _q("count", "cards of a host, and planes of the link", default=1.0)
-    wan_bandwidth: float = _q("B/s", "rate of the line between two sites, each way", default=0.0)
-    wan_latency: float = _q("s", "latency of the line between two sites", default=0.0)
-    rail_policy: str = "pair"
-
-
-def _keys(table: type) -> dict[str, tuple[str, str]]:
-    return {f.name: (f.metadata["unit"], f.metadata["help"]) for f in fields(table) if "unit" in f.metadata}
-
-
-HOST_KEYS: Mapping[str, tuple[str, str]] = _keys(Host)
-"""Key of a host -> (unit, help)."""
-LINK_MORE_KEYS: Mapping[str, tuple[str, str]] = {k: v for k, v in _keys(Link).items() if k in ("rails", "wan_bandwidth", "wan_latency")}
-"""Key that a link may have -> (unit, help): without them it has one rail and joins no sites."""
-LINK_KEYS: Mapping[str, tuple[str, str]] = {k: v for k, v in _keys(Link).items() if k not in LINK_MORE_KEYS}
-"""Key of every link -> (unit, help)."""
 
 MAX_HOSTS = 1 << 16
 _CHANGED, _SIZED = 64, 4
 """Rooms made of a room that are kept with it."""
-WAN_KEYS = ("wan_bandwidth", "wan_latency")
-WHOLE_FROM_ONE = ("tcp_retries", "dup_acks", "cores", "l2_ways", "l2_shared_by", "package_cores", "rails")
-_FLAGS = ("quantum_carry", "quantum_at_tick")
-_POSITIVE = ("rto_first", "rto_min", "rto_max",
-             "speed", "flops", "quantum", "tick", "l1", "l2", "copy_l1", "copy_l2", "copy_mem", "loopback_mss",
-             "window", "mss", "sndbuf", "nic_rate", "bus_rate", "bandwidth", "wan_bandwidth", "mtu", "lines_in_flight",
-             "fsb_rate")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +78,7 @@ class Platform:
             if h.name == name:
                 return h
         names = [h.name for h in self.hosts]
-        raise UsageError(f"platform '{self.name}' has no host '{name}'{nearest(name, names)}")
+        raise UsageError(f"platform '{self.name}' has no host '{name}'{nearest(name, names)}", code="unknown-host")
 
     @cached_property
     def hash(self) -> str:
@@ -229,7 +129,7 @@ class Platform:
                 valid = ["shared", "distributed", *self.placements, *names]
                 raise UsageError(
                     f"no mode or host '{item}' on platform '{self.name}'{nearest(item, valid)} "
-                    "(or a host for every rank, separated by commas)"
+                    "(or a host for every rank, separated by commas)", code="unknown-host"
                 )
         return indices
 
@@ -262,7 +162,7 @@ class Platform:
                 continue
             for path in self.paths(key):
                 old = self.quantity(path)
-                value = checked(path.rpartition(".")[2], text, old.unit, f"platform.{key}")
+                value = declaration(path).parse(text, f"platform.{key}")
                 changed[path] = replace(
                     old, value=value, text=text, source=f"assumed: set by the user (was {old.text}, {old.source})"
                 )
@@ -270,7 +170,7 @@ class Platform:
             room = self._changed(changed, self._linked(words))
             topology.check(room.link.kind, room.link.shape, len(room.hosts), line=all(f"link.{k}" in room.quantities for k in WAN_KEYS))
         except UsageError as error:
-            raise UsageError(f"platform.link: {error}") from None
+            raise UsageError(f"platform.link: {error}", code=error.code) from None
         return replace(room, overridden=self.overridden | set(changed))
 
     def _linked(self, words: Mapping[str, str]) -> Link:
@@ -281,7 +181,7 @@ class Platform:
             shape = topology.parse_shape(kind, words["shape"])
         if "sites" in words:
             if kind != "wan":
-                raise UsageError(f"a {kind} has no sites; a wan has")
+                raise UsageError(f"a {kind} has no sites; a wan has", code="bad-topology")
             shape = topology.parse_sites(words["sites"], len(self.hosts))
         policy = topology.parse_policy(words["rail_policy"]) if "rail_policy" in words else self.link.rail_policy
         return replace(self.link, kind=kind, shape=shape, rail_policy=policy)
@@ -294,21 +194,23 @@ class Platform:
         try:
             given = tomllib.loads(file.read_text(encoding="utf-8"))["fit"]["values"].items()
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"cannot read this fit: {error}; make it again with 'retrompi calibrate'", file) from None
+            raise InputError(
+                f"cannot read this fit: {error}; make it again with 'retrompi calibrate'", file, code="unreadable-file"
+            ) from None
         changed: dict[str, Quantity] = {}
         for key, text in given:
             try:
                 for path in self.paths(key):
                     old = self.quantities[path]
                     if not old.source.startswith("fit:"):
-                        raise UsageError(f"'{key}' is not a fitted quantity of platform '{self.name}'")
-                    value = checked(path.rpartition(".")[2], str(text), old.unit, key)
+                        raise UsageError(f"'{key}' is not a fitted quantity of platform '{self.name}'", code="unknown-parameter")
+                    value = declaration(path).parse(str(text), key)
                     slack = 1e-6 * value  # the text is rounded
                     if (old.low is not None and value < old.low - slack) or (old.high is not None and value > old.high + slack):
-                        raise UsageError(f"{key} = {text} lies outside its sourced range")
+                        raise UsageError(f"{key} = {text} lies outside its sourced range", code="out-of-range")
                     changed[path] = replace(old, value=value, text=str(text))
             except UsageError as error:
-                raise InputError(str(error), file) from None
+                raise InputError(str(error), file, code=error.code) from None
         return self._changed(changed, self.link)
 
     def of_size(self, n: int) -> Platform:
@@ -320,7 +222,7 @@ class Platform:
         Raises UsageError unless 1 <= n <= 65536.
         """
         if not 1 <= n <= MAX_HOSTS:
-            raise UsageError(f"platform '{self.name}' can have 1 to {MAX_HOSTS} hosts, not {n}")
+            raise UsageError(f"platform '{self.name}' can have 1 to {MAX_HOSTS} hosts, not {n}", code="out-of-range")
         if n not in self._sized_before:
             if len(self._sized_before) >= _SIZED:
                 self._sized_before.clear()
@@ -333,17 +235,17 @@ class Platform:
         return {}
 
     def _of_size(self, n: int) -> Platform:
-        quantities = {path: q for path, q in self.quantities.items() if path.startswith("link.")}
+        own = {path: q for path, q in self.quantities.items() if path.startswith("link.")}
         hosts = []
         for k in range(n):
             original = self.hosts[k % len(self.hosts)]
             copy = k // len(self.hosts)
             name = original.name if copy == 0 else f"{original.name}-{copy + 1}"
             hosts.append(replace(original, name=name))
-            quantities |= {f"{name}.{key}": self.quantities[f"{original.name}.{key}"] for key in HOST_KEYS}
+            own |= {f"{name}.{key}": self.quantities[f"{original.name}.{key}"] for key in quantities(Host)}
         kept = {name: p for name, p in self.placements.items() if max(p, default=0) < n}
         link = replace(self.link, shape=topology.grown(self.link.kind, self.link.shape, n) if self.link.shape else ())
-        return replace(self, name=f"{self.name}*{n}", hosts=tuple(hosts), link=link, quantities=quantities, placements=kept)
+        return replace(self, name=f"{self.name}*{n}", hosts=tuple(hosts), link=link, quantities=own, placements=kept)
 
     def _changed(self, changed: Mapping[str, Quantity], link: Link) -> Platform:
         values: dict[str, dict[str, Any]] = {}
@@ -365,11 +267,11 @@ class Platform:
     def paths(self, key: str) -> list[str]:
         """The paths of quantities (`quantity`) that a key of `with_overrides` means; raises UsageError for an unknown one."""
         head, _, name = key.rpartition(".")
-        if head == "host" and name in HOST_KEYS:
+        if head == "host" and name in quantities(Host):
             return [f"{h.name}.{name}" for h in self.hosts]
-        if key in self.quantities or (head == "link" and name in LINK_MORE_KEYS):
+        if key in self.quantities or (head == "link" and name in quantities(Link)):
             return [key]
-        valid = [f"platform.host.{k}" for k in HOST_KEYS] + [f"platform.link.{k}" for k in (*LINK_KEYS, *LINK_MORE_KEYS)]
+        valid = [f"platform.host.{k}" for k in quantities(Host)] + [f"platform.link.{k}" for k in quantities(Link)]
         valid += [f"platform.{path}" for path in self.quantities if not path.startswith("link.")]
         if head == "link":
             valid = [v for v in valid if v.startswith("platform.link.")] + [f"platform.link.{w}" for w in LINK_WORDS]
@@ -377,25 +279,16 @@ class Platform:
             valid = [v for v in valid if v.startswith("platform.host.")]
         elif head in {h.name for h in self.hosts}:
             valid = [v for v in valid if v.startswith(f"platform.{head}.")]
-        raise UsageError(f"platform '{self.name}' has no 'platform.{key}'{nearest(f'platform.{key}', valid, 30)}")
+        raise UsageError(f"platform '{self.name}' has no 'platform.{key}'{nearest(f'platform.{key}', valid, 30)}", code="unknown-parameter")
 
 
 def _absent(path: str) -> Quantity:
     """What stands for a quantity that a link need not have."""
-    unit, help = LINK_MORE_KEYS[path.removeprefix("link.")]
-    return Quantity(1.0 if unit == "count" else 0.0, units.canonical(unit), "none", "assumed: a link without it", help)
+    f = declaration(path)
+    return Quantity(float(f.default), units.canonical(f.unit), "none", "assumed: a link without it", f.help)
 
 
-def checked(key: str, text: str, unit: str, where: str) -> float:
-    """``text`` as a float in ``unit``, refused when no machine can have it."""
-    try:
-        value = units.parse(text, unit)
-    except UsageError as error:
-        raise UsageError(f"{where}: {error}") from None
-    if key in WHOLE_FROM_ONE and (value < 1 or value != int(value)):
-        raise UsageError(f"{where}: '{text}' is not a whole number from 1 on")
-    if key in _FLAGS and value not in (0, 1):
-        raise UsageError(f"{where}: '{text}' is neither 0 nor 1")
-    if key in _POSITIVE and value <= 0:
-        raise UsageError(f"{where}: '{text}' must be more than zero")
-    return value
+def declaration(path: str) -> Field:
+    """What is declared of the quantity of a path as of `Platform.paths`, or of ``host.KEY``."""
+    owner, _, key = path.rpartition(".")
+    return quantities(Link if owner == "link" else Host)[key]

@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import re
 import sys
 import threading
 from contextlib import suppress
@@ -82,7 +83,7 @@ def _module(folder: Path) -> ModuleType:
     except Exception as error:  # whatever a newcomer's file raises is about that file, not about us
         sys.modules.pop(name, None)
         line = _line_in(error, folder)
-        raise InputError(f"this model cannot be loaded: {type(error).__name__}: {error}", line[0], line[1]) from error
+        raise InputError(f"this model cannot be loaded: {type(error).__name__}: {error}", line[0], line[1], code="broken-model") from error
 
 
 def _module_from(folder: Path, name: str) -> ModuleType:
@@ -92,11 +93,24 @@ def _module_from(folder: Path, name: str) -> ModuleType:
     file = folder / "__init__.py"
     spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=[str(folder)])
     if spec is None or spec.loader is None:
-        raise InputError("cannot be imported as a model", file)
+        raise InputError("cannot be imported as a model", file, code="broken-model")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    exec(compile(_of_today(file.read_text(encoding="utf-8")), file, "exec"), module.__dict__)
     return module
+
+
+_MOVED = {
+    "calibrated": "spec.calibrated_range", "collectives": "spec.collectives", "fitted": "measure.fit", "fitted.model": "measure.fit.model",
+    "platform": "spec.platform", "runtime": "spec.model", "units": "base.units",
+}  # fmt: skip
+
+
+def _of_today(source: str) -> str:
+    """A model's text with its imports where they are since version 0.8: fits of earlier versions lie in their users' folders."""
+    source = re.sub(r"^from retrompi import registry$", "from retrompi.spec import registry", source, flags=re.MULTILINE)
+    names = "|".join(map(re.escape, _MOVED))
+    return re.sub(rf"^from retrompi\.({names}) import ", lambda m: f"from retrompi.{_MOVED[m[1]]} import ", source, flags=re.MULTILINE)
 
 
 def _line_in(error: BaseException, folder: Path) -> tuple[Path, int | None]:
@@ -134,13 +148,14 @@ def _classes_in(module: ModuleType, folder: Path) -> dict[str, type[RuntimeModel
             continue
         if value.name.partition(":")[0] != folder.name:
             raise InputError(
-                f"model '{value.name}' must be named '{folder.name}' or '{folder.name}:VARIANT'", folder / "__init__.py"
+                f"model '{value.name}' must be named '{folder.name}' or '{folder.name}:VARIANT'", folder / "__init__.py",
+                code="broken-model",
             )
         if found.get(value.name, value) is not value:
-            raise InputError(f"two models are named '{value.name}'", folder / "__init__.py")
+            raise InputError(f"two models are named '{value.name}'", folder / "__init__.py", code="broken-model")
         found[value.name] = value
     if folder.name not in found:
-        raise InputError(f"no RuntimeModel named '{folder.name}' in this folder", folder / "__init__.py")
+        raise InputError(f"no RuntimeModel named '{folder.name}' in this folder", folder / "__init__.py", code="broken-model")
     return dict(sorted(found.items(), key=lambda item: (item[0] != folder.name, item[0])))
 
 
@@ -199,7 +214,7 @@ def model(name_or_path: str) -> type[RuntimeModel]:
         folder = folder.resolve()
         if not (folder / "__init__.py").is_file():
             problem = "has no __init__.py" if folder.is_dir() else "is not a folder"
-            raise UsageError(f"--model {name_or_path}: {problem}; give a model's name or the path of its folder")
+            raise UsageError(f"--model {name_or_path}: {problem}; give a model's name or the path of its folder", code="unknown-model")
         found = _classes(folder)
         wanted = f"{folder.name}:{variant}" if variant else folder.name
     else:
@@ -208,7 +223,7 @@ def model(name_or_path: str) -> type[RuntimeModel]:
         found = models() if place is None else _classes(place)
         wanted = name_or_path
     if wanted not in found:
-        raise UsageError(f"no model '{name_or_path}'{nearest(wanted, found)}")
+        raise UsageError(f"no model '{name_or_path}'{nearest(wanted, found)}", code="unknown-model")
     return found[wanted]
 
 
@@ -233,9 +248,9 @@ def _toml(kind: str, files: dict[str, Path], name_or_path: str) -> Path:
     if _is_path(name_or_path):
         path = Path(name_or_path)
         if not path.is_file():
-            raise UsageError(f"no {kind} file {name_or_path}; give a {kind}'s name or the path of its .toml file")
+            raise UsageError(f"no {kind} file {name_or_path}; give a {kind}'s name or the path of its .toml file", code="unknown-platform")
         return path
-    raise UsageError(f"no {kind} '{name_or_path}'{nearest(name_or_path, files)}")
+    raise UsageError(f"no {kind} '{name_or_path}'{nearest(name_or_path, files)}", code="unknown-platform")
 
 
 def platform_names() -> list[str]:

@@ -38,11 +38,11 @@ class Program:
 
     def __post_init__(self) -> None:
         if not 0 <= self.memory_share <= 1:
-            raise UsageError(f"the memory share is {self.memory_share:g}; it must be in 0..1")
+            raise UsageError(f"the memory share is {self.memory_share:g}; it must be in 0..1", code="out-of-range")
         if self.compute_s is not None and self.compute_s < 0:
-            raise UsageError(f"{self.compute_s:g} s of computation; it cannot be negative")
+            raise UsageError(f"{self.compute_s:g} s of computation; it cannot be negative", code="out-of-range")
         if self.compute_s is not None and self.section is None:
-            raise UsageError("seconds of computation are those of a section; name it")
+            raise UsageError("seconds of computation are those of a section; name it", code="no-section")
 
     def row(self) -> dict[str, Any]:
         """What was stated, for a run's identity; {} for nothing."""
@@ -53,7 +53,7 @@ class Program:
 def _labels(section: str) -> tuple[str, str]:
     first, dots, last = section.partition("..")
     if not dots or not first or not last:
-        raise UsageError(f"no section '{section}'; write FIRST-LAST (lines of rank 0) or LABEL..LABEL (its marks)")
+        raise UsageError(f"no section '{section}'; write FIRST-LAST (lines of rank 0) or LABEL..LABEL (its marks)", code="bad-syntax")
     return first, last
 
 
@@ -63,10 +63,10 @@ def _lines(trace: Trace, section: str) -> tuple[int, int]:
     if found:
         first, last = int(found[1]), int(found[2])
         if not 1 <= first <= last:
-            raise TraceError(f"the section {section} is empty", trace.files[0])
+            raise TraceError(f"the section {section} is empty", trace.files[0], code="no-section")
         bottom = max((line for line, *_ in trace.rank_actions(0)), default=0)
         if last > bottom:
-            raise TraceError(f"the section {section} goes past line {bottom}, the last one of rank 0", trace.files[0])
+            raise TraceError(f"the section {section} goes past line {bottom}, the last one of rank 0", trace.files[0], code="no-section")
         return first, last
     begin, end = _labels(section)
     start = 0
@@ -75,7 +75,7 @@ def _lines(trace: Trace, section: str) -> tuple[int, int]:
             start = line
         elif start and action == f"mark {end}":
             return start, line
-    raise TraceError(f"rank 0 has no mark '{end if start else begin}'{' after it' if start else ''}", trace.files[0])
+    raise TraceError(f"rank 0 has no mark '{end if start else begin}'{' after it' if start else ''}", trace.files[0], code="no-section")
 
 
 def compute_scale(trace: Trace, section: str, seconds: float, flops: Sequence[float]) -> float:
@@ -87,7 +87,7 @@ def compute_scale(trace: Trace, section: str, seconds: float, flops: Sequence[fl
     recorded = trace.section_compute(*_lines(trace, section))
     now = sum(amount / rate for amount, rate in zip(recorded, flops, strict=True))
     if now <= 0:
-        raise TraceError(f"no computation in the section {section}", trace.files[0])
+        raise TraceError(f"no computation in the section {section}", trace.files[0], code="no-section")
     return seconds / now
 
 

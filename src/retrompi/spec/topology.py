@@ -25,22 +25,22 @@ SHAPED = {"torus": "4x4x2", "fat-tree": "4x8;1x2;1x1"}
 def parse_kind(text: str) -> str:
     """``text`` if it is a kind of link, else UsageError with the nearest."""
     if text not in KINDS:
-        raise UsageError(f"no link kind '{text}'{nearest(text, KINDS)}")
+        raise UsageError(f"no link kind '{text}'{nearest(text, KINDS)}", code="unknown-name")
     return text
 
 
 def parse_policy(text: str) -> str:
     """``text`` if it is a way to use rails, else UsageError with the nearest."""
     if text not in POLICIES:
-        raise UsageError(f"no rail policy '{text}'{nearest(text, POLICIES)}; valid: {', '.join(POLICIES)}")
+        raise UsageError(f"no rail policy '{text}'{nearest(text, POLICIES)}; valid: {', '.join(POLICIES)}", code="unknown-name")
     return text
 
 
 def parse_shape(kind: str, text: str) -> tuple[int, ...]:
     """The shape of a torus or a fat tree from ``4x4x2`` or ``4x8;1x2;1x1`` (the parallel links may be left out: one each)."""
     if kind not in SHAPED:
-        raise UsageError(f"a {kind} has no shape; a torus and a fat-tree have one")
-    wrong = UsageError(f"'{text}' is not the shape of a {kind}; example: {SHAPED[kind]}")
+        raise UsageError(f"a {kind} has no shape; a torus and a fat-tree have one", code="bad-topology")
+    wrong = UsageError(f"'{text}' is not the shape of a {kind}; example: {SHAPED[kind]}", code="bad-topology")
     parts = [part.strip().split("x") for part in text.split(";")]
     if not all(n.strip().isdecimal() and 0 < int(n) <= 1 << 16 for part in parts for n in part):
         raise wrong
@@ -56,15 +56,15 @@ def parse_sites(text: str, hosts: int) -> tuple[int, ...]:
     """The site of each of ``hosts`` hosts in file order: ``4+2`` has four at the first, ``3`` deals them to three sites of like size."""
     sizes = [part.strip() for part in text.split("+")]
     if not all(s.isdecimal() and int(s) > 0 for s in sizes):
-        raise UsageError(f"'{text}' are no sites; example: 3+3 (hosts at each), or 2 (sites of like size)")
+        raise UsageError(f"'{text}' are no sites; example: 3+3 (hosts at each), or 2 (sites of like size)", code="bad-topology")
     if len(sizes) == 1:
         n = int(sizes[0])
         if not 2 <= n <= hosts:
-            raise UsageError(f"{hosts} hosts cannot be at {n} sites; 2 at least, and one host at each")
+            raise UsageError(f"{hosts} hosts cannot be at {n} sites; 2 at least, and one host at each", code="bad-topology")
         return tuple(i * n // hosts for i in range(hosts))
     found = tuple(site for site, size in enumerate(sizes) for _ in range(int(size)))
     if len(found) != hosts:
-        raise UsageError(f"sites {text} are for {len(found)} hosts, and there are {hosts}")
+        raise UsageError(f"sites {text} are for {len(found)} hosts, and there are {hosts}", code="bad-topology")
     return found
 
 
@@ -123,11 +123,11 @@ def text(kind: str, shape: Sequence[int]) -> str:
 def check(kind: str, shape: Sequence[int], hosts: int, *, line: bool) -> None:
     """Refuses a shape that has no room for ``hosts`` hosts, and joined sites without a ``line`` between them."""
     if kind in SHAPED and places(kind, shape) < hosts:
-        raise UsageError(f"{places(kind, shape)} places are too few for {hosts} hosts")
+        raise UsageError(f"{places(kind, shape)} places are too few for {hosts} hosts", code="bad-topology")
     if kind == "wan" and len(set(shape)) < 2:
-        raise UsageError("a wan joins two sites at least")
+        raise UsageError("a wan joins two sites at least", code="bad-topology")
     if kind == "wan" and not line:
-        raise UsageError("a wan needs wan_bandwidth, e.g. 1544kbps, and wan_latency, e.g. 20ms")
+        raise UsageError("a wan needs wan_bandwidth, e.g. 1544kbps, and wan_latency, e.g. 20ms", code="missing-key")
 
 
 def cubic(n: int, dimensions: int) -> tuple[int, ...]:

@@ -60,23 +60,24 @@ def open_store(location: str | Path | None = None, *, write: bool = True) -> Sto
         if url.get_backend_name() != "sqlite":
             return Store(_server_engine(url), url.render_as_string(hide_password=True))
         if not url.database or url.database == ":memory:":
-            raise StoreError(f"the store {text} has no file; give sqlite:///PATH or a plain path")
+            raise StoreError(f"the store {text} has no file; give sqlite:///PATH or a plain path", code="bad-store")
         text = url.database
     path = Path(text).expanduser()
     if not write and chosen is not None and not path.exists():
-        raise StoreError(f"no store at {path}; a run makes one")
+        raise StoreError(f"no store at {path}; a run makes one", code="not-found")
     if path.is_dir():
-        raise StoreError(f"the store {path} is a folder; give the path of a file in it")
+        raise StoreError(f"the store {path} is a folder; give the path of a file in it", code="unreadable-file")
     writable = _writable(path)
     if write or not path.exists():
         if not writable:
             raise StoreError(
-                f"the store {path} is read-only; choose another with --store or RETROMPI_STORE, or allow writing to it"
+                f"the store {path} is read-only; choose another with --store or RETROMPI_STORE, or allow writing to it",
+                code="store-read-only",
             )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"cannot make the folder of the store {path}: {error.strerror}") from None
+            raise StoreError(f"cannot make the folder of the store {path}: {error.strerror}", code="unwritable-file") from None
     return Store(_sqlite_engine(path, read_only=not writable), str(path), read_only=not writable)
 
 
@@ -84,7 +85,7 @@ def _url(text: str) -> URL:
     try:
         return make_url(text)
     except (ArgumentError, ValueError):
-        raise StoreError(f"the store {text} is neither a path nor a database URL") from None
+        raise StoreError(f"the store {text} is neither a path nor a database URL", code="bad-store") from None
 
 
 def _writable(path: Path) -> bool:
@@ -145,7 +146,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 def _server_engine(url: URL) -> Engine:
     if url.get_backend_name() != "postgresql":  # SQLAlchemy knows others, whose driver would be asked for in vain
-        raise StoreError(f"no database kind '{url.drivername}'; valid: sqlite, postgresql+psycopg")
+        raise StoreError(f"no database kind '{url.drivername}'; valid: sqlite, postgresql+psycopg", code="bad-store")
     if url.drivername.endswith("+psycopg"):
         # It says on stderr what it also raises; the one line is ours to write.
         logging.getLogger("psycopg").addHandler(logging.NullHandler())
@@ -155,9 +156,9 @@ def _server_engine(url: URL) -> Engine:
     try:
         return sa.create_engine(url, poolclass=NullPool)
     except NoSuchModuleError:
-        raise StoreError(f"no database kind '{url.drivername}'; valid: sqlite, postgresql+psycopg") from None
+        raise StoreError(f"no database kind '{url.drivername}'; valid: sqlite, postgresql+psycopg", code="bad-store") from None
     except ModuleNotFoundError as error:
-        raise StoreError(f"a store at '{url.drivername}' needs the package {error.name}: pip install it") from None
+        raise StoreError(f"a store at '{url.drivername}' needs the package {error.name}: pip install it", code="missing-tool") from None
 
 
 class Store(Studies):
@@ -175,7 +176,7 @@ class Store(Studies):
     @contextmanager
     def _connect(self, *, write: bool = False) -> Iterator[Connection]:
         if write and self.read_only:
-            raise StoreError(f"the store {self.label} is read-only; choose another with --store or RETROMPI_STORE")
+            raise StoreError(f"the store {self.label} is read-only; choose another with --store or RETROMPI_STORE", code="store-read-only")
         joined: Connection | None = getattr(self._own, "transaction", None)
         if joined is not None:
             yield joined
@@ -239,7 +240,7 @@ class Store(Studies):
             found = connection.scalar(sa.text(f"SELECT version_num FROM {VERSION_TABLE}"))
             return None if found is None else str(found)
         if tables and connection.dialect.name == "sqlite":
-            raise StoreError(f"{self.label} is a database of something else (it has a table '{tables[0]}')")
+            raise StoreError(f"{self.label} is a database of something else (it has a table '{tables[0]}')", code="store-foreign")
         return None
 
     def _upgrade(self) -> None:
@@ -249,11 +250,11 @@ class Store(Studies):
             return
         if self.read_only:
             state = "empty" if revision is None else f"of an older version ({revision})"
-            raise StoreError(f"the store {self.label} is {state} and read-only; allow writing to it once")
+            raise StoreError(f"the store {self.label} is {state} and read-only; allow writing to it once", code="store-read-only")
         from retrompi.store.migrate import known, upgrade
 
         if revision is not None and revision not in known():
-            raise StoreError(f"the store {self.label} was made by a newer retrompi (revision {revision}); update")
+            raise StoreError(f"the store {self.label} was made by a newer retrompi (revision {revision}); update", code="store-newer")
         with self._connect(write=True) as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(78360172)"))
@@ -322,7 +323,7 @@ class Store(Studies):
                 return _readable(row)
             known = connection.execute(sa.select(sa.func.min(Run.id), sa.func.max(Run.id))).one()
         some = f"ids run from {known[0]} to {known[1]}" if known[0] is not None else "the store is empty"
-        raise UsageError(f"no run {run_id} in {self.label}; {some}")
+        raise UsageError(f"no run {run_id} in {self.label}; {some}", code="unknown-run")
 
     def runs(
         self,

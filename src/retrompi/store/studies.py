@@ -97,7 +97,7 @@ class Studies:
             if found:
                 return found[-1]
         names = [str(r["name"]) for r in rows]
-        raise UsageError(f"no study '{text}' in {self.label}{nearest(text, names) if names else ': it has none'}")
+        raise UsageError(f"no study '{text}' in {self.label}{nearest(text, names) if names else ': it has none'}", code="unknown-study")
 
     def delete_study(self, study_id: int) -> int:
         """Forgets a study; its runs stay. Returns how many points it had."""
@@ -156,7 +156,7 @@ class Studies:
             raise StoreError(self._line(error)) from error
         try:
             if not free:
-                raise StoreError(_busy(str(who or "").removeprefix("retrompi, ")))
+                raise StoreError(_busy(str(who or "").removeprefix("retrompi, ")), code="store-busy")
             yield
         finally:
             # A server that went away has freed the lock; SQLAlchemy would report on stderr that it cannot tidy up there.
@@ -200,7 +200,7 @@ def _locked(path: Path) -> Iterator[None]:
         except OSError:
             who = os.read(handle, 400).decode(errors="replace").strip()
             os.close(handle)
-            raise StoreError(_busy(who)) from None
+            raise StoreError(_busy(who), code="store-busy") from None
         # Whoever had it before may have removed the file between our opening it and our lock.
         with suppress(OSError):
             if os.stat(path).st_ino == os.fstat(handle).st_ino:

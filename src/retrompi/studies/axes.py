@@ -137,7 +137,7 @@ def split(text: str) -> list[tuple[str, bool]]:
         else:
             item += letter
     if inside:
-        raise UsageError(f"'{text}' has a quote that does not end")
+        raise UsageError(f"'{text}' has a quote that does not end", code="bad-range")
     return [*items, (item.strip(), quoted)]
 
 
@@ -146,16 +146,18 @@ def parse(key: str, given: Text, *, continuous: bool = False, repeats: bool = Fa
     values (axes that go together). Raises UsageError for an empty or falling range and for units that do not go together."""
     if not isinstance(given, str):
         if not given:
-            raise UsageError(f"'{key}' has no values")
+            raise UsageError(f"'{key}' has no values", code="bad-range")
         return Axis(key, tuple(given) if repeats else tuple(dict.fromkeys(given)), given=given)
     parts: list[Sequence[str]] = []
     for item, quoted in split(given):
         if not item:
-            raise UsageError(f"'{key}={given}' has an empty value; example: {key}=A,B or {key}=A..B:xF")
+            raise UsageError(f"'{key}={given}' has an empty value; example: {key}=A,B or {key}=A..B:xF", code="bad-range")
         found = None if quoted else _ranged(item, continuous)
         if isinstance(found, Span):
             if item != given.strip():
-                raise UsageError(f"'{key}={given}': a continuous range stands alone; write :xF or :+S for values of a list")
+                raise UsageError(
+                    f"'{key}={given}': a continuous range stands alone; write :xF or :+S for values of a list", code="bad-range"
+                )
             return Axis(key, (), found, given=given)
         parts.append([item] if found is None else found)
     values = parts[0] if len(parts) == 1 else [v for part in parts for v in _few(part, key, given)]
@@ -166,7 +168,7 @@ def parse(key: str, given: Text, *, continuous: bool = False, repeats: bool = Fa
 
 def _few(values: Sequence[str], key: str, given: str) -> Sequence[str]:
     if len(values) > 1_000_000:
-        raise UsageError(f"'{key}={given}' has {len(values)} values in a list; write such a range alone")
+        raise UsageError(f"'{key}={given}' has {len(values)} values in a list; write such a range alone", code="bad-range")
     return values
 
 
@@ -178,11 +180,11 @@ def _ranged(item: str, continuous: bool) -> Sequence[str] | Span | None:
         return None
     last = _HIGH.fullmatch(right.strip())
     if last is None:
-        raise UsageError(f"the range '{item}' is not understood; write A..B:xF, A..B:+S or A..B")
+        raise UsageError(f"the range '{item}' is not understood; write A..B:xF, A..B:+S or A..B", code="bad-range")
     low, high = _pair(item, (first[1], first[2] or ""), (last[1], last[2] or ""))
     unit = first[2] or last[2] or ""
     if high.value < low.value:
-        raise UsageError(f"the range '{item}' is empty: it falls; write the smaller end first")
+        raise UsageError(f"the range '{item}' is empty: it falls; write the smaller end first", code="bad-range")
     step = (last[3] or "").strip()
     if step.startswith("x"):
         return _geometric(item, low, high, unit, step[1:])
@@ -190,14 +192,16 @@ def _ranged(item: str, continuous: bool) -> Sequence[str] | Span | None:
         return _linear(item, low, high, unit, step[1:])
     if continuous and step in ("", "log"):
         if step == "log" and low.value <= 0:
-            raise UsageError(f"the range '{item}' has no logarithm: it begins at {low.number}")
+            raise UsageError(f"the range '{item}' has no logarithm: it begins at {low.number}", code="bad-range")
         return Span(float(low.value), float(high.value), low.base, unit, step == "log")
     if step == "log":
-        raise UsageError(f"the range '{item}' is continuous, for a Latin hypercube (--sample lhs:N); on a grid write A..B:xF")
+        raise UsageError(
+            f"the range '{item}' is continuous, for a Latin hypercube (--sample lhs:N); on a grid write A..B:xF", code="bad-range"
+        )
     if step:
-        raise UsageError(f"the step '{step}' of '{item}' is not understood; write :xF or :+S")
+        raise UsageError(f"the step '{step}' of '{item}' is not understood; write :xF or :+S", code="bad-range")
     if low.unit or high.unit or low.number.denominator != 1 or high.number.denominator != 1:
-        raise UsageError(f"the range '{item}' needs a step, :xF or :+S; only whole numbers go one by one")
+        raise UsageError(f"the range '{item}' needs a step, :xF or :+S; only whole numbers go one by one", code="bad-range")
     return Steps(low.value, Fraction(1), int(high.number - low.number) + 1, low.base, "")
 
 
@@ -206,10 +210,12 @@ def _pair(item: str, *ends: tuple[str, str]) -> list[_Amount]:
     known = [_bases(u) for number, u in ends if u or Fraction(number.replace("_", ""))] or [["1"]]
     for (_, unit), bases in zip([e for e in ends if e[1] or Fraction(e[0].replace("_", ""))], known, strict=False):
         if not bases:
-            raise UsageError(f"the range '{item}' has an unknown unit '{unit}'")
+            raise UsageError(f"the range '{item}' has an unknown unit '{unit}'", code="bad-range")
     common = [b for b in known[0] if all(b in bases for bases in known)]
     if not common:
-        raise UsageError(f"the range '{item}' mixes the units '{ends[0][1]}' and '{ends[-1][1]}', which do not go together")
+        raise UsageError(
+            f"the range '{item}' mixes the units '{ends[0][1]}' and '{ends[-1][1]}', which do not go together", code="bad-range"
+        )
     out = []
     for number, unit in ends:
         spelled = unit if unit in units.UNITS[common[0]] else next(iter(units.UNITS[common[0]]))
@@ -227,15 +233,15 @@ def _geometric(item: str, low: _Amount, high: _Amount, unit: str, text: str) -> 
     except (ValueError, ZeroDivisionError):
         factor = Fraction(0)
     if factor <= 1:
-        raise UsageError(f"the step 'x{text}' of '{item}' is no factor above 1; example: 1KiB..4MiB:x2")
+        raise UsageError(f"the step 'x{text}' of '{item}' is no factor above 1; example: 1KiB..4MiB:x2", code="bad-range")
     if low.value <= 0:
-        raise UsageError(f"the range '{item}' multiplies from {low.number}; begin above zero")
+        raise UsageError(f"the range '{item}' multiplies from {low.number}; begin above zero", code="bad-range")
     out, value = [], low.value
     while value <= high.value:
         out.append(_text(value, low.base, unit))
         value *= factor
         if len(out) > _LISTED * 100:
-            raise UsageError(f"the range '{item}' has more than {_LISTED * 100} values")
+            raise UsageError(f"the range '{item}' has more than {_LISTED * 100} values", code="bad-range")
         if value.denominator > 1 << 60:
             value = Fraction(float(value))
     return tuple(out)
@@ -244,10 +250,10 @@ def _geometric(item: str, low: _Amount, high: _Amount, unit: str, text: str) -> 
 def _linear(item: str, low: _Amount, high: _Amount, unit: str, text: str) -> Steps:
     found = _STEP.fullmatch(text.strip())
     if found is None:
-        raise UsageError(f"the step '+{text}' of '{item}' is not understood; example: 1..9:+2")
+        raise UsageError(f"the step '+{text}' of '{item}' is not understood; example: 1..9:+2", code="bad-range")
     step = _pair(item, (found[1], found[2] or ""), ("1", high.unit) if high.unit else ("1", ""))[0]
     if step.base != low.base:
-        raise UsageError(f"the step '+{text}' of '{item}' has another unit than the range")
+        raise UsageError(f"the step '+{text}' of '{item}' has another unit than the range", code="bad-range")
     if step.value <= 0:
-        raise UsageError(f"the step '+{text}' of '{item}' is not above zero")
+        raise UsageError(f"the step '+{text}' of '{item}' is not above zero", code="bad-range")
     return Steps(low.value, step.value, int((high.value - low.value) / step.value) + 1, low.base, unit)

@@ -109,13 +109,15 @@ def break_even(
     is narrow enough (whole numbers end as neighbours where that is wider); readings within ``tie`` of each other (relative) are a tie.
     """
     if not low < high:
-        raise UsageError(f"{scale.key}: the range is empty; write the smaller value first, e.g. {scale.text(high)}..{scale.text(low)}")
+        raise UsageError(
+            f"{scale.key}: the range is empty; write the smaller value first, e.g. {scale.text(high)}..{scale.text(low)}", code="bad-range"
+        )
     if scan < 2:
-        raise UsageError("a scan needs two points at least")
+        raise UsageError("a scan needs two points at least", code="bad-range")
     if not LEAST_TOLERANCE <= tolerance < 1:
-        raise UsageError(f"the tolerance is a share from {LEAST_TOLERANCE:g} to 1, not {tolerance:g}")
+        raise UsageError(f"the tolerance is a share from {LEAST_TOLERANCE:g} to 1, not {tolerance:g}", code="out-of-range")
     if not 0 <= tie < 1:
-        raise UsageError(f"a tie is a share from 0 to 1, not {tie:g}")
+        raise UsageError(f"a tie is a share from 0 to 1, not {tie:g}", code="out-of-range")
 
     def pairs(values: Sequence[float]) -> list[Pair]:
         return [Pair(x, scale.text(x), a, b) for x, (a, b) in zip(values, evaluate(values), strict=True)]

@@ -15,7 +15,10 @@ from retrompi.base.units import LARGEST_SEED
 from retrompi.spec import cross_traffic as network
 from retrompi.spec import registry, topology
 from retrompi.spec.collectives import PREFIX, doors
-from retrompi.spec.platform import LINK_WORDS, MAX_HOSTS, WHOLE_FROM_ONE, Platform
+from retrompi.spec.fields import quantities
+from retrompi.spec.host import Host
+from retrompi.spec.link import Link
+from retrompi.spec.platform import LINK_WORDS, MAX_HOSTS, Platform, declaration
 from retrompi.spec.timed_section import Program
 from retrompi.store.identity import RunSpec
 from retrompi.store.kept import Kept, Outbox
@@ -118,7 +121,7 @@ def listed(text: str) -> tuple[str, ...]:
 def _whole(key: str, text: str, low: int, high: int | None = None) -> int:
     if not text.isdecimal() or int(text) < low or (high is not None and int(text) > high):
         span = f"from {low} on" if high is None else f"from {low} to {high}"
-        raise UsageError(f"{key}: '{text}' is not a whole number {span}")
+        raise UsageError(f"{key}: '{text}' is not a whole number {span}", code="out-of-range")
     return int(text)
 
 
@@ -127,7 +130,7 @@ def _of_trace(scenario: Scenario, key: str, text: str, changed: dict[str, Any], 
     name = key.removeprefix("trace.")
     if scenario.start:
         if name not in scenario.start:
-            raise UsageError(f"unknown key '{key}'{nearest(key, trace_keys(scenario))}")
+            raise UsageError(f"unknown key '{key}'{nearest(key, trace_keys(scenario))}", code="unknown-key")
         changed["start"] = {**changed.get("start", scenario.start), name: _whole(key, text, 1)}
     elif scenario.trace is not None:
         if name == "file":
@@ -139,13 +142,13 @@ def _of_trace(scenario: Scenario, key: str, text: str, changed: dict[str, Any], 
         elif key in PROGRAM:
             program[PROGRAM[key]] = _program_value(key, text)
         else:
-            raise UsageError(f"unknown key '{key}'{nearest(key, trace_keys(scenario))}")
+            raise UsageError(f"unknown key '{key}'{nearest(key, trace_keys(scenario))}", code="unknown-key")
     else:
         from retrompi.traces import generate
 
         made = generate.generator(str(scenario.generator))
         if name not in made.arguments:
-            raise UsageError(f"unknown key '{key}'{nearest(key, trace_keys(scenario))}")
+            raise UsageError(f"unknown key '{key}'{nearest(key, trace_keys(scenario))}", code="unknown-key")
         args[name] = _argument(key, text, made.arguments[name])
 
 
@@ -188,7 +191,7 @@ def _argument(key: str, text: str, parameter: inspect.Parameter) -> Any:
 
 
 def _refuse(key: str, text: str, wanted: str) -> NoReturn:
-    raise UsageError(f"{key}: '{text}' is not {wanted}")
+    raise UsageError(f"{key}: '{text}' is not {wanted}", code="bad-value")
 
 
 @dataclass(frozen=True)
@@ -218,7 +221,7 @@ def about(scenario: Scenario, key: str) -> About:
     if key.startswith("trace."):
         name = key.removeprefix("trace.")
         if key not in (known := trace_keys(scenario)):
-            raise UsageError(f"unknown key '{key}'{nearest(key, known)}")
+            raise UsageError(f"unknown key '{key}'{nearest(key, known)}", code="unknown-key")
         value = scenario.start.get(name, scenario.args.get(name)) if scenario.start or scenario.generator else getattr(scenario, name, None)
         unit = "B" if name in ("size", "sizes") else "s" if name == "compute" else "1" if isinstance(value, int | float) else ""
         return About(unit, (), "" if value is None else str(value), value if isinstance(value, int | float) else None)
@@ -232,7 +235,9 @@ def about(scenario: Scenario, key: str) -> About:
         if row is not None:
             return About("" if row["choices"] else units.canonical(row["unit"]), tuple(row["choices"] or ()), row["text"], row["value"])
     if key not in (*WORDS, *LISTS):
-        raise UsageError(f"unknown key '{key}'{nearest(key, Room(scenario, [scenario.model], [scenario.platform]).keys(), 16)}")
+        raise UsageError(
+            f"unknown key '{key}'{nearest(key, Room(scenario, [scenario.model], [scenario.platform]).keys(), 16)}", code="unknown-key"
+        )
     if key in ("seed", "hosts"):
         number = scenario.seed if key == "seed" else len(registry.platform(scenario.platform).hosts)
         return About("1", (), str(number), float(number))
@@ -243,7 +248,7 @@ def about(scenario: Scenario, key: str) -> About:
 def whole(key: str, model: str) -> bool:
     """Whether only whole numbers make sense for a key that is drawn from a range."""
     if key.startswith("platform."):
-        return key.rpartition(".")[2] in WHOLE_FROM_ONE
+        return declaration(key.removeprefix("platform.")).kind == "whole"
     if key.startswith("trace."):
         return key not in PROGRAM and key != "trace.flops"
     if not _owner(key):
@@ -279,11 +284,9 @@ class Room:
 
     def keys(self) -> list[str]:
         """Every key that means something here."""
-        from retrompi.spec.platform import HOST_KEYS, LINK_KEYS, LINK_MORE_KEYS
-
         params = [f"{cls.name.partition(':')[0]}.{k}" for cls in map(registry.model, self.models) for k in cls.params()]
-        of_link = [f"platform.link.{k}" for k in (*LINK_WORDS, *LINK_KEYS, *LINK_MORE_KEYS)]
-        return [*WORDS, *LISTS, *trace_keys(self.scenario), *params, *of_link, *(f"platform.host.{k}" for k in HOST_KEYS)]
+        of_link = [f"platform.link.{k}" for k in (*LINK_WORDS, *quantities(Link))]
+        return [*WORDS, *LISTS, *trace_keys(self.scenario), *params, *of_link, *(f"platform.host.{k}" for k in quantities(Host))]
 
     def check(self, key: str, texts: Iterable[str]) -> None:
         """Raises UsageError unless ``key`` exists and every one of ``texts`` is a value that it can have in some point."""
@@ -318,7 +321,7 @@ class Room:
         owner = _owner(key)
         mine = [m for m in self.models if owner and owner in _names(m)]
         if not mine and not key.startswith(PREFIX):
-            raise UsageError(f"unknown key '{key}'{nearest(key, self.keys(), 16)}")
+            raise UsageError(f"unknown key '{key}'{nearest(key, self.keys(), 16)}", code="unknown-key")
         return lambda text: _with(mine or self.models, key, text)
 
     def _any(self, work: Callable[[Platform], object]) -> None:
@@ -347,10 +350,10 @@ def _check_kills(text: str, room: Platform) -> None:
     for item in listed(text):
         name, at, when = (part.strip() for part in item.rpartition("@"))
         if not at or not name:
-            raise UsageError(f"kills: '{item}' is not PROCESS@TIME; example: rank 1@0.5s")
+            raise UsageError(f"kills: '{item}' is not PROCESS@TIME; example: rank 1@0.5s", code="bad-syntax")
         host = name.partition(" of job ")[0].partition(" on ")[2]
         if host and host not in hosts:  # whether the process is there depends on the runtime: the points will tell
-            raise UsageError(f"platform '{room.name}' has no host '{host}'{nearest(host, hosts)}")
+            raise UsageError(f"platform '{room.name}' has no host '{host}'{nearest(host, hosts)}", code="unknown-host")
         units.parse(when, "s")
 
 

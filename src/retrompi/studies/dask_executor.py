@@ -59,6 +59,8 @@ AHEAD = 2
 class ClusterError(RetrompiError):
     """The cluster is not there any more (exit 2); what ended before is in the store."""
 
+    code = "cluster-lost"
+
 
 # -- on a worker ----------------------------------------------------------------------------------------------------------
 
@@ -137,7 +139,9 @@ class DaskExecutor:
         try:
             import distributed  # noqa: F401
         except ModuleNotFoundError as error:
-            raise UsageError(f"the executor dask needs the package {error.name}: pip install 'retrompi[cluster]'") from None
+            raise UsageError(
+                f"the executor dask needs the package {error.name}: pip install 'retrompi[cluster]'", code="missing-tool"
+            ) from None
         try:
             self._client = self._open.enter_context(self._connected())
             self._open.callback(self._leave)
@@ -163,7 +167,8 @@ class DaskExecutor:
         except Exception as error:  # whatever it is that listens there
             why = f" ({error})" if isinstance(error, ValueError) else ""
             raise UsageError(
-                f"no Dask scheduler answers at {address}{why}; start one with 'dask scheduler' and give its address, tcp://HOST:8786"
+                f"no Dask scheduler answers at {address}{why}; start one with 'dask scheduler' and give its address, tcp://HOST:8786",
+                code="cluster-lost",
             ) from None
         try:
             yield client
@@ -185,10 +190,15 @@ class DaskExecutor:
             self._client.wait_for_workers(1, timeout=WORKERS_SECONDS)
         except TimeoutError:
             where = self._client.scheduler.address
-            raise UsageError(f"the Dask scheduler {where} has no workers; start some with 'dask worker {where} --nthreads 1'") from None
+            raise UsageError(
+                f"the Dask scheduler {where} has no workers; start some with 'dask worker {where} --nthreads 1'", code="cluster-lost"
+            ) from None
         self._look()
         if not self._threads():
-            raise UsageError(f"no worker of the Dask scheduler {self._client.scheduler.address} has retrompi {code_version()}, as here")
+            raise UsageError(
+                f"no worker of the Dask scheduler {self._client.scheduler.address} has retrompi {code_version()}, as here",
+                code="cluster-lost",
+            )
 
     def _look(self) -> None:
         """Refuse the workers whose code is another."""

@@ -80,11 +80,11 @@ class Study:
         facts |= {"scenario": self.base.hash, "outcome": self.base.outcome, "order": [[a.key for a in g] for g in self.groups]}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
-    def fail(self, message: str, key: str = "") -> RetrompiError:
+    def fail(self, message: str, key: str = "", code: str | None = None) -> RetrompiError:
         """The error that names the study's file and the line of ``key``, where there is one."""
         if self.path is None:
-            return UsageError(message)
-        return InputError(message, self.path, line_of(self.text, key) if key else None)
+            return UsageError(message, code=code)
+        return InputError(message, self.path, line_of(self.text, key) if key else None, code=code)
 
 
 def _json(given: Text) -> str | list[str]:
@@ -111,14 +111,14 @@ def load(path: str | Path) -> Study:
     try:
         check_name(study.name)
     except UsageError as error:
-        raise study.fail(str(error), "name") from None
+        raise study.fail(str(error), "name", code=error.code) from None
     return study
 
 
 def check_name(name: str) -> str:
     """The name, if commands can find a study by it; UsageError for one that they take for a number or a file."""
     if not name.strip() or not name.isprintable() or name.isdecimal() or "/" in name or name.lower().endswith((".toml", ".zip")):
-        raise UsageError(f"a study's name is a word or a few, no number and no path, not '{name}'")
+        raise UsageError(f"a study's name is a word or a few, no number and no path, not '{name}'", code="bad-name")
     return name
 
 
@@ -128,29 +128,31 @@ def from_definition(data: Mapping[str, Any], file: Path | None = None, text: str
     fail = shell.fail
     for key in data:
         if key not in KEYS:
-            raise fail(f"unknown key '{key}'{nearest(key, KEYS, 20)}", key)
+            raise fail(f"unknown key '{key}'{nearest(key, KEYS, 20)}", key, code="unknown-key")
     for key in _TEXTS:
         if not isinstance(data.get(key, ""), str):
-            raise fail(f"'{key}' is not a text", key)
+            raise fail(f"'{key}' is not a text", key, code="bad-value")
     name = data.get("name", "")
     if not name.strip():
-        raise fail("'name' is missing or not a text", "name")
+        raise fail("'name' is missing or not a text", "name", code="missing-key")
     if ("scenario" in data) == ("base" in data):
-        raise fail("a study has either a scenario, by name or path, or a table [base] with a scenario's keys", "scenario")
+        raise fail("a study has either a scenario, by name or path, or a table [base] with a scenario's keys", "scenario", code="bad-value")
     sampling = data.get("sampling", "grid")
     if sampling not in SAMPLINGS:
-        raise fail(f"no sampling '{sampling}'{nearest(str(sampling), SAMPLINGS)}", "sampling")
+        raise fail(f"no sampling '{sampling}'{nearest(str(sampling), SAMPLINGS)}", "sampling", code="unknown-name")
     for key, low in (("samples", 0), ("seed", 0)):
         value = data.get(key, 1)
         if isinstance(value, bool) or not isinstance(value, int) or value < low:
-            raise fail(f"'{key}' is not a whole number from {low} on", key)
+            raise fail(f"'{key}' is not a whole number from {low} on", key, code="bad-value")
     samples = data.get("samples", 0)
     if (sampling == "lhs") != (samples > 0):
         raise fail('a Latin hypercube, and nothing else, has samples: sampling = "lhs" with samples = N', "samples")
     tables = data.get("vary", {}), data.get("zip", []), data.get("set", {})
     for key, table, kind in zip(("vary", "zip", "set"), tables, (dict, list, dict), strict=True):
         if not isinstance(table, kind):
-            raise fail(f"'{key}' is not a table of quoted keys" if kind is dict else "'zip' is a list of tables: [[zip]]", key)
+            raise fail(
+                f"'{key}' is not a table of quoted keys" if kind is dict else "'zip' is a list of tables: [[zip]]", key, code="bad-value"
+            )
     vary, zips, fixed = tables
     return Study(
         name=name,
@@ -175,24 +177,24 @@ def _base(data: Mapping[str, Any], file: Path | None, text: str, fail: Any) -> S
     if "base" in data:
         given = data["base"]
         if not isinstance(given, dict):
-            raise fail("[base] is a table with a scenario's keys", "base")
+            raise fail("[base] is a table with a scenario's keys", "base", code="bad-value")
         words = {k: data.get(k) or data["name"] for k in ("name", "title", "summary")} | {"reproduces": f"what-if: {data['name']}"}
         place = Path(data["folder"]) / "study" if data.get("folder") else Path("study")
         return from_data({**words, **given}, file or place, text)
     which = data["scenario"]
     if not isinstance(which, str):
-        raise fail("'scenario' is a name or a path", "scenario")
+        raise fail("'scenario' is a name or a path", "scenario", code="bad-value")
     beside = file.parent / which if file is not None else None
     try:
         base = registry.scenario(str(beside) if beside is not None and which.endswith(".toml") and beside.is_file() else which)
     except UsageError as error:
-        raise fail(str(error), "scenario") from None
+        raise fail(str(error), "scenario", code=error.code) from None
     return base if file is None else replace(base, path=file)  # a trace.file is beside the study
 
 
 def _scalar(key: str, value: Any, fail: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise fail(f"'{key}' in [set] is not a text", key)
+        raise fail(f"'{key}' in [set] is not a text", key, code="bad-value")
     return str(value)
 
 
@@ -205,20 +207,20 @@ def _groups(given: Sequence[Sequence[tuple[str, Any]]], sampling: str, fail: Any
         for written, value in together:
             key = case.proper(written)
             if key in seen:
-                raise fail(f"'{written}' varies twice", written)
+                raise fail(f"'{written}' varies twice", written, code="duplicate-name")
             seen.add(key)
             if isinstance(value, list | tuple):
                 if not all(isinstance(v, str | int | float) and not isinstance(v, bool) for v in value):
-                    raise fail(f"'{written}' is not a text or a list of texts", written)
+                    raise fail(f"'{written}' is not a text or a list of texts", written, code="bad-value")
                 value = tuple(str(v) for v in value)
             elif isinstance(value, bool) or not isinstance(value, str | int | float):
-                raise fail(f"'{written}' is not a text or a list of texts", written)
+                raise fail(f"'{written}' is not a text or a list of texts", written, code="bad-value")
             else:
                 value = str(value)
             try:
                 group.append(parse(key, value, continuous=sampling == "lhs" and len(together) == 1, repeats=len(together) > 1))
             except UsageError as error:
-                raise fail(str(error), written) from None
+                raise fail(str(error), written, code=error.code) from None
         if not group:
             raise fail("a table [[zip]] names the keys that go together", "zip")
         lengths = {len(axis) for axis in group if axis.span is None}
@@ -249,8 +251,8 @@ def from_command(
     together = [[_pair("--zip", part) for part in item.split(";")] for item in zip_]
     sampling, samples = _sampling(sample)
 
-    def fail(message: str, key: str = "") -> RetrompiError:
-        return UsageError(message)
+    def fail(message: str, key: str = "", code: str | None = None) -> RetrompiError:
+        return UsageError(message, code=code)
 
     groups = _groups([*([p] for p in pairs), *together], sampling, fail)
     fixed = {case.proper(k): v for k, v in parse_sets(set_ if isinstance(set_, Mapping) else list(set_)).items()}
@@ -261,7 +263,7 @@ def from_command(
 def _pair(option: str, item: str) -> tuple[str, Text]:
     key, equals, text = item.partition("=")
     if not equals or not key.strip() or not text.strip():
-        raise UsageError(f"'{option} {item}' is not KEY=VALUES; example: {option} wmpi.packet=64KiB..2MiB:x2")
+        raise UsageError(f"'{option} {item}' is not KEY=VALUES; example: {option} wmpi.packet=64KiB..2MiB:x2", code="bad-syntax")
     return key.strip(), text.strip()
 
 
@@ -270,7 +272,7 @@ def _sampling(text: str) -> tuple[str, int]:
         return "grid", 0
     kind, _, number = text.partition(":")
     if kind != "lhs" or not number.isdecimal() or int(number) < 1:
-        raise UsageError(f"'--sample {text}' is neither grid nor lhs:N; example: --sample lhs:200")
+        raise UsageError(f"'--sample {text}' is neither grid nor lhs:N; example: --sample lhs:200", code="bad-syntax")
     return "lhs", int(number)
 
 
@@ -308,9 +310,9 @@ def check(study: Study, limit: int = LIMIT) -> None:
     total = count(study)
     if total > limit:
         raise study.fail(f"this study has {total} points, more than {limit}; --limit {total} allows them, a larger step or --sample lhs:N "
-                         "makes fewer", "vary")  # fmt: skip
+                         "makes fewer", "vary", code="too-many")  # fmt: skip
     if study.samples > MOST_DRAWN:
-        raise study.fail(f"a Latin hypercube has at most {MOST_DRAWN} points, not {study.samples}", "samples")
+        raise study.fail(f"a Latin hypercube has at most {MOST_DRAWN} points, not {study.samples}", "samples", code="out-of-range")
     models = _values_of(study, "model") or [study.base.model]
     platforms = _values_of(study, "platform") or [study.base.platform]
     hosts = [int(n) for n in _telling(_values_of(study, "hosts")) if n.isdecimal()]
@@ -323,21 +325,21 @@ def check(study: Study, limit: int = LIMIT) -> None:
         try:
             metrics.parse(study.metric)
         except UsageError as error:
-            raise study.fail(str(error), "metric") from None
+            raise study.fail(str(error), "metric", code=error.code) from None
     # Names first: what a parameter may be depends on which models and rooms there are.
     first = ("model", "platform", "hosts")
     for axis in sorted(study.axes, key=lambda a: a.key not in first):
         try:
             room.check(axis.key, axis.span.ends if axis.span is not None else _telling(axis.values))
         except RetrompiError as error:
-            raise study.fail(_about(axis.key, str(error)), axis.key) from None
+            raise study.fail(_about(axis.key, str(error)), axis.key, code=error.code) from None
         if axis.key in study.fixed:
-            raise study.fail(f"'{axis.key}' is set and varies; leave out one of them", axis.key)
+            raise study.fail(f"'{axis.key}' is set and varies; leave out one of them", axis.key, code="duplicate-name")
     for key, text in sorted(study.fixed.items(), key=lambda item: item[0] not in first):
         try:
             room.check(key, [text])
         except RetrompiError as error:
-            raise study.fail(_about(key, str(error)), key) from None
+            raise study.fail(_about(key, str(error)), key, code=error.code) from None
 
 
 def _telling(values: Sequence[str]) -> Sequence[str]:

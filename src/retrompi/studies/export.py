@@ -141,7 +141,7 @@ def write(found: Stored, target: Path, kind: str | None = None, points: bool = F
     """
     kind = kind or target.suffix.removeprefix(".").lower()
     if kind not in FORMATS:
-        raise UsageError(f"no export format '{kind}'{nearest(kind, FORMATS)}")
+        raise UsageError(f"no export format '{kind}'{nearest(kind, FORMATS)}", code="unknown-format")
     about = metadata(found, points)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -155,7 +155,7 @@ def write(found: Stored, target: Path, kind: str | None = None, points: bool = F
         beside.write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         return [target, beside]
     except OSError as error:
-        raise InputError(f"cannot write the export: {error.strerror or error}", target) from error
+        raise InputError(f"cannot write the export: {error.strerror or error}", target, code="unwritable-file") from error
 
 
 def _csv(rows: Sequence[Row], known: Mapping[str, Any]) -> str:
@@ -172,7 +172,7 @@ def _parquet(rows: Sequence[Row], known: Mapping[str, tuple[str, str]], about: M
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError:
-        raise UsageError("Parquet needs the package pyarrow: pip install 'retrompi[parquet]'") from None
+        raise UsageError("Parquet needs the package pyarrow: pip install 'retrompi[parquet]'", code="missing-tool") from None
     kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
     schema = pa.schema([pa.field(k, kinds[kind], metadata={"what": what}) for k, (kind, what) in known.items()],
                        metadata={"retrompi": json.dumps(about, ensure_ascii=False)})  # fmt: skip

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 from retrompi.base import units
 from retrompi.base.errors import UsageError
 from retrompi.spec import registry
+from retrompi.spec.compile import compile_runtime
+from retrompi.spec.layout import Layout
 from retrompi.studies import axes, case, tornado
 from retrompi.studies.scenario import trace_of
+from retrompi.traces.calls import calls_of
 
 if TYPE_CHECKING:
     from retrompi.spec.platform import Platform
@@ -50,12 +53,14 @@ def number(scenario: Scenario, key: str) -> Key:
     """What ``key`` is in ``scenario``; UsageError in one line when there is no such key, it is a word, or its hosts differ in it."""
     name = case.proper(key)
     if not case.concerns(name, scenario.model):
-        raise UsageError(f"'{key}' is a parameter of another model than '{scenario.model}'")
+        raise UsageError(f"'{key}' is a parameter of another model than '{scenario.model}'", code="unknown-parameter")
     told = case.about(scenario, name)
     unit = told.unit or ("1" if name.startswith("trace.") and name not in ("trace.file", "trace.section") else "")
     if not unit:
         choices = f": {', '.join(told.choices)}" if told.choices else ""
-        raise UsageError(f"'{key}' is no number{choices}; give a key whose values have an order, e.g. platform.link.bandwidth")
+        raise UsageError(
+            f"'{key}' is no number{choices}; give a key whose values have an order, e.g. platform.link.bandwidth", code="bad-syntax"
+        )
     value = float(told.value) if isinstance(told.value, int | float) else None
     if name.startswith("platform.host."):
         _alike(scenario, name)
@@ -71,14 +76,14 @@ def _alike(scenario: Scenario, name: str) -> None:
     found = {h: room.quantities[f"{h}.{short}"] for h in hosts_of(scenario, room)}
     if len({q.value for q in found.values()}) > 1:
         told = ", ".join(f"platform.{h}.{short} = {units.format_quantity(q.value, q.unit)}" for h, q in list(found.items())[:4])
-        raise UsageError(f"'{name}' differs among the hosts; take one of them: {told}")
+        raise UsageError(f"'{name}' differs among the hosts; take one of them: {told}", code="not-a-number")
 
 
 def sourced(scenario: Scenario) -> list[tornado.Factor]:
     """Every number of the scenario's model and platform that has a sourced range and is read, as a factor between its ends.
 
-    Of the model: what its compilation reads for this placement. Of the platform: hosts that run a rank (``platform.host.KEY`` where all
-    of them have the same value and range), and the link unless all ranks are on one host. A range that is all that a probability can be
+    What a run of it uses: of the model, and of the platform's hosts (``platform.host.KEY`` where all of them have the same value and range)
+    and link. A range that is all that a probability can be
     is nobody's estimate and no factor.
     """
     from retrompi.sim import simulate
@@ -87,15 +92,14 @@ def sourced(scenario: Scenario) -> list[tornado.Factor]:
     cls = registry.model(scenario.model)
     values, room = resolve(cls, registry.platform(scenario.platform), scenario.sets)
     placement = simulate.place(room, scenario.mode, ranks_of(scenario))
-    cls().compile(values, room, placement)
-    unread = set(values.unread())
+    used = compile_runtime(cls, values, Layout(room, placement), calls_of(trace_of(scenario), failures=bool(scenario.failures))).used
     found = []
     for row in values.describe():
-        if row["low"] is not None and row["high"] is not None and row["name"] not in unread:
+        if row["low"] is not None and row["high"] is not None and f"{cls.name.partition(':')[0]}.{row['name']}" in used:
             name = f"{cls.name.partition(':')[0]}.{row['name']}"
             found.append(_factor(name, row["unit"], row["low"], row["high"], row["value"], cls.params()[row["name"]].source, scenario))
     hosts = [room.hosts[i].name for i in sorted(set(placement))]
-    ranged = {p: q for p, q in room.quantities.items() if q.low is not None and q.high is not None}
+    ranged = {p: q for p, q in room.quantities.items() if q.low is not None and q.high is not None and f"platform.{p}" in used}
     for short in dict.fromkeys(p.rpartition(".")[2] for p in ranged if p.rpartition(".")[0] in hosts):
         own = {h: ranged[f"{h}.{short}"] for h in hosts if f"{h}.{short}" in ranged}
         first = next(iter(own.values()))
@@ -103,9 +107,8 @@ def sourced(scenario: Scenario) -> list[tornado.Factor]:
             own = {"host": first}
         for host, q in own.items():
             found.append(_factor(f"platform.{host}.{short}", q.unit, q.low, q.high, q.value, q.source, scenario))
-    if len(hosts) > 1:
-        found += [_factor(f"platform.{p}", q.unit, q.low, q.high, q.value, q.source, scenario) for p, q in ranged.items()
-                  if p.startswith("link.")]  # fmt: skip
+    found += [_factor(f"platform.{p}", q.unit, q.low, q.high, q.value, q.source, scenario) for p, q in ranged.items()
+              if p.startswith("link.")]  # fmt: skip
     return [f for f in found if f.axis.span is not None and f.ends[0] != f.ends[1] and not _anything(f.axis.span)]
 
 

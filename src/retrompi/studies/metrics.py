@@ -168,8 +168,10 @@ class Metric:
         if value is not None:
             return value
         if run.get("outcome") != "completed":
-            raise UsageError(f"{what} has no '{self.name}': it ended as {run.get('outcome')}: {run.get('detail') or 'no reason told'}")
-        raise UsageError(f"{what} has no '{self.name}': {self._lacks(run, points, ranks)}")
+            raise UsageError(
+                f"{what} has no '{self.name}': it ended as {run.get('outcome')}: {run.get('detail') or 'no reason told'}", code="no-metric"
+            )
+        raise UsageError(f"{what} has no '{self.name}': {self._lacks(run, points, ranks)}", code="no-metric")
 
     def _lacks(self, run: Row, points: Rows, ranks: Rows) -> str:
         if self.base is not None:
@@ -185,24 +187,32 @@ class Metric:
         curve = not scenario.start and scenario.trace is None and not scenario.kills and scenario.outcome == "completed"
         curve = curve and scenario.generator != "rinf1"
         if needs == "base":
-            raise UsageError(f"'{self.name}' compares two runs; of one run take '{self.base.name if self.base else 'time'}'")
+            raise UsageError(
+                f"'{self.name}' compares two runs; of one run take '{self.base.name if self.base else 'time'}'", code="no-metric"
+            )
         if scenario.start:
             if needs not in ("start", "any"):
-                raise UsageError(f"'{scenario.name}' only starts a job: it has start, failed_starts and outcome, not '{self.name}'")
+                raise UsageError(
+                    f"'{scenario.name}' only starts a job: it has start, failed_starts and outcome, not '{self.name}'", code="no-metric"
+                )
             return
         if needs == "start":
-            raise UsageError(f"'{scenario.name}' starts no job: '{self.name}' is of scenarios with [start]")
+            raise UsageError(f"'{scenario.name}' starts no job: '{self.name}' is of scenarios with [start]", code="no-metric")
         if scenario.generator == "rinf1" and (self.name not in ("time", "outcome")):
-            raise UsageError(f"'{scenario.name}' times loops: it has time and outcome, not '{self.name}'; see 'retrompi rinf1'")
+            raise UsageError(
+                f"'{scenario.name}' times loops: it has time and outcome, not '{self.name}'; see 'retrompi rinf1'", code="no-metric"
+            )
         if needs == "section" and scenario.program.section is None:
-            raise UsageError(f"'{scenario.name}' times no section; give one in its [trace], or take 'time'")
+            raise UsageError(f"'{scenario.name}' times no section; give one in its [trace], or take 'time'", code="no-metric")
         if (needs == "curve" or self.size_B is not None) and not curve:
             what = "a trace's replay" if scenario.trace is not None else "a benchmark that is not to complete"
-            raise UsageError(f"'{scenario.name}' is {what}: it has no curve, so no '{self.name}'; it has time, mpi, compute, messages")
+            raise UsageError(
+                f"'{scenario.name}' is {what}: it has no curve, so no '{self.name}'; it has time, mpi, compute, messages", code="no-metric"
+            )
         if self.size_B is not None:
             sizes = sizes_of(scenario)
             if self.size_B not in sizes:
-                raise UsageError(f"'{scenario.name}' has no '{self.name}': {_other_sizes(self.size_B, sizes)}")
+                raise UsageError(f"'{scenario.name}' has no '{self.name}': {_other_sizes(self.size_B, sizes)}", code="no-metric")
 
     def show(self, value: float | None) -> str:
         """A value with its unit, for tables; empty for None."""
@@ -237,17 +247,17 @@ def parse(text: str) -> Metric:
     name, at, size_text = text.strip().partition("@")
     kind = _KINDS.get(name)
     if kind is None:
-        raise UsageError(f"no metric '{name}'{nearest(name, _KINDS, 20)}")
+        raise UsageError(f"no metric '{name}'{nearest(name, _KINDS, 20)}", code="unknown-metric")
     if at and kind.sized == "never":
-        raise UsageError(f"'{text}': '{name}' is one number of a run and takes no @SIZE")
+        raise UsageError(f"'{text}': '{name}' is one number of a run and takes no @SIZE", code="bad-metric")
     if not at and kind.sized == "must":
-        raise UsageError(f"'{name}' needs a message size; example: {name}@1MiB")
+        raise UsageError(f"'{name}' needs a message size; example: {name}@1MiB", code="bad-metric")
     if not at:
         base = parse("time") if name == "speedup" else None
         return Metric(name, kind.unit, kind.label, name, None, kind.more_is_better, base)
     value = units.parse(size_text, "B")
     if value != int(value):
-        raise UsageError(f"'{text}': '{size_text}' is not a whole number of bytes")
+        raise UsageError(f"'{text}': '{size_text}' is not a whole number of bytes", code="bad-metric")
     size = int(value)
     shown = units.format_bytes(size)
     label = {"time": f"one-way time at {shown}"}.get(name, f"{kind.label} at {shown}")

@@ -52,7 +52,7 @@ class _Collected:
         """A trace: its name in the zip, or ``retrompi:NAME`` for one of this package."""
         path = Path(self.folder, text)
         if not path.exists():
-            raise UsageError(f"the trace {text} of this study is gone: there is nothing to pack")
+            raise UsageError(f"the trace {text} of this study is gone: there is nothing to pack", code="not-found")
         reference = paths.reference_dir() / "traces"
         if path.resolve().parent == reference.resolve():
             self.traces[f"{OURS}{path.name}"] = {"sha256": _sha256(path)}
@@ -226,7 +226,7 @@ def pack(found: Stored, target: Path) -> list[str]:
             for name, file in sorted(collected.files.items()):
                 out.writestr(_entry(name), file.read_bytes())
     except OSError as error:
-        raise InputError(f"cannot write the zip: {error.strerror or error}", target) from error
+        raise InputError(f"cannot write the zip: {error.strerror or error}", target, code="unwritable-file") from error
     return collected.notes
 
 

@@ -159,7 +159,7 @@ class Pool:
         if not worker.greeted:
             self._stillborn += 1
             if self._stillborn >= TRIES:
-                    raise EngineError(f"no worker process can be started: {how}")
+                    raise EngineError(f"no worker process can be started: {how}", code="engine-died")
         tickets = [t for t in worker.has if t.number in self._open]
         if tickets and worker.greeted and tickets[0] is worker.has[0]:
             tickets[0].begun += 1

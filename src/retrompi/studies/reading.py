@@ -21,6 +21,7 @@ class NoNumber(RetrompiError):
     """Runs without a number have made an answer impossible: a negative outcome."""
 
     exit_code = 1
+    code = "no-number"
 
 
 @dataclass(frozen=True)

@@ -59,14 +59,14 @@ def program(text: str, arguments: Sequence[str], model: str, platform: str | Non
 
     if text in registry.scenario_names() or text.endswith(".toml"):
         if arguments:
-            raise UsageError(f"a scenario takes no arguments; change it with --set, e.g. --set {arguments[0]}")
+            raise UsageError(f"a scenario takes no arguments; change it with --set, e.g. --set {arguments[0]}", code="unused-option")
         found = registry.scenario(text)
         given = {"platform": platform, "mode": mode, "trace.np": None if np is None or found.trace is None else str(np)}
         return case.apply(found, {k: v for k, v in given.items() if v is not None})
     if platform is None:
         known = registry.model(model).calibrated
         if known is None:
-            raise UsageError(f"model '{model}' names no platform of its own; give one with -p")
+            raise UsageError(f"model '{model}' names no platform of its own; give one with -p", code="missing-option")
         platform = known.platforms[0]
     words: dict[str, Any] = dict.fromkeys(("name", "title", "summary"), text) | {"reproduces": "what-if: another runtime"}
     words |= {"model": model, "platform": platform, "mode": mode or "distributed"}
@@ -75,11 +75,13 @@ def program(text: str, arguments: Sequence[str], model: str, platform: str | Non
     path = Path(text)
     if not path.exists():
         known_names = [*registry.scenario_names(), *generate.GENERATORS]
-        raise UsageError(f"no scenario, generator or trace '{text}'{nearest(text, known_names)}")
+        raise UsageError(f"no scenario, generator or trace '{text}'{nearest(text, known_names)}", code="unknown-scenario")
     if arguments:
-        raise UsageError("a trace takes no arguments")
+        raise UsageError("a trace takes no arguments", code="unused-option")
     if path.suffix in (".c", ".cc", ".cpp", ".f", ".f90", ".py"):
-        raise UsageError(f"'{text}' is a program, record it first: retrompi trace record -o TRACE -- mpiexec -n {np or 2} ...")
+        raise UsageError(
+            f"'{text}' is a program, record it first: retrompi trace record -o TRACE -- mpiexec -n {np or 2} ...", code="missing-option"
+        )
     return Scenario(**{**words, "name": path.name}, trace=path.resolve(), np=np)
 
 
@@ -91,7 +93,7 @@ def _generated(name: str, arguments: Sequence[str], words: Mapping[str, Any], np
     for item in arguments:
         key, equals, value = item.partition("=")
         if not equals or not key or not value:
-            raise UsageError(f"'{item}' is not KEY=VALUE, an argument of {name}; it takes {', '.join(takes)}")
+            raise UsageError(f"'{item}' is not KEY=VALUE, an argument of {name}; it takes {', '.join(takes)}", code="bad-syntax")
         given[key.removeprefix("trace.")] = value
     if "ranks" in takes and "ranks" not in given:
         given["ranks"] = str(np or 2)
@@ -114,7 +116,7 @@ def rows(
     for name in platforms:
         registry.platform(name)
     if len(set(models)) < len(models):
-        raise UsageError("a runtime is named twice")
+        raise UsageError("a runtime is named twice", code="duplicate-name")
     for metric in wanted:
         metric.check(base)
     pairs = [(m, p) for p in (platforms or [base.platform]) for m in models]

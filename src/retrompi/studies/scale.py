@@ -75,9 +75,9 @@ def scale_of(key: str, unit: str, texts: Sequence[str], *, whole: bool, log: boo
         try:
             values.append(units.parse(text, unit))
         except UsageError as error:
-            raise UsageError(f"{key}: {error}") from None
+            raise UsageError(f"{key}: {error}", code=error.code) from None
         if whole and values[-1] != int(values[-1]):
-            raise UsageError(f"{key}: '{text}' is not a whole number")
+            raise UsageError(f"{key}: '{text}' is not a whole number", code="bad-value")
     spellings = [m[1] for t in texts if (m := re.fullmatch(r"[\d._+eE-]+\s*(\S*)\s*", t.strip())) and m[1]]
     base = units.canonical(unit)
     known = sorted((s for s in dict.fromkeys(spellings) if s in units.UNITS[base]), key=units.UNITS[base].__getitem__)
@@ -86,5 +86,7 @@ def scale_of(key: str, unit: str, texts: Sequence[str], *, whole: bool, log: boo
     if log is None:
         log = low > 0 and max(values) >= 8 * low
     if log and low <= 0:
-        raise UsageError(f"{key}: '{texts[values.index(low)]}' has no logarithm; begin above zero or take a linear scale")
+        raise UsageError(
+            f"{key}: '{texts[values.index(low)]}' has no logarithm; begin above zero or take a linear scale", code="out-of-range"
+        )
     return Scale(key, unit, small, whole, log, larger=large if large != small else ""), values

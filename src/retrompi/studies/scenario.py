@@ -231,40 +231,40 @@ def load(path: str | Path) -> Scenario:
 def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
     """The scenario that the tables ``data`` of ``file`` describe; ``text`` is where a line number is looked for."""
 
-    def fail(message: str, key: str) -> InputError:
-        return InputError(message, file, line_of(text, key))
+    def fail(message: str, key: str, code: str | None = None) -> InputError:
+        return InputError(message, file, line_of(text, key), code=code)
 
     for key in data:
         if key not in KEYS:
-            raise fail(f"unknown key '{key}'{nearest(key, KEYS, 20)}", key)
+            raise fail(f"unknown key '{key}'{nearest(key, KEYS, 20)}", key, code="unknown-key")
     for key in _TEXTS:
         if not isinstance(data.get(key), str) or not data[key].strip():
-            raise fail(f"'{key}' is missing or not a text", key)
+            raise fail(f"'{key}' is missing or not a text", key, code="missing-key")
     claims = data.get("claims", [])
     if not isinstance(claims, list) or not all(isinstance(c, str) for c in claims):
-        raise fail("'claims' is not a list of claim ids; example: [\"BF-SM-01\"]", "claims")
+        raise fail("'claims' is not a list of claim ids; example: [\"BF-SM-01\"]", "claims", code="bad-value")
     kills = data.get("kills", [])
     if not isinstance(kills, list) or not all(isinstance(k, str) for k in kills):
-        raise fail("'kills' is not a list of PROCESS@TIME; example: [\"rank 1@0.5s\"]", "kills")
+        raise fail("'kills' is not a list of PROCESS@TIME; example: [\"rank 1@0.5s\"]", "kills", code="bad-value")
     for key, example in (("traffic", "any 2Mbps 1500B poisson"), ("failures", "link server@1s..2s")):
         if not isinstance(data.get(key, []), list) or not all(isinstance(k, str) for k in data.get(key, [])):
-            raise fail(f'\'{key}\' is not a list of texts; example: ["{example}"]', key)
+            raise fail(f'\'{key}\' is not a list of texts; example: ["{example}"]', key, code="bad-value")
         if data.get(key) and ("start" in data or data.get("fidelity", "mechanism") != "mechanism"):
-            raise fail(f"'{key}' cross the wire of a trace that runs at fidelity mechanism", key)
+            raise fail(f"'{key}' cross the wire of a trace that runs at fidelity mechanism", key, code="needs-mechanism")
     outcome = data.get("outcome", "completed")
     if outcome not in OUTCOMES:
-        raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome")
+        raise fail(f"no outcome '{outcome}'{nearest(str(outcome), OUTCOMES)}", "outcome", code="unknown-name")
     seed = data.get("seed", 1)
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
-        raise fail(f"'seed' is not a whole number from 0 to {LARGEST_SEED}", "seed")
+        raise fail(f"'seed' is not a whole number from 0 to {LARGEST_SEED}", "seed", code="bad-value")
     from retrompi.sim.fidelity import RUNGS
 
     fidelity = data.get("fidelity", "mechanism")
     if fidelity not in RUNGS:
-        raise fail(f"no fidelity '{fidelity}'{nearest(str(fidelity), RUNGS)}", "fidelity")
+        raise fail(f"no fidelity '{fidelity}'{nearest(str(fidelity), RUNGS)}", "fidelity", code="unknown-name")
     sets = data.get("set", {})
     if not isinstance(sets, dict) or not all(isinstance(v, str | int | float) for v in sets.values()):
-        raise fail('\'set\' is a table of quoted keys; example: "platform.host.cores" = "2"', "set")
+        raise fail('\'set\' is a table of quoted keys; example: "platform.host.cores" = "2"', "set", code="bad-value")
     return Scenario(
         **{key: data[key] for key in _TEXTS},
         claims=tuple(claims),
@@ -288,31 +288,31 @@ def _jobs(data: Mapping[str, Any], file: Path, fail: Any) -> tuple[Neighbour, ..
     """The jobs beside the first one: ``[[job]]``."""
     given = data.get("job", [])
     if not isinstance(given, list) or not all(isinstance(j, dict) for j in given):
-        raise fail("a further job is a table [[job]]", "job")
+        raise fail("a further job is a table [[job]]", "job", code="bad-value")
     if given and ("start" in data or data.get("fidelity", "mechanism") != "mechanism" or data.get("trace", {}).get("generator") == "rinf1"):
-        raise fail("jobs share machines with a trace that runs at fidelity mechanism", "job")
+        raise fail("jobs share machines with a trace that runs at fidelity mechanism", "job", code="needs-mechanism")
     found = []
     for i, job in enumerate(given, 2):
 
-        def wrong(message: str, key: str, i: int = i) -> InputError:
-            error: InputError = fail(f"job {i}: {message}", "job")
+        def wrong(message: str, key: str, code: str | None = None, i: int = i) -> InputError:
+            error: InputError = fail(f"job {i}: {message}", "job", code)
             return error
 
         for key in job:
             if key not in JOB_KEYS:
-                raise wrong(f"unknown key '{key}'{nearest(key, JOB_KEYS)}", key)
+                raise wrong(f"unknown key '{key}'{nearest(key, JOB_KEYS)}", key, code="unknown-key")
         for key in ("model", "mode"):
             if not isinstance(job.get(key), str) or not job[key].strip():
-                raise wrong(f"'{key}' is missing or not a text", key)
+                raise wrong(f"'{key}' is missing or not a text", key, code="missing-key")
         sets = job.get("set", {})
         if not isinstance(sets, dict) or not all(isinstance(v, str | int | float) for v in sets.values()):
-            raise wrong("'set' is a table of its model's parameters", "set")
+            raise wrong("'set' is a table of its model's parameters", "set", code="bad-value")
         if not isinstance(job.get("background", False), bool) or not isinstance(job.get("name", ""), str):
-            raise wrong("'background' is true or false, 'name' a text", "background")
+            raise wrong("'background' is true or false, 'name' a text", "background", code="bad-value")
         try:
             start = units.parse(str(job.get("start", "0 s")), "s")
         except UsageError as error:
-            raise wrong(f"'start': {error}", "start") from None
+            raise wrong(f"'start': {error}", "start", code=error.code) from None
         trace = _trace(job.get("trace"), file, wrong)
         if trace.get("generator") == "rinf1" or trace.get("program", Program()).section is not None:
             raise wrong("its trace is a generator of messages or a file without a section", "trace")
@@ -327,10 +327,10 @@ def _start(data: Mapping[str, Any], fail: Any) -> dict[str, Any]:
     """The fields of a scenario that only starts a job: ``[start]`` with ``ranks`` and ``starts``, in place of a trace."""
     given = data["start"]
     if not isinstance(given, dict) or given.keys() != {"ranks", "starts"} or "trace" in data:
-        raise fail("[start] stands in place of [trace] and has 'ranks' and 'starts'", "start")
+        raise fail("[start] stands in place of [trace] and has 'ranks' and 'starts'", "start", code="conflicting-options")
     for key, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise fail(f"'{key}' is not a whole number from 1 on", key)
+            raise fail(f"'{key}' is not a whole number from 1 on", key, code="out-of-range")
     return {"start": given}
 
 
@@ -346,26 +346,26 @@ def _program(given: Mapping[str, Any], fail: Any) -> Program:
         key = "memory_share"
         share = given.get("memory_share", 0.0)
         if isinstance(share, bool) or not isinstance(share, int | float):
-            raise UsageError("'memory_share' is not a number in 0..1")
+            raise UsageError("'memory_share' is not a number in 0..1", code="bad-value")
         return Program(section, compute, float(share))
     except UsageError as error:
-        raise fail(str(error), key) from None
+        raise fail(str(error), key, code=error.code) from None
 
 
 def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
     """The fields of a scenario that its [trace] table decides."""
     if not isinstance(given, dict) or ("generator" in given) == ("file" in given):
-        raise fail("[trace] needs either a generator or a file", "trace")
+        raise fail("[trace] needs either a generator or a file", "trace", code="missing-key")
     if "file" in given:
         for key in given:
             if key not in FILE_KEYS:
-                raise fail(f"unknown key '{key}' in [trace]{nearest(key, FILE_KEYS)}", key)
+                raise fail(f"unknown key '{key}' in [trace]{nearest(key, FILE_KEYS)}", key, code="unknown-key")
         np = given.get("np")
         if np is not None and (isinstance(np, bool) or not isinstance(np, int) or np < 1):
-            raise fail("'np' is not a whole number from 1 on", "np")
+            raise fail("'np' is not a whole number from 1 on", "np", code="out-of-range")
         trace = (file.parent / str(given["file"])).resolve()
         if not trace.exists():
-            raise fail(f"no trace {given['file']} beside this scenario", "file")
+            raise fail(f"no trace {given['file']} beside this scenario", "file", code="unknown-trace")
         return {"np": np, "trace": trace, "program": _program(given, fail)}
     from retrompi.traces import generate  # the engine is loaded only where a trace is made
 
@@ -382,9 +382,9 @@ def _trace(given: Any, file: Path, fail: Any) -> dict[str, Any]:
             if key == "size":
                 args[key] = int(units.parse(str(value), "B"))
             if key == "reps" and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise fail("'reps' is not a whole number from 1 on", "reps")
+                raise fail("'reps' is not a whole number from 1 on", "reps", code="out-of-range")
     except InputError:
         raise
     except RetrompiError as error:
-        raise fail(str(error), key) from None
+        raise fail(str(error), key, code=error.code) from None
     return {"generator": given["generator"], "args": args}

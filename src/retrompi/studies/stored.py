@@ -55,7 +55,7 @@ def _row(store: Store, study: int | str) -> Row:
         return store.study(study)
     except UsageError:
         if study in registry.study_names():
-            raise UsageError(f"the ready study '{study}' has not been run yet: retrompi study run {study}") from None
+            raise UsageError(f"the ready study '{study}' has not been run yet: retrompi study run {study}", code="not-run-yet") from None
         raise
 
 
@@ -67,7 +67,9 @@ def read(store: Store, study: int | str) -> Stored:
         row = _row(store, study)
         rows = results.rows(store, row["id"])
         if not rows:
-            raise UsageError(f"nothing of study {row['name']} ({row['id']}) has been run; retrompi study run {row['name']}")
+            raise UsageError(
+                f"nothing of study {row['name']} ({row['id']}) has been run; retrompi study run {row['name']}", code="not-run-yet"
+            )
         ids = sorted({r["run_id"] for r in rows if r["run_id"] is not None})
         runs = {i: store.run(i) for i in ids}
         return Stored(row, rows, runs, {i: store.points(i) for i in ids}, {i: store.ranks(i) for i in ids})

@@ -130,13 +130,13 @@ def tolerance(
     if base.value is None:
         raise NoNumber(f"the base itself has no number: {base.told()}")
     if base.value <= 0:
-        raise UsageError("the metric is 0 at the base: nothing is so many percent worse than nothing")
+        raise UsageError("the metric is 0 at the base: nothing is so many percent worse than nothing", code="bad-range")
     if not LEAST_TOLERANCE <= width < 1:
-        raise UsageError(f"the tolerance is a share from {LEAST_TOLERANCE:g} to 1, not {width:g}")
+        raise UsageError(f"the tolerance is a share from {LEAST_TOLERANCE:g} to 1, not {width:g}", code="out-of-range")
     if not slower or not all(s > 0 for s in slower):
-        raise UsageError("how much worse is a share above zero, e.g. 5%")
+        raise UsageError("how much worse is a share above zero, e.g. 5%", code="out-of-range")
     if not way.doublings() or (way.scale.whole and way.down and way.base <= 1):
-        raise UsageError(f"{way.scale.key}: there is no value between {way.scale.text(way.base)} and the limit")
+        raise UsageError(f"{way.scale.key}: there is no value between {way.scale.text(way.base)} and the limit", code="bad-range")
     start = base.value
 
     def worse(value: float | None) -> float | None:

@@ -89,7 +89,7 @@ def one_at_a_time(evaluate: Evaluate, factors: Sequence[Factor]) -> OneAtATime:
     Raises NoNumber when the base itself does not complete: there is nothing to compare with.
     """
     if not factors:
-        raise UsageError("nothing varies; give --vary KEY=LOW..HIGH")
+        raise UsageError("nothing varies; give --vary KEY=LOW..HIGH", code="nothing-varies")
     asked: list[Mapping[str, str]] = [{}, *({f.key: t} for f in factors for t in f.ends)]
     base, *rest = evaluate(asked)
     if base.value is None:
@@ -147,7 +147,7 @@ def _salib() -> tuple[Any, Any]:
         from SALib.analyze import sobol as analysis
         from SALib.sample import sobol as sample
     except ImportError:
-        raise UsageError("Sobol indices need the package SALib: pip install 'retrompi[sensitivity]'") from None
+        raise UsageError("Sobol indices need the package SALib: pip install 'retrompi[sensitivity]'", code="missing-tool") from None
     return sample, analysis
 
 
@@ -164,13 +164,15 @@ def saltelli(factors: Sequence[Factor], samples: int, seed: int, second: bool) -
         raise UsageError("Sobol indices are of two keys at least; for one, '--method oat' says all there is")
     if samples < 2 or samples & (samples - 1):
         near = 2 ** max(1, round(math.log2(max(samples, 2))))
-        raise UsageError(f"--samples {samples} is no power of two, which Sobol's sequence needs; the nearest is {near}")
+        raise UsageError(f"--samples {samples} is no power of two, which Sobol's sequence needs; the nearest is {near}", code="bad-syntax")
     for f in factors:
         if f.axis.span is None and len(f.axis) < 2:
-            raise UsageError(f"'{f.key}' has one value only; give LOW..HIGH or a list")
+            raise UsageError(f"'{f.key}' has one value only; give LOW..HIGH or a list", code="nothing-varies")
     runs = samples * ((2 if second else 1) * len(factors) + 2)
     if runs > MOST_RUNS:
-        raise UsageError(f"--samples {samples} of {len(factors)} keys are {runs} runs, more than {MOST_RUNS}; fewer samples or keys")
+        raise UsageError(
+            f"--samples {samples} of {len(factors)} keys are {runs} runs, more than {MOST_RUNS}; fewer samples or keys", code="too-many"
+        )
     sample, _ = _salib()
     shares = sample.sample(_problem(factors), samples, calc_second_order=second, seed=seed)
     return [{f.key: f.at(float(u)) for f, u in zip(factors, row, strict=True)} for row in shares]

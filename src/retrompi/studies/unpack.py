@@ -67,7 +67,7 @@ def default_folder(zip_file: Path) -> Path:
     try:
         digest = hashlib.sha256(zip_file.read_bytes()).hexdigest()[:12]
     except OSError as error:
-        raise InputError(f"cannot read this zip: {error.strerror or error}", zip_file) from None
+        raise InputError(f"cannot read this zip: {error.strerror or error}", zip_file, code="unreadable-file") from None
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", zip_file.stem).strip(".-") or "study"
     return paths.data_dir() / "packs" / f"{stem[:80]}-{digest}"
 
@@ -85,10 +85,10 @@ def unpack(zip_file: Path, folder: Path | None = None) -> Package:
             _check_manifest(manifest, zip_file)
             files = manifest["files"]
             if set(entries) - {MANIFEST} != set(files):
-                raise InputError("holds other files than it lists", zip_file)
+                raise InputError("holds other files than it lists", zip_file, code="damaged-file")
             rows = _json(_content(opened, entries, ROWS, zip_file, MOST_TEXT, files[ROWS]["sha256"]), ROWS, zip_file)
             if not isinstance(rows, list) or not all(isinstance(r, dict) and isinstance(r.get("position"), int) for r in rows):
-                raise InputError(f"{ROWS} in it is no list of points", zip_file)
+                raise InputError(f"{ROWS} in it is no list of points", zip_file, code="bad-packed-study")
             definition = _resolved(manifest, where, zip_file)
             _empty(where, made_anew=folder is None, zip_file=zip_file)
             left = MOST_BYTES
@@ -101,9 +101,9 @@ def unpack(zip_file: Path, folder: Path | None = None) -> Package:
     except _UNREADABLE as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"is no zip that can be read: {str(error) or type(error).__name__}", zip_file) from None
+        raise InputError(f"is no zip that can be read: {str(error) or type(error).__name__}", zip_file, code="bad-packed-study") from None
     except OSError as error:
-        raise InputError(f"cannot be unpacked: {error.strerror or error}", zip_file) from None
+        raise InputError(f"cannot be unpacked: {error.strerror or error}", zip_file, code="unreadable-file") from None
     study = where / STUDY
     study.write_text(_toml(definition, manifest), encoding="utf-8")
     models = sorted({PurePosixPath(n).parts[1] for n in manifest["files"] if n.startswith("models/")})
@@ -114,7 +114,7 @@ def _entries(opened: zipfile.ZipFile, zip_file: Path) -> dict[str, zipfile.ZipIn
     found: dict[str, zipfile.ZipInfo] = {}
     infos = opened.infolist()
     if len(infos) > MOST_FILES:
-        raise InputError(f"holds {len(infos)} files; {MOST_FILES} are the most", zip_file)
+        raise InputError(f"holds {len(infos)} files; {MOST_FILES} are the most", zip_file, code="damaged-file")
     for info in infos:
         name = info.filename
         parts = PurePosixPath(name).parts
@@ -122,15 +122,17 @@ def _entries(opened: zipfile.ZipFile, zip_file: Path) -> dict[str, zipfile.ZipIn
         safe = name in (MANIFEST, ROWS) or (placed and all(_PART.fullmatch(p) and p.strip(". ") for p in parts))
         kind = stat.S_IFMT(info.external_attr >> 16)
         if not safe or kind not in (0, stat.S_IFREG):
-            raise InputError(f"holds '{name[:80]}', which no packed study has", zip_file)
+            raise InputError(f"holds '{name[:80]}', which no packed study has", zip_file, code="damaged-file")
         if info.flag_bits & 1:
-            raise InputError("is encrypted", zip_file)
+            raise InputError("is encrypted", zip_file, code="damaged-file")
         # On some disks case does not tell files apart.
         if name.lower() in {n.lower() for n in found}:
-            raise InputError(f"holds '{name[:80]}' twice", zip_file)
+            raise InputError(f"holds '{name[:80]}' twice", zip_file, code="duplicate-name")
         found[name] = info
     if MANIFEST not in found or ROWS not in found:
-        raise InputError(f"is no packed study: {MANIFEST if MANIFEST not in found else ROWS} is not in it", zip_file)
+        raise InputError(
+            f"is no packed study: {MANIFEST if MANIFEST not in found else ROWS} is not in it", zip_file, code="bad-packed-study"
+        )
     return found
 
 
@@ -141,9 +143,9 @@ def _content(
     with opened.open(entries[name]) as stream:
         data = stream.read(most + 1)
     if len(data) > most:
-        raise InputError(f"holds more than {most >> 20} MiB in '{name[:80]}'", zip_file)
+        raise InputError(f"holds more than {most >> 20} MiB in '{name[:80]}'", zip_file, code="damaged-file")
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
-        raise InputError(f"is damaged: '{name[:80]}' is not what was packed", zip_file)
+        raise InputError(f"is damaged: '{name[:80]}' is not what was packed", zip_file, code="damaged-file")
     return data
 
 
@@ -151,12 +153,12 @@ def _json(data: bytes, name: str, zip_file: Path) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{name} in it is no JSON: {error}", zip_file) from None
+        raise InputError(f"{name} in it is no JSON: {error}", zip_file, code="bad-packed-study") from None
 
 
 def _check_manifest(manifest: Any, zip_file: Path) -> None:
     def wrong(what: str) -> InputError:
-        return InputError(f"{MANIFEST} in it {what}", zip_file)
+        return InputError(f"{MANIFEST} in it {what}", zip_file, code="bad-packed-study")
 
     if not isinstance(manifest, dict):
         raise wrong("is no table")
@@ -178,7 +180,7 @@ def _resolved(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> dict
     root = folder.resolve()
 
     def refuse(text: str) -> InputError:
-        return InputError(f"its definition names '{text[:80]}', which is neither in it nor retrompi's", zip_file)
+        return InputError(f"its definition names '{text[:80]}', which is neither in it nor retrompi's", zip_file, code="bad-packed-study")
 
     def inside(text: str, holder: str) -> str:
         name = text.removeprefix(INSIDE)
@@ -216,20 +218,22 @@ def _resolved(manifest: Mapping[str, Any], folder: Path, zip_file: Path) -> dict
         if text.startswith(OURS):
             path = paths.reference_dir() / "traces" / plain(text.removeprefix(OURS))
             if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != known.get("sha256"):
-                raise InputError(f"needs the trace {path.name[:80]} of retrompi, which is missing or another one here", zip_file)
+                raise InputError(
+                    f"needs the trace {path.name[:80]} of retrompi, which is missing or another one here", zip_file, code="not-found"
+                )
             return str(path)
         return str(root / inside(text, "traces"))
 
     try:
         return rewritten(manifest["definition"], {"model": model, "platform": platform, "trace": trace})
     except (TypeError, KeyError, AttributeError, UsageError) as error:
-        raise InputError(f"its definition is no study: {error}", zip_file) from None
+        raise InputError(f"its definition is no study: {error}", zip_file, code="bad-packed-study") from None
 
 
 def _empty(folder: Path, *, made_anew: bool, zip_file: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         if not made_anew or not folder.is_dir():
-            raise InputError(f"would be unpacked into {folder}, which is not empty; name a new folder", zip_file)
+            raise InputError(f"would be unpacked into {folder}, which is not empty; name a new folder", zip_file, code="exists-already")
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
 

@@ -138,7 +138,7 @@ class View:
         for a in self.axes:
             if key == a.key or key in a.keys:
                 return a
-        raise UsageError(f"this study does not vary '{key}'{nearest(key, [k for a in self.axes for k in a.keys])}")
+        raise UsageError(f"this study does not vary '{key}'{nearest(key, [k for a in self.axes for k in a.keys])}", code="unknown-name")
 
 
 def _joined(keys: Sequence[str], rows: Sequence[Row], given: Callable[[Row, str], str]) -> list[str]:

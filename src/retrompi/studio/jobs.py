@@ -27,7 +27,7 @@ from typing import Any
 
 from retrompi.base.errors import EngineError, UsageError
 from retrompi.studio import child
-from retrompi.studio.room import Limits
+from retrompi.studio.limits import Limits
 
 __all__ = ["JobState", "Jobs", "Report"]
 
@@ -126,15 +126,15 @@ class Jobs:
         )  # fmt: skip
         with self._changed:
             if self._closed:
-                raise UsageError("this studio is ending")
+                raise UsageError("this studio is ending", code="jobs-refused")
             for other in list(self._jobs.values()):
                 if slot and other.session == session and _asks(other, slot) is not None and other.status not in _ENDED:
                     self._end(other, "cancelled")
             mine = [j for j in self._jobs.values() if j.session == session and j.status not in _ENDED]
             if len(mine) >= limits.jobs_a_session:
-                raise UsageError(f"{len(mine)} of your jobs are waiting or running; cancel one, or wait")
+                raise UsageError(f"{len(mine)} of your jobs are waiting or running; cancel one, or wait", code="jobs-refused")
             if len(self._running) + sum(len(q) for q in self._waiting.values()) >= limits.jobs:
-                raise UsageError(f"{limits.jobs} jobs are waiting or running; try again later")
+                raise UsageError(f"{limits.jobs} jobs are waiting or running; try again later", code="jobs-refused")
             self._jobs[job.id] = job
             self._waiting.setdefault(session, deque()).append(job)
             self._ring()
@@ -214,7 +214,7 @@ class Jobs:
     def _mine(self, job_id: str, session: str) -> _Job:
         job = self._jobs.get(job_id)
         if job is None or not secrets.compare_digest(job.session.encode(), session.encode()):
-            raise UsageError("no such job: it is over long since, or not yours")
+            raise UsageError("no such job: it is over long since, or not yours", code="gone")
         if session in self._kept:
             self._kept.move_to_end(session)
         return job

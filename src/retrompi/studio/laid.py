@@ -69,7 +69,7 @@ def laid(path: str, label: str, most: int, taken: Collection[str] = ()) -> tuple
 def _sound(m: Measured, label: str) -> Measured:
     """A curve that can be drawn: not too long, every number finite, and only the sizes that have a time or a bandwidth."""
     if len(m.points) > MOST_POINTS:
-        raise InputError(f"{label}: a curve of {len(m.points)} sizes; at most {MOST_POINTS} can be drawn")
+        raise InputError(f"{label}: a curve of {len(m.points)} sizes; at most {MOST_POINTS} can be drawn", code="out-of-range")
     points = tuple(p for p in m.points if p.time_us > 0 or p.bandwidth_MBps > 0)
     for p in points:
         if p.size_B > LARGEST_B:

@@ -8,7 +8,8 @@ import plotly.graph_objects as go
 
 from retrompi.base.units import format_bytes, format_rate
 from retrompi.render.figures import DASHES, PALETTE, layout, size_label
-from retrompi.spec.platform import Host, Platform
+from retrompi.spec.host import Host
+from retrompi.spec.platform import Platform
 
 __all__ = ["copy_rate", "figure", "misses"]
 

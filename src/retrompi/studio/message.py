@@ -12,8 +12,11 @@ from retrompi.sim import simulate
 from retrompi.sim.simulate import place
 from retrompi.spec import registry
 from retrompi.spec.calibrated_range import outside
+from retrompi.spec.compile import compile_runtime
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import resolve
 from retrompi.studio import scene, words
+from retrompi.traces.calls import PINGPONG
 
 __all__ = ["LARGEST", "parameters", "sets_of", "size_of", "travel"]
 
@@ -25,9 +28,11 @@ def size_of(written: str) -> int:
     """Bytes of one size with its unit. Raises UsageError for another number of sizes or a longer one than `LARGEST`."""
     found = parse_sizes(written)
     if len(found) != 1:
-        raise UsageError(f"'{written[:60]}': give one size")
+        raise UsageError(f"'{written[:60]}': give one size", code="bad-size")
     if found[0] > LARGEST:
-        raise UsageError(f"{format_bytes(found[0])} is longer than the longest message drawn here, {format_bytes(LARGEST)}")
+        raise UsageError(
+            f"{format_bytes(found[0])} is longer than the longest message drawn here, {format_bytes(LARGEST)}", code="out-of-range"
+        )
     return found[0]
 
 
@@ -69,29 +74,18 @@ def _one(one: Mapping[str, str], leg: int) -> dict[str, Any]:
     }
 
 
-_OTHER_MODE = {
-    "distributed": ("same", "same_bulk", "protocol_same", "one_sided_same"),
-    "shared": ("remote", "protocol_remote", "one_sided_remote", "forward_cost", "idle"),
-}
-_CONVERSION = ("convert_byte", "convert_buffer", "convert_call")
-
-
 def parameters(one: Mapping[str, str], sets: list[str]) -> list[dict[str, Any]]:
     """The parameters that this path depends on, with their sources, those that were set first: with another value its rows are others."""
     cls = registry.model(one["model"])
     base = registry.platform(one["platform"])
     values, room = resolve(cls, base, sets)
     placement = place(room, one["mode"], 2)
-    unused = set(_OTHER_MODE["shared" if len(set(placement)) == 1 else "distributed"])
-    if len({room.hosts[i].byte_order for i in placement}) == 1:
-        unused |= set(_CONVERSION)
 
     def rows_of(changed: list[str]) -> dict[str, Any] | None:
         try:
-            compiled = cls().compile(resolve(cls, base, [*sets, *changed])[0], room, placement)
+            return compile_runtime(cls, resolve(cls, base, [*sets, *changed])[0], Layout(room, placement), PINGPONG).rows
         except RetrompiError:
             return None
-        return {k: v for k, v in compiled.items() if k not in unused}
 
     plain = rows_of([])
     out = []

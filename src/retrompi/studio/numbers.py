@@ -11,8 +11,10 @@ from typing import Any
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.units import format_quantity
 from retrompi.spec import registry
+from retrompi.spec.fields import quantities
+from retrompi.spec.host import Host
 from retrompi.spec.model import RuntimeModel, model_values
-from retrompi.spec.platform import HOST_KEYS, SOURCE_KINDS, Platform
+from retrompi.spec.platform import SOURCE_KINDS, Platform
 
 __all__ = [
     "AREAS",
@@ -45,41 +47,8 @@ KINDS = {
 
 _MICRO = re.compile(r"(?<=\d )u(?=s\b)")
 
-AREAS = {
-    "processor": ("cores", "speed", "flops", "clock", "package_cores"),
-    "scheduler": ("quantum", "tick", "dispatch", "syscall", "boost", "quantum_carry", "wait_charge", "quantum_at_tick"),
-    "memory": (
-        "l1",
-        "l2",
-        "l2_ways",
-        "l2_shared_by",
-        "copy_l1",
-        "copy_l2",
-        "copy_mem",
-        "line_shared",
-        "line_bus",
-        "lines_in_flight",
-        "fsb_rate",
-    ),
-    "protocol stack": (
-        "tcp_segment",
-        "tcp_byte",
-        "interrupt",
-        "loopback_segment",
-        "loopback_mss",
-        "window",
-        "mss",
-        "sndbuf",
-        "delayed_ack",
-        "rto_first",
-        "rto_min",
-        "rto_max",
-        "tcp_retries",
-        "dup_acks",
-    ),
-    "network card": ("nic_rate", "nic_latency", "bus_rate"),
-}
-"""Area of a machine -> its keys (`HOST_KEYS`), in the order in which a reader meets them."""
+AREAS = ("processor", "scheduler", "memory", "protocol stack", "network card")
+"""The areas of a machine in the order in which a reader meets them; a field of `Host` says to which it belongs."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +112,7 @@ def area_of(path: str) -> str:
     owner, _, key = path.rpartition(".")
     if owner == "link":
         return "wire"
-    return next((area for area, keys in AREAS.items() if key in keys), "other")
+    return quantities(Host)[key].area
 
 
 def room_numbers(dossier: Mapping[str, Any]) -> list[Number]:
@@ -163,7 +132,7 @@ def fitting(some: Sequence[Number], kind: str = "", text: str = "", area: str = 
     Raises UsageError for a kind that does not exist.
     """
     if kind and kind not in KINDS:
-        raise UsageError(f"source '{kind}'{nearest(kind, KINDS)}")
+        raise UsageError(f"source '{kind}'{nearest(kind, KINDS)}", code="unknown-name")
     words = text.casefold().split()
     return [
         n
@@ -192,7 +161,7 @@ def groups(room: Platform, some: Sequence[Number]) -> list[Group]:
     found = {n.name: n for n in some}
     alike: dict[tuple[object, ...], list[str]] = {}
     for h in room.hosts:
-        own = (found.get(f"{h.name}.{key}") for key in HOST_KEYS)
+        own = (found.get(f"{h.name}.{key}") for key in quantities(Host))
         key = (h.os, h.byte_order, *((n.value, n.kind, n.source) if n else None for n in own))
         alike.setdefault(key, []).append(h.name)
     return [Group(tuple(names), str(key[0]), str(key[1])) for key, names in alike.items()]
@@ -218,12 +187,11 @@ def sides(room: Platform, some: Sequence[Number]) -> list[Side]:
     found = {n.name: n for n in some}
     firsts = [g.names[0] for g in groups(room, some)]
     out = []
-    for key, (_, help) in HOST_KEYS.items():
+    for key, declared in quantities(Host).items():
         cells = tuple(found[f"{name}.{key}"] for name in firsts if f"{name}.{key}" in found)
         if len(cells) == len(firsts):
-            out.append(Side(key, help, area_of(f"host.{key}"), cells))
-    order = [*AREAS, "other"]
-    return sorted(out, key=lambda s: order.index(s.area))
+            out.append(Side(key, declared.help, area_of(f"host.{key}"), cells))
+    return sorted(out, key=lambda s: AREAS.index(s.area))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,11 @@ from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
 from retrompi.sim.simulate import place
 from retrompi.spec import registry
+from retrompi.spec.compile import compile_runtime
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import resolve
+from retrompi.spec.platform import declaration
+from retrompi.traces.calls import PINGPONG
 
 if TYPE_CHECKING:
     from retrompi.spec.platform import Placement, Platform
@@ -26,7 +30,6 @@ _STEPS = 24
 _SHARES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Probabilities that a slider has: what is lost on a wire is rarely more than a hundredth."""
 _MICRO = re.compile(r"(?<![A-Za-z])us(?![A-Za-z])")
-_FLAGS = ("boost", "quantum_carry", "quantum_at_tick")
 _EVERY = "platform.host."
 _OWN = "each its own"
 _WITHOUT = 8
@@ -73,9 +76,9 @@ class Slot:
 def check_names(model: str | None = None, platform: str | None = None) -> None:
     """Refuses what is no name of a model or platform. A path would do elsewhere, but what a browser sends must not name code to run."""
     if model is not None and model not in (known := registry.model_names()):
-        raise UsageError(f"no model '{model[:60]}'{nearest(model[:60], known)}")
+        raise UsageError(f"no model '{model[:60]}'{nearest(model[:60], known)}", code="unknown-model")
     if platform is not None and platform not in (known := registry.platform_names()):
-        raise UsageError(f"no platform '{platform[:60]}'{nearest(platform[:60], known)}")
+        raise UsageError(f"no platform '{platform[:60]}'{nearest(platform[:60], known)}", code="unknown-platform")
 
 
 def modes(platform: str) -> list[str]:
@@ -139,12 +142,13 @@ def _evenly(low: float, high: float, wide: bool) -> list[float]:
     return [low + (high - low) * i / _STEPS for i in range(_STEPS + 1)]
 
 
-def _slot(name: str, label: str, group: str, row: Mapping[str, Any], whole: bool) -> Slot:
+def _slot(name: str, label: str, group: str, row: Mapping[str, Any], kind: str) -> Slot:
     unit, base, value = row["unit"], readable(row["text"]), row["value"]
     common = {"name": name, "label": label, "group": group, "help": row["help"], "source": row["source"], "unit": unit, "base": base}
     if row.get("choices"):
         return Slot(**common, choices=tuple(row["choices"]))
-    if label in _FLAGS:
+    whole = kind == "whole"
+    if kind == "flag":
         return Slot(**common, choices=("0", "1"))
     low, high = row["low"], row["high"]
     if low is None or high is None or low == high:
@@ -166,7 +170,7 @@ def _slot(name: str, label: str, group: str, row: Mapping[str, Any], whole: bool
 
 @lru_cache(maxsize=64)
 def slots(model: str, platform: str, mode: str) -> tuple[Slot, ...]:
-    """The parameters that a PingPong in this configuration reads: the runtime's, of the hosts that run a rank, of the link between them.
+    """The parameters that a PingPong in this configuration uses: the runtime's, of the hosts that run a rank, of the link between them.
 
     Raises UsageError for a wrong name or mode.
     """
@@ -174,18 +178,17 @@ def slots(model: str, platform: str, mode: str) -> tuple[Slot, ...]:
     cls = registry.model(model)
     values, room = resolve(cls, registry.platform(platform))
     placement: Placement = place(room, room.placement(mode), 2)
-    cls().compile(values, room, placement)
-    unread = set(values.unread())
+    used = compile_runtime(cls, values, Layout(room, placement), PINGPONG).used
+    base = cls.name.partition(":")[0]
     out = []
     for row in values.describe():
-        if row["name"] not in unread:
-            whole = row["unit"] == "count"
-            out.append(_slot(f"{cls.name}.{row['name']}", row["name"], f"Runtime: {cls.title}", row, whole))
+        if f"{base}.{row['name']}" in used:
+            kind = "whole" if row["unit"] == "count" else ""
+            out.append(_slot(f"{cls.name}.{row['name']}", row["name"], f"Runtime: {cls.title}", row, kind))
     hosts = list(dict.fromkeys(room.hosts[i].name for i in placement))
     out += [s for host in hosts for s in _of_room(room, host, f"Machine: {host}")]
-    if len(hosts) > 1:
-        out += _of_room(room, "link", "Network")
-    return tuple(out)
+    out += _of_room(room, "link", "Network")
+    return tuple(s for s in out if not s.name.startswith("platform.") or s.name in used)
 
 
 def slots_for(model: str, platform: str, mode: str, names: Iterable[str]) -> tuple[Slot, ...]:
@@ -216,12 +219,8 @@ def _of_every(key: str, mine: list[Slot]) -> Slot:
 
 
 def _of_room(room: Platform, part: str, group: str) -> list[Slot]:
-    from retrompi.spec.platform import WHOLE_FROM_ONE
-
     rows = [r for r in room.describe() if r["path"].startswith(f"{part}.")]
-    return [
-        _slot(f"platform.{r['path']}", key, group, r, key in WHOLE_FROM_ONE) for r in rows for key in [r["path"].partition(".")[2]]
-    ]
+    return [_slot(f"platform.{path}", path.partition(".")[2], group, r, declaration(path).kind) for r in rows for path in [r["path"]]]
 
 
 def overrides(known: Iterable[Slot], changed: Mapping[str, str]) -> list[str]:

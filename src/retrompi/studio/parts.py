@@ -38,7 +38,7 @@ def text(value: Any, most: int = 500) -> str:
     if value is None:
         return ""
     if not isinstance(value, str) or len(value) > most:
-        raise UsageError(f"a text of at most {most} characters is wanted here")
+        raise UsageError(f"a text of at most {most} characters is wanted here", code="out-of-range")
     return value
 
 
@@ -47,7 +47,7 @@ def texts(value: Any, most: int = 100) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, list) or len(value) > most:
-        raise UsageError(f"a list of at most {most} texts is wanted here")
+        raise UsageError(f"a list of at most {most} texts is wanted here", code="out-of-range")
     return [text(v) for v in value]
 
 
@@ -207,7 +207,7 @@ def register_job(
         if job is None:
             set_props("studio-notice", {"children": []})
             if not changed and ctx.triggered_id in (f"{page}-tick", f"{page}-cancel"):  # which begin nothing
-                raise UsageError("no such job: it is over long since, or not yours")
+                raise UsageError("no such job: it is over long since, or not yours", code="gone")
             wanted = begin(*values[:asked])
             if wanted is not None:
                 title, function, args = wanted

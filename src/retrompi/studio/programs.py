@@ -83,7 +83,7 @@ def chosen(value: str) -> str:
     """``value`` if it names a trace that there is, or looks like an upload's. Raises UsageError."""
     if value in MADE or value in shipped() or _UPLOAD.fullmatch(value):
         return value
-    raise UsageError(f"no trace '{value[:60]}'{nearest(value[:60], [*MADE, *shipped()])}")
+    raise UsageError(f"no trace '{value[:60]}'{nearest(value[:60], [*MADE, *shipped()])}", code="unknown-trace")
 
 
 def load(name: str, ranks: int, size: int, path: str = "", label: str = "") -> tuple[Trace, str]:

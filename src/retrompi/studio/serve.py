@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.studio.guard import Guard
-from retrompi.studio.room import Limits, Room
+from retrompi.studio.limits import Limits
+from retrompi.studio.room import Room
 
 __all__ = ["LEAST_TOKEN", "Studio", "is_loopback"]
 
@@ -38,7 +39,7 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError:
-        raise UsageError(f"--host {host}: this machine has no such address") from None
+        raise UsageError(f"--host {host}: this machine has no such address", code="bad-address") from None
     family, kind, protocol, _, address = sorted(found, key=lambda f: f[0] != socket.AF_INET)[0]
     ours = socket.socket(family, kind, protocol)
     try:
@@ -49,10 +50,14 @@ def _bound(host: str, port: int) -> socket.socket:
         ours.close()
         number = getattr(error, "errno", None)
         if number == errno.EADDRINUSE:
-            raise UsageError(f"port {port} of {host} is in use (another studio?); give another, or --port 0 for any that is free") from None
+            raise UsageError(
+                f"port {port} of {host} is in use (another studio?); give another, or --port 0 for any that is free", code="bad-address"
+            ) from None
         if number == errno.EACCES:
-            raise UsageError(f"port {port} needs more rights; give one above 1023, or --port 0 for any that is free") from None
-        raise UsageError(f"--host {host} --port {port}: {getattr(error, 'strerror', None) or error}") from None
+            raise UsageError(
+                f"port {port} needs more rights; give one above 1023, or --port 0 for any that is free", code="bad-address"
+            ) from None
+        raise UsageError(f"--host {host} --port {port}: {getattr(error, 'strerror', None) or error}", code="bad-address") from None
     return ours
 
 
@@ -76,9 +81,9 @@ class Studio:
         limits: Limits | None = None,
     ) -> None:
         if not is_loopback(host) and token is None:
-            raise UsageError(f"--host {host} lets others in: give a --token, or --public, which makes one")
+            raise UsageError(f"--host {host} lets others in: give a --token, or --public, which makes one", code="bad-address")
         if token is not None and (len(token) < LEAST_TOKEN or not token.isprintable() or " " in token):
-            raise UsageError(f"a token has {LEAST_TOKEN} characters at least and no spaces; --public makes one")
+            raise UsageError(f"a token has {LEAST_TOKEN} characters at least and no spaces; --public makes one", code="bad-address")
         self._socket = _bound(host, port)
         self.host, self.port, self.token = host, int(self._socket.getsockname()[1]), token
         self._server: Any = None

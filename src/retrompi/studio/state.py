@@ -91,7 +91,7 @@ def choice(valid: Callable[[], Iterable[str]] | Sequence[str], what: str = "valu
     def parse(value: str) -> str:
         known = list(valid() if callable(valid) else valid)
         if value not in known:
-            raise UsageError(f"no {what} '{value[:60]}'{nearest(value[:60], known)}")
+            raise UsageError(f"no {what} '{value[:60]}'{nearest(value[:60], known)}", code="unknown-name")
         return value
 
     return parse
@@ -104,9 +104,9 @@ def number(low: float, high: float, *, whole: bool = False) -> Parse:
         try:
             found = int(value) if whole else float(value)
         except ValueError:
-            raise UsageError(f"'{value[:60]}' is no {'whole ' if whole else ''}number") from None
+            raise UsageError(f"'{value[:60]}' is no {'whole ' if whole else ''}number", code="bad-value") from None
         if not low <= found <= high:
-            raise UsageError(f"{value[:60]} is not in {low:g}..{high:g}")
+            raise UsageError(f"{value[:60]} is not in {low:g}..{high:g}", code="out-of-range")
         return found
 
     return parse
@@ -115,7 +115,7 @@ def number(low: float, high: float, *, whole: bool = False) -> Parse:
 def flag(value: str) -> bool:
     """``1`` or ``0``."""
     if value not in ("0", "1"):
-        raise UsageError(f"'{value[:60]}' is neither 0 nor 1")
+        raise UsageError(f"'{value[:60]}' is neither 0 nor 1", code="bad-value")
     return value == "1"
 
 

@@ -119,13 +119,16 @@ def asked(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> S
     from retrompi.studies import case, design
 
     if scenario not in registry.scenario_names():
-        raise UsageError(f"no scenario '{scenario}'{nearest(scenario, registry.scenario_names())}")
+        raise UsageError(f"no scenario '{scenario}'{nearest(scenario, registry.scenario_names())}", code="unknown-scenario")
     given = [(key.strip(), values.strip()) for key, values in vary if key.strip() or values.strip()]
     if not given:
-        raise UsageError("nothing varies: give a key and its values, e.g. wmpi.packet and 8KiB..32KiB:x2")
+        raise UsageError("nothing varies: give a key and its values, e.g. wmpi.packet and 8KiB..32KiB:x2", code="nothing-varies")
     for key, values in given:
         if not key or not values:
-            raise UsageError(f"'{key or values}' has no {'values' if key else 'key'}: give both, e.g. wmpi.packet and 8KiB..32KiB:x2")
+            raise UsageError(
+                f"'{key or values}' has no {'values' if key else 'key'}: give both, e.g. wmpi.packet and 8KiB..32KiB:x2",
+                code="missing-option",
+            )
         if case.proper(key) == "trace.file":
             raise UsageError("trace.file is a file of the server: vary it with 'retrompi sweep'")
     study = design.from_command(scenario, dict(given), metric=metric.strip())
@@ -134,7 +137,7 @@ def asked(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> S
             valid = registry.model_names() if axis.key == "model" else registry.platform_names()
             for value in axis.values:
                 if value not in valid:
-                    raise UsageError(f"no {axis.key} '{value}'{nearest(value, valid)}")
+                    raise UsageError(f"no {axis.key} '{value}'{nearest(value, valid)}", code="unknown-name")
     design.check(study, MOST_POINTS)
     return study
 

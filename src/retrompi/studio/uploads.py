@@ -93,18 +93,18 @@ class Uploads:
             raise UsageError(f"{label}: nothing was uploaded")
         head, comma, data = contents.partition(",")
         if not comma or not head.endswith(";base64") or len(head) > 200:
-            raise UsageError(f"{label}: the upload is not as a browser sends it")
+            raise UsageError(f"{label}: the upload is not as a browser sends it", code="damaged-file")
         if len(data) > (self.most_B + 2) // 3 * 4:
             advice = "; pack it with zstd or gzip" if kind == "trace" else ""
-            raise UsageError(f"{label} is longer than {format_bytes(self.most_B)}, the most that can be uploaded{advice}")
+            raise UsageError(f"{label} is longer than {format_bytes(self.most_B)}, the most that can be uploaded{advice}", code="too-large")
         try:
             raw = base64.b64decode(data, validate=True)
         except (binascii.Error, ValueError):
-            raise UsageError(f"{label}: the upload is damaged: not base64") from None
+            raise UsageError(f"{label}: the upload is damaged: not base64", code="damaged-file") from None
         if not raw:
-            raise UsageError(f"{label} is empty")
+            raise UsageError(f"{label} is empty", code="empty-file")
         if len(raw) > self.most_B:
-            raise UsageError(f"{label} is longer than {format_bytes(self.most_B)}, the most that can be uploaded")
+            raise UsageError(f"{label} is longer than {format_bytes(self.most_B)}, the most that can be uploaded", code="too-large")
         upload = Upload(secrets.token_urlsafe(12), label, len(raw), kind)
         with self._lock:
             self._expire()
@@ -136,7 +136,9 @@ class Uploads:
             self._expire()
             upload = self._of.get(session, OrderedDict()).get(upload_id)
             if upload is None:
-                raise UsageError("no such upload: it was removed, or is not yours; uploads belong to the browser that made them")
+                raise UsageError(
+                    "no such upload: it was removed, or is not yours; uploads belong to the browser that made them", code="gone"
+                )
             self._touch(session)
             return self._folders[session] / upload.id, upload
 
@@ -204,27 +206,29 @@ def trace(path: str, label: str) -> Trace:
         with confined():
             found = files.read_alone(Path(path), label, most=MOST_UNPACKED)
     except MemoryError:
-        raise InputError(f"{label}: needs more memory than an uploaded trace may ({format_bytes(MEMORY_B)})") from None
+        raise InputError(f"{label}: needs more memory than an uploaded trace may ({format_bytes(MEMORY_B)})", code="damaged-file") from None
     except RetrompiError:
         raise
     except (ValueError, OverflowError) as error:
-        raise InputError(f"{label}: cannot be read: {' '.join(str(error).split())[:200]}") from None
+        raise InputError(f"{label}: cannot be read: {' '.join(str(error).split())[:200]}", code="unreadable-file") from None
     if found.actions > MOST_ACTIONS:
-        raise InputError(f"{label}: {found.actions} actions; the studio replays up to {MOST_ACTIONS}, 'retrompi replay' any number")
+        raise InputError(
+            f"{label}: {found.actions} actions; the studio replays up to {MOST_ACTIONS}, 'retrompi replay' any number", code="too-large"
+        )
     return found
 
 
 def curves(path: str, label: str) -> list[Measured]:
     """The measured curves in an uploaded file of OSU, IMB, NetPIPE, mpptest or mpi4py, or a table. Raises InputError with file and line."""
-    from retrompi.measure import curves as measured
+    from retrompi.measure import curves
 
     # Messages name the file; the reader of it never sees what it is called on our disk.
     try:
         with confined():
-            return measured.read_all(path)
+            return curves.read_all(path)
     except RetrompiError as error:
         # The reader's last advice is an option of a command, which a page has not; what the file can say itself comes before it.
         told = re.sub(r",? or (?:give|say which with) --.*$", "", " ".join(str(error).split()))
         raise InputError(told.replace(str(path), label)) from None
     except (MemoryError, ValueError, OverflowError) as error:
-        raise InputError(f"{label}: cannot be read: {' '.join(str(error).split())[:200]}") from None
+        raise InputError(f"{label}: cannot be read: {' '.join(str(error).split())[:200]}", code="unreadable-file") from None

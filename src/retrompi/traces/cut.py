@@ -64,7 +64,7 @@ def cut(
         begin = _place(trace, job.lines[0], numbers[0], first, end=False, after=0)
         end = _place(trace, job.lines[0], numbers[0], last, end=True, after=begin)
     if begin >= end:
-        raise TraceError(f"nothing lies between {first or 'the start'} and {last or 'the end'}", trace.files[0])
+        raise TraceError(f"nothing lies between {first or 'the start'} and {last or 'the end'}", trace.files[0], code="no-section")
     finder = Finder(job)
     # The whole trace has no border at that side.
     starts = finder.cut(begin) if begin > 0 else [0] * trace.ranks
@@ -75,9 +75,9 @@ def cut(
 def _turns(trace: Trace, lines: Sequence[str], turns: tuple[int, int]) -> tuple[int, int]:
     loop = find_loop(lines)
     if loop is None:
-        raise TraceError("rank 0 runs no loop: no sequence of its calls comes three times in a row", trace.files[0])
+        raise TraceError("rank 0 runs no loop: no sequence of its calls comes three times in a row", trace.files[0], code="no-section")
     if not 1 <= turns[0] <= turns[1] <= loop.turns:
-        raise TraceError(f"rank 0's loop has turns 1 to {loop.turns}, not {turns[0]} to {turns[1]}", trace.files[0])
+        raise TraceError(f"rank 0's loop has turns 1 to {loop.turns}, not {turns[0]} to {turns[1]}", trace.files[0], code="no-section")
     begin = loop.starts[turns[0] - 1]
     while begin > 0 and lines[begin - 1].split(None, 2)[1:2] == ["compute"]:
         begin -= 1
@@ -92,7 +92,9 @@ def _place(trace: Trace, lines: Sequence[str], numbers: Sequence[int], what: str
         found = next((i for i, n in enumerate(numbers) if (n > wanted if end else n >= wanted)), None)
         if found is None and not end:
             raise TraceError(
-                f"rank 0 has no line {wanted} or later; its last action is at line {numbers[-1] if numbers else 0}", trace.files[0]
+                f"rank 0 has no line {wanted} or later; its last action is at line {numbers[-1] if numbers else 0}",
+                trace.files[0],
+                code="no-section",
             )
         return len(lines) if found is None else found
     marks = [(i, line[len("# mark ") :]) for i, line in enumerate(lines) if line.startswith("# mark ")]
@@ -101,7 +103,11 @@ def _place(trace: Trace, lines: Sequence[str], numbers: Sequence[int], what: str
             return i + 1 if end else i
     from retrompi.base.errors import nearest
 
-    raise TraceError(f"rank 0 has no mark {what!r}{' after it' if after else ''}{nearest(what, [m for _, m in marks])}", trace.files[0])
+    raise TraceError(
+        f"rank 0 has no mark {what!r}{' after it' if after else ''}{nearest(what, [m for _, m in marks])}",
+        trace.files[0],
+        code="unknown-name",
+    )
 
 
 class _Cutter:
@@ -144,7 +150,7 @@ class _Cutter:
                     out.places.append(f"{self.where(m.send.rank, m.send.post)} -> {self.where(m.recv.rank, m.recv.post)}")
         out.moved = sum(map(len, self.moved.values()))
         if out.crossing and refuse_crossing:
-            raise TraceError(f"{out.crossing} messages cross the cut, the first {out.places[0]}", self.trace.files[0])
+            raise TraceError(f"{out.crossing} messages cross the cut, the first {out.places[0]}", self.trace.files[0], code="cut-crosses")
         self.refuse()
         keep = self.communicators()
         texts = []
@@ -265,7 +271,10 @@ class _Cutter:
         found = [self.job.lines[rank][at] for at in sorted(moved)]
         if any(split(line)[0] == "startall" for line in found):
             raise TraceError(
-                "receives of a startall are open at the cut; move the border", self.trace.files[rank], self.numbers[rank][min(moved)]
+                "receives of a startall are open at the cut; move the border",
+                self.trace.files[rank],
+                self.numbers[rank][min(moved)],
+                code="cut-crosses",
             )
         return found
 
@@ -282,7 +291,10 @@ class _Cutter:
             return join(rank, "recv", [a[3], attributes.get("rtag", "0"), a[2], "6"], keep)
         if action == "startall" and stays:
             raise TraceError(
-                "some messages of this startall cross the cut; move the border", self.trace.files[rank], self.numbers[rank][at]
+                "some messages of this startall cross the cut; move the border",
+                self.trace.files[rank],
+                self.numbers[rank][at],
+                code="cut-crosses",
             )
         return None
 

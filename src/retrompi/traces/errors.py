@@ -9,3 +9,5 @@ __all__ = ["TraceError"]
 
 class TraceError(InputError):
     """A trace that cannot be read; ``str`` is ``file:line: message`` (exit 2)."""
+
+    code = "bad-trace"

@@ -54,7 +54,7 @@ class _File:
             with self.opened() as raw:
                 yield from _unpacked(raw, self.name) if self.most is None else _at_most(raw, self.name, self.most)
         except (OSError, ValueError) as e:
-            raise TraceError(f"cannot be read: {getattr(e, 'strerror', None) or e}", self.name) from e
+            raise TraceError(f"cannot be read: {getattr(e, 'strerror', None) or e}", self.name, code="unreadable-file") from e
 
     def head(self, size: int) -> bytes:
         """The first bytes, fewer where there are no more."""
@@ -96,7 +96,7 @@ def read(
     Raises ``TraceError`` for what cannot be read. Lines that cannot be simulated do not raise: see ``unsupported``.
     """
     if np is not None and np < 1:
-        raise TraceError(f"the number of ranks must be at least 1, not {np}", str(path))
+        raise TraceError(f"the number of ranks must be at least 1, not {np}", str(path), code="out-of-range")
     found = Path(path)
     inside: str | None = None
     if ":" in str(path) and not _is(found, Path.exists):
@@ -110,7 +110,7 @@ def read(
         if _is_tar(file):
             sources = _from_archive(_Archive(file), inside, np)
         elif inside is not None:
-            raise TraceError(f"is not a tar archive, so there is no folder {inside!r} in it", file.name)
+            raise TraceError(f"is not a tar archive, so there is no folder {inside!r} in it", file.name, code="not-found")
         else:
             sources = _from_file(file, _Disk(found.parent), np)
     return Trace.parse(sources, ranks=np or 0, undefined_source=undefined_source, partial=partial)
@@ -208,7 +208,7 @@ def write(trace: Trace, path: str | Path, *, shared: bool = False, smpi: bool = 
         # A single line would mean one file shared by all ranks: the same thing when there is one rank.
         (target / "index.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     except OSError as e:
-        raise TraceError(f"cannot be written: {e.strerror or e}", str(target)) from e
+        raise TraceError(f"cannot be written: {e.strerror or e}", str(target), code="unwritable-file") from e
 
 
 # --- where files come from -------------------------------------------------------------------------------------------------
@@ -236,12 +236,12 @@ class _Zipped:
         try:
             self.zip = zipfile.ZipFile(path)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as e:
-            raise TraceError(f"corrupt or truncated zip archive: {e}", name) from None
+            raise TraceError(f"corrupt or truncated zip archive: {e}", name, code="damaged-file") from None
         self.files = {str(PurePosixPath(m.filename)): m for m in self.zip.infolist() if not m.is_dir()}
         if any(m.flag_bits & 1 for m in self.files.values()):
-            raise TraceError("the zip archive is encrypted", name)
+            raise TraceError("the zip archive is encrypted", name, code="damaged-file")
         if sum(m.file_size for m in self.files.values()) > most:
-            raise TraceError(f"holds more than {most >> 20} MiB unpacked", name)
+            raise TraceError(f"holds more than {most >> 20} MiB unpacked", name, code="damaged-file")
         inside = _trace_folders(self.files)
         if len(inside) != 1:
             what = f"{len(inside)} traces; one is read" if inside else "no index.txt and no rank-0.txt"
@@ -252,7 +252,7 @@ class _Zipped:
         try:
             return io.BytesIO(self.zip.read(self.files[path]))  # as long as its entry says, or it is refused
         except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, OSError) as e:
-            raise TraceError(f"corrupt zip archive: {e}", f"{self.name}:{path}") from None
+            raise TraceError(f"corrupt zip archive: {e}", f"{self.name}:{path}", code="damaged-file") from None
 
     def load(self, name: str) -> _File | None:
         path = _join(self.folder, name)
@@ -314,7 +314,7 @@ Source = tuple[bytes | Iterable[bytes], str, int]
 def _from_file(file: _File, place: Place, np: int | None) -> list[Source]:
     first = _first_line(file)
     if first is None:
-        raise TraceError("is empty: no action and no file name in it", file.name)
+        raise TraceError("is empty: no action and no file name in it", file.name, code="empty-file")
     number, words = first
     # An action is at least two words and begins with its rank; anything else should be the name of a file.
     if len(words) >= 2 and re.fullmatch(rb"[+-]?\d+", words[0]):
@@ -337,12 +337,12 @@ def _from_index(index: _File, place: Place, np: int | None) -> list[Source]:
             continue
         file = place.load(name)
         if file is None:
-            raise TraceError(f"names {_shown(name)}, which does not exist", index.name, number)
+            raise TraceError(f"names {_shown(name)}, which does not exist", index.name, number, code="not-found")
         files.append(file)
     if len(files) == 1:
         return [(files[0], files[0].name, -1)]
     if np is not None and np != len(files):
-        raise TraceError(f"names {len(files)} files, one a rank, but {np} ranks are asked for", index.name)
+        raise TraceError(f"names {len(files)} files, one a rank, but {np} ranks are asked for", index.name, code="wrong-ranks")
     return [(f, f.name, rank) for rank, f in enumerate(files)]
 
 
@@ -356,12 +356,12 @@ def _from_folder(place: Place, np: int | None) -> list[Source]:
             return _from_index_or_fail(index, place, np)
     ranks = {int(m[1]): m[0] for m in map(_RANK_FILE.fullmatch, place.names()) if m}
     if not ranks:
-        raise TraceError("no index.txt and no rank-0.txt in it", place.label())
+        raise TraceError("no index.txt and no rank-0.txt in it", place.label(), code="not-found")
     missing = next((r for r in range(len(ranks)) if r not in ranks), None)
     if missing is not None:
-        raise TraceError(f"rank-{missing}.txt is missing among {len(ranks)} files of ranks", place.label())
+        raise TraceError(f"rank-{missing}.txt is missing among {len(ranks)} files of ranks", place.label(), code="not-found")
     if np is not None and np != len(ranks):
-        raise TraceError(f"holds {len(ranks)} files, one a rank, but {np} ranks are asked for", place.label())
+        raise TraceError(f"holds {len(ranks)} files, one a rank, but {np} ranks are asked for", place.label(), code="wrong-ranks")
     files = [_required(place.load(ranks[r]), place) for r in range(len(ranks))]
     return [(f, f.name, rank) for rank, f in enumerate(files)]
 
@@ -369,20 +369,20 @@ def _from_folder(place: Place, np: int | None) -> list[Source]:
 def _from_index_or_fail(index: _File, place: Place, np: int | None) -> list[Source]:
     sources = _from_index(index, place, np) if _first_line(index) else []
     if not sources:
-        raise TraceError("is empty: no file name in it", index.name)
+        raise TraceError("is empty: no file name in it", index.name, code="empty-file")
     return sources
 
 
 def _required(file: _File | None, place: Place) -> _File:
     if file is None:  # it was listed a moment ago
-        raise TraceError("a file vanished while the trace was read", place.label())
+        raise TraceError("a file vanished while the trace was read", place.label(), code="unreadable-file")
     return file
 
 
 def _from_archive(archive: _Archive, folder: str | None, np: int | None) -> list[Source]:
     inside = _trace_folders(archive.names)
     if not inside:
-        raise TraceError("no index.txt and no rank-0.txt in the archive", archive.name)
+        raise TraceError("no index.txt and no rank-0.txt in the archive", archive.name, code="not-found")
     if folder is not None:
         wanted = _join(folder.rstrip("/"), "")
         # The innermost name is enough: archives repeat their own name as the outer folder.
@@ -390,10 +390,12 @@ def _from_archive(archive: _Archive, folder: str | None, np: int | None) -> list
         if not matches:
             from retrompi.base.errors import nearest
 
-            raise TraceError(f"no folder {_shown(folder)} in the archive{nearest(folder, inside)}", archive.name)
+            raise TraceError(f"no folder {_shown(folder)} in the archive{nearest(folder, inside)}", archive.name, code="unknown-name")
         inside = matches
     if len(inside) > 1:
-        raise TraceError(f"holds {len(inside)} traces; name one as {Path(archive.name).name}:{inside[0]}", archive.name)
+        raise TraceError(
+            f"holds {len(inside)} traces; name one as {Path(archive.name).name}:{inside[0]}", archive.name, code="several-traces"
+        )
     return _from_folder(_Members(archive, inside[0]), np)
 
 
@@ -416,12 +418,12 @@ def _load(path: Path) -> _File:
         with path.open("rb") as raw:
             head = raw.read(_HEAD)
     except FileNotFoundError:
-        raise TraceError("no such trace file", name) from None
+        raise TraceError("no such trace file", name, code="not-found") from None
     except (OSError, ValueError) as e:
-        raise TraceError(f"cannot be read: {getattr(e, 'strerror', None) or e}", name) from e
+        raise TraceError(f"cannot be read: {getattr(e, 'strerror', None) or e}", name, code="unreadable-file") from e
     for suffix, magic, what in ((".zst", _ZSTD, "zstd"), (".gz", _GZIP, "gzip"), (".tgz", _GZIP, "gzip")):
         if path.name.endswith(suffix) and not head.startswith(magic) and not (magic == _ZSTD and _is_skippable(head)):
-            raise TraceError(f"is not {what} data although it is called {suffix}: corrupt, or misnamed", name)
+            raise TraceError(f"is not {what} data although it is called {suffix}: corrupt, or misnamed", name, code="damaged-file")
     return _File(lambda: path.open("rb"), name)
 
 
@@ -430,7 +432,7 @@ def _at_most(raw: BinaryIO, name: str, most: int) -> Iterator[bytes]:
     for piece in _unpacked(raw, name):
         total += len(piece)
         if total > most:
-            raise TraceError(f"holds more than {most >> 20} MiB unpacked", name)
+            raise TraceError(f"holds more than {most >> 20} MiB unpacked", name, code="damaged-file")
         yield piece
 
 
@@ -455,7 +457,7 @@ def _unpacked(raw: BinaryIO, name: str) -> Iterator[bytes]:
     for piece in pieces:
         total += len(piece)
         if total > MAX_UNPACKED:
-            raise TraceError(f"unpacks to more than {MAX_UNPACKED >> 20} MiB", name)
+            raise TraceError(f"unpacks to more than {MAX_UNPACKED >> 20} MiB", name, code="damaged-file")
         yield piece
 
 
@@ -465,14 +467,14 @@ def _gunzipped(raw: BinaryIO, name: str) -> Iterator[bytes]:
             while piece := stream.read(_CHUNK):
                 yield piece
     except EOFError:
-        raise TraceError("the gzip data end early: the file is truncated", name) from None
+        raise TraceError("the gzip data end early: the file is truncated", name, code="damaged-file") from None
     except (gzip.BadGzipFile, zlib.error, OSError) as e:
-        raise TraceError(f"corrupt gzip data: {e}", name) from None
+        raise TraceError(f"corrupt gzip data: {e}", name, code="damaged-file") from None
 
 
 def _unzstd(raw: BinaryIO, name: str) -> Iterator[bytes]:
     # One object a frame: a stream reader would take a frame that ends early for the end of the file.
-    early = TraceError("the zstd data end early: the file is truncated", name)
+    early = TraceError("the zstd data end early: the file is truncated", name, code="damaged-file")
     rest = b""
     try:
         while rest or (rest := raw.read(_CHUNK // 16)):
@@ -493,7 +495,7 @@ def _unzstd(raw: BinaryIO, name: str) -> Iterator[bytes]:
                 rest = b""
             rest = frame.unused_data
     except zstandard.ZstdError as e:
-        raise TraceError(f"corrupt zstd data: {e}", name) from None
+        raise TraceError(f"corrupt zstd data: {e}", name, code="damaged-file") from None
 
 
 def _is_tar(file: _File) -> bool:
@@ -526,17 +528,19 @@ class _Archive:
             size = room.tell()
             room.seek(0)
         except OSError as e:
-            raise TraceError(f"cannot be unpacked into {tempfile.gettempdir()}: {e.strerror or e}", file.name) from None
+            raise TraceError(
+                f"cannot be unpacked into {tempfile.gettempdir()}: {e.strerror or e}", file.name, code="unreadable-file"
+            ) from None
         try:
             self.tar = tarfile.open(fileobj=room, mode="r:")  # noqa: SIM115
             for member in self.tar:
                 if not member.isfile():
                     continue
                 if member.offset_data + member.size > size and not member.issparse():
-                    raise TraceError(f"the archive ends inside {_shown(member.name)}: it is truncated", file.name)
+                    raise TraceError(f"the archive ends inside {_shown(member.name)}: it is truncated", file.name, code="damaged-file")
                 self.names[str(PurePosixPath(member.name))] = member
         except (tarfile.TarError, ValueError, OverflowError, OSError, EOFError) as e:
-            raise TraceError(f"corrupt or truncated tar archive: {e}", file.name) from None
+            raise TraceError(f"corrupt or truncated tar archive: {e}", file.name, code="damaged-file") from None
 
     def file(self, path: str) -> _File:
         """A member by its path."""
@@ -546,7 +550,7 @@ class _Archive:
         try:
             stream = self.tar.extractfile(self.names[path])
         except (tarfile.TarError, KeyError, OSError) as e:
-            raise TraceError(f"corrupt or truncated tar archive: {e}", self.name) from None
+            raise TraceError(f"corrupt or truncated tar archive: {e}", self.name, code="damaged-file") from None
         return cast(BinaryIO, stream or io.BytesIO())
 
 

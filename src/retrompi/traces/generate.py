@@ -26,7 +26,7 @@ KIB = 1024
 DEFAULT_SIZES: tuple[int, ...] = (0, *(1 << k for k in range(23)))
 
 MOST_RANKS = 1 << 20
-"""What the engine reads (engine/trace/trace_parser.hpp, MAX_RANKS)."""
+"""What the engine reads (engine/trace/parser.hpp, MAX_RANKS)."""
 
 Reps = int | Mapping[int, int] | Callable[[int], int] | None
 
@@ -93,11 +93,11 @@ def halo2d(rows: int, columns: int, size: int, reps: int = 1, *, flops: float = 
     """
     for what, n in (("rows", rows), ("columns", columns)):
         if n < 1:
-            raise UsageError(f"halo2d needs at least 1 of {what}, not {n}")
+            raise UsageError(f"halo2d needs at least 1 of {what}, not {n}", code="out-of-range")
     _check_size(size)
     _check_reps(reps)
     if not 0 <= flops < float("inf"):
-        raise UsageError(f"flops must be a finite number of at least 0, not {flops}")
+        raise UsageError(f"flops must be a finite number of at least 0, not {flops}", code="out-of-range")
     _check_ranks(rows * columns, 1)
     lines = []
     for me in range(rows * columns):
@@ -131,7 +131,7 @@ def halo(ranks: int, reps: int, size: int, dims: Sequence[int] = ()) -> Trace:
         side = next(d for d in range(math.isqrt(ranks), 0, -1) if ranks % d == 0)
         shape = [ranks // side, side]
     if min(shape) < 1 or math.prod(shape) != ranks:
-        raise UsageError(f"a grid of {'x'.join(map(str, shape))} has {math.prod(shape)} places, not {ranks}")
+        raise UsageError(f"a grid of {'x'.join(map(str, shape))} has {math.prod(shape)} places, not {ranks}", code="wrong-ranks")
 
     def rank(me: int) -> list[str | _Again]:
         receives, sends = "", ""
@@ -173,7 +173,7 @@ def broadcast(ranks: int, size: int, reps: int = 1, *, root: int = 0) -> Trace:
     _check_size(size)
     _check_reps(reps)
     if not 0 <= root < ranks:
-        raise UsageError(f"root {root} is out of range 0..{ranks - 1}")
+        raise UsageError(f"root {root} is out of range 0..{ranks - 1}", code="unknown-rank")
     return _trace("broadcast", [_timed(me, size, reps, _Again(f"{me} bcast {size} {root} 6\n", reps)) for me in range(ranks)])
 
 
@@ -185,7 +185,7 @@ def half_to_half(ranks: int, size: int, reps: int = 1, *, both: bool = False) ->
     """
     _check_ranks(ranks, 2)
     if ranks % 2:
-        raise UsageError(f"half_to_half needs an even number of ranks, not {ranks}")
+        raise UsageError(f"half_to_half needs an even number of ranks, not {ranks}", code="wrong-ranks")
     _check_size(size)
     _check_reps(reps)
     half = ranks // 2
@@ -273,10 +273,10 @@ class Generator:
         """Raises UsageError for an unknown or missing argument."""
         for key in args:
             if key not in self.arguments:
-                raise UsageError(f"this generator has no argument '{key}'{nearest(key, self.arguments)}")
+                raise UsageError(f"this generator has no argument '{key}'{nearest(key, self.arguments)}", code="unknown-key")
         missing = [k for k, p in self.arguments.items() if p.default is p.empty and k not in args]
         if missing:
-            raise UsageError(f"this generator needs '{missing[0]}'")
+            raise UsageError(f"this generator needs '{missing[0]}'", code="missing-key")
 
 
 GENERATORS: dict[str, Generator] = {
@@ -312,7 +312,7 @@ GENERATORS: dict[str, Generator] = {
 def generator(name: str) -> Generator:
     """The generator of that name; UsageError names the nearest."""
     if name not in GENERATORS:
-        raise UsageError(f"no generator '{name}'{nearest(name, GENERATORS)}")
+        raise UsageError(f"no generator '{name}'{nearest(name, GENERATORS)}", code="unknown-name")
     return GENERATORS[name]
 
 
@@ -388,14 +388,14 @@ def _plan(sizes: Iterable[int] | None, reps: Reps) -> list[tuple[int, int]]:
             n = reps
         elif isinstance(reps, Mapping):
             if size not in reps:
-                raise UsageError(f"no number of repetitions for size {size} B")
+                raise UsageError(f"no number of repetitions for size {size} B", code="bad-size")
             n = reps[size]
         else:
             n = reps(size)
         _check_reps(n)
         plan.append((size, n))
     if not plan:
-        raise UsageError("at least one message size is needed")
+        raise UsageError("at least one message size is needed", code="out-of-range")
     return plan
 
 
@@ -407,16 +407,16 @@ def _neighbour(row: int, column: int, rows: int, columns: int, periodic: bool) -
 
 def _check_ranks(ranks: int, least: int) -> None:
     if ranks > MOST_RANKS:  # before a line is made for each of them
-        raise UsageError(f"{ranks} ranks are more than the {MOST_RANKS} that a trace can have")
+        raise UsageError(f"{ranks} ranks are more than the {MOST_RANKS} that a trace can have", code="out-of-range")
     if ranks < least:
-        raise UsageError(f"at least {least} rank{'s are' if least > 1 else ' is'} needed, not {ranks}")
+        raise UsageError(f"at least {least} rank{'s are' if least > 1 else ' is'} needed, not {ranks}", code="out-of-range")
 
 
 def _check_size(size: int) -> None:
     if size < 0:
-        raise UsageError(f"a message size is at least 0 B, not {size}")
+        raise UsageError(f"a message size is at least 0 B, not {size}", code="out-of-range")
 
 
 def _check_reps(reps: int) -> None:
     if reps < 1:
-        raise UsageError(f"at least 1 repetition is needed, not {reps}")
+        raise UsageError(f"at least 1 repetition is needed, not {reps}", code="out-of-range")

@@ -80,7 +80,7 @@ def whole(trace: Trace) -> Trace:
     if lost:
         file, line, action, reason = lost[0]
         more = f" ({len(lost)} such lines)" if len(lost) > 1 else ""
-        raise TraceError(f"{action} would be lost: {reason}{more}", file, line)
+        raise TraceError(f"{action} would be lost: {reason}{more}", file, line, code="lossy-conversion")
     return trace
 
 

@@ -118,7 +118,9 @@ def then(traces: Sequence[Trace]) -> Trace:
     for trace in map(whole, traces):
         if trace.ranks != ranks:
             raise TraceError(
-                f"has {trace.ranks} ranks and {traces[0].files[0]} has {ranks}; one after the other needs equal numbers", trace.files[0]
+                f"has {trace.ranks} ranks and {traces[0].files[0]} has {ranks}; one after the other needs equal numbers",
+                trace.files[0],
+                code="wrong-ranks",
             )
     texts = [""] * ranks
     next_comm = next_win = 0

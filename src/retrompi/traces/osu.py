@@ -42,7 +42,7 @@ def bandwidth(sizes: Iterable[int] = LATENCY_SIZES[1:], window: int = 64, reps: 
     and 2 above it (OSU takes many more).
     """
     if window < 1:
-        raise UsageError(f"a window is of at least 1 message, not {window}")
+        raise UsageError(f"a window is of at least 1 message, not {window}", code="out-of-range")
     ranks = [["0 init\n"], ["1 init\n"]]
     for size in _sizes(sizes):
         n = reps or (4 if size <= LARGE else 2)
@@ -62,7 +62,7 @@ def overlap(size: int, messages: int = MESSAGES, tests: int = 1000, compute_ns: 
     each of the others sends one empty message to rank 0, which is not timed.
     """
     if min(messages, tests, reps) < 1 or ranks < 2:
-        raise UsageError("overlap needs at least 1 message, 1 test, 1 repetition and 2 ranks")
+        raise UsageError("overlap needs at least 1 message, 1 test, 1 repetition and 2 ranks", code="out-of-range")
     _sizes([size])
     work = f"compute {compute_ns * 1e-9 * flops!r}\n"
     lines = [["0 init\n"], ["1 init\n"], *([f"{r} init\n{r} send 0 7 0 6\n"] for r in range(2, ranks))]
@@ -81,10 +81,10 @@ def overlap(size: int, messages: int = MESSAGES, tests: int = 1000, compute_ns: 
 def _sizes(sizes: Iterable[int]) -> tuple[int, ...]:
     told = tuple(sizes)
     if not told:
-        raise UsageError("at least one message size is needed")
+        raise UsageError("at least one message size is needed", code="out-of-range")
     for size in told:
         if size < 0:
-            raise UsageError(f"a message size is at least 0 B, not {size}")
+            raise UsageError(f"a message size is at least 0 B, not {size}", code="out-of-range")
     return told
 
 

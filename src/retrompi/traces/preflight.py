@@ -79,6 +79,7 @@ def fate(trace: Trace, model: str, platform: str) -> dict[str, Any]:
     the runtime has. ``lines`` counts the lines, of kinds of calls the first.
     """
     from retrompi.spec import registry
+    from retrompi.spec.layout import Layout
     from retrompi.spec.model import resolve
 
     why = [f"{file}:{line}: {action}: {reason}" for file, line, action, reason in trace.unsupported()]
@@ -87,9 +88,7 @@ def fate(trace: Trace, model: str, platform: str) -> dict[str, Any]:
     one_sided = [c for c in ONE_SIDED if c in first]
     if one_sided:
         values, room = resolve(model, platform)
-        hosts = list(range(min(2, len(room.hosts))))
-        rows = runtime().compile(values, room, [hosts[0], hosts[-1]])
-        if not (rows["one_sided_same"] or rows["one_sided_remote"]):
+        if runtime().one_sided(values, Layout(room, [0, min(1, len(room.hosts) - 1)])) == (None, None):
             name = min(one_sided, key=lambda c: _order(trace, first[c]))
             why.append(f"{_place(first[name])}: {name}: this runtime has no one-sided operations")
     if why:

@@ -20,7 +20,7 @@ Sizes = Sequence[int]
 def _build(name: str, ranks: int, sizes: Sizes, reps: int, step: Callable[[int, int], str], end: str) -> Trace:
     """``step(rank, size)`` is one repetition of a rank, ``end`` closes the loop of a size (``{me}`` is the rank)."""
     if ranks < 2 or reps < 1 or not sizes:
-        raise UsageError(f"{name} needs at least 2 ranks, 1 repetition and 1 size")
+        raise UsageError(f"{name} needs at least 2 ranks, 1 repetition and 1 size", code="out-of-range")
     sources = []
     for me in range(ranks):
         lines = [f"{me} init\n"]
@@ -62,7 +62,7 @@ def one_sided_halves(ranks: int, sizes: Sizes, reps: int, operation: str = "Put"
     """Both halves put to (or ``operation = "Get"``: get from) their partners at the same time, and a fence ends the loop."""
     half = _half(ranks)
     if operation not in ("Put", "Get"):
-        raise UsageError(f"operation '{operation}' is neither Put nor Get")
+        raise UsageError(f"operation '{operation}' is neither Put nor Get", code="unknown-name")
 
 
     def step(me: int, n: int) -> str:
@@ -78,7 +78,7 @@ def broadcasts(ranks: int, sizes: Sizes, reps: int) -> Trace:
 
 def _half(ranks: int) -> int:
     if ranks < 2 or ranks % 2:
-        raise UsageError(f"half-to-half needs an even number of ranks, not {ranks}")
+        raise UsageError(f"half-to-half needs an even number of ranks, not {ranks}", code="wrong-ranks")
     return ranks // 2
 
 

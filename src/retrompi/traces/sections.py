@@ -46,7 +46,7 @@ def pingpong_sections(trace: Trace, rank: int = 0, min_reps: int = 1) -> list[Se
     Raises ``TraceError`` when there is none.
     """
     if not 0 <= rank < trace.ranks:
-        raise TraceError(f"there is no rank {rank}: ranks are 0..{trace.ranks - 1}", trace.files[0])
+        raise TraceError(f"there is no rank {rank}: ranks are 0..{trace.ranks - 1}", trace.files[0], code="unknown-rank")
     found: list[Section] = []
     key: tuple[int, int] | None = None  # partner and size of the run
     reps = first = last = 0
@@ -74,7 +74,9 @@ def pingpong_sections(trace: Trace, rank: int = 0, min_reps: int = 1) -> list[Se
             sent = (line, peer, size) if action in _SENDS else None
     close()
     if not found:
-        raise TraceError(f"no PingPong section: rank {rank} never sends to a rank and then receives from it", trace.files[rank])
+        raise TraceError(
+            f"no PingPong section: rank {rank} never sends to a rank and then receives from it", trace.files[rank], code="no-section"
+        )
     return found
 
 
@@ -110,6 +112,6 @@ def mark_lines(trace: Trace, ranges: Iterable[tuple[str, int, int]], rank: int =
     marks: list[tuple[int, int, str]] = []
     for label, first, last in ranges:
         if not 1 <= first <= last:
-            raise TraceError(f"the line range {first}-{last} of {label!r} is empty", trace.files[rank])
+            raise TraceError(f"the line range {first}-{last} of {label!r} is empty", trace.files[rank], code="no-section")
         marks += [(rank, first, label), (rank, last + 1, "end")]
     return trace.with_marks(marks)

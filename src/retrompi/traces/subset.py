@@ -22,9 +22,9 @@ def keep_ranks(trace: Trace, ranks: Sequence[int]) -> Trace:
     """
     wrong = next((r for r in ranks if not 0 <= r < trace.ranks), None)
     if wrong is not None:
-        raise TraceError(f"there is no rank {wrong}: ranks are 0..{trace.ranks - 1}", trace.files[0])
+        raise TraceError(f"there is no rank {wrong}: ranks are 0..{trace.ranks - 1}", trace.files[0], code="unknown-rank")
     if len(set(ranks)) != len(ranks) or not ranks:
-        raise TraceError("name every rank once", trace.files[0])
+        raise TraceError("name every rank once", trace.files[0], code="duplicate-name")
     kept = set(ranks)
     whole(trace)
     rows = [rank_lines(trace, r) for r in range(trace.ranks)]
@@ -38,17 +38,17 @@ def keep_ranks(trace: Trace, ranks: Sequence[int]) -> Trace:
         m = crossing[0]
         raise TraceError(
             f"{len(crossing)} messages go between ranks that are kept and others, the first from {where(m.send.rank, m.send.post)} to "
-            f"{where(m.recv.rank, m.recv.post)}", trace.files[0])  # fmt: skip
+            f"{where(m.recv.rank, m.recv.post)}", trace.files[0], code="cut-crosses")  # fmt: skip
     for members in job.collectives.values():
         if kept & members.keys() and members.keys() - kept:
             inside, outside = min(kept & members.keys()), min(members.keys() - kept)
             here, there = where(inside, members[inside]), where(outside, members[outside])
-            raise TraceError(f"a collective joins ranks that are kept ({here}) and others ({there})", trace.files[0])
+            raise TraceError(f"a collective joins ranks that are kept ({here}) and others ({there})", trace.files[0], code="cut-crosses")
     new = {old: at for at, old in enumerate(ranks)}
 
     def number(old: int) -> int:
         if old not in new:
-            raise TraceError(f"rank {old} is named by a line that is kept", trace.files[0])
+            raise TraceError(f"rank {old} is named by a line that is kept", trace.files[0], code="unknown-rank")
         return new[old]
 
     numbers = Renumber(number, lambda c: c, lambda w: w)
@@ -58,7 +58,7 @@ def keep_ranks(trace: Trace, ranks: Sequence[int]) -> Trace:
         for at, line in enumerate(rows[old][0]):
             action, a, _ = split(line)
             if action in COMM_MAKERS and any(r not in new for group in a[1:] for r in parse_group(group)):
-                raise TraceError(f"a communicator has other members ({where(old, at)})", trace.files[0])
+                raise TraceError(f"a communicator has other members ({where(old, at)})", trace.files[0], code="cut-crosses")
             lines.append(numbers.line(line))
         texts.append("".join(line + "\n" for line in lines))
     return parse(texts, name="piece")

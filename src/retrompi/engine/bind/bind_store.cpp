@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "trace/flat_action.hpp"
 #include "trace/trace.hpp"
 
 namespace py = pybind11;
@@ -16,17 +17,18 @@ namespace {
 using retrompi::Action;
 using retrompi::ActionList;
 
-// op, flags, peer, tag, peer2, aux, line, bytes, bytes2, amount, comm, req
+// The columns of FlatAction: op, flags, peer, tag, peer2, vec, line, bytes, bytes2, amount, comm, request
 using Fields = std::tuple<uint8_t, uint8_t, int32_t, int32_t, int32_t, int32_t, uint32_t, int64_t, int64_t, double, int32_t, int32_t>;
 
 Action action(const Fields &f) {
-  const auto &[op, flags, peer, tag, peer2, aux, line, bytes, bytes2, amount, comm, req] = f;
+  const auto &[op, flags, peer, tag, peer2, vec, line, bytes, bytes2, amount, comm, request] = f;
   if (op >= retrompi::OP_COUNT) throw py::value_error("no such operation: " + std::to_string(op));
-  return {static_cast<retrompi::Op>(op), flags, peer, tag, peer2, aux, line, bytes, bytes2, amount, comm, req};
+  return retrompi::unflatten({static_cast<retrompi::Op>(op), flags, peer, tag, peer2, vec, line, bytes, bytes2, amount, comm, request});
 }
 
 Fields fields(const Action &a) {
-  return {static_cast<uint8_t>(a.op), a.flags, a.peer, a.tag, a.peer2, a.aux, a.line, a.bytes, a.bytes2, a.amount, a.comm, a.req};
+  const retrompi::FlatAction f = retrompi::flatten(a);
+  return {static_cast<uint8_t>(f.op), f.flags, f.peer, f.tag, f.peer2, f.vec, f.line, f.bytes, f.bytes2, f.amount, f.comm, f.request};
 }
 
 size_t checked(const ActionList &list, size_t i) {
@@ -48,12 +50,14 @@ py::dict memory(std::optional<uint64_t> limit) {
 
 void bind_store(py::module_ &m) {
   py::class_<ActionList>(m, "ActionList",
-                         "One rank's actions as they are stored. An action is (op, flags, peer, tag, peer2, aux, line, bytes, bytes2, amount, "
-                         "comm, req), the fields of engine/trace/trace.hpp.")
+                         "One rank's actions as they are stored. An action is (op, flags, peer, tag, peer2, vec, line, bytes, bytes2, amount, "
+                         "comm, request), the columns of engine/trace/flat_action.hpp.")
       .def(py::init<>())
       .def(py::init<const ActionList &>(), py::arg("other"), "A copy, which shares what is packed.")
       .def(
           "append", [](ActionList &l, const Fields &f) { l.push_back(action(f)); }, py::arg("action"))
+      .def_static(
+          "kept", [](const Fields &f) { return fields(action(f)); }, py::arg("action"), "What of these columns the action's operation has.")
       .def("seal", &ActionList::seal, "Packs the last actions as well.")
       .def("__len__", &ActionList::size)
       .def(

@@ -8,8 +8,9 @@
 #include <optional>
 #include <set>
 
+#include "trace/flat_action.hpp"
 #include "trace/trace.hpp"
-#include "trace/trace_actions.hpp"
+#include "trace/words.hpp"
 
 namespace py = pybind11;
 
@@ -18,6 +19,7 @@ void bind_trace(py::module_ &m);
 namespace {
 
 using retrompi::Action;
+namespace action = retrompi::action;
 using retrompi::Op;
 using retrompi::Trace;
 
@@ -113,17 +115,18 @@ py::dict info(const Trace &t) {
       }
       ++sum.calls[retrompi::word_index(retrompi::word_of(a))];
       const bool collective = retrompi::is_collective(a.op), once = retrompi::is_one_sided(a.op);
-      const bool message = retrompi::is_send(a.op) || retrompi::is_receive(a.op) || (a.op >= Op::SendInit && a.op <= Op::RsendInit);
-      if (message || collective || once) sum.largest = std::max(sum.largest, a.bytes);
-      if (a.op == Op::Sendrecv || collective) sum.largest = std::max(sum.largest, a.bytes2);
+      if (const auto *x = a.get_if<action::PointToPoint>()) sum.largest = std::max(sum.largest, x->bytes);
+      if (const auto *x = a.get_if<action::SendReceive>()) sum.largest = std::max({sum.largest, x->bytes, x->receive_bytes});
+      if (const auto *x = a.get_if<action::Collective>()) sum.largest = std::max({sum.largest, x->bytes, x->receive_bytes});
+      if (const auto *x = a.get_if<action::Rma>()) sum.largest = std::max(sum.largest, x->bytes);
       sum.sends += retrompi::is_send(a.op);
       sum.collectives += collective;
       sum.one_sided += once;
-      sum.nonblocking += collective && (a.flags & retrompi::FLAG_NONBLOCKING) != 0;
+      sum.nonblocking += collective && a.nonblocking();
       if (retrompi::is_vector(a.op))
-        for (const int64_t b : t.vec[static_cast<size_t>(a.aux)]) sum.largest = std::max(sum.largest, b);
-      if (a.op == Op::Compute) sum.compute += a.amount;
-      if (a.op == Op::Sleep) sum.sleep += a.amount;
+        for (const int64_t b : t.vec[static_cast<size_t>(a.get<action::Collective>().counts)]) sum.largest = std::max(sum.largest, b);
+      if (a.op == Op::Compute) sum.compute += a.get<action::Compute>().flops;
+      if (a.op == Op::Sleep) sum.sleep += a.get<action::Sleep>().seconds;
     }
   }
   py::dict calls;
@@ -165,13 +168,17 @@ py::dict traffic(const Trace &t) {
   for (size_t r = 0; r < n; ++r)
     for (const Action &a : t.ranks[r]) {
       const auto me = static_cast<int32_t>(r);
-      if (retrompi::is_send(a.op) || (retrompi::is_one_sided(a.op) && a.op != Op::Get)) send(me, a.peer, a.bytes);
-      if (a.op == Op::Get || a.op == Op::GetAccumulate || a.op == Op::FetchOp || a.op == Op::CompareSwap) send(a.peer, me, a.bytes);
-      if (retrompi::is_receive(a.op) || a.op == Op::Sendrecv) {
-        ++receives;
-        wildcards += (a.op == Op::Sendrecv ? a.peer2 : a.peer) == retrompi::ANY_SOURCE;
-        matched += (a.op == Op::Sendrecv ? a.peer2 : a.peer) == retrompi::ANY_SOURCE && (a.flags & retrompi::FLAG_MATCHED) != 0;
+      if (const auto sent = retrompi::sent_by(a)) send(me, sent->peer, sent->bytes);
+      if (const auto *x = a.get_if<action::Rma>()) {
+        if (a.op != Op::Get) send(me, x->target, x->bytes);
+        if (a.op != Op::Put && a.op != Op::Accumulate) send(x->target, me, x->bytes);
       }
+      const auto *both = a.get_if<action::SendReceive>();
+      if (both == nullptr && !retrompi::is_receive(a.op)) continue;
+      ++receives;
+      const bool any = (both != nullptr ? both->source : a.get<action::PointToPoint>().peer) == retrompi::ANY_SOURCE;
+      wildcards += any;
+      matched += any && a.matched();
     }
   py::list matrix, histogram;
   for (const auto &[who, cell] : pairs) matrix.append(py::make_tuple(who.first, who.second, cell.first, cell.second));
@@ -197,7 +204,7 @@ py::list communicators(const Trace &t) {
     std::map<size_t, int64_t> calls;  // of its collectives, by word
     size_t rank = 0;
     uint32_t line = 0;
-    int32_t how = -1;
+    std::optional<retrompi::CommHow> how;
   };
   std::vector<Use> use(t.comms.size());
   for (size_t r = 0; r < t.ranks.size(); ++r)
@@ -208,20 +215,20 @@ py::list communicators(const Trace &t) {
         ++u.collectives;
         ++u.calls[retrompi::word_index(retrompi::word_of(a))];
       }
-      if (a.op != Op::CommNew || a.peer < 0) continue;
-      Use &made = use[static_cast<size_t>(a.peer)];
-      if (made.line == 0) made.rank = r, made.line = a.line, made.how = a.tag;
+      const auto *x = a.get_if<action::NewComm>();
+      if (x == nullptr || x->made < 0) continue;
+      Use &made = use[static_cast<size_t>(x->made)];
+      if (made.line == 0) made.rank = r, made.line = a.line, made.how = x->how;
     }
   py::list out;
   for (size_t i = 0; i < t.comms.size(); ++i) {
     const retrompi::Comm &c = t.comms[i];
-    Action made;
-    made.op = Op::CommNew;
-    made.tag = use[i].how;
+    Action made(Op::CommNew);
+    if (use[i].how) made.get<action::NewComm>().how = *use[i].how;
     py::dict d;
     d["id"] = c.id;
     d["kind"] = kind_name(c.kind);
-    d["made_by"] = use[i].how < 0 ? "" : retrompi::action_name(made);
+    d["made_by"] = !use[i].how ? "" : retrompi::action_name(made);
     d["size"] = c.group.size();
     d["remote_size"] = c.remote.size();
     d["messages"] = use[i].messages;
@@ -277,48 +284,52 @@ py::list kernels(const Trace &t) {
   py::list out;
   for (size_t r = 0; r < t.ranks.size(); ++r)
     for (const Action &a : t.ranks[r])
-      if (a.op == Op::Kernel && seen.emplace(a.tag, a.bytes).second)
-        out.append(py::make_tuple(t.labels[static_cast<size_t>(a.tag)], a.bytes, t.files[r], a.line));
+      if (const auto *x = a.get_if<action::Kernel>(); x != nullptr && seen.emplace(x->label, x->length).second)
+        out.append(py::make_tuple(t.labels[static_cast<size_t>(x->label)], x->length, t.files[r], a.line));
   return out;
 }
 
 // What an action says beyond the eight fields of plain TI; only what its line had.
 py::dict extension(const Trace &t, const Action &a) {
   py::dict d;
-  const auto matched = [&](int64_t source, int64_t tag) {
-    d["from"] = source;
-    d["mtag"] = tag;
+  const auto matched = [&](const action::Envelope &with) {
+    if (!a.matched()) return;
+    d["from"] = with.source;
+    d["mtag"] = with.tag;
   };
-  const bool hit = (a.flags & retrompi::FLAG_MATCHED) != 0;
   if (a.comm != 0) d["comm"] = t.comms[static_cast<size_t>(a.comm)].id;
-  if (a.op == Op::Sendrecv) {
-    d["stag"] = a.tag;
-    d["rtag"] = a.aux == -1 ? 0 : a.aux;
-    if (hit) matched(a.req, static_cast<int64_t>(a.amount));
-    return d;
-  }
-  if (a.req != 0) d["req"] = a.req;
-  if ((a.flags & retrompi::FLAG_TOLD) != 0 && a.op != Op::Waitany && a.op != Op::Waitsome) d["flag"] = (a.flags & retrompi::FLAG_DONE) != 0;
-  if (retrompi::is_window(a.op) || a.op == Op::WinNew || a.op == Op::WinFree) {
-    d["win"] = a.peer2;
-    if (a.aux >= 0) d["group"] = t.vec[static_cast<size_t>(a.aux)];
-  } else if (a.op == Op::CommNew) {
-    d["new"] = a.peer < 0 ? -1 : t.comms[static_cast<size_t>(a.peer)].id;
-  } else if (retrompi::is_some(a.op) && a.aux >= 0) {
-    const auto &all = t.vec[static_cast<size_t>(a.aux)];
-    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(a.bytes);
+  if (a.request != 0) d["req"] = a.request;
+  if (a.told() && a.op != Op::Waitany && a.op != Op::Waitsome) d["flag"] = a.done();
+  if (const auto *x = a.get_if<action::SendReceive>()) {
+    d["stag"] = x->send_tag;
+    d["rtag"] = x->receive_tag;
+    matched(x->matched);
+  } else if (const auto *x = a.get_if<action::PointToPoint>()) {
+    matched(x->matched);
+  } else if (const auto *x = a.get_if<action::OneRequest>()) {
+    matched(x->matched);
+  } else if (const auto *x = a.get_if<action::Rma>()) {
+    d["win"] = x->window;
+  } else if (const auto *x = a.get_if<action::NewWindow>()) {
+    d["win"] = x->window;
+  } else if (const auto *x = a.get_if<action::WindowSync>()) {
+    d["win"] = x->window;
+    if (x->ranks >= 0) d["group"] = t.vec[static_cast<size_t>(x->ranks)];
+  } else if (const auto *x = a.get_if<action::NewComm>()) {
+    d["new"] = x->made < 0 ? -1 : t.comms[static_cast<size_t>(x->made)].id;
+  } else if (const auto *x = a.get_if<action::Collective>()) {
+    if (x->counts >= 0) d["counts"] = t.vec[static_cast<size_t>(x->counts)];
+  } else if (const auto *x = a.get_if<action::SeveralRequests>(); x != nullptr && x->list >= 0) {
+    const auto &all = t.vec[static_cast<size_t>(x->list)];
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(x->count);
     d["reqs"] = std::vector<int64_t>(all.begin(), middle);
     if (a.op == Op::Startall) {
       py::dict matches;
       for (auto m = middle; m + 2 < all.end(); m += 3) matches[py::int_(m[0])] = py::make_tuple(m[1], m[2]);
-      if (hit) d["matched"] = matches;
-    } else if ((a.flags & retrompi::FLAG_TOLD) != 0) {
+      if (a.matched()) d["matched"] = matches;
+    } else if (a.told()) {
       d["done"] = std::vector<int64_t>(middle, all.end());
     }
-  } else if (retrompi::is_vector(a.op)) {
-    d["counts"] = t.vec[static_cast<size_t>(a.aux)];
-  } else if (hit) {
-    matched(a.op == Op::Start ? a.bytes : a.peer2, a.bytes2);
   }
   return d;
 }
@@ -333,12 +344,13 @@ py::list rank_actions(const Trace &t, size_t rank, size_t first, std::optional<s
   for (size_t i = begin; i < end; ++i, ++next) {
     const Action &a = *next;
     const bool mark = a.op == Op::Mark;
-    const std::string name = mark ? "mark " + t.labels[static_cast<size_t>(a.tag)] : std::string(retrompi::action_name(a));
-    const int32_t tag = mark ? 0 : a.tag;
+    const std::string name = mark ? "mark " + t.labels[static_cast<size_t>(a.get<action::Mark>().label)] : std::string(retrompi::action_name(a));
+    const retrompi::FlatAction f = retrompi::flatten(a);
+    const int32_t tag = mark ? 0 : f.tag;
     if (extended)
-      out.append(py::make_tuple(a.line, name, a.peer, tag, a.peer2, a.bytes, a.bytes2, a.amount, extension(t, a)));
+      out.append(py::make_tuple(a.line, name, f.peer, tag, f.peer2, f.bytes, f.bytes2, f.amount, extension(t, a)));
     else
-      out.append(py::make_tuple(a.line, name, a.peer, tag, a.peer2, a.bytes, a.bytes2, a.amount));
+      out.append(py::make_tuple(a.line, name, f.peer, tag, f.peer2, f.bytes, f.bytes2, f.amount));
   }
   return out;
 }
@@ -421,7 +433,7 @@ receive from -333 is: ``refuse``, ``any`` (MPI_ANY_SOURCE) or ``null`` (MPI_PROC
           },
           "What ``to_smpi`` leaves out or changes: ([(file, line, action, reason), ...] at most 1000, how many in all).")
       .def("rank_actions", &rank_actions, py::arg("rank"), py::arg("first") = 0, py::arg("count") = py::none(), py::arg("extension") = false,
-           "Actions as (line, action, peer, tag, peer2, bytes, bytes2, amount); the fields are described in engine/trace/trace.hpp. With "
+           "Actions as (line, action, peer, tag, peer2, bytes, bytes2, amount); the fields are described in engine/trace/flat_action.hpp. With "
            "``extension`` a "
            "dict stands behind them: comm, req, reqs, done, flag, from, mtag, stag, rtag, win, new, group, counts, where the line has them.")
       .def(

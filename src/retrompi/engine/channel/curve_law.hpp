@@ -1,5 +1,5 @@
 // The curve rung's law: what a message takes by its size, what it occupies and what it waits for. The engine's channels (curve.cpp) and
-// those of the SMPI plug-in (smpi/native/law.hpp) follow this one; all else of them, who runs meanwhile, is their own.
+// those of the SMPI plug-in (measure/smpi/native/law.hpp) follow this one; all else of them, who runs meanwhile, is their own.
 #pragma once
 #include <cmath>
 #include <memory>

@@ -4,10 +4,11 @@
 namespace retrompi {
 
 double Job::kernel_seconds(size_t host, const Action& a) const {
-  const std::string& name = trace.labels[static_cast<size_t>(a.tag)];
+  const auto& x = a.get<action::Kernel>();
+  const std::string& name = trace.labels[static_cast<size_t>(x.label)];
   for (const KernelRow& k : kernels_)
-    if (k.n == a.bytes && k.name == name && host < k.seconds.size()) return k.seconds[host];
-  throw ConfigError("nobody has said what kernel '" + name + "' takes at length " + std::to_string(a.bytes));
+    if (k.n == x.length && k.name == name && host < k.seconds.size()) return k.seconds[host];
+  throw ConfigError("nobody has said what kernel '" + name + "' takes at length " + std::to_string(x.length));
 }
 
 Task Rank::main() {
@@ -18,7 +19,7 @@ Task Rank::main() {
     const Ps before = world.loop.now;
     if (common.timeline) common.timeline->begin_call(id, before);
     if (a.op == Op::Mark)
-      job_.marks.push_back({id, a.tag, world.loop.now});
+      job_.marks.push_back({id, a.get<action::Mark>().label, world.loop.now});
     else if (a.op != Op::Init && a.op != Op::CommFree)  // freeing is local: MPI lets what is under way end, and nobody has to agree
       co_await step(a);
     ++common.count.done[static_cast<size_t>(a.op)];
@@ -51,12 +52,12 @@ Task Rank::step(const Action& a) {
     case Op::Finalize:
       return until([this] { return open_sends_ == 0 && running_.empty(); }, spec_.send_wait, true);
     case Op::Compute:
-      return use(a.amount);
+      return use(a.get<action::Compute>().flops);
     case Op::Kernel:
-      return busy(a.amount * job_.kernel_seconds(host_index, a));
+      return busy(a.get<action::Kernel>().times * job_.kernel_seconds(host_index, a));
     case Op::Sleep:
-      within_horizon(a.amount);
-      return nap(to_ps(a.amount));
+      within_horizon(a.get<action::Sleep>().seconds);
+      return nap(to_ps(a.get<action::Sleep>().seconds));
     case Op::Wait:
     case Op::Waitall:
     case Op::Waitany:
@@ -145,22 +146,25 @@ void Rank::within_horizon(double seconds) const {
                     ": the simulated time would pass 4e6 s, the longest that can be counted");
 }
 
-Rank::Asked Rank::asked(const Action& a) const {
-  if ((a.flags & FLAG_MATCHED) == 0 || job_.free_wildcards) return {a.peer, a.tag};
-  return {a.peer2, static_cast<int32_t>(a.bytes2)};
+action::Envelope Rank::asked(const Action& a) const {
+  const bool recorded = a.matched() && !job_.free_wildcards;
+  if (const auto* both = a.get_if<action::SendReceive>()) return recorded ? both->matched : action::Envelope{both->source, both->receive_tag};
+  const auto& x = a.get<action::PointToPoint>();
+  return recorded ? x.matched : action::Envelope{x.peer, x.tag};
 }
 
 Task Rank::blocking_send(const Action& a) {
   Request& r = make(Request::Send);
-  co_await isend(a.peer, a.tag, program_context(a.comm), a.bytes, a.op, r);
+  const auto& x = a.get<action::PointToPoint>();
+  co_await isend(x.peer, x.tag, program_context(a.comm), x.bytes, a.op, r);
   co_await wait(r);
   drop(r);
 }
 
 Task Rank::blocking_receive(const Action& a) {
   Request& r = make(Request::Recv);
-  const Asked from = asked(a);
-  co_await irecv(from.source, from.tag, program_context(a.comm), a.bytes, r);
+  const action::Envelope from = asked(a);
+  co_await irecv(from.source, from.tag, program_context(a.comm), a.get<action::PointToPoint>().bytes, r);
   co_await wait(r);
   drop(r);
 }
@@ -169,10 +173,10 @@ Task Rank::send_and_receive(const Action& a) {
   const int32_t ctx = program_context(a.comm);
   Request& in = make(Request::Recv);
   Request& out_r = make(Request::Send);
-  Asked from{a.peer2, a.aux == -1 ? 0 : a.aux};
-  if ((a.flags & FLAG_MATCHED) != 0 && !job_.free_wildcards) from = {a.req, static_cast<int32_t>(a.amount)};
-  co_await irecv(from.source, from.tag, ctx, a.bytes2, in);
-  co_await isend(a.peer, a.tag, ctx, a.bytes, Op::Isend, out_r);
+  const action::Envelope from = asked(a);
+  const auto& x = a.get<action::SendReceive>();
+  co_await irecv(from.source, from.tag, ctx, x.receive_bytes, in);
+  co_await isend(x.destination, x.send_tag, ctx, x.bytes, Op::Isend, out_r);
   co_await wait(out_r);
   co_await wait(in);
   drop(in);
@@ -180,7 +184,9 @@ Task Rank::send_and_receive(const Action& a) {
 }
 
 Task Rank::point_to_point(const Action& a) {
+  if (a.op == Op::Sendrecv) return send_and_receive(a);
   const int32_t ctx = program_context(a.comm);
+  const auto& x = a.get<action::PointToPoint>();
   switch (a.op) {
     case Op::Send:
     case Op::Ssend:
@@ -192,38 +198,36 @@ Task Rank::point_to_point(const Action& a) {
     case Op::Ibsend:
     case Op::Irsend: {
       Request& r = make(Request::Send);
-      r.peer = a.peer;
-      r.tag = a.tag;
-      file(r, a.req);
-      return isend(a.peer, a.tag, ctx, a.bytes, a.op, r);
+      r.peer = x.peer;
+      r.tag = x.tag;
+      file(r, a.request);
+      return isend(x.peer, x.tag, ctx, x.bytes, a.op, r);
     }
     case Op::Recv:
       return blocking_receive(a);
     case Op::Irecv: {
       Request& r = make(Request::Recv);
-      r.peer = a.peer;
-      r.tag = a.tag;
-      file(r, a.req);
-      const Asked from = asked(a);
-      return irecv(from.source, from.tag, ctx, a.bytes, r);
+      r.peer = x.peer;
+      r.tag = x.tag;
+      file(r, a.request);
+      const action::Envelope from = asked(a);
+      return irecv(from.source, from.tag, ctx, x.bytes, r);
     }
-    case Op::Sendrecv:
-      return send_and_receive(a);
     case Op::SendInit:
     case Op::SsendInit:
     case Op::BsendInit:
     case Op::RsendInit:
     case Op::RecvInit: {
       Request& r = make(a.op == Op::RecvInit ? Request::Recv : Request::Send);
-      r.peer = a.peer;
-      r.tag = a.tag;
+      r.peer = x.peer;
+      r.tag = x.tag;
       r.ctx = ctx;
-      r.bytes = a.bytes;
+      r.bytes = x.bytes;
       r.mode = a.op;
       r.persistent = true;
       r.active = false;
       r.done = true;
-      file(r, a.req);
+      file(r, a.request);
       break;
     }
     default:
@@ -234,14 +238,14 @@ Task Rank::point_to_point(const Action& a) {
 
 Task Rank::probe(const Action& a) {
   Request want;
-  const Asked from = asked(a);
+  const action::Envelope from = asked(a);
   want.peer = from.source;
   want.tag = from.tag;
   want.ctx = program_context(a.comm);
   auto there = [this, &want] { return std::any_of(unexpected_.begin(), unexpected_.end(), [&](const Message* m) { return fits(want, *m); }); };
   co_await library_call(spec_.test_cpu);
   // One that found a message waits for it; one that found none, or of which nobody knows, is a look.
-  if (a.op == Op::Probe || ((a.flags & FLAG_TOLD) != 0 && (a.flags & FLAG_DONE) != 0)) {
+  if (a.op == Op::Probe || (a.told() && a.done())) {
     if (a.op == Op::Iprobe) co_await progress();
     co_await until(there, spec_.recv_wait, true);
   } else {

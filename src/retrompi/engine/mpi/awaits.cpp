@@ -38,10 +38,10 @@ std::vector<Awaited> Rank::awaits() const {
     case Op::Waitall:
     case Op::Waitany:
     case Op::Waitsome:
-      if (a.aux >= 0) {
-        const auto& list = job_.trace.vec[static_cast<size_t>(a.aux)];
-        const bool chosen = a.op != Op::Waitall && (a.flags & FLAG_TOLD) != 0;  // the recorded ones
-        const auto from = list.begin() + (chosen ? a.bytes : 0), to = from + (chosen ? a.bytes2 : a.bytes);
+      if (const auto& x = a.get<action::SeveralRequests>(); x.list >= 0) {
+        const auto& list = job_.trace.vec[static_cast<size_t>(x.list)];
+        const bool chosen = a.op != Op::Waitall && a.told();  // the recorded ones
+        const auto from = list.begin() + (chosen ? x.count : 0), to = from + (chosen ? x.completed : x.count);
         for (const Filed& f : store_)
           if (f.r && std::find(from, to, int64_t{f.req}) != to) add_filed(*f.r);
       } else {
@@ -51,7 +51,7 @@ std::vector<Awaited> Rank::awaits() const {
       break;
     case Op::Probe:
     case Op::Iprobe: {
-      const Asked from = asked(a);
+      const action::Envelope from = asked(a);
       out.push_back({from.source, Awaited::Message, from.tag, a.comm, 0});
       break;
     }
@@ -69,11 +69,12 @@ std::vector<Awaited> Rank::awaits() const {
       } else if (!blocking_.open.empty()) {
         add(*blocking_.open.back().r);  // in the middle of a send: there is no room on its way
       } else if (a.op >= Op::Send && a.op <= Op::Irsend) {
-        out.push_back({a.peer, Awaited::Receiver, a.tag, a.comm, a.bytes});
+        const auto& x = a.get<action::PointToPoint>();
+        out.push_back({x.peer, Awaited::Receiver, x.tag, a.comm, x.bytes});
       }
       if (a.op == Op::Sendrecv && awaited_ && awaited_->kind == Request::Send) {
-        const Asked from{a.peer2, a.aux == -1 ? 0 : a.aux};
-        out.push_back({from.source, Awaited::Message, from.tag, a.comm, 0});
+        const auto& x = a.get<action::SendReceive>();
+        out.push_back({x.source, Awaited::Message, x.receive_tag, a.comm, 0});
       }
   }
   return out;

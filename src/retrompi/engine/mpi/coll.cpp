@@ -204,30 +204,31 @@ Task Rank::barrier(int32_t comm) { return internal(comm, Op::Barrier, 0); }
 
 coll::Args Rank::args(const Action& a) {
   coll::Args c = own_args(a.comm);
-  c.bytes = a.bytes;
-  c.bytes_in = a.bytes2;
+  const auto& x = a.get<action::Collective>();
+  c.bytes = x.bytes;
+  c.bytes_in = x.receive_bytes;
   std::span<const int64_t> counts;
-  if (a.aux >= 0) counts = job_.trace.vec[static_cast<size_t>(a.aux)];
+  if (x.counts >= 0) counts = job_.trace.vec[static_cast<size_t>(x.counts)];
   switch (a.op) {
     case Op::Bcast:
     case Op::Reduce:
     case Op::Gather:
     case Op::Scatter:
-      c.root = a.peer2;
+      c.root = x.root;
       break;
     case Op::Gatherv:
-      c.root = a.peer2;
+      c.root = x.root;
       c.in = counts;
       break;
     case Op::Scatterv:
-      c.root = a.peer2;
+      c.root = x.root;
       c.out = counts;
       break;
     case Op::Allgather:
-      if (c.remote == 0) c.bytes_in = a.bytes;
+      if (c.remote == 0) c.bytes_in = x.bytes;
       break;
     case Op::ReduceScatterBlock:
-      c.bytes_in = a.bytes;
+      c.bytes_in = x.bytes;
       break;
     case Op::Allgatherv:
     case Op::ReduceScatter:
@@ -260,18 +261,18 @@ coll::Args Rank::args(const Action& a) {
 }
 
 coll::Steps Rank::steps(const Action& a, coll::Args args) {
-  args.nonblocking = (a.flags & FLAG_NONBLOCKING) != 0;
+  args.nonblocking = a.nonblocking();
   if (args.remote > 0) return coll::between_groups(a.op, args);
   return job_.collectives.call(a.op, args);
 }
 
 Task Rank::collective(const Action& a) {
-  if ((a.flags & FLAG_NONBLOCKING) != 0) {
+  if (a.nonblocking()) {
     co_await start_collective(a);
     co_return;
   }
   co_await follow(steps(a, args(a)), a.comm);
-  if (a.amount > 0) co_await use(a.amount);
+  if (const double flops = a.get<action::Collective>().flops; flops > 0) co_await use(flops);
 }
 
 Task Rank::start_collective(const Action& a) {
@@ -289,26 +290,26 @@ Task Rank::start_collective(const Action& a) {
   c->steps = steps(a, args);
   c->group = m.group;
   c->tag = next_tag(m);
-  c->amount = a.amount;
+  c->amount = a.get<action::Collective>().flops;
   c->held = false;
   Request& r = make(Request::Collective);
   r.ctx = collective_context(a.comm);
   c->request = &r;
-  file(r, a.req);
+  file(r, a.request);
   running_.push_back(std::move(c));
   co_await drive();
 }
 
 // How members agree on a new communicator, as MPICH does (coll.hpp has the sources of the steps).
 Task Rank::new_communicator(const Action& a) {
-  const auto how = static_cast<CommHow>(a.tag);
-  const bool belongs = a.peer >= 0;
+  const auto& x = a.get<action::NewComm>();
+  const bool belongs = x.made >= 0;
   auto context = [this](int32_t comm) { return follow(coll::agree_on_context(own_args(comm)), comm); };
-  switch (how) {
+  switch (x.how) {
     case CommHow::Cart:
     case CommHow::Graph: {
       // Where the grid leaves ranks out, they are split off (code: MPICH2, src/mpi/topo/cart_create.c).
-      const bool all = belongs && static_cast<int32_t>(job_.trace.comms[static_cast<size_t>(a.peer)].group.size()) == member(a.comm).group->n;
+      const bool all = belongs && static_cast<int32_t>(job_.trace.comms[static_cast<size_t>(x.made)].group.size()) == member(a.comm).group->n;
       if (!all) co_await follow(coll::agree_on_colors(own_args(a.comm)), a.comm);
       co_await context(a.comm);
       break;
@@ -322,16 +323,16 @@ Task Rank::new_communicator(const Action& a) {
       co_await context(a.comm);
       break;
     case CommHow::CreateGroup:  // code: MPICH 3, src/mpi/comm/comm_create_group.c: among the group alone
-      if (belongs) co_await context(a.peer);
+      if (belongs) co_await context(x.made);
       break;
     case CommHow::IntercommCreate:
-      co_await follow(coll::swap_groups(own_args(a.peer)), a.peer);
-      co_await context(a.peer);
+      co_await follow(coll::swap_groups(own_args(x.made)), x.made);
+      co_await context(x.made);
       break;
     case CommHow::IntercommMerge:
       // Who comes first, then a context (code: MPICH 1.1, src/context/comm_merge.c; MPICH2 likewise)
       co_await follow(coll::agree_on_context(own_args(a.comm)), a.comm);
-      co_await context(a.peer);
+      co_await context(x.made);
       break;
   }
 }

@@ -90,36 +90,35 @@ Task Rank::flush() {
 }
 
 Task Rank::one_sided(const Action& a) {
-  if (a.peer == PROC_NULL && a.op >= Op::Put && a.op <= Op::CompareSwap) {
-    if (a.req == 0) co_return;
+  const auto* x = a.get_if<action::Rma>();
+  if (x == nullptr) {
+    co_await window(a);
+    co_return;
+  }
+  if (x->target == PROC_NULL) {
+    if (a.request == 0) co_return;
     Request& none = make(Request::OneSided);
     none.done = true;
-    file(none, a.req);
+    file(none, a.request);
     co_return;
   }
   Request* later = nullptr;
-  if ((a.flags & FLAG_NONBLOCKING) != 0) {
+  if (a.nonblocking()) {
     later = &make(Request::OneSided);
-    file(*later, a.req);
+    file(*later, a.request);
   }
   switch (a.op) {
     case Op::Put:
-      co_await put(a.peer, a.bytes);
+      co_await put(x->target, x->bytes);
       break;
     case Op::Get:
-      co_await get(a.peer, a.bytes, later);
+      co_await get(x->target, x->bytes, later);
       later = nullptr;
       break;
-    case Op::Accumulate:
-    case Op::GetAccumulate:
-    case Op::FetchOp:
-    case Op::CompareSwap:
+    default:  // Accumulate, GetAccumulate, FetchOp, CompareSwap
       // Read, combine, write back: the data cross twice, and what was read is what the fetching ones return.
-      co_await get(a.peer, a.bytes);
-      co_await put(a.peer, a.bytes);
-      break;
-    default:
-      co_await window(a);
+      co_await get(x->target, x->bytes);
+      co_await put(x->target, x->bytes);
   }
   if (later) later->done = true;  // the data have left, and the caller's buffer is free
 }
@@ -154,10 +153,10 @@ Task Rank::from_each(std::span<const int64_t> ranks, int32_t ctx, int32_t tag) {
 }
 
 // A word is read and changed in one; if it does not allow the lock, the origin looks again when somebody has let go.
-Task Rank::lock(const Action& a, Rank& target, bool exclusive) {
+Task Rank::lock(int32_t window, Rank& target, bool exclusive) {
   while (true) {
     co_await get(target.id, kWord);
-    Epoch& e = target.windows_[a.peer2];
+    Epoch& e = target.windows_[window];
     if (!e.exclusive && (!exclusive || e.shared == 0)) {
       if (exclusive)
         e.exclusive = true;
@@ -172,10 +171,10 @@ Task Rank::lock(const Action& a, Rank& target, bool exclusive) {
   }
 }
 
-Task Rank::unlock(const Action& a, Rank& target, bool exclusive) {
+Task Rank::unlock(int32_t window, Rank& target, bool exclusive) {
   co_await put(target.id, kWord);
   co_await flush();
-  Epoch& e = target.windows_[a.peer2];
+  Epoch& e = target.windows_[window];
   if (exclusive)
     e.exclusive = false;
   else
@@ -186,14 +185,33 @@ Task Rank::unlock(const Action& a, Rank& target, bool exclusive) {
   for (Rank* r : wanted) r->thread.signal();
 }
 
+Task Rank::make_or_free_window(const Action& a) {
+  if (a.op == Op::WinNew) {
+    // Everybody learns where everybody's memory lies (code: MPICH2, src/mpid/ch3/src/ch3u_rma_ops.c: three addresses each), in a context
+    // of its own.
+    constexpr int64_t kAddresses = 24;
+    co_await internal(a.comm, Op::Allgather, kAddresses);
+    co_await follow(coll::agree_on_context(own_args(a.comm)), a.comm);
+    co_return;
+  }
+  co_await flush();
+  co_await barrier(a.comm);
+  windows_.erase(a.get<action::NewWindow>().window);
+}
+
 Task Rank::window(const Action& a) {
-  const int32_t ctx = window_context(a.peer2);
+  if (a.kind() == ActionKind::NewWindow) {
+    co_await make_or_free_window(a);
+    co_return;
+  }
+  const auto& x = a.get<action::WindowSync>();
+  const int32_t win = x.window, ctx = window_context(win);
   auto rank = [this](int32_t r) -> Rank& { return *job_.ranks[static_cast<size_t>(r)]; };
-  auto group = [this, &a] {
-    const auto& list = job_.trace.vec[static_cast<size_t>(a.aux)];
+  auto group = [this, &x] {
+    const auto& list = job_.trace.vec[static_cast<size_t>(x.ranks)];
     return std::vector<int64_t>(list.begin(), list.end());
   };
-  Epoch& mine = windows_[a.peer2];
+  Epoch& mine = windows_[win];
   switch (a.op) {
     case Op::Flush:
     case Op::FlushLocal:  // all that the hardware has is to wait until everything has arrived
@@ -203,30 +221,17 @@ Task Rank::window(const Action& a) {
       co_await flush();
       co_await barrier(a.comm);
       break;
-    case Op::WinNew: {
-      // Everybody learns where everybody's memory lies (code: MPICH2, src/mpid/ch3/src/ch3u_rma_ops.c: three addresses each), in a context
-      // of its own.
-      constexpr int64_t kAddresses = 24;
-      co_await internal(a.comm, Op::Allgather, kAddresses);
-      co_await follow(coll::agree_on_context(own_args(a.comm)), a.comm);
-      break;
-    }
-    case Op::WinFree:
-      co_await flush();
-      co_await barrier(a.comm);
-      windows_.erase(a.peer2);
-      break;
     case Op::Lock:
-      mine.locked[a.peer] = a.tag != 0;
-      co_await lock(a, rank(a.peer), a.tag != 0);
+      mine.locked[x.target] = x.exclusive;
+      co_await lock(win, rank(x.target), x.exclusive);
       break;
     case Op::Unlock: {
       co_await flush();
-      const auto held = mine.locked.find(a.peer);
-      if (held == mine.locked.end()) bad(a, "rank " + std::to_string(id) + " holds no lock on rank " + std::to_string(a.peer));
+      const auto held = mine.locked.find(x.target);
+      if (held == mine.locked.end()) bad(a, "rank " + std::to_string(id) + " holds no lock on rank " + std::to_string(x.target));
       const bool exclusive = held->second;
       mine.locked.erase(held);
-      co_await unlock(a, rank(a.peer), exclusive);
+      co_await unlock(win, rank(x.target), exclusive);
       break;
     }
     case Op::LockAll:
@@ -236,9 +241,9 @@ Task Rank::window(const Action& a) {
       for (int32_t r = 0; r < m.group->n; ++r) {
         Rank& target = rank(m.group->of_world(r));
         if (a.op == Op::LockAll)
-          co_await lock(a, target, false);
+          co_await lock(win, target, false);
         else
-          co_await unlock(a, target, false);
+          co_await unlock(win, target, false);
       }
       break;
     }

@@ -176,11 +176,8 @@ class Rank final : public Proc {
   [[noreturn]] void bad(const Action& a, const std::string& why) const;
   Task point_to_point(const Action& a);
   Task probe(const Action& a);
-  struct Asked {
-    int32_t source, tag;
-  };
   /// Whom a receive or probe is from: as recorded, unless the run leaves wildcards free.
-  [[nodiscard]] Asked asked(const Action& a) const;
+  [[nodiscard]] action::Envelope asked(const Action& a) const;
 
   // ---- requests (requests.cpp)
   Task completion(const Action& a);
@@ -188,7 +185,7 @@ class Rank final : public Proc {
   Task completion_of_all(const Action& a);
   Task wait_for(const Action& a);
   Task test(const Action& a);
-  Task start(size_t i, std::optional<Asked> matched);
+  Task start(size_t i, std::optional<action::Envelope> matched);
   Task start_listed(const Action& a);
   Task release(const Action& a);
   void file(Request& r, int32_t req);
@@ -207,8 +204,9 @@ class Rank final : public Proc {
   // ---- one-sided operations (one_sided.cpp)
   Task one_sided(const Action& a);
   Task window(const Action& a);
-  Task lock(const Action& a, Rank& target, bool exclusive);
-  Task unlock(const Action& a, Rank& target, bool exclusive);
+  Task make_or_free_window(const Action& a);
+  Task lock(int32_t window, Rank& target, bool exclusive);
+  Task unlock(int32_t window, Rank& target, bool exclusive);
   Task to_each(std::span<const int64_t> ranks, int32_t ctx, int32_t tag);
   Task from_each(std::span<const int64_t> ranks, int32_t ctx, int32_t tag);
   Task origin(const RmaSpec& s, int32_t other, int64_t bytes, int64_t& calls, int64_t& moved);

@@ -14,10 +14,11 @@ void Rank::file(Request& r, int32_t req) {
 
 Request* Rank::filed(const Action& a, bool& marker) {
   marker = false;
-  if (a.req > 0) return store_[listed(a, a.req)].r;
+  if (a.request > 0) return store_[listed(a, a.request)].r;
+  const auto& x = a.get<action::OneRequest>();
   for (size_t i = 0; i < store_.size(); ++i) {
     Filed& f = store_[i];
-    if (f.src != a.peer || f.dst != a.peer2 || f.tag != a.tag) continue;
+    if (f.src != x.source || f.dst != x.destination || f.tag != x.tag) continue;
     if (!f.r) {  // completed by a test: this is the wait that belongs to it
       store_.erase(store_.begin() + static_cast<std::ptrdiff_t>(i));
       marker = true;
@@ -70,12 +71,12 @@ void Rank::settle_complete(bool one) {
 }
 
 /// A persistent request; what is filed keeps the wildcards that a recorded match replaces.
-Task Rank::start(size_t i, std::optional<Asked> matched) {
+Task Rank::start(size_t i, std::optional<action::Envelope> matched) {
   const Filed& f = store_[i];
   Request& r = *f.r;
   r.active = true;
   if (r.kind == Request::Send) return isend(f.dst, f.tag, r.ctx, r.bytes, r.mode, r);
-  const Asked from = matched && !job_.free_wildcards ? *matched : Asked{f.src, f.tag};
+  const action::Envelope from = matched && !job_.free_wildcards ? *matched : action::Envelope{f.src, f.tag};
   return irecv(from.source, from.tag, r.ctx, r.bytes, r);
 }
 
@@ -95,17 +96,18 @@ Task Rank::wait_for(const Action& a) {
 Task Rank::test(const Action& a) {
   bool marker = false;
   Request* r = filed(a, marker);
-  if (marker) store_.push_back({a.peer, a.peer2, a.tag, 0, nullptr});
+  const auto& x = a.get<action::OneRequest>();
+  if (marker) store_.push_back({x.source, x.destination, x.tag, 0, nullptr});
   co_await library_call(spec_.test_cpu);
   co_await progress();
   if (!r) co_return;
-  if ((a.flags & FLAG_TOLD) != 0) {
-    if ((a.flags & FLAG_DONE) == 0) co_return;
+  if (a.told()) {
+    if (!a.done()) co_return;
     if (!r->persistent || r->active) co_await wait(*r);
   }
   if (!r->done) co_return;
   const size_t i = place(*r);
-  if (a.req == 0 && !r->persistent) {
+  if (a.request == 0 && !r->persistent) {
     store_[i].r = nullptr;
     drop(*r);
   } else {
@@ -115,9 +117,10 @@ Task Rank::test(const Action& a) {
 
 /// The line names its requests, and which of them it completed (Waitall: all of them).
 Task Rank::completion_of_listed(const Action& a) {
-  const auto& list = job_.trace.vec[static_cast<size_t>(a.aux)];
-  const std::span<const int64_t> all(list.data(), static_cast<size_t>(a.bytes));
-  std::span<const int64_t> done(list.data() + a.bytes, static_cast<size_t>(a.bytes2));
+  const auto& x = a.get<action::SeveralRequests>();
+  const auto& list = job_.trace.vec[static_cast<size_t>(x.list)];
+  const std::span<const int64_t> all(list.data(), static_cast<size_t>(x.count));
+  std::span<const int64_t> done(list.data() + x.count, static_cast<size_t>(x.completed));
   const bool looks = a.op == Op::Testall || a.op == Op::Testany || a.op == Op::Testsome;
   if (looks) {
     co_await library_call(spec_.test_cpu);
@@ -125,9 +128,9 @@ Task Rank::completion_of_listed(const Action& a) {
   }
   auto active = [](const Request& r) { return !r.persistent || r.active; };
   std::vector<int64_t> found;
-  if (a.op == Op::Waitall || (a.op == Op::Testall && (a.flags & FLAG_DONE) != 0)) {
+  if (a.op == Op::Waitall || (a.op == Op::Testall && a.done())) {
     done = all;
-  } else if ((a.flags & FLAG_TOLD) == 0) {
+  } else if (!a.told()) {
     // Nobody says how it ended: whatever is complete now.
     std::vector<Request*> rs;
     size_t at = 0;
@@ -187,8 +190,8 @@ Task Rank::completion_of_all(const Action& a) {
     default: {  // Testall, Testany, Testsome
       co_await library_call(spec_.test_cpu);
       co_await progress();
-      if ((a.flags & FLAG_TOLD) != 0) {
-        if ((a.flags & FLAG_DONE) == 0) break;
+      if (a.told()) {
+        if (!a.done()) break;
         if (a.op == Op::Testall)
           for (size_t i = 0; i < store_.size(); ++i)
             if (store_[i].r && store_[i].r->active) co_await wait(*store_[i].r);
@@ -201,22 +204,23 @@ Task Rank::completion_of_all(const Action& a) {
 }
 
 Task Rank::start_listed(const Action& a) {
-  if (a.aux < 0) {
+  const auto& x = a.get<action::SeveralRequests>();
+  if (x.list < 0) {
     for (size_t i = 0; i < store_.size(); ++i)
       if (store_[i].r && store_[i].r->persistent && !store_[i].r->active) co_await start(i, {});
     co_return;
   }
-  const auto& list = job_.trace.vec[static_cast<size_t>(a.aux)];
+  const auto& list = job_.trace.vec[static_cast<size_t>(x.list)];
   size_t at = 0;
-  for (int64_t k = 0; k < a.bytes; ++k) {
+  for (int64_t k = 0; k < x.count; ++k) {
     const int64_t req = list[static_cast<size_t>(k)];
     at = listed(a, req, at);
     if (!store_[at].r->persistent) bad(a, "request " + std::to_string(req) + " is not persistent");
-    std::optional<Asked> matched;
-    if ((a.flags & FLAG_MATCHED) != 0)
-      for (int64_t j = 0; j < a.bytes2; ++j) {
-        const int64_t* m = list.data() + a.bytes + 3 * j;
-        if (m[0] == req) matched = Asked{static_cast<int32_t>(m[1]), static_cast<int32_t>(m[2])};
+    std::optional<action::Envelope> matched;
+    if (a.matched())
+      for (int64_t j = 0; j < x.completed; ++j) {
+        const int64_t* m = list.data() + x.count + 3 * j;
+        if (m[0] == req) matched = action::Envelope{static_cast<int32_t>(m[1]), static_cast<int32_t>(m[2])};
       }
     co_await start(at, matched);
   }
@@ -250,12 +254,12 @@ Task Rank::completion(const Action& a) {
       bool marker = false;
       Request* r = filed(a, marker);
       if (!r || !r->persistent) bad(a, "no persistent request of this key");
-      std::optional<Asked> matched;
-      if ((a.flags & FLAG_MATCHED) != 0) matched = Asked{static_cast<int32_t>(a.bytes), static_cast<int32_t>(a.bytes2)};
+      std::optional<action::Envelope> matched;
+      if (a.matched()) matched = a.get<action::OneRequest>().matched;
       return start(place(*r), matched);
     }
     default:
-      return a.aux >= 0 ? completion_of_listed(a) : completion_of_all(a);
+      return a.get<action::SeveralRequests>().list >= 0 ? completion_of_listed(a) : completion_of_all(a);
   }
 }
 

@@ -16,7 +16,7 @@ constexpr size_t kAlternatives = 64;  // of a receive from any source that are f
 /// Over all of its communicator.
 bool is_collective(const Action& a) {
   if (a.op == Op::CommNew) {
-    const auto how = static_cast<CommHow>(a.tag);
+    const CommHow how = a.get<action::NewComm>().how;
     return how != CommHow::CreateGroup && how != CommHow::IntercommCreate;
   }
   return (a.op >= Op::Barrier && a.op <= Op::NeighborAlltoallw) || a.op == Op::WinNew || a.op == Op::WinFree;
@@ -214,7 +214,8 @@ class Inquest {
 
   void of_rank(const Rank& r, Wait& w) {
     const Action& a = *r.now_at;
-    const bool recorded = a.aux >= 0 && (a.flags & FLAG_TOLD) != 0;
+    const auto* several = a.get_if<action::SeveralRequests>();
+    const bool recorded = several && several->list >= 0 && a.told();
     w.any = (a.op == Op::Waitany || a.op == Op::Waitsome) && !recorded;
     const bool itself = (a.op >= Op::Send && a.op <= Op::Irecv) || a.op == Op::Probe || a.op == Op::Iprobe;  // its name says which way
     for (const Awaited& x : r.awaits()) switch (x.what) {
@@ -229,7 +230,8 @@ class Inquest {
           break;
         case Awaited::Lock:
           for (const Rank* h : job_.ranks)
-            if (const auto it = h->windows_.find(a.peer2); it != h->windows_.end() && it->second.locked.contains(x.rank) && h != &r)
+            if (const auto it = h->windows_.find(a.get<action::WindowSync>().window);
+                it != h->windows_.end() && it->second.locked.contains(x.rank) && h != &r)
               w.edges.push_back({h, "the lock on the window of rank " + std::to_string(x.rank)});
       }
     if (w.edges.empty() && is_collective(a))
@@ -492,7 +494,8 @@ class Inquest {
       Request probe;
       if (r->now_at->op == Op::Probe) {
         probe.kind = Request::Recv;
-        probe.peer = r->now_at->peer, probe.tag = r->now_at->tag, probe.ctx = program_context(r->now_at->comm), probe.line = r->now_at->line;
+        const auto& x = r->now_at->get<action::PointToPoint>();
+        probe.peer = x.peer, probe.tag = x.tag, probe.ctx = program_context(r->now_at->comm), probe.line = r->now_at->line;
         open.push_back(&probe);
       }
       for (const Message& m : to(r->id)) {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "trace/trace.hpp"
-#include "trace/trace_actions.hpp"
+#include "trace/words.hpp"
 
 namespace retrompi {
 namespace {
@@ -24,10 +24,20 @@ int32_t level_of(std::string_view label) {
 }
 
 int64_t size_of(const Action& a) {
-  if (is_collective(a.op)) return a.bytes > 0 ? a.bytes : std::max<int64_t>(a.bytes2, 0);
-  if ((a.op >= Op::Send && a.op <= Op::Sendrecv) || (a.op >= Op::SendInit && a.op <= Op::RecvInit) || is_one_sided(a.op))
-    return std::max<int64_t>(a.bytes, 0);
-  return 0;
+  switch (a.kind()) {
+    case ActionKind::Collective: {
+      const auto& x = a.get<action::Collective>();
+      return x.bytes > 0 ? x.bytes : std::max<int64_t>(x.receive_bytes, 0);
+    }
+    case ActionKind::PointToPoint:
+      return std::max<int64_t>(a.get<action::PointToPoint>().bytes, 0);  // of a probe 0
+    case ActionKind::SendReceive:
+      return std::max<int64_t>(a.get<action::SendReceive>().bytes, 0);
+    case ActionKind::Rma:
+      return std::max<int64_t>(a.get<action::Rma>().bytes, 0);
+    default:
+      return 0;
+  }
 }
 
 }  // namespace
@@ -41,7 +51,7 @@ void CallProfile::ended(int32_t rank, const Action& a, Ps begin, Ps end) {
   const auto r = static_cast<size_t>(rank);
   switch (a.op) {
     case Op::Mark:
-      if (const int32_t level = level_[static_cast<size_t>(a.tag)]; level != kNone) section_[r] = level < 0 ? -1 : level;
+      if (const int32_t level = level_[static_cast<size_t>(a.get<action::Mark>().label)]; level != kNone) section_[r] = level < 0 ? -1 : level;
       return;
     case Op::Finalize:
       finalized[r] = begin;

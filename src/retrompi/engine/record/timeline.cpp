@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "trace/flat_action.hpp"
 #include "trace/trace.hpp"
 
 namespace retrompi {
@@ -88,8 +89,9 @@ void Timeline::end_call(int32_t rank, const Action& a, Ps now, bool open) {
   const uint64_t nth = nth_[static_cast<size_t>(rank)]++;
   ++calls_seen_;
   if (nth % static_cast<uint64_t>(every_call_) != 0) return;
-  const bool two = a.op >= Op::Barrier && a.op <= Op::NeighborAlltoallw;  // a collective: the root, if there is one
-  calls.push_back({rank, a.line, static_cast<uint8_t>(a.op), a.comm, two ? a.peer2 : a.peer, a.tag, a.bytes, begin, now, nth, open});
+  const FlatAction f = flatten(a);
+  const bool two = a.kind() == ActionKind::Collective;  // the root, if there is one
+  calls.push_back({rank, a.line, static_cast<uint8_t>(a.op), a.comm, two ? f.peer2 : f.peer, f.tag, f.bytes, begin, now, nth, open});
   while (static_cast<int64_t>(calls.size()) > spec_.limit) {
     every_call_ *= 2;
     const size_t before = calls.size();

@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "trace/builder.hpp"
-#include "trace/trace_actions.hpp"
+#include "sim/builder.hpp"
+#include "trace/words.hpp"
 
 namespace retrompi {
 
@@ -30,9 +30,13 @@ void check(const JobConfig& c, const std::vector<HostSpec>& hosts, const Trace& 
   if (!c.rma_same.there || !c.rma_remote.there)
     for (size_t r = 0; r < t.ranks.size(); ++r)
       for (const Action& a : t.ranks[r]) {
-        if (a.op < Op::WinNew || a.op > Op::WinWait || a.peer == PROC_NULL) continue;
-        const bool named = a.peer >= 0 && a.op != Op::WinNew && a.op != Op::WinFree;
-        const bool same = named && c.placement[static_cast<size_t>(a.peer)] == c.placement[r];
+        if (a.op < Op::WinNew || a.op > Op::WinWait) continue;
+        const auto* rma = a.get_if<action::Rma>();
+        const auto* sync = a.get_if<action::WindowSync>();
+        const int32_t target = rma ? rma->target : sync ? sync->target : -1;
+        if (target == PROC_NULL) continue;
+        const bool named = target >= 0;
+        const bool same = named && c.placement[static_cast<size_t>(target)] == c.placement[r];
         if (named ? (same ? c.rma_same : c.rma_remote).there : c.rma_same.there || c.rma_remote.there) continue;
         throw ConfigError(t.where(r, a) + ": " + action_name(a) + ": this runtime has no one-sided operations" +
                           (named ? std::string(" between ranks of ") + (same ? "one host" : "two hosts") : ""));

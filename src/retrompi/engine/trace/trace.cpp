@@ -1,433 +1,132 @@
-// The parser. Lines are taken apart in place: no string is made unless a message is written.
-#include <cstring>
-#include <limits>
-#include <utility>
+// What a parsed trace can do: be compared and carry further marks. image.cpp takes it to a worker, write_ti.cpp writes it again.
+#include "trace/trace.hpp"
 
-#include "trace/trace_parser.hpp"
-#include "trace/trace_stream.hpp"
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <type_traits>
+
+#include "trace/words.hpp"
 
 namespace retrompi {
-namespace parsing {
+namespace {
 
-void Parser::at_most(const Word &word, size_t most) {
-  if (args_.size() <= most) return;
-  // A word among the surplus is two lines run together, not a field of a newer SMPI.
-  for (size_t i = most; i < args_.size(); ++i) {
-    double value = 0;
-    if (!to_double(args_[i], value)) fail("unexpected " + quoted(args_[i]) + " after the arguments of " + quoted(word.name));
-  }
-  warn(word.name, "surplus arguments are ignored, as SMPI does");
+std::string place(const std::string &file, size_t line) { return line == 0 ? file : file + ":" + std::to_string(line); }
+
+}  // namespace
+
+TraceError::TraceError(std::string file_, size_t line_, std::string message_)
+    : std::runtime_error(place(file_, line_) + ": " + message_), file(std::move(file_)), line(line_), message(std::move(message_)) {}
+
+size_t Trace::actions() const {
+  size_t n = 0;
+  for (const auto &r : ranks) n += static_cast<size_t>(std::count_if(r.begin(), r.end(), [](const Action &a) { return a.op != Op::Mark; }));
+  return n;
 }
 
-void Parser::read(const Source &source) {
-  source_ = &source;
-  line_ = 0;
-  bool any = false;
-  Pieces pieces(source);
-  for (std::string_view piece; pieces.next(piece);) any |= lines(source, piece.data(), piece.data() + piece.size());
-  terminated_ = true;
-  if (!any) throw TraceError(source.name, 0, "no action in it: the file is empty");
-  if (source.rank >= 0 && state_[static_cast<size_t>(source.rank)].last_line == 0)
-    throw TraceError(source.name, 0, "no action of rank " + std::to_string(source.rank) + " in it, only of other ranks");
-  for (size_t r = 0; r < state_.size(); ++r)
-    if (state_[r].more && (source.rank < 0 || static_cast<size_t>(source.rank) == r)) release(trace_.ranks[r], *state_[r].more);
-  if (source.rank >= 0) trace_.ranks[static_cast<size_t>(source.rank)].seal();
+int64_t Trace::bytes_sent() const {
+  int64_t sum = 0;
+  for (const auto &r : ranks)
+    for (const Action &a : r)
+      if (const std::optional<Transfer> sent = sent_by(a); sent && sent->peer != PROC_NULL)
+        if (__builtin_add_overflow(sum, sent->bytes, &sum)) return std::numeric_limits<int64_t>::max();
+  return sum;
 }
 
-bool Parser::lines(const Source &source, const char *p, const char *end) {
-  bool any = false;
-  while (p < end) {
-    if (line_ == std::numeric_limits<uint32_t>::max()) fail("more than 4294967295 lines");
-    ++line_;
-    const auto *newline = static_cast<const char *>(std::memchr(p, '\n', static_cast<size_t>(end - p)));
-    terminated_ = newline != nullptr;
-    const char *stop = terminated_ ? newline : end;
-    while (p < stop && is_blank(*p)) ++p;
-    if (p < stop) {
-      if (*p == '#') {
-        comment(p + 1, stop);
-      } else {
-        line(p, stop);
-        any = true;
-        const RankState &s = state_[static_cast<size_t>(rank_)];
-        if (!terminated_ && s.init && !s.finalize && !options_.partial)
-          throw TraceError(source.name, line_, "the file ends inside this line and before 'finalize': it looks truncated");
-      }
-    }
-    p = terminated_ ? newline + 1 : end;
-  }
-  return any;
-}
+std::string Trace::where(size_t rank, const Action &a) const { return place(files[rank], a.line); }
 
-// `# mark LABEL` or `# RANK mark LABEL`; every other comment is one.
-void Parser::comment(const char *p, const char *end) {
-  const auto skip = [&] {
-    while (p < end && is_blank(*p)) ++p;
-  };
-  const auto token = [&] {
-    const char *start = p;
-    while (p < end && !is_blank(*p)) ++p;
-    return std::string_view(start, static_cast<size_t>(p - start));
-  };
-  skip();
-  std::string_view word = token();
-  int32_t rank = std::max(source_->rank, 0);  // in a shared file a mark without a rank is rank 0's
-  bool named = false;
-  if (digits_only(word)) {
-    named = to_int(word, rank);
-    skip();
-    word = token();
-    if (word == "mark" && !named) fail("the rank of a mark is not an integer");
-  }
-  if (word != "mark") return;
-  skip();
-  while (end > p && is_blank(end[-1])) --end;
-  if (p == end) return;
-  if (rank >= n_) fail("the rank of a mark, " + std::to_string(rank) + ", is out of range 0.." + std::to_string(n_ - 1));
-  if (source_->rank >= 0 && rank != source_->rank) {
-    rank_ = source_->rank;
-    warn("mark", "the mark is of rank " + std::to_string(rank) + " in the file of rank " + std::to_string(source_->rank) + ": ignored");
-    return;
-  }
-  const std::string_view label(p, static_cast<size_t>(end - p));
-  if (!is_text(label)) fail("the label of the mark, " + quoted(label) + ", is not printable UTF-8");
-  Action a;
-  a.op = Op::Mark;
-  a.tag = this->label(label);
-  a.line = line_;
-  const int32_t now = std::exchange(rank_, rank);
-  add(state_[static_cast<size_t>(rank)], a);
-  rank_ = now;
-}
-
-int32_t Parser::label(std::string_view text) {
-  auto &labels = trace_.labels;
-  // Every rank may carry the same few labels: look among the latest before adding one.
-  for (size_t i = labels.size(), tried = 0; i > 0 && tried < 64; --i, ++tried)
-    if (labels[i - 1] == text) return static_cast<int32_t>(i - 1);
-  labels.emplace_back(text);
-  return static_cast<int32_t>(labels.size() - 1);
-}
-
-void Parser::line(const char *p, const char *end) {
-  args_.clear();
-  std::string_view first, name;
-  for (size_t i = 0; p < end; ++i) {
-    const char *start = p;
-    while (p < end && !is_blank(*p)) ++p;
-    const std::string_view token(start, static_cast<size_t>(p - start));
-    if (i == 0)
-      first = token;
-    else if (i == 1)
-      name = token;
-    else
-      args_.push_back(token);
-    while (p < end && is_blank(*p)) ++p;
-  }
-  int32_t rank = 0;
-  if (!to_int(first, rank)) fail("a line begins with its rank, " + quoted(first) + " is not an integer");
-  rank_ = member(rank, first, "rank");
-  if (name.empty()) fail("no action after the rank: expected 'RANK ACTION ARGUMENTS'");
-  if (source_->rank >= 0 && rank != source_->rank) {
-    rank_ = source_->rank;
-    warn(name.substr(0, 40),
-         "a line of rank " + std::to_string(rank) + " in the file of rank " + std::to_string(source_->rank) + ": ignored, as SMPI does");
-    return;
-  }
-  const Word *word = find_word(name);
-  if (word == nullptr) fail("unknown action " + quoted(name) + suggestion(name));
-  given_.mask = 0;
-  if (!args_.empty() && args_.back().size() > 2 && args_.back().find('=') != std::string_view::npos && word->form != Form::Refused &&
-      word->form != Form::Ignored && word->form != Form::Location)
-    attributes();
-
-  RankState &state = state_[static_cast<size_t>(rank_)];
-  state.last_line = line_;
-  state.source = source_;
-  if (state.finalize && word->form != Form::Compute && word->form != Form::Kernel && word->form != Form::Sleep && word->form != Form::Ignored &&
-      word->form != Form::Location)
-    fail(quoted(word->name) + " comes after 'finalize'");
-
-  Action a;
-  a.op = word->op;
-  a.line = line_;
-  a.flags = word->flags;
-  here_ = &state.world;
-  if (given_.mask != 0) {
-    allow(*word);
-    if (given_.has(Key::Comm)) choose_comm();
-    a.comm = here_->index;
-  }
-  if (a.flags != 0 && !given_.has(Key::Req)) {
-    refuse(word->name, word->reason);
-    return;
-  }
-  bool keep = true;
-  switch (word->form) {
-    case Form::Refused:
-      refuse(word->name, word->reason);
-      return;
-    case Form::Ignored:
-      if (word->name != "comm_size") warn(word->name, "is accepted and ignored, as SMPI does: collectives run on all ranks");
-      return;
-    case Form::Location:
-      need(*word, 2, "FILE LINE");
-      return;
-    case Form::Request:
-      request(*word, a, keep);
-      if (keep) one_request(a);
-      break;
-    case Form::All:
-      a.bytes = args_.empty() ? -1 : count(0, "count");
-      at_most(*word, 1);
-      if (given_.mask != 0 || state.more) several_requests(*word, a);
-      break;
-    case Form::CommNew:
-    case Form::IntercommCreate:
-      keep = make_comm(*word, a);
-      break;
-    case Form::CommFree:
-      free_comm(*word);
-      break;
-    case Form::WinNew:
-      make_window(*word, a);
-      break;
-    case Form::WinFree:
-      free_window(*word, a);
-      break;
-    case Form::OneSided:
-    case Form::WinAll:
-    case Form::WinTarget:
-    case Form::WinLock:
-    case Form::WinGroup:
-    case Form::WinBare:
-      keep = window_call(*word, a);
-      break;
-    case Form::Recv:
-    case Form::Probe: {
-      const bool probe = word->form == Form::Probe;
-      need(*word, probe ? 2 : 3, probe ? "SRC TAG" : "SRC TAG COUNT [TYPE]");
-      keep = source_rank(0, word->name, a.peer);
-      a.tag = tag(1, true);
-      if (!probe) {
-        const int64_t elements = count(2, "count", true);
-        a.bytes = bytes(elements, type(3), word->name);
-        if (elements < 0) {
-          a.flags |= FLAG_UNKNOWN_COUNT;
-          a.bytes = -1;
-        }
-      }
-      at_most(*word, probe ? 2 : 4);
-      if (given_.mask != 0) {
-        require_member(a.peer, "source");
-        direct_match(a);
-      }
-      break;
-    }
-    case Form::Sendrecv: {
-      need(*word, 6, "SCOUNT DST RCOUNT SRC STYPE RTYPE");
-      a.peer = destination(1);
-      keep = source_rank(3, word->name, a.peer2);
-      a.bytes = bytes(count(0, "count sent"), type(4), word->name, a.peer != PROC_NULL);
-      a.bytes2 = bytes(count(2, "count received"), type(5), word->name, a.peer2 != PROC_NULL);
-      at_most(*word, 6);
-      if (given_.mask != 0) {
-        require_member(a.peer, "destination");
-        require_member(a.peer2, "source");
-        if (given_.has(Key::Stag)) a.tag = attribute(Key::Stag, 0);
-        if (given_.has(Key::Rtag)) {
-          const int32_t value = attribute(Key::Rtag, ANY_TAG);
-          if (value < 0 && value != ANY_TAG) fail_attribute(Key::Rtag, given_[Key::Rtag], "a tag, or -444 (MPI_ANY_TAG)");
-          a.aux = value == 0 ? -1 : value;
-        }
-        direct_match(a);
-      }
-      break;
-    }
-    default:
-      arguments(*word, a);
-  }
-  if (!keep) return;
-  if (given_.has(Key::Req) && word->form != Form::Request) take_request(*word, a);
-  if (a.op >= Op::Barrier && a.op <= Op::WinFree) note_collective(a, word->form != Form::Rooted || args_.size() != 4);
-  add(state, a);
-}
-
-void Parser::request(const Word &word, Action &a, bool &keep) {
-  const bool identified = given_.has(Key::Req);
-  if (!identified || !args_.empty()) need(word, 3, identified ? "SRC DST TAG, or none beside req=" : "SRC DST TAG");
-  if (identified && (args_.empty() || (args_[0] == "-333" && args_[1] == "-333"))) {
-    a.peer = a.peer2 = -1;
-    at_most(word, 3);
-    return;
-  }
-  // Which end is this rank decides what -333 at the other one means; both ends may be this rank.
-  const int32_t src = integer(0, "source");
-  const int32_t dst = integer(1, "destination");
-  const int32_t tag_value = integer(2, "tag");
-  if (src == UNDEFINED && dst == UNDEFINED) {
-    refuse(word.name, "the request is of a call that the trace does not describe (a non-blocking collective, for one)");
-    keep = false;
-    return;
-  }
-  const bool receiving = dst == rank_;
-  if (!receiving && src != rank_)
-    fail(quoted(word.name) + " of rank " + std::to_string(rank_) + " for a message from " + quoted(args_[0]) + " to " + quoted(args_[1]) +
-         ": one end must be the rank itself");
-  if (receiving)
-    keep = source_rank(0, word.name, a.peer);
-  else
-    a.peer = src;
-  a.peer2 = receiving ? dst : destination(1);
-  if (tag_value < 0 && tag_value != ANY_TAG) fail("tag " + quoted(args_[2]) + " is negative");
-  a.tag = tag_value;
-  at_most(word, 3);
-}
-
-void Parser::arguments(const Word &word, Action &a) {
-  RankState &state = state_[static_cast<size_t>(rank_)];
-  switch (word.form) {
-    case Form::Bare:
-      if (a.op == Op::Init) {
-        state.init = true;
-        // SMPI: an argument of init marks the old traces whose sizes are counts of doubles
-        state.default_type = args_.empty() ? TYPE_BYTE : TYPE_DOUBLE;
-        at_most(word, 1);
-        return;
-      }
-      if (a.op == Op::Finalize) state.finalize = true;
-      at_most(word, 0);
-      return;
-    case Form::Compute:
-      need(word, 1, "FLOPS");
-      a.amount = amount(0, "amount of computation");
-      at_most(word, 1);
-      return;
-    case Form::Sleep:
-      need(word, 1, "SECONDS");
-      a.amount = amount(0, "duration");
-      at_most(word, 1);
-      return;
-    case Form::Kernel:
-      need(word, 2, "NAME N [REPS]");
-      if (!is_text(args_[0])) fail("the name of the kernel, " + quoted(args_[0]) + ", is not printable UTF-8");
-      a.bytes = count(1, "vector length");
-      a.amount = args_.size() > 2 ? amount(2, "number of repetitions") : 1;
-      if (a.bytes < 1) fail("a vector length is at least 1");
-      a.tag = label(args_[0]);
-      at_most(word, 3);
-      return;
-    case Form::Send:
-      need(word, 3, "DST TAG COUNT [TYPE]");
-      a.peer = destination(0);
-      a.tag = tag(1, false);
-      a.bytes = bytes(count(2, "count"), type(3), word.name, a.peer != PROC_NULL);
-      at_most(word, 4);
-      if (a.comm != 0) require_member(a.peer, "destination");
-      return;
-    default:
-      collective(word, a);
-  }
-}
-
-void Parser::finish() {
-  const bool any_finalize = std::any_of(state_.begin(), state_.end(), [](const RankState &s) { return s.finalize; });
-  for (size_t r = 0; r < state_.size(); ++r) {
-    const RankState &s = state_[r];
-    rank_ = static_cast<int32_t>(r);
-    line_ = s.last_line;
-    if (s.last_line == 0) warn("", "no line of rank " + std::to_string(r) + ": it does nothing");
-    if (!s.init || s.finalize) continue;
-    // Some programs exit without MPI_Finalize, then no rank has it. When others have it, this file was cut.
-    if (any_finalize && !options_.partial)
-      throw TraceError(
-          trace_.files[r], s.last_line,
-          "rank " + std::to_string(r) + " begins with 'init' but ends without 'finalize', which other ranks have: the trace is truncated");
-    if (any_finalize) warn("init", "rank " + std::to_string(r) + " ends without 'finalize'");
-  }
-  const auto begun = std::find_if(state_.begin(), state_.end(), [](const RankState &s) { return s.init; });
-  if (!any_finalize && begun != state_.end()) {
-    rank_ = static_cast<int32_t>(begun - state_.begin());
-    line_ = begun->last_line;
-    warn("init", "no rank reaches 'finalize'");
-  }
-  finish_comms();
-  std::sort(ambiguous_.begin(), ambiguous_.end(), [](const Ambiguous &x, const Ambiguous &y) {
-    return std::pair{x.rank, x.index} < std::pair{y.rank, y.index};
+Trace Trace::with_marks(std::vector<MarkAt> marks) const {
+  Trace out = *this;
+  std::stable_sort(marks.begin(), marks.end(), [](const MarkAt &x, const MarkAt &y) {
+    return std::pair{x.rank, x.line} < std::pair{y.rank, y.line};
   });
-  for (const Ambiguous &x : ambiguous_) resolve_rooted(x);
-  compare_collectives();
-  for (ActionList &r : trace_.ranks) r.seal();
+  for (size_t m = 0; m < marks.size();) {
+    const size_t rank = marks[m].rank;
+    if (rank >= ranks.size())
+      throw TraceError(files.empty() ? "trace" : files[0], 0,
+                       "a mark for rank " + std::to_string(rank) + ": ranks are 0.." + std::to_string(ranks.size() - 1));
+    ActionList merged;
+    auto next = ranks[rank].begin();
+    for (; m < marks.size() && marks[m].rank == rank; ++m) {
+      const std::string &label = marks[m].label;
+      if (label.empty() || label.front() == ' ' || label.back() == ' ' || !is_text(label))
+        throw TraceError(files[rank], marks[m].line, "the label of a mark, " + quoted(label) + ", must be printable UTF-8 without blanks around it");
+      for (; next != ranks[rank].end() && next->line < marks[m].line; ++next) merged.push_back(*next);
+      const auto found = std::find(out.labels.begin(), out.labels.end(), label);
+      Action a(Op::Mark, marks[m].line);
+      a.get<action::Mark>().label = static_cast<int32_t>(found - out.labels.begin());
+      if (found == out.labels.end()) out.labels.push_back(label);
+      merged.push_back(a);
+    }
+    for (; next != ranks[rank].end(); ++next) merged.push_back(*next);
+    merged.seal();
+    out.ranks[rank] = std::move(merged);
+  }
+  return out;
 }
 
-// How many ranks a shared file has. A rank needs a line of its own, so a number beyond the count of lines is a mistake
-// and not a reason to make room for a million ranks.
-static int32_t ranks_of_shared(const Source &source) {
-  int32_t highest = -1;
-  uint32_t line = 0, at = 0, used = 0;
-  Pieces pieces(source);
-  for (std::string_view piece; pieces.next(piece);) {
-    const char *p = piece.data();
-    const char *const end = p + piece.size();
-    for (; p < end; ++p) {
-      ++line;
-      while (p < end && is_blank(*p)) ++p;
-      int64_t rank = 0;
-      const char *start = p;
-      while (p < end && *p >= '0' && *p <= '9' && rank < MAX_RANKS) rank = rank * 10 + (*p++ - '0');
-      if (p > start) {
-        ++used;
-        if (rank >= MAX_RANKS)
-          throw TraceError(
-              source.name, line,
-              "rank " + quoted(std::string_view(start, static_cast<size_t>(p - start))) + " is out of range 0.." + std::to_string(MAX_RANKS - 1));
-        if (rank > highest) {
-          highest = static_cast<int32_t>(rank);
-          at = line;
-        }
+std::vector<double> Trace::section_compute(uint32_t first, uint32_t last) const {
+  const auto collective = [](const Action &a) { return is_collective(a.op) && a.comm == 0; };  // those that all ranks call
+  size_t before = 0, within = 0;
+  std::vector<double> sums(ranks.size(), 0.0);
+  if (ranks.empty()) return sums;
+  for (const Action &a : ranks[0]) {
+    if (a.line > last) break;
+    if (collective(a)) ++(a.line < first ? before : within);
+    if (a.line >= first && a.op == Op::Compute) sums[0] += a.get<action::Compute>().flops;
+  }
+  for (size_t r = 1; r < ranks.size(); ++r) {
+    size_t seen = 0;
+    for (const Action &a : ranks[r]) {
+      if (collective(a) && ++seen > before + within) break;
+      if (seen >= before && a.op == Op::Compute) sums[r] += a.get<action::Compute>().flops;
+    }
+  }
+  return sums;
+}
+
+bool Trace::operator==(const Trace &other) const {
+  if (ranks.size() != other.ranks.size() || comms.size() != other.comms.size()) return false;
+  // Where communicators, labels and vectors are kept is not part of what a trace says.
+  const auto by_id = [](const std::vector<Comm> &list) {
+    std::vector<const Comm *> sorted;
+    for (const Comm &c : list) sorted.push_back(&c);
+    std::sort(sorted.begin(), sorted.end(), [](const Comm *x, const Comm *y) { return x->id < y->id; });
+    return sorted;
+  };
+  const auto own = by_id(comms), others = by_id(other.comms);
+  if (!std::equal(own.begin(), own.end(), others.begin(), others.end(), [](const Comm *x, const Comm *y) { return *x == *y; })) return false;
+  const auto id = [](const Trace &t, int32_t index) { return index < 0 ? index : t.comms[static_cast<size_t>(index)].id; };
+  const auto same = [&](const Action &x, const Action &y) {
+    if (x.op != y.op || x.flags != y.flags || x.request != y.request || id(*this, x.comm) != id(other, y.comm)) return false;
+    const auto same_label = [&](int32_t a, int32_t b) { return labels[static_cast<size_t>(a)] == other.labels[static_cast<size_t>(b)]; };
+    const auto same_vector = [&](int32_t a, int32_t b) {
+      return (a < 0) == (b < 0) && (a < 0 || vec[static_cast<size_t>(a)] == other.vec[static_cast<size_t>(b)]);
+    };
+    return x.visit([&]<class T>(const T &mine) {
+      T theirs = y.get<T>();
+      if constexpr (std::is_same_v<T, action::Mark> || std::is_same_v<T, action::Kernel>) {
+        if (!same_label(mine.label, theirs.label)) return false;
+        theirs.label = mine.label;
+      } else if constexpr (std::is_same_v<T, action::NewComm>) {
+        if (id(*this, mine.made) != id(other, theirs.made)) return false;
+        theirs.made = mine.made;
+      } else if constexpr (std::is_same_v<T, action::Collective>) {
+        if (!same_vector(mine.counts, theirs.counts)) return false;
+        theirs.counts = mine.counts;
+      } else if constexpr (std::is_same_v<T, action::SeveralRequests>) {
+        if (!same_vector(mine.list, theirs.list)) return false;
+        theirs.list = mine.list;
+      } else if constexpr (std::is_same_v<T, action::WindowSync>) {
+        if (!same_vector(mine.ranks, theirs.ranks)) return false;
+        theirs.ranks = mine.ranks;
       }
-      const auto *newline = static_cast<const char *>(std::memchr(p, '\n', static_cast<size_t>(end - p)));
-      if (newline == nullptr) break;
-      p = newline;
-    }
-  }
-  if (highest >= 0 && static_cast<uint32_t>(highest) >= used)
-    throw TraceError(source.name, at,
-                     "rank " + std::to_string(highest) + " is out of range: " + std::to_string(used) + " line" + (used == 1 ? "" : "s") +
-                         " cannot be the trace of " + std::to_string(highest + 1) + " ranks (is this one rank's file of a larger trace?)");
-  return std::max(highest + 1, 1);  // 1: nothing there, the parser says so
-}
-
-}  // namespace parsing
-
-Trace parse(std::span<const Source> sources, const ReadOptions &options) {
-  if (sources.empty()) throw TraceError("trace", 0, "no file to read");
-  if (options.ranks < 0 || options.ranks > parsing::MAX_RANKS || sources.size() > static_cast<size_t>(parsing::MAX_RANKS))
-    throw TraceError(sources[0].name, 0, "the number of ranks must be 1.." + std::to_string(parsing::MAX_RANKS));
-  Trace trace;
-  const bool shared = sources.size() == 1 && sources[0].rank < 0;
-  const int32_t n = options.ranks > 0 ? options.ranks : shared ? parsing::ranks_of_shared(sources[0]) : static_cast<int32_t>(sources.size());
-  trace.ranks.resize(static_cast<size_t>(n));
-  trace.files.resize(static_cast<size_t>(n));
-  if (shared) {
-    std::fill(trace.files.begin(), trace.files.end(), sources[0].name);
-  } else {
-    if (sources.size() != static_cast<size_t>(n))
-      throw TraceError(sources[0].name, 0, "there are " + std::to_string(sources.size()) + " files, one a rank, for " + std::to_string(n) + " ranks");
-    std::vector<bool> seen(static_cast<size_t>(n));
-    for (const Source &s : sources) {
-      if (s.rank < 0 || s.rank >= n || seen[static_cast<size_t>(s.rank)])
-        throw TraceError(s.name, 0, "the files must be of ranks 0.." + std::to_string(n - 1) + ", each once");
-      seen[static_cast<size_t>(s.rank)] = true;
-      trace.files[static_cast<size_t>(s.rank)] = s.name;
-    }
-  }
-  size_t bytes = 0;
-  for (const Source &s : sources) bytes += s.text.size();
-  parsing::Parser parser(trace, options, bytes);
-  for (const Source &s : sources) parser.read(s);
-  parser.finish();
-  return trace;
+      return mine == theirs;
+    });
+  };
+  for (size_t r = 0; r < ranks.size(); ++r)
+    if (!std::equal(ranks[r].begin(), ranks[r].end(), other.ranks[r].begin(), other.ranks[r].end(), same)) return false;
+  return true;
 }
 
 }  // namespace retrompi

@@ -13,7 +13,7 @@ from retrompi.measure.compare.errors import Band, Distribution, band, distributi
 from retrompi.measure.compare.run import chosen, compare, from_store, hashes_of
 from retrompi.measure.compare.seen import Seen, seen_by
 from retrompi.measure.compare.verdict import Verdict, judge, parse_within
-from retrompi.measure.launch import BACKENDS
+from retrompi.measure.launch.execution import BACKENDS
 
 __all__ = [
     "BACKENDS", "Band", "CallRow", "Comparison", "Distribution", "Row", "Seen", "Split", "Verdict", "band", "build", "chosen", "compare",

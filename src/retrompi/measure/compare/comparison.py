@@ -13,7 +13,7 @@ from typing import Any
 from retrompi.base.errors import UsageError
 from retrompi.measure.compare.errors import Band, Distribution, band, distribution, relative
 from retrompi.measure.compare.seen import NOTHING_SEEN, Seen
-from retrompi.measure.launch import BACKENDS, Execution
+from retrompi.measure.launch.execution import BACKENDS, Execution
 
 __all__ = ["CallRow", "Comparison", "Row", "Split", "build", "calls_of", "sections_of"]
 
@@ -270,11 +270,17 @@ def build(executions: Iterable[Execution], seen: Seen = NOTHING_SEEN) -> Compari
     given = list(executions)
     found = {e.backend: e for e in sorted(given, key=lambda e: BACKENDS.index(e.backend))}
     if len(found) < 2 or len(found) != len(given):
-        raise UsageError(f"a comparison needs two or three runs of different backends, not {', '.join(e.backend for e in given) or 'none'}")
+        raise UsageError(
+            f"a comparison needs two or three runs of different backends, not {', '.join(e.backend for e in given) or 'none'}",
+            code="missing-option",
+        )
     first = next(iter(found.values()))
     for other in found.values():
         if other.ranks != first.ranks:
-            raise UsageError(f"{first.backend} ran on {first.ranks} ranks and {other.backend} on {other.ranks}: these cannot be compared")
+            raise UsageError(
+                f"{first.backend} ran on {first.ranks} ranks and {other.backend} on {other.ranks}: these cannot be compared",
+                code="wrong-ranks",
+            )
     sections, calls, pairs = sections_of(found, seen), calls_of(found), pairs_of(found)
     whole = _row("whole program", None, 1, {b: e.samples_s for b, e in found.items()}, HELD_OUT if seen.fitted else "")
     splits = tuple(s for p in pairs if (s := split_of(*p, found, calls)) is not None)

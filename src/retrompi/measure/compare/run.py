@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError, nearest
-from retrompi.measure import launch as runs
+from retrompi.measure import launch
 from retrompi.measure.compare.comparison import Comparison, build
 from retrompi.measure.compare.seen import NOTHING_SEEN, Seen, seen_by
-from retrompi.measure.launch import BACKENDS, Execution
+from retrompi.measure.launch.execution import BACKENDS, Execution
 from retrompi.sim.simulate import place
 from retrompi.spec import registry
 
@@ -29,12 +29,14 @@ def chosen(backends: Sequence[str], model: str | None) -> tuple[str, ...]:
     """The backends in the order in which they are run. Raises UsageError for a wrong name, fewer than two, or a missing model."""
     for name in backends:
         if name not in BACKENDS:
-            raise UsageError(f"no backend '{name}'{nearest(name, BACKENDS)}")
+            raise UsageError(f"no backend '{name}'{nearest(name, BACKENDS)}", code="unknown-name")
     out = tuple(b for b in BACKENDS if b in backends)
     if len(out) < 2:
-        raise UsageError(f"one backend ({', '.join(out) or 'none'}) is no comparison; 'retrompi run --backend' runs one")
+        raise UsageError(
+            f"one backend ({', '.join(out) or 'none'}) is no comparison; 'retrompi run --backend' runs one", code="missing-option"
+        )
     if model is None:
-        raise UsageError("a comparison needs --model NAME: what smpi and model simulate")
+        raise UsageError("a comparison needs --model NAME: what smpi and model simulate", code="missing-option")
     return out
 
 
@@ -60,7 +62,7 @@ def compare(
     wanted = chosen(backends, model)
     source = trace_from or ("native" if "native" in wanted else "smpi")
     if source not in wanted:
-        raise UsageError(f"--trace-from {source}, but {source} is not among the backends {','.join(wanted)}")
+        raise UsageError(f"--trace-from {source}, but {source} is not among the backends {','.join(wanted)}", code="missing-option")
     # SMPI runs the curve that is sampled from the mechanism: beside it the model does too, unless somebody wants their difference.
     fidelity = options.get("fidelity") or ("curve" if "smpi" in wanted else "mechanism")
     if mode is None and "native" in wanted:
@@ -79,7 +81,7 @@ def compare(
             given |= {"mpi": options.get("mpi")}
             if source == "smpi":
                 given["trace"] = next(e.trace for e in done if e.backend == "smpi")
-        done.append(runs.run(store, backend, program, arguments, ranks, **given))
+        done.append(launch.run(store, backend, program, arguments, ranks, **given))
     report(len(wanted), len(wanted), "")
     return build(done, _seen(done))
 
@@ -104,11 +106,11 @@ def _mode(text: str) -> Any:
 
 def from_store(store: Store, run_ids: Sequence[int]) -> Comparison:
     """The comparison of runs that are in the store, drawn again. Raises UsageError for runs that are no executions of one program."""
-    found = [runs.load(store, i) for i in run_ids]
+    found = [launch.load(store, i) for i in run_ids]
     programs = {(e.program, tuple(e.arguments)) for e in found}
     if len({(p.rpartition("/")[2], a) for p, a in programs}) > 1:
         told = " and ".join(sorted(" ".join([p, *a]) for p, a in programs))
-        raise UsageError(f"these runs are of different programs: {told}")
+        raise UsageError(f"these runs are of different programs: {told}", code="unused-option")
     return build(found, _seen(found))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from retrompi.measure.fit.model import fit_meta
-from retrompi.measure.launch import Execution
+from retrompi.measure.launch.execution import Execution
 from retrompi.spec import registry
 
 __all__ = ["NOTHING_SEEN", "Seen", "seen_by"]
@@ -30,12 +30,12 @@ class Seen:
 
     def odd_state(self) -> str:
         """"" when the cores are as far apart now as when the model was measured, else how far. Raises BackendError without an MPI."""
-        from retrompi.measure.this_machine import state
+        from retrompi.measure.this_machine import core_distance
 
         if not self.line_ns:
             return ""
-        now = state.line_ns()
-        if state.alike((now,), self.line_ns):
+        now = core_distance.line_ns()
+        if core_distance.alike((now,), self.line_ns):
             return ""
         return f"a cache line took {now:.0f} ns between the cores, and {self.line_ns:.0f} ns when the model was measured"
 

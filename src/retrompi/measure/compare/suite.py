@@ -68,14 +68,16 @@ def cases(only: Sequence[str] = ()) -> list[Case]:
     known = [*(c.name for c in CASES), *dict.fromkeys(c.group for c in CASES)]
     for name in only:
         if name not in known:
-            raise UsageError(f"no case '{name}' in the suite{nearest(name, known, 30)}")
+            raise UsageError(f"no case '{name}' in the suite{nearest(name, known, 30)}", code="unknown-name")
     return [c for c in CASES if not only or c.name in only or c.group in only]
 
 
 def _folder() -> Path:
     root = source_root()
     if root is None or not (root / "examples").is_dir():
-        raise InputError("the suite needs the example programs, which are not in an installed package: run it from a checkout")
+        raise InputError(
+            "the suite needs the example programs, which are not in an installed package: run it from a checkout", code="not-found"
+        )
     return root / "examples"
 
 

@@ -32,10 +32,13 @@ def parse_within(text: str) -> dict[str, float]:
         name, equals, number = part.strip().rpartition("=")
         name = name.strip() if equals else "median"
         if name not in STATISTICS:
-            raise UsageError(f"--within {text}: no bound '{name}'{nearest(name, STATISTICS)}")
+            raise UsageError(f"--within {text}: no bound '{name}'{nearest(name, STATISTICS)}", code="unknown-name")
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", number.strip())
         if match is None:
-            raise UsageError(f"--within {text}: '{number.strip()}' is no percentage; example: --within 10% or --within median=5%,p95=15%")
+            raise UsageError(
+                f"--within {text}: '{number.strip()}' is no percentage; example: --within 10% or --within median=5%,p95=15%",
+                code="bad-syntax",
+            )
         out[name] = float(match[1]) / 100
     return out
 

@@ -57,21 +57,21 @@ def read_all(
     """
     file = Path(path)
     if format is not None and format not in FORMATS:
-        raise UsageError(f"no format '{format}'{nearest(format, FORMATS)}")
+        raise UsageError(f"no format '{format}'{nearest(format, FORMATS)}", code="unknown-format")
     try:
         if file.is_dir():
-            raise InputError("is a folder; give a file with a benchmark's output", file)
+            raise InputError("is a folder; give a file with a benchmark's output", file, code="unreadable-file")
         if file.stat().st_size > _MOST_BYTES:
-            raise InputError(f"is larger than {_MOST_BYTES >> 20} MiB: no output of a benchmark", file)
+            raise InputError(f"is larger than {_MOST_BYTES >> 20} MiB: no output of a benchmark", file, code="no-results")
         data = file.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file) from None
+        raise InputError(f"cannot be read: {error.strerror}", file, code="unreadable-file") from None
     try:
         lines = lines_of(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise InputError("is not text; give a benchmark's output or a table", file) from None
+        raise InputError("is not text; give a benchmark's output or a table", file, code="unreadable-file") from None
     if not any(text.strip() for _, text in lines):
-        raise InputError("is empty", file)
+        raise InputError("is empty", file, code="empty-file")
     about = Provenance(file.name, hashlib.sha256(data).hexdigest(), "", host=host, date=date, by=by)
     chosen = format or detect(lines)
     if chosen == "csv":
@@ -83,7 +83,7 @@ def read_all(
             )
     found = _READERS[chosen][1](lines, file, about)
     if not found:
-        raise InputError(f"no results in this output of {chosen}", file)
+        raise InputError(f"no results in this output of {chosen}", file, code="no-results")
     return [m.named(what=what) for m in found] if what else found
 
 
@@ -99,7 +99,8 @@ def read(path: str | Path, format: str | None = None, *, what: str | None = None
         return mine[0]
     names = [m.what for m in found]
     if not mine:
-        raise UsageError(f"{path} has no series '{wanted}'{nearest(wanted, names)}")
+        raise UsageError(f"{path} has no series '{wanted}'{nearest(wanted, names)}", code="unknown-series")
     raise UsageError(
-        f"{path} has {len(mine)} series '{wanted}' (of {', '.join(str(m.ranks) for m in mine)} ranks); give a file with one of them"
+        f"{path} has {len(mine)} series '{wanted}' (of {', '.join(str(m.ranks) for m in mine)} ranks); give a file with one of them",
+        code="unknown-series",
     )

@@ -51,7 +51,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
             streams = pairs if pairs is not None else ranks // 2 if ranks and what in ("mbw_mr", "bibw") else None
             found.append(Measured(what, tuple(points), told, ranks, streams))
         elif what and begun:
-            raise InputError(f"no results of {what} in this table", path, begun)
+            raise InputError(f"no results of {what} in this table", path, begun, code="no-results")
 
     for n, text in lines:
         begins = _BEGIN.match(text)
@@ -74,7 +74,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
             points.append(_point(text, columns, what, path, n))
     end()
     if not found:
-        raise InputError("no table of a benchmark in this output of the Intel MPI Benchmarks", path)
+        raise InputError("no table of a benchmark in this output of the Intel MPI Benchmarks", path, code="no-results")
     return found
 
 
@@ -85,13 +85,13 @@ def _point(text: str, columns: Sequence[str], what: str, path: Path, line: int) 
     if "Msg/sec" in row:
         rate = number(row["Msg/sec"], path, line, "a rate of messages")
         if rate <= 0:
-            raise InputError(f"a rate of {row['Msg/sec']} messages a second says no time", path, line)
+            raise InputError(f"a rate of {row['Msg/sec']} messages a second says no time", path, line, code="no-results")
         return Point.of_time(size, 1e6 / rate, repetitions=runs)
     low, high = (number(row[k], path, line, "a time in us") if k in row else None for k in ("t_min[usec]", "t_max[usec]"))
     # What it computes its own throughput from is the slowest rank's time for exchanges; of a collective OSU and it show the mean of ranks.
     name = next((k for k in (("t_max[usec]",) if what in ("sendrecv", "exchange") else ("t[usec]", "t_avg[usec]")) if k in row), None)
     name = name or next((k for k in columns if k.startswith("t") and k.endswith("[usec]")), None)
     if name is None:
-        raise InputError(f"no column of this table is a time: {' '.join(columns)}", path, line)
+        raise InputError(f"no column of this table is a time: {' '.join(columns)}", path, line, code="no-results")
     time = number(row[name], path, line, "a time in us")
     return Point.of_time(size, time, repetitions=runs, spread=digits(row[name], time), low_us=low, high_us=high)

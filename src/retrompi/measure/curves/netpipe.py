@@ -68,7 +68,9 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
         kind = _file_kind(lines)
         if not kind:
             raise InputError(
-                "neither what NetPIPE prints nor its np.out: rows of 3 (3.x) or 5 (5.x) numbers whose rates are size over time", path
+                "neither what NetPIPE prints nor its np.out: rows of 3 (3.x) or 5 (5.x) numbers whose rates are size over time",
+                path,
+                code="no-results",
             )
         version, points = f"{kind}.x", _file(lines, kind, path)
         rows, scale = _rows(lines) or [], 2**20 if kind == 3 else 1e3
@@ -85,7 +87,12 @@ def _printed(rows: Sequence[tuple[int, re.Match[str]]], path: Path) -> tuple[str
     for n, row in rows:
         amount, unit, runs = row[1], row[2], int(row[3])
         if unit in ("MB", "GB"):
-            raise InputError("NetPIPE 5 rounds sizes from 1 MB on when it prints them; read the file it writes (np.out) instead", path, n)
+            raise InputError(
+                "NetPIPE 5 rounds sizes from 1 MB on when it prints them; read the file it writes (np.out) instead",
+                path,
+                n,
+                code="no-results",
+            )
         if unit != "bytes":
             version = "5.x"
         size = round(float(amount) * (1000 if unit == "KB" else 1))
@@ -107,5 +114,5 @@ def _file(lines: Sequence[Line], kind: int, path: Path) -> list[Point]:
 def _of(size: int, text: str, scale: float, path: Path, line: int, runs: int) -> Point:
     time = number(text, path, line, "a time")
     if time <= 0:
-        raise InputError("a time of 0: fewer repetitions than the clock can tell; run NetPIPE longer", path, line)
+        raise InputError("a time of 0: fewer repetitions than the clock can tell; run NetPIPE longer", path, line, code="no-results")
     return Point.of_time(size, time * scale, repetitions=runs, spread=digits(text, time))

@@ -61,7 +61,12 @@ def read(lines: Sequence[Line], path: Path, about: Provenance) -> list[Measured]
         if title is None:
             return
         if not points:
-            raise InputError(f"no results of {title[1]}: the benchmark ended before it printed any", path, lines[-1][0] if lines else None)
+            raise InputError(
+                f"no results of {title[1]}: the benchmark ended before it printed any",
+                path,
+                lines[-1][0] if lines else None,
+                code="no-results",
+            )
         told = replace(about, tool="OSU Micro-Benchmarks", version=title[2] or title[3] or "", units="us, MB/s of 10^6 B")
         found.append(Measured(_what(title[1]), tuple(points), told, facts.get("ranks"), facts.get("pairs"), facts.get("window")))
 
@@ -104,7 +109,7 @@ def _point(text: str, columns: Sequence[str], path: Path, line: int) -> Point | 
         return Point(size, size / value, value, spread=digits(row[rate], value)) if value > 0 else None
     times = [c for c in _TIMES if c in row] or [c for c in columns if c.endswith("(us)")]
     if not times:
-        raise InputError(f"no column of this table is a time or a rate: {', '.join(columns)}", path, line)
+        raise InputError(f"no column of this table is a time or a rate: {', '.join(columns)}", path, line, code="no-results")
 
     def time(name: str) -> float | None:
         return number(row[name], path, line, "a time in us") if name in row else None

@@ -31,10 +31,12 @@ def read_mpptest(lines: Sequence[Line], path: Path, about: Provenance) -> list[M
         elif begun and re.match(r"\s*\d", text):
             row = text.split()
             if len(row) != 6:
-                raise InputError(f"a row of {len(row)} columns where mpptest has 6: p0, p1, dist, len, time in us, rate", path, n)
+                raise InputError(
+                    f"a row of {len(row)} columns where mpptest has 6: p0, p1, dist, len, time in us, rate", path, n, code="no-results"
+                )
             points.append(Point.of_time(whole(row[3], path, n, "bytes"), number(row[4], path, n, "a time in us")))
     if not points:
-        raise InputError("no row below mpptest's header", path)
+        raise InputError("no row below mpptest's header", path, code="no-results")
     what = "exchange" if "halo" in kind else "pingping" if "head" in kind else "pingpong"
     said = (*about.said, f"type: {kind}") if kind else about.said
     told = replace(about, tool="mpptest", units="us, B/s", host=about.host or host, said=said)
@@ -65,12 +67,14 @@ def read_mpi4py(lines: Sequence[Line], path: Path, about: Provenance) -> list[Me
         elif begun and text.strip() and not text.startswith("#"):
             row = _PINGPONG.match(text)
             if row is None:
-                raise InputError("a row of mpi4py's pingpong is: bytes, MB/s | mean in s \u00b1 deviation in s, samples", path, n)
+                raise InputError(
+                    "a row of mpi4py's pingpong is: bytes, MB/s | mean in s \u00b1 deviation in s, samples", path, n, code="no-results"
+                )
             size = int(row[1])
             if row[3] is None:  # --no-stats
                 rate = number(row[2], path, n, "a rate in MB/s")
                 if rate <= 0:
-                    raise InputError(f"a rate of {row[2]} MB/s says no time; leave out --no-stats", path, n)
+                    raise InputError(f"a rate of {row[2]} MB/s says no time; leave out --no-stats", path, n, code="no-results")
                 points.append(Point(size, size / rate, rate))
                 continue
             mean, deviation, runs = number(row[3], path, n, "a time in s"), number(row[4], path, n, "a deviation in s"), int(row[5])
@@ -86,5 +90,5 @@ def read_mpi4py(lines: Sequence[Line], path: Path, about: Provenance) -> list[Me
             hops.append(Point.of_time(size, fmean(times), repetitions=sum(n for _, n in runs_of), spread=spread))
         found.append(Measured("ring", tuple(hops), told, ranks))
     if not found:
-        raise InputError("no row below mpi4py's header", path)
+        raise InputError("no row below mpi4py's header", path, code="no-results")
     return found

@@ -98,7 +98,7 @@ def number(text: str, path: Path, line: int, what: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise InputError(f"'{text}' is no number; {what} is expected here", path, line) from None
+        raise InputError(f"'{text}' is no number; {what} is expected here", path, line, code="bad-syntax") from None
     if not 0 <= value < float("inf"):
         raise InputError(f"{text} cannot be {what}: it is not a number from 0 on", path, line)
     return value
@@ -121,5 +121,5 @@ def cells(text: str, count: int, path: Path, line: int, columns: Sequence[str]) 
     """The columns of a row separated by blanks, as many as there must be."""
     found = text.split()
     if len(found) != count:
-        raise InputError(f"a row of {len(found)} columns where the table has {count}: {', '.join(columns)}", path, line)
+        raise InputError(f"a row of {len(found)} columns where the table has {count}: {', '.join(columns)}", path, line, code="no-results")
     return found

@@ -126,7 +126,7 @@ def _size(text: str, path: Path, line: int) -> int:
     try:
         return round(units.parse(text, "B"))
     except UsageError as error:
-        raise InputError(str(error), path, line) from None
+        raise InputError(str(error), path, line, code=error.code) from None
 
 
 def _columns(head: Sequence[str], said: Said, path: Path, line: int) -> dict[str, _Column]:
@@ -139,14 +139,17 @@ def _columns(head: Sequence[str], said: Said, path: Path, line: int) -> dict[str
     for role, which in (said.columns or {}).items():
         if role not in ("size", "time", "rate", "repetitions", "spread", "deviation", *_PARTS):
             raise UsageError(
-                f"no kind of column '{role}'{nearest(role, ('size', 'time', 'rate', 'repetitions', 'spread', 'deviation', *_PARTS))}"
+                f"no kind of column '{role}'{nearest(role, ('size', 'time', 'rate', 'repetitions', 'spread', 'deviation', *_PARTS))}",
+                code="unknown-name",
             )
         if which.isdigit() and 1 <= int(which) <= len(head):
             index = int(which) - 1
         elif which in head:
             index = list(head).index(which)
         else:
-            raise InputError(f"no column '{which}'{nearest(which, head)}, or a number from 1 to {len(head)}", path, line)
+            raise InputError(
+                f"no column '{which}'{nearest(which, head)}, or a number from 1 to {len(head)}", path, line, code="unknown-name"
+            )
         known = _named(head[index], index)
         found[role] = _Column(index, role, known.unit if known else "", known.way if known else "")
     if said.columns and not {"time", "rate"} <= set(said.columns):  # a chosen column stands for what was found by name
@@ -161,10 +164,14 @@ def _columns(head: Sequence[str], said: Said, path: Path, line: int) -> dict[str
             "name one size_B, or say which with --column size=NUMBER",
             path,
             line,
+            code="no-results",
         )
     if not {"time", "rate"} & set(found):
         raise InputError(
-            f"no column is a time or a bandwidth: {', '.join(head)}; name one time_us, or say which with --column time=NUMBER", path, line
+            f"no column is a time or a bandwidth: {', '.join(head)}; name one time_us, or say which with --column time=NUMBER",
+            path,
+            line,
+            code="no-results",
         )
     return found
 
@@ -173,14 +180,17 @@ def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> li
     """One series. Raises InputError with the line for a missing declaration or a cell that is no number, UsageError for a wrong one."""
     told, rows = _told(lines)
     if not rows:
-        raise InputError("no rows in this file", path)
+        raise InputError("no rows in this file", path, code="no-results")
     first = rows[0]
     delimiter = _delimiter(first[1])
     head = _split(first[1], delimiter)
     if all(_is_number(c) for c in head):
         if not said.columns and len(head) > 2:
             raise InputError(
-                "no header names the columns; add one (size_B,time_us), or say which with --column size=1 --column time=2", path, first[0]
+                "no header names the columns; add one (size_B,time_us), or say which with --column size=1 --column time=2",
+                path,
+                first[0],
+                code="no-results",
             )
         head = [f"column {i}" for i in range(1, len(head) + 1)]
         columns = _columns(head, Said(columns=said.columns or {"size": "1", "time": "2"}), path, first[0])
@@ -203,6 +213,7 @@ def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> li
             f"or give {example}",
             path,
             first[0],
+            code="no-results",
         )
     crossings = main.way or way or _shown(rows, delimiter, columns, main, stated)
     if main.way and said.way and main.way != said.way:
@@ -214,13 +225,14 @@ def read(lines: Sequence[Line], path: Path, about: Provenance, said: Said) -> li
             "is a time one way or a round trip? Add a line '# way: one way' (or round trip), or give --one-way or --round-trip",
             path,
             first[0],
+            code="no-results",
         )
     points = [
         _point(n, _split(text, delimiter), len(head), columns, main, stated, WAYS.get(crossings or "one way", 1), path) for n, text in rows
     ]
     known = sorted((p for p in points if p is not None), key=lambda p: p.size_B)
     if not known:
-        raise InputError("no row holds a size and a time", path)
+        raise InputError("no row holds a size and a time", path, code="no-results")
     what = said.what or told.get("what", "pingpong")
     named = tuple(f"{k}: {v}" for k, v in told.items() if k in ("source", "figure", "paper", "library"))
     stood = {k: getattr(about, k) or told.get(k, "") for k in ("host", "date", "by")}
@@ -280,7 +292,8 @@ def _given_unit(option: str | None, told: Mapping[str, str], path: Path) -> str:
     unit = _unit(text)
     if not unit:
         raise UsageError(
-            f"no unit '{text}' of a time or a bandwidth{nearest(text, (*TIMES, *RATES))}" + ("" if option else f" (in {path})")
+            f"no unit '{text}' of a time or a bandwidth{nearest(text, (*TIMES, *RATES))}" + ("" if option else f" (in {path})"),
+            code="unknown-name",
         )
     return unit
 
@@ -297,7 +310,7 @@ def _point(
     line: int, row: Sequence[str], count: int, columns: Mapping[str, _Column], main: _Column, unit: str, crossings: int, path: Path
 ) -> Point | None:
     if len(row) != count:
-        raise InputError(f"a row of {len(row)} columns where the header has {count}", path, line)
+        raise InputError(f"a row of {len(row)} columns where the header has {count}", path, line, code="no-results")
 
     def time(column: _Column) -> float:
         return number(row[column.index], path, line, f"a time in {column.unit or unit}") * TIMES.get(column.unit or unit, 1.0)
@@ -307,13 +320,13 @@ def _point(
     if main.role == "time":
         value = time(_Column(main.index, "time", unit, "")) / crossings
         if value <= 0:
-            raise InputError(f"a time of {row[main.index]} cannot be: a message takes more than nothing", path, line)
+            raise InputError(f"a time of {row[main.index]} cannot be: a message takes more than nothing", path, line, code="no-results")
     else:
         rate = number(row[main.index], path, line, f"a bandwidth in {unit}") * RATES[unit]
         if size == 0:
             return None  # the bandwidth of no bytes says nothing about their time
         if rate <= 0:
-            raise InputError(f"a bandwidth of {row[main.index]} {unit} says no time", path, line)
+            raise InputError(f"a bandwidth of {row[main.index]} {unit} says no time", path, line, code="no-results")
         value = size / rate
     spread = None
     if "spread" in columns:

@@ -92,7 +92,7 @@ def _streams(kind: str, streams: Sequence[Measured], parts: dict[str, dict[int, 
     for series in streams:
         column = _STREAMS.get(series.what)
         if column is None:
-            raise UsageError(f"a stream is bw, bibw or mbw_mr: {series.provenance.file} holds {series.what}")
+            raise UsageError(f"a stream is bw, bibw or mbw_mr: {series.provenance.file} holds {series.what}", code="cannot-fit")
         if column == "port" and (series.pairs or 1) < 2:
             column = "gap"  # one pair only
         parts[column] = {p.size_B: p.time_us * 1e-6 for p in series.points if p.time_us > 0}
@@ -121,16 +121,21 @@ def fitted_curve(
     `Parts`. Raises UsageError for a curve that is no PingPong, or too short.
     """
     if measured.what not in ("pingpong", "ring"):
-        raise UsageError(f"{measured.provenance.file} holds {measured.what}: a model needs one-way times, of a PingPong")
+        raise UsageError(f"{measured.provenance.file} holds {measured.what}: a model needs one-way times, of a PingPong", code="cannot-fit")
     points = {p.size_B: p for p in measured.points if p.time_us > 0}
     for size in leave_out:
         if size not in points:
-            raise UsageError(f"{measured.provenance.file} has no size of {size} B to leave out{nearest(str(size), map(str, points))}")
+            raise UsageError(
+                f"{measured.provenance.file} has no size of {size} B to leave out{nearest(str(size), map(str, points))}",
+                code="unknown-name",
+            )
     used = [s for s in points if s not in leave_out]
     seen, out = held_out(used) if hold_out else (sorted(used), [])
     out = sorted({*out, *leave_out})
     if len(seen) < 2:
-        raise UsageError(f"{measured.provenance.file} has {len(points)} {'size' if len(points) == 1 else 'sizes'}; a fit needs more")
+        raise UsageError(
+            f"{measured.provenance.file} has {len(points)} {'size' if len(points) == 1 else 'sizes'}; a fit needs more", code="cannot-fit"
+        )
     spread = [points[s].spread for s in seen]
     known = [s for s in spread if s is not None]
     found = fit(
@@ -179,7 +184,9 @@ def make(
     if folder is None:
         check_name(name)
     if target.exists() and not ((target / "curve.csv").is_file() and (target / "fit.toml").is_file()):
-        raise UsageError(f"{target} holds something that 'retrompi fit' has not written; choose another --name or folder")
+        raise UsageError(
+            f"{target} holds something that 'retrompi fit' has not written; choose another --name or folder", code="exists-already"
+        )
     room_file = None
     where = platform or f"{name}-room"
     if platform is None:

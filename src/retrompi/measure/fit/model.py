@@ -7,14 +7,15 @@ Matching, order, rendezvous, progress and collectives are the engine's, as for a
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.spec import channels as rows
+from retrompi.spec import channels
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import Param, RuntimeModel, Values, fit_tables
 from retrompi.spec.platform import Placement, Platform
 
@@ -81,7 +82,7 @@ class FittedModel(RuntimeModel):
         """The curve of two ranks on the hosts (and cores) of ``pair``. Raises UsageError where none was measured (see `joins`)."""
         kind = cls._kind(room, pair)
         if kind is None:
-            raise UsageError(f"model '{cls.name}': {cls.kinds_without_curve[pair[0] == pair[1]]}")
+            raise UsageError(f"model '{cls.name}': {cls.kinds_without_curve[pair[0] == pair[1]]}", code="wrong-placement")
         return cls.samples()[kind]
 
     def joins(self, platform: Platform, placement: list[int]) -> str:
@@ -93,22 +94,29 @@ class FittedModel(RuntimeModel):
                 return self.kinds_without_curve[pair.same]
         return ""
 
-    def compile(self, p: Values, platform: Platform, placement: list[int]) -> dict[str, Any]:
+    def calls(self, p: Values, layout: Layout) -> channels.Library:
+        return channels.Library(0, 0, channels.BLOCK, channels.BLOCK)
+
+    def within_host(self, p: Values, layout: Layout) -> channels.Path:
+        return channels.Path((), _protocol(p.eager_same))
+
+    def between_hosts(self, p: Values, layout: Layout) -> channels.Path:
+        return channels.Path((), _protocol(p.eager_remote))
+
+    def probing(self, p: Values, layout: Layout) -> float:
+        return float(p.test_cost)
+
+    def compile(self, p: Values, layout: Layout, parts: Collection[str]) -> channels.Row:
         from retrompi.sim.fidelity import curved
 
-        place = placement if isinstance(placement, Placement) else Placement(placement)
-        base = rows.compiled(
-            platform, place, same=[], remote=[],
-            protocol_same=_protocol(p.eager_same), protocol_remote=_protocol(p.eager_remote),
-            send_cpu=0, recv_cpu=0, test_cpu=p.test_cost, recv_wait=rows.BLOCK, send_wait=rows.BLOCK,
-        )  # fmt: skip
+        base = super().compile(p, layout, parts)
         if work := read_work(self.folder() / "work.csv"):
             calls = {what.partition(" ")[2]: points for what, points in work.items() if what.startswith("call ")}
             buffers = (work.get("buffers 1", []), work.get("buffers 2", []))
-            base["work"] = rows.work(call=calls, combine=work.get("combine", []), buffers=buffers)
-        if self.joins(platform, place):
+            base["work"] = channels.work(call=calls, combine=work.get("combine", []), buffers=buffers)
+        if self.joins(layout.platform, layout.placement):
             return base  # whoever runs it asks `joins` first and says why it cannot be run
-        return curved(base, "curve", platform, place, lambda pair: self.sample(platform, pair.hosts))[0]
+        return curved(base, "curve", layout.platform, layout.placement, lambda pair: self.sample(layout.platform, pair.hosts))[0]
 
     def startup(self, p: Values, platform: Platform, placement: list[int], draw: Random) -> tuple[list[StartStep], str]:
         """Nothing was measured about starting a job."""
@@ -117,8 +125,8 @@ class FittedModel(RuntimeModel):
 
 def _protocol(eager_below: float) -> list[tuple[float, float, str]]:
     if eager_below <= 0:
-        return [rows.rendezvous(0)]
-    return [rows.eager(0, eager_below), rows.rendezvous(eager_below)]
+        return [channels.rendezvous(0)]
+    return [channels.eager(0, eager_below), channels.rendezvous(eager_below)]
 
 
 def fit_meta(cls: type[RuntimeModel]) -> dict[str, Any]:
@@ -150,7 +158,9 @@ def read_work(file: Path) -> dict[str, list[tuple[int, int]]]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read what collectives do: {error}; make it again with 'retrompi calibrate this-machine'", file) from None
+        raise InputError(
+            f"cannot read what collectives do: {error}; make it again with 'retrompi calibrate this-machine'", file, code="unreadable-file"
+        ) from None
     found: dict[str, list[tuple[int, int]]] = {}
     names = work_names()
     for number, line in enumerate(lines, 1):
@@ -158,13 +168,15 @@ def read_work(file: Path) -> dict[str, list[tuple[int, int]]]:
         if not line.strip() or line.startswith("#") or tuple(cells) == WORK_COLUMNS:
             continue
         if len(cells) != len(WORK_COLUMNS) or not all(c.isdigit() for c in cells[1:]):
-            raise InputError(f"a row is {','.join(WORK_COLUMNS)}; sizes and times are whole numbers from 0 on", file, number)
+            raise InputError(
+                f"a row is {','.join(WORK_COLUMNS)}; sizes and times are whole numbers from 0 on", file, number, code="bad-fit"
+            )
         what, size, ps = cells[0], int(cells[1]), int(cells[2])
         if what not in names:
-            raise InputError(f"no work '{what}'{nearest(what, names)}", file, number)
+            raise InputError(f"no work '{what}'{nearest(what, names)}", file, number, code="unknown-name")
         points = found.setdefault(what, [])
         if points and size <= points[-1][0]:
-            raise InputError(f"sizes must rise, and {size} follows {points[-1][0]}", file, number)
+            raise InputError(f"sizes must rise, and {size} follows {points[-1][0]}", file, number, code="bad-fit")
         points.append((size, ps))
     return found
 
@@ -177,7 +189,9 @@ def read_curves(file: Path) -> dict[str, Sample]:
     try:
         stat = file.stat()
     except OSError as error:
-        raise InputError(f"cannot read this curve: {error.strerror}; make it again with 'retrompi fit'", file) from None
+        raise InputError(
+            f"cannot read this curve: {error.strerror}; make it again with 'retrompi fit'", file, code="unreadable-file"
+        ) from None
     return _read_curves(file, stat.st_mtime_ns, stat.st_size)
 
 
@@ -188,7 +202,7 @@ def _read_curves(file: Path, mtime_ns: int, size: int) -> dict[str, Sample]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read this curve: {error}; make it again with 'retrompi fit'", file) from None
+        raise InputError(f"cannot read this curve: {error}; make it again with 'retrompi fit'", file, code="unreadable-file") from None
     found: dict[str, dict[str, list[Point]]] = {}
     head: Sequence[str] | None = None
     for number, line in enumerate(lines, 1):
@@ -198,21 +212,21 @@ def _read_curves(file: Path, mtime_ns: int, size: int) -> dict[str, Sample]:
         if head is None:
             head = cells
             if tuple(cells) != COLUMNS:
-                raise InputError(f"the columns must be {','.join(COLUMNS)}", file, number)
+                raise InputError(f"the columns must be {','.join(COLUMNS)}", file, number, code="bad-fit")
             continue
         if len(cells) != len(COLUMNS) or not all(c.isdigit() for c in cells[2:]):
-            raise InputError(f"a row is {','.join(COLUMNS)}; sizes and times are whole numbers from 0 on", file, number)
+            raise InputError(f"a row is {','.join(COLUMNS)}; sizes and times are whole numbers from 0 on", file, number, code="bad-fit")
         kind, way = cells[:2]
         if kind not in KINDS:
-            raise InputError(f"no pair kind '{kind}'{nearest(kind, KINDS)}", file, number)
+            raise InputError(f"no pair kind '{kind}'{nearest(kind, KINDS)}", file, number, code="unknown-name")
         if way not in ("there", "back"):
-            raise InputError(f"the way is 'there' or 'back', not '{way}'", file, number)
+            raise InputError(f"the way is 'there' or 'back', not '{way}'", file, number, code="bad-fit")
         point = Point(*map(int, cells[2:]))
         points = found.setdefault(kind, {"there": [], "back": []})[way]
         if points and point.size <= points[-1].size:
-            raise InputError(f"sizes of a curve must rise, and {point.size} follows {points[-1].size}", file, number)
+            raise InputError(f"sizes of a curve must rise, and {point.size} follows {points[-1].size}", file, number, code="bad-fit")
         points.append(point)
     bare = next((k for k, ways in found.items() if not ways["there"]), None)
     if not found or bare is not None:
-        raise InputError(f"no points{f' of {bare}, there' if bare else ''}; make it again with 'retrompi fit'", file)
+        raise InputError(f"no points{f' of {bare}, there' if bare else ''}; make it again with 'retrompi fit'", file, code="bad-fit")
     return {k: Sample(tuple(w["there"]), tuple(w["back"] or w["there"]), 0) for k, w in found.items()}

@@ -42,9 +42,11 @@ class Parts:
     def __post_init__(self) -> None:
         for name in self.measured:
             if name not in COLUMNS:
-                raise UsageError(f"no column '{name}'; valid: {', '.join(COLUMNS)}")
+                raise UsageError(f"no column '{name}'; valid: {', '.join(COLUMNS)}", code="unknown-name")
         if not 0 <= self.overhead <= 0.5:
-            raise UsageError(f"an overhead of {self.overhead:g} of the one-way time at either end is not between 0 and 0.5")
+            raise UsageError(
+                f"an overhead of {self.overhead:g} of the one-way time at either end is not between 0 and 0.5", code="out-of-range"
+            )
 
     def described(self) -> dict[str, str]:
         """Column -> where it is from, a source for each."""

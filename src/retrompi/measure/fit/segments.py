@@ -170,7 +170,7 @@ def fit(
     n = len(x)
     forced = _forced(x, thresholds)
     if segments is not None and segments < len(forced) + 1:
-        raise UsageError(f"{len(forced)} pinned thresholds make at least {len(forced) + 1} segments, not {segments}")
+        raise UsageError(f"{len(forced)} pinned thresholds make at least {len(forced) + 1} segments, not {segments}", code="cannot-fit")
     weight = np.sqrt(count) / y
     if sd is not None:
         weight = weight * _typical(x, y, sd, forced, max_segments)
@@ -180,7 +180,7 @@ def fit(
     criterion = _criteria(x, y, weight, best, cuts, len(forced))
     if segments is not None:
         if segments not in criterion:
-            raise UsageError(f"{n} sizes cannot be {segments} segments of at least {LEAST} sizes each")
+            raise UsageError(f"{n} sizes cannot be {segments} segments of at least {LEAST} sizes each", code="cannot-fit")
         criterion = {segments: criterion[segments]}
     usable = {k: c for k, c in criterion.items() if math.isfinite(c)}
     chosen = min(usable, key=lambda k: (usable[k], k)) if usable else min(criterion)
@@ -203,16 +203,21 @@ def _typical(x: Array, y: Array, sd: Array, forced: Sequence[int], most: int) ->
 def _merged(sizes_B: Sequence[int], times_s: Sequence[float], spread: Sequence[float] | None) -> tuple[Array, Array, Array | None, Array]:
     """Sorted sizes, mean times, spreads, and how many times of each size; all float64."""
     if len(sizes_B) != len(times_s) or (spread is not None and len(spread) != len(sizes_B)):
-        raise UsageError(f"{len(sizes_B)} sizes, {len(times_s)} times and {len(spread or times_s)} spreads do not belong together")
+        raise UsageError(
+            f"{len(sizes_B)} sizes, {len(times_s)} times and {len(spread or times_s)} spreads do not belong together", code="cannot-fit"
+        )
     groups: dict[int, list[tuple[float, float]]] = {}
     for i, (size, time) in enumerate(zip(sizes_B, times_s, strict=True)):
         if size < 0 or size != int(size) or not math.isfinite(time) or time <= 0:
-            raise UsageError(f"a point of {size} B and {time} s cannot be fitted: sizes are whole numbers from 0 on, times are more than 0")
+            raise UsageError(
+                f"a point of {size} B and {time} s cannot be fitted: sizes are whole numbers from 0 on, times are more than 0",
+                code="cannot-fit",
+            )
         groups.setdefault(int(size), []).append((float(time), float(spread[i]) if spread is not None else 0.0))
     if len(groups) < 2:
-        raise UsageError(f"a fit needs at least two sizes, not {len(groups)}")
+        raise UsageError(f"a fit needs at least two sizes, not {len(groups)}", code="out-of-range")
     if len(groups) > MOST_POINTS:
-        raise UsageError(f"a fit of {len(groups)} sizes would take too long; at most {MOST_POINTS}")
+        raise UsageError(f"a fit of {len(groups)} sizes would take too long; at most {MOST_POINTS}", code="out-of-range")
     x = np.array(sorted(groups), dtype=np.float64)
     y = np.array([sum(t for t, _ in groups[int(s)]) / len(groups[int(s)]) for s in x])
     sd = np.array([sum(d for _, d in groups[int(s)]) / len(groups[int(s)]) for s in x]) if spread is not None else None
@@ -226,9 +231,11 @@ def _forced(x: Array, thresholds: Sequence[int]) -> list[int]:
         at = int(np.searchsorted(x, size))
         if at == 0 or at == len(x):
             raise UsageError(f"a threshold at {units.format_bytes(size)} has no measured size on one of its sides "
-                             f"(sizes: {units.format_bytes(x[0])} to {units.format_bytes(x[-1])})")  # fmt: skip
+                             f"(sizes: {units.format_bytes(x[0])} to {units.format_bytes(x[-1])})", code="cannot-fit")  # fmt: skip
         if at in found:
-            raise UsageError(f"there is no measured size between two of the pinned thresholds below {units.format_bytes(size + 1)}")
+            raise UsageError(
+                f"there is no measured size between two of the pinned thresholds below {units.format_bytes(size + 1)}", code="cannot-fit"
+            )
         found.append(at)
     return found
 

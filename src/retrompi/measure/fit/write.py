@@ -15,7 +15,10 @@ from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.measure.fit.model import COLUMNS, KINDS, NEVER, WORK_COLUMNS, work_names
 from retrompi.spec import registry
-from retrompi.spec.platform import HOST_KEYS, SOURCE_KINDS
+from retrompi.spec.fields import quantities
+from retrompi.spec.host import Host
+from retrompi.spec.link import Link
+from retrompi.spec.platform import SOURCE_KINDS
 
 if TYPE_CHECKING:
     from retrompi.measure.fit.segments import Fit
@@ -32,12 +35,12 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 def check_name(name: str, kind: str = "model") -> str:
     """``name`` if a model or platform of the user's may be called so; UsageError otherwise."""
     if not _NAME.fullmatch(name):
-        raise UsageError(f"'{name}' cannot be the name of a {kind}; use small letters, digits, - and _, a letter first")
+        raise UsageError(f"'{name}' cannot be the name of a {kind}; use small letters, digits, - and _, a letter first", code="bad-name")
     taken = registry.models() if kind == "model" else registry.platforms()
     there = taken.get(name)
     path = None if there is None else (there.folder() if isinstance(there, type) else there.path)
     if path is not None and registry.origin(path) == "retrompi":
-        raise UsageError(f"the package has a {kind} '{name}', and its names win; choose another --name")
+        raise UsageError(f"the package has a {kind} '{name}', and its names win; choose another --name", code="bad-name")
     return name
 
 
@@ -106,7 +109,7 @@ def _module(
 ) -> str:
     table, also = "", ""
     if isinstance(collectives, type):
-        also = "from retrompi import registry\n"
+        also = "from retrompi.spec import registry\n"
         table = "".join(f"    {what} = registry.model({collectives.name!r}).{what}\n" for what in ("collectives", "communicators"))
     elif collectives is not None:
         also = f"from retrompi.spec.collectives import Choice{', Making' if communicators else ''}\n"
@@ -127,7 +130,7 @@ def _work_text(by: str, work: Mapping[str, tuple[Mapping[int, float], str]]) -> 
     lines = [f"# what collectives do beside their messages: written by `{by}`; picoseconds, bytes", ",".join(WORK_COLUMNS)]
     for what, (sizes, _) in work.items():
         if what not in work_names():
-            raise UsageError(f"no work '{what}'{nearest(what, work_names())}")
+            raise UsageError(f"no work '{what}'{nearest(what, work_names())}", code="unknown-name")
         lines += [f"{what},{size},{round(seconds * 1e12)}" for size, seconds in sorted(sizes.items())]
     return "\n".join(lines) + "\n"
 
@@ -170,7 +173,7 @@ def write_model(
     """
     for kind in samples:
         if kind not in KINDS:
-            raise UsageError(f"no pair kind '{kind}'{nearest(kind, KINDS)}")
+            raise UsageError(f"no pair kind '{kind}'{nearest(kind, KINDS)}", code="unknown-name")
     if not samples:
         raise UsageError("a model needs the curve of one pair kind at least")
     for text in (sources or {}).values():
@@ -222,56 +225,12 @@ def write_model(
         (folder / "fit.toml").write_text(toml_text.tables(by, {name: tables}), encoding="utf-8")
         (folder / "__init__.py").write_text(_module(name, words, doc, params, known, collectives, communicators), encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot write the model: {error.strerror}", folder) from None
+        raise InputError(f"cannot write the model: {error.strerror}", folder, code="unwritable-file") from None
     registry.forget(folder)
     return folder
 
 
 _ASSUMED = "assumed: no part of a fitted curve, which has it inside its times"
-_PLAIN = {
-    "cores": "1",
-    "speed": "1",
-    "flops": "1000 Mflop/s",
-    "clock": "1 GHz",
-    "quantum": "50 ms",
-    "tick": "10 ms",
-    "dispatch": "1 us",
-    "syscall": "0.1 us",
-    "l1": "32 KiB",
-    "l2": "1 MiB",
-    "l2_ways": "8",
-    "copy_l1": "10 GB/s",
-    "copy_l2": "10 GB/s",
-    "copy_mem": "5 GB/s",
-    "boost": "0",
-    "quantum_carry": "0",
-    "wait_charge": "0 us",
-    "quantum_at_tick": "1",
-    "tcp_segment": "1 us",
-    "tcp_byte": "0 s/B",
-    "interrupt": "1 us",
-    "loopback_segment": "1 us",
-    "loopback_mss": "16 KiB",
-    "window": "64 KiB",
-    "mss": "1460 B",
-    "sndbuf": "64 KiB",
-    "delayed_ack": "40 ms",
-    "rto_first": "3 s",
-    "rto_min": "200 ms",
-    "rto_max": "120 s",
-    "tcp_retries": "15",
-    "dup_acks": "3",
-    "nic_rate": "1 GB/s",
-    "nic_latency": "0 us",
-    "bus_rate": "1 GB/s",
-    "l2_shared_by": "1",
-    "package_cores": "1",
-    "line_shared": "0 ns",
-    "line_bus": "0 ns",
-    "lines_in_flight": "1",
-    "fsb_rate": "10 GB/s",
-}
-_LINK = {"bandwidth": "1 GB/s", "latency": "0 us", "frame_overhead": "0 B", "mtu": "1500 B"}
 
 
 def write_room(
@@ -290,13 +249,17 @@ def write_room(
 
     ``known``: key of a host (``cores``, ``flops``, ...) -> (text with its unit, source); every other number says that it is assumed.
     """
-    given = {k: (_PLAIN[k], _ASSUMED) for k in HOST_KEYS} | {
-        "cores": (_PLAIN["cores"], "assumed: a rank each; what shares a host was not measured unless the model has a curve of one host"),
+    of_host = quantities(Host)
+    given = {k: (f.plain, _ASSUMED) for k, f in of_host.items()} | {
+        "cores": (
+            of_host["cores"].plain,
+            "assumed: a rank each; what shares a host was not measured unless the model has a curve of one host",
+        ),
         "flops": (
-            _PLAIN["flops"],
+            of_host["flops"].plain,
             "assumed: amounts of computation are counted at 1e9 a second of the recording machine, as trace record does",
         ),
-        "speed": (_PLAIN["speed"], "assumed: the reference machine of its model"),
+        "speed": (of_host["speed"].plain, "assumed: the reference machine of its model"),
         **(known or {}),
     }
 
@@ -319,12 +282,12 @@ def write_room(
     ]
     for h in range(2, hosts + 1):
         lines += ["", "[[host]]", f'name = "h{h}"', 'like = "h1"']
-    lines += ["", "[link]", 'kind = "switch"', *(line(k, v, _ASSUMED) for k, v in _LINK.items())]
+    lines += ["", "[link]", 'kind = "switch"', *(line(k, f.plain, _ASSUMED) for k, f in quantities(Link).items() if f.plain)]
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot write the platform: {error.strerror}", file) from None
+        raise InputError(f"cannot write the platform: {error.strerror}", file, code="unwritable-file") from None
     return file
 
 

@@ -9,21 +9,18 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from retrompi.base.errors import UsageError, nearest
-from retrompi.measure.launch import BackendError
+from retrompi.measure.launch.execution import BackendError
+from retrompi.measure.launch.mpiexec import FAMILIES, PACKAGES, TITLES, find_mpiexec
 from retrompi.measure.record import RecordError
 from retrompi.measure.record.compiled import cache_dir, making
 from retrompi.measure.record.library import Compiler, family_of_program, find_compiler
-from retrompi.measure.record.run import Launcher, find_launcher
 
-__all__ = ["FAMILIES", "LANGUAGES", "TITLES", "Built", "build", "default_family", "find_mpiexec", "is_source"]
+__all__ = ["LANGUAGES", "Built", "build", "default_family", "is_source"]
 
-FAMILIES = ("mpich", "openmpi")
-"""What ``--mpi`` may name."""
 LANGUAGES = {
     ".c": "C", ".cc": "C++", ".cpp": "C++", ".cxx": "C++", ".f": "Fortran 77", ".f77": "Fortran 77", ".f90": "Fortran", ".f95": "Fortran",
     ".f03": "Fortran", ".f08": "Fortran",
@@ -36,8 +33,6 @@ _WRAPPERS = {
 }
 _COMPILERS = {"C": "gcc", "C++": "g++", "Fortran 77": "gfortran", "Fortran": "gfortran"}
 _FLAGS = ("-O2",)
-_PACKAGES = {"mpich": ("mpich", "libmpich-dev"), "openmpi": ("openmpi-bin", "libopenmpi-dev"), "smpi": ("libsimgrid-dev", "libsimgrid-dev")}
-TITLES = {"mpich": "MPICH", "openmpi": "Open MPI", "smpi": "SimGrid's SMPI"}
 
 
 @dataclass(frozen=True)
@@ -77,20 +72,20 @@ def build(program: str, family: str | None = None) -> Built:
     one line, and a binary of another MPI.
     """
     if family is not None and family not in (*FAMILIES, "smpi"):
-        raise UsageError(f"--mpi {family}: no such MPI{nearest(family, FAMILIES)}")
+        raise UsageError(f"--mpi {family}: no such MPI{nearest(family, FAMILIES)}", code="unknown-name")
     path = Path(program)
     if is_source(path):
         if not path.is_file():
-            raise UsageError(f"{program}: no such source file")
+            raise UsageError(f"{program}: no such source file", code="not-found")
         return _compiled(path, family or default_family())
     if path.suffix.lower() == ".py":
         if not path.is_file():
-            raise UsageError(f"{program}: no such file")
+            raise UsageError(f"{program}: no such file", code="not-found")
         return _python(path, family)
     found = str(path.resolve()) if path.is_file() else shutil.which(program)
     if found is None:
         kinds = ", ".join([*LANGUAGES, ".py"])
-        raise UsageError(f"{program}: no such program; give a source file ({kinds}) or a binary linked with an MPI")
+        raise UsageError(f"{program}: no such program; give a source file ({kinds}) or a binary linked with an MPI", code="not-found")
     return _binary(Path(found), family)
 
 
@@ -98,7 +93,8 @@ def _binary(path: Path, family: str | None) -> Built:
     linked = family_of_program(path)
     if linked is None:
         raise BackendError(
-            f"{path.name} links no MPI library that is known here (MPICH, Open MPI, SMPI): is it an MPI program, linked dynamically?"
+            f"{path.name} links no MPI library that is known here (MPICH, Open MPI, SMPI): is it an MPI program, linked dynamically?",
+            code="wrong-mpi",
         )
     if family is not None and family != linked:
         hint = (
@@ -106,7 +102,7 @@ def _binary(path: Path, family: str | None) -> Built:
             if family == "smpi"
             else f"build it with the mpicc of {TITLES[family]}"
         )
-        raise BackendError(f"{path.name} is linked with {TITLES[linked]}, not with {TITLES[family]}: {hint}")
+        raise BackendError(f"{path.name} is linked with {TITLES[linked]}, not with {TITLES[family]}: {hint}", code="wrong-mpi")
     return Built(path, (str(path),), linked, "binary", _sha256(path))
 
 
@@ -155,9 +151,10 @@ def _python(path: Path, family: str | None) -> Built:
                 return Built(path, (interpreter, str(path.resolve())), linked, "Python", _sha256(path))
         tried += [f"{interpreter} has it for {TITLES.get(k, k)}" for k in having]
     if tried:
-        raise BackendError(f"{path.name}: no mpi4py for {TITLES.get(family or '', family)} ({'; '.join(tried)})")
+        raise BackendError(f"{path.name}: no mpi4py for {TITLES.get(family or '', family)} ({'; '.join(tried)})", code="missing-tool")
     raise BackendError(
-        f"{path.name}: no Python with mpi4py was found (Debian and Ubuntu: apt-get install python3-mpi4py, or pip install mpi4py)"
+        f"{path.name}: no Python with mpi4py was found (Debian and Ubuntu: apt-get install python3-mpi4py, or pip install mpi4py)",
+        code="missing-tool",
     )
 
 
@@ -170,7 +167,7 @@ def _wrapper(language: str, family: str | None) -> tuple[str, Compiler]:
     try:
         compiler = find_compiler(family)
     except RecordError as error:
-        raise BackendError(str(error).replace(", or name the mpicc with --mpicc", "")) from error
+        raise BackendError(str(error).replace(", or name the mpicc with --mpicc", ""), code=error.code) from error
     if family == "smpi":
         wrapper = shutil.which(smpi)
     else:
@@ -180,10 +177,11 @@ def _wrapper(language: str, family: str | None) -> tuple[str, Compiler]:
         if wrapper is not None and native == "mpicc":
             wrapper = compiler.path
     if wrapper is None:
-        package = _PACKAGES.get(compiler.family, ("", "libmpich-dev"))[1]
+        package = PACKAGES.get(compiler.family, ("", "libmpich-dev"))[1]
         raise BackendError(
             f"no {smpi if family == 'smpi' else native} beside {compiler.path}: install {package} "
-            f"(Debian and Ubuntu: apt-get install {package})"
+            f"(Debian and Ubuntu: apt-get install {package})",
+            code="missing-tool",
         )
     return wrapper, compiler
 
@@ -267,22 +265,3 @@ def first_error(text: str, source: Path, compiler: str) -> str:
 def _name(file: str, source: Path) -> str:
     # smpif90 compiles a copy, NAME.f90_RANDOM.f90
     return str(source) if Path(file).name.startswith(source.name) else file
-
-
-# -- launchers ---------------------------------------------------------------------------------------------------------------
-
-
-def find_mpiexec(family: str) -> Launcher:
-    """What starts the programs of ``family``. Raises BackendError naming the package."""
-    kinds = {"mpich": "hydra", "openmpi": "openmpi"}
-    tried: Sequence[str] = (f"mpiexec.{family}", f"mpirun.{family}", "mpiexec", "mpirun")
-    for name in tried:
-        if shutil.which(name) is None:
-            continue
-        found = find_launcher(name)
-        if found is not None and found.kind == kinds.get(family, found.kind):
-            return found
-    package = _PACKAGES.get(family, ("mpich", ""))[0]
-    raise BackendError(
-        f"no mpiexec of {TITLES.get(family, family)} was found: install {package} (Debian and Ubuntu: apt-get install {package})"
-    )

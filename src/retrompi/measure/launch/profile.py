@@ -1,4 +1,4 @@
-"""What the recorder or the timer left of each rank: time of the MPI part, sections, calls (``record/native/profile.c``)."""
+"""What the recorder or the timer left of each rank: time of the MPI part, sections, calls (``measure/record/native/profile.c``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from retrompi.base.units import PS
-from retrompi.measure.launch import Call
+from retrompi.measure.launch.execution import Call
 
 __all__ = ["RankProfile", "calls", "elapsed", "function_of", "library_name", "of_replay", "read", "sections"]
 

@@ -14,7 +14,7 @@ import zstandard
 
 from retrompi import traces
 from retrompi.measure.record.errors import RecordError
-from retrompi.measure.record.state import FINALIZED, State, read_states
+from retrompi.measure.record.rank_state import FINALIZED, State, read_states
 
 __all__ = ["Recording", "assemble"]
 
@@ -60,7 +60,8 @@ def assemble(part: Path, out: Path, exit_code: int | None, *, check: bool = True
         shutil.rmtree(part, ignore_errors=True)
         how = f"; it ended with {_ending(exit_code)}" if exit_code else ""
         raise RecordError(
-            "nothing was recorded: no rank came through MPI_Init with the recorder" + how + ". Is it an MPI program, linked dynamically?"
+            "nothing was recorded: no rank came through MPI_Init with the recorder" + how + ". Is it an MPI program, linked dynamically?",
+            code="wrong-mpi",
         )
     ranks = max(s.ranks for s in states.values())
     recording = Recording(out, exit_code, [states[r] for r in sorted(states)], [r for r in range(ranks) if r not in states])

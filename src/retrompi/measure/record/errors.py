@@ -9,3 +9,5 @@ __all__ = ["RecordError"]
 
 class RecordError(RetrompiError):
     """A recording that cannot be made: a missing compiler, launcher or program, or one that is no MPI program (exit 2)."""
+
+    code = "cannot-record"

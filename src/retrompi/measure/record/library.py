@@ -107,7 +107,7 @@ def find_compiler(wanted: str | None, launcher: str | None = None, given: str | 
                 return found
     what = _PACKAGES.get(wanted or "", "an MPI library (Debian and Ubuntu: apt-get install libmpich-dev, or libopenmpi-dev)")
     looked = f" ({', '.join(tried)}: not of it)" if tried else ""
-    raise RecordError(f"no compiler for {what} was found{looked}: install it, or name the mpicc with --mpicc")
+    raise RecordError(f"no compiler for {what} was found{looked}: install it, or name the mpicc with --mpicc", code="missing-tool")
 
 
 def _sources(timer: bool) -> list[Path]:

@@ -61,7 +61,8 @@ def find_launcher(word: str) -> Launcher | None:
     path = shutil.which(word)
     if path is None:
         raise RecordError(
-            f"{word}: no such launcher; Debian and Ubuntu: apt-get install mpich or openmpi-bin (smpirun: libsimgrid-dev)"
+            f"{word}: no such launcher; Debian and Ubuntu: apt-get install mpich or openmpi-bin (smpirun: libsimgrid-dev)",
+            code="missing-tool",
         )
     if Path(path).name.startswith("smpirun"):
         return Launcher(path, "smpirun")
@@ -152,13 +153,16 @@ def record(
     words = list(command)
     target = Path(out)
     if not words:
-        raise RecordError("nothing to record: give a command after --, e.g. -- mpiexec -n 4 ./app")
+        raise RecordError("nothing to record: give a command after --, e.g. -- mpiexec -n 4 ./app", code="bad-usage")
     if target.exists():
-        raise RecordError(f"{out} exists; choose another name with --out")
+        raise RecordError(f"{out} exists; choose another name with --out", code="exists-already")
     _check_clock(clock)
     part = target.with_name(target.name + ".part")
     if part.exists():
-        raise RecordError(f"{part} exists: another recording, or what an interrupted one left (--finish {part} makes a trace of it)")
+        raise RecordError(
+            f"{part} exists: another recording, or what an interrupted one left (--finish {part} makes a trace of it)",
+            code="exists-already",
+        )
     launcher = find_launcher(words[0])
     use_smpi = use_smpi or (launcher is not None and launcher.kind == "smpirun")
     shown = " ".join(words) if whole_command else _shown(words)
@@ -168,7 +172,7 @@ def record(
             words, recorder = _prepare_smpi(words, launcher, ranks, mpicc, work, beside)
         else:
             if ranks is not None:
-                raise RecordError("-n is for --smpi; a launcher takes its own: -- mpiexec -n 4 ./app")
+                raise RecordError("-n is for --smpi; a launcher takes its own: -- mpiexec -n 4 ./app", code="bad-usage")
             recorder = _prepare(words, launcher, mpicc)
         variables = {
             "RETROMPI_RECORD_DIR": str(part.resolve()),
@@ -186,12 +190,12 @@ def record(
         try:
             part.mkdir(parents=True)
         except OSError as e:
-            raise RecordError(f"{part} cannot be made: {e.strerror or e}") from e
+            raise RecordError(f"{part} cannot be made: {e.strerror or e}", code="unwritable-file") from e
         try:
             code = (runner or _run)(words, environment)
         except OSError as e:
             part.rmdir()
-            raise RecordError(f"{words[0]} cannot be run: {e.strerror or e}") from e
+            raise RecordError(f"{words[0]} cannot be run: {e.strerror or e}", code="not-found") from e
     return assemble(part, target, code, check=check)
 
 
@@ -199,14 +203,16 @@ def _prepare(words: list[str], launcher: Launcher | None, mpicc: str | None) -> 
     """The library for a native run."""
     found = _program(words[1:] if launcher is not None else words)
     if found is None:
-        raise RecordError(f"no program was found in '{' '.join(words)}'" + ("" if launcher else "; is it executable?"))
+        raise RecordError(f"no program was found in '{' '.join(words)}'" + ("" if launcher else "; is it executable?"), code="not-found")
     linked = family_of_program(found[1])
     if linked == "smpi":
-        raise RecordError(f"{found[1].name} was built by smpicc: record it with --smpi -n RANKS -- {found[1].name}")
+        raise RecordError(f"{found[1].name} was built by smpicc: record it with --smpi -n RANKS -- {found[1].name}", code="wrong-mpi")
     wanted = linked or (launcher.family if launcher is not None else None)
     started = launcher.family if launcher is not None else None
     if linked is not None and started is not None and linked != started:
-        raise RecordError(f"{found[1].name} is linked with {linked}, but {launcher.path if launcher else ''} starts {started} programs")
+        raise RecordError(
+            f"{found[1].name} is linked with {linked}, but {launcher.path if launcher else ''} starts {started} programs", code="wrong-mpi"
+        )
     return library(find_compiler(wanted, launcher.path if launcher is not None else None, mpicc))
 
 
@@ -215,30 +221,30 @@ def _prepare_smpi(
 ) -> tuple[list[str], Path]:
     """The command and the library for a run on SMPI."""
     if launcher is not None and launcher.kind != "smpirun":
-        raise RecordError("--smpi runs the program itself: --smpi -n 4 -- ./app, without mpiexec")
+        raise RecordError("--smpi runs the program itself: --smpi -n 4 -- ./app, without mpiexec", code="bad-usage")
     recorder = library(find_compiler("smpi", None, mpicc))
     if re.search(r"\s", str(recorder)):  # smpirun splits its wrapper at blanks
         recorder = Path(shutil.copy(recorder, work))
     if launcher is not None:
         found = _program(words[1:])
         if found is None:
-            raise RecordError(f"no program was found in '{' '.join(words)}'")
+            raise RecordError(f"no program was found in '{' '.join(words)}'", code="not-found")
         place, program = found
         smpi.relink(program, work / program.name)
         before = [launcher.path, *smpi.wrapper(recorder, *beside), *words[1 : place + 1]]
         return [*before, str(work / program.name), *words[place + 2 :]], recorder
     if ranks is None:
-        raise RecordError("--smpi needs the number of ranks: --smpi -n 4 -- ./app")
+        raise RecordError("--smpi needs the number of ranks: --smpi -n 4 -- ./app", code="bad-usage")
     given = Path(words[0])
     if given.suffix.lower() in smpi.COMPILERS:
         if not given.is_file():
-            raise RecordError(f"{words[0]}: no such source file")
+            raise RecordError(f"{words[0]}: no such source file", code="not-found")
         program = smpi.compile_source(given, work)
     else:
         path = shutil.which(words[0])
         if path is None:
             kinds = ", ".join(smpi.COMPILERS)
-            raise RecordError(f"{words[0]}: no such program; --smpi takes a binary of smpicc or a source file ({kinds})")
+            raise RecordError(f"{words[0]}: no such program; --smpi takes a binary of smpicc or a source file ({kinds})", code="not-found")
         program = Path(path)
     linked = work / (program.name + ".recorded")
     smpi.relink(program, linked)

@@ -30,7 +30,9 @@ def compile_source(source: Path, folder: Path) -> Path:
     name = COMPILERS[source.suffix.lower()]
     compiler = shutil.which(name)
     if compiler is None:
-        raise RecordError(f"{name} was not found: install SimGrid's SMPI (Debian and Ubuntu: apt-get install libsimgrid-dev)")
+        raise RecordError(
+            f"{name} was not found: install SimGrid's SMPI (Debian and Ubuntu: apt-get install libsimgrid-dev)", code="missing-tool"
+        )
     target = folder / source.stem
     done = subprocess.run([compiler, "-O2", "-o", str(target.resolve()), str(source), "-lm"], capture_output=True, text=True)
     if done.returncode != 0 or not target.is_file():
@@ -44,7 +46,10 @@ def relink(program: Path, target: Path) -> None:
     data = bytearray(program.read_bytes())
     at = _needed_simgrid(data)
     if at is None:
-        raise RecordError(f"{program} was not built by smpicc: give its source (.c, .f90, …), or build it with smpicc, smpicxx or smpif90")
+        raise RecordError(
+            f"{program} was not built by smpicc: give its source (.c, .f90, …), or build it with smpicc, smpicxx or smpif90",
+            code="wrong-mpi",
+        )
     end = data.index(0, at)
     if end - at < len(SONAME):
         raise RecordError(f"{program} needs {bytes(data[at:end]).decode()}, a name too short to put the recorder in its place")
@@ -77,7 +82,9 @@ def command_line(program: Path, arguments: list[str], ranks: int, library: Path,
     """The command that runs ``program`` on ``ranks`` one-core hosts. What it asks of MPI does not depend on these."""
     smpirun = shutil.which("smpirun")
     if smpirun is None:
-        raise RecordError("smpirun was not found: install SimGrid's SMPI (Debian and Ubuntu: apt-get install libsimgrid-dev)")
+        raise RecordError(
+            "smpirun was not found: install SimGrid's SMPI (Debian and Ubuntu: apt-get install libsimgrid-dev)", code="missing-tool"
+        )
     platform, hosts = folder / "platform.xml", folder / "hosts"
     platform.write_text(_PLATFORM.format(last=ranks - 1))
     hosts.write_text("".join(f"node{k}\n" for k in range(ranks)))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
 from retrompi.spec import channels as _rows
+from retrompi.spec.compile import ANYTHING, compile_runtime
+from retrompi.spec.layout import Layout
+from retrompi.spec.model import resolve
 
 if TYPE_CHECKING:
     from retrompi.sim.simulate import Sets
@@ -287,7 +290,9 @@ def export(model: str, platform: str, mode: Any, ranks: int, sets: Sets = (), se
     cls = registry.model(model)
     if store is not None:
         fidelity.prepare(store, model, platform, mode, ranks, sets, seed)
-    rows, values, room, placement = simulate._compiled(cls, platform, mode, ranks, sets)
+    values, room = resolve(cls, platform, sets)
+    placement = simulate.place(room, mode, ranks)
+    rows = compile_runtime(cls, values, Layout(room, placement), replace(ANYTHING, start_up=False)).rows
     apart = cls().joins(room, placement)
     if apart:
         raise UsageError(f"{model} on {platform}: {apart}")

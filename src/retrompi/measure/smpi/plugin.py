@@ -17,7 +17,7 @@ from retrompi.measure.record.compiled import cache_dir, compile_to, digest, kept
 from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.library import Compiler, find_compiler
 
-__all__ = ["SONAME", "plugin"]
+__all__ = ["SONAME", "plugin", "source_files"]
 
 SONAME = "libretrompismp.so"  # no longer than "libsimgrid.so.3.32": it may take that name's place in a program (record.smpi.relink)
 _WHAT = "the SMPI plug-in"
@@ -28,11 +28,12 @@ _FLAGS = ("-std=c++20", "-O1", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra
 
 def _sources() -> list[Path]:
     own = sorted((_HERE / "native").glob("*.cpp"))
-    return [*own, *sorted((_ENGINE / "coll").glob("*.cpp")), _ENGINE / "mpi" / "coll_inter.cpp", _ENGINE / "trace" / "trace_actions.cpp"]
+    return [*own, *sorted((_ENGINE / "coll").glob("*.cpp")), _ENGINE / "mpi" / "coll_inter.cpp", _ENGINE / "trace" / "words.cpp"]
 
 
-def _headers() -> list[Path]:
-    return sorted([*(_HERE / "native").glob("*.hpp"), *_ENGINE.glob("*/*.hpp")])
+def source_files() -> list[Path]:
+    """All that the plug-in is compiled of, headers included: a wheel has to carry them."""
+    return [*_sources(), *sorted([*(_HERE / "native").glob("*.hpp"), *_ENGINE.glob("*/*.hpp")])]
 
 
 def _compiler(given: str | None) -> tuple[Compiler, str]:
@@ -41,7 +42,9 @@ def _compiler(given: str | None) -> tuple[Compiler, str]:
     beside = Path(c.path).with_name(Path(c.path).name.replace("smpicc", "smpicxx"))
     cxx = shutil.which(str(beside)) or shutil.which("smpicxx")
     if cxx is None:
-        raise RecordError("smpicxx was not found: install SimGrid's SMPI (Debian and Ubuntu: apt-get install libsimgrid-dev)")
+        raise RecordError(
+            "smpicxx was not found: install SimGrid's SMPI (Debian and Ubuntu: apt-get install libsimgrid-dev)", code="missing-tool"
+        )
     return c, cxx
 
 
@@ -55,7 +58,7 @@ def plugin(given: str | None = None, report: Callable[[int, int, str], None] = _
     ``report(done, total, what)`` is told of progress. Raises RecordError naming the package, or with the compiler's first error.
     """
     c, cxx = _compiler(given)
-    name = digest([cxx, *_FLAGS, c.header], [*_sources(), *_headers()])
+    name = digest([cxx, *_FLAGS, c.header], source_files())
     # Not executable: smpirun would take it for a program.
     return kept(cache_dir("smpi") / name / SONAME, lambda made: _make(made, c, cxx, report), mode=0o644)
 

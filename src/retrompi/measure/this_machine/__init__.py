@@ -1,6 +1,6 @@
 """This machine measured: two ranks of an MPI, the host beneath them, and the model and platform fitted to what was seen.
 
 found = plan.measure(bench, quick=True)       # a `Recording`: every number the fit needs
-fitted = model.fit(found)                     # thresholds, segments, overheads; held-out sizes judged
-model.write(fitted, folder, platform_file)
+fitted = fit_recording.fit(found)                  # thresholds, segments, overheads; held-out sizes judged
+fit_recording.write(fitted, folder, platform_file)
 """

@@ -21,9 +21,9 @@ from typing import Any
 from retrompi.base import units
 from retrompi.base.errors import UsageError
 from retrompi.base.signals import terminated_is_interrupted
-from retrompi.measure.launch import BackendError
+from retrompi.measure.launch.execution import BackendError
 from retrompi.measure.record.compiled import cache_dir, compile_to, digest, kept
-from retrompi.measure.this_machine.native import Bench
+from retrompi.measure.this_machine.bench import Bench
 
 __all__ = ["Link", "check", "two_hosts"]
 
@@ -50,9 +50,11 @@ class Link:
         if delay is not None:
             found = replace(found, delay=units.parse(delay, "s"))
         if found.rate < 1e4:
-            raise UsageError(f"--rate {rate}: a link carries 10 kB/s at least; example: --rate '100 Mbps'")
+            raise UsageError(f"--rate {rate}: a link carries 10 kB/s at least; example: --rate '100 Mbps'", code="out-of-range")
         if not 0 <= found.delay <= _MOST_DELAY:
-            raise UsageError(f"--delay {delay}: a delay lies between 0 s and {_MOST_DELAY:g} s; example: --delay '50 us'")
+            raise UsageError(
+                f"--delay {delay}: a delay lies between 0 s and {_MOST_DELAY:g} s; example: --delay '50 us'", code="out-of-range"
+            )
         return found
 
 
@@ -63,7 +65,7 @@ def check() -> None:
     if os.geteuid() != 0:
         raise BackendError("--internode makes network namespaces and needs root: run it as root, or leave it out")
     if shutil.which("ip") is None:
-        raise BackendError("--internode needs ip: install iproute2 (Debian and Ubuntu: apt-get install iproute2)")
+        raise BackendError("--internode needs ip: install iproute2 (Debian and Ubuntu: apt-get install iproute2)", code="missing-tool")
     done = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True)
     if done.returncode != 0:
         raise BackendError(f"--internode: this kernel has no network namespaces: {done.stderr.strip()[:120]}")
@@ -79,7 +81,9 @@ def _relay() -> Path:
     """The compiled relay, from the cache or made now."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
-        raise BackendError("the link between two hosts is a C program: install gcc (Debian and Ubuntu: apt-get install gcc)")
+        raise BackendError(
+            "the link between two hosts is a C program: install gcc (Debian and Ubuntu: apt-get install gcc)", code="missing-tool"
+        )
 
     def make(made: Path) -> None:
         compile_to([compiler, "-std=gnu11", "-O2", "-o", str(made), str(_RELAY)], "the link", error=BackendError)

@@ -19,11 +19,11 @@ from statistics import median
 from typing import Any
 
 from retrompi.base.errors import UsageError
-from retrompi.measure.launch import BackendError, stats
-from retrompi.measure.launch import machine as _machine
-from retrompi.measure.this_machine import state, switches
+from retrompi.measure.launch import machine_load, stats
+from retrompi.measure.launch.execution import BackendError
+from retrompi.measure.this_machine import core_distance, switches
+from retrompi.measure.this_machine.bench import Bench, Row, version
 from retrompi.measure.this_machine.estimate import one_way
-from retrompi.measure.this_machine.native import Bench, Row, version
 from retrompi.measure.this_machine.recording import Recording
 
 __all__ = ["FIT_SIZES", "HELD_OUT", "TOP", "caches", "limits_from", "measure", "recorded_probe"]
@@ -92,7 +92,7 @@ def _clock_hz() -> float:
 
 
 def _facts(bench: Bench, quick: bool) -> dict[str, Any]:
-    here = _machine.machine()
+    here = machine_load.machine()
     name, said = version(bench)
     return {
         "cpu": here.cpu,
@@ -125,7 +125,7 @@ def recorded_probe(recording: Recording) -> switches.Measure:
     def probe(sizes: Sequence[int]) -> switches.Samples:
         turn = next(turns, None)
         if turn is None or not set(sizes) <= set(known[turn]):
-            raise UsageError("the recorded search for steps is of another version of retrompi: measure again")
+            raise UsageError("the recorded search for steps is of another version of retrompi: measure again", code="wrong-version")
         return known[turn]
 
     return probe
@@ -160,7 +160,7 @@ class _Steady:
     def __init__(self, bench: Bench, quick: bool) -> None:
         self.bench, self.quick = bench, quick
         self.kept = self.moved = 0
-        self.states = [state.line_ns(bench=bench) for _ in range(2 if quick else 12)]
+        self.states = [core_distance.line_ns(bench=bench) for _ in range(2 if quick else 12)]
         self.reference = median(self.states[-3:])
 
     def run(self, what: str, sizes: Sequence[int] = (), *, rounds: int, launches: int = 1) -> list[Row]:
@@ -169,9 +169,9 @@ class _Steady:
         done = in_a_row = 0
         while done < launches:
             found = self.bench.run(what, sizes, rounds=rounds, quick=self.quick)
-            here = state.of(found)
+            here = core_distance.of(found)
             self.states += here
-            if not state.alike(here, self.reference):
+            if not core_distance.alike(here, self.reference):
                 self.moved += 1
                 in_a_row += 1
                 if not self.quick:
@@ -220,7 +220,7 @@ def measure(bench: Bench, *, quick: bool = False, report: Report = _silent) -> R
 def _measured(bench: Bench, quick: bool, report: Report) -> Recording:
     recording = Recording(_facts(bench, quick))
     steady = _Steady(bench, quick)
-    before, probes, waited = _machine.Counters.now(), _machine.probe(), [_machine.waiting()]
+    before, probes, waited = machine_load.Counters.now(), machine_load.probe(), [machine_load.waiting()]
     launches, rounds = (1, 3) if quick else (6, 8)
     jobs: list[tuple[str, Sequence[int], int, int]] = [
         ("eager", (0, TOP), 1, 3 if quick else 5),
@@ -243,13 +243,13 @@ def _measured(bench: Bench, quick: bool, report: Report) -> Recording:
     for i, (what, sizes, n, r) in enumerate(jobs):
         report(i, total, what)
         recording.add("same", steady.run(what, sizes, rounds=r, launches=n))
-        waited.append(_machine.waiting())
+        waited.append(machine_load.waiting())
     report(len(jobs), total, "late receives")
     _late(steady, recording, launches, rounds)
     report(len(jobs) + 1, total, "steps of the curve")
     _steps(steady, recording)
-    probes += _machine.probe()
-    noise = stats.judged([], probes, _machine.elsewhere(before, _machine.Counters.now()), sum(waited) / len(waited), 0.0)
+    probes += machine_load.probe()
+    noise = stats.judged([], probes, machine_load.elsewhere(before, machine_load.Counters.now()), sum(waited) / len(waited), 0.0)
     recording.facts["noise"] = {
         "probe": noise.probe,
         "stolen": noise.stolen,

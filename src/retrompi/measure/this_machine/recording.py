@@ -11,7 +11,7 @@ from typing import Any
 import zstandard
 
 from retrompi.base.errors import InputError
-from retrompi.measure.this_machine.native import Row
+from retrompi.measure.this_machine.bench import Row
 
 __all__ = ["Recording", "load", "save"]
 
@@ -46,7 +46,7 @@ def save(recording: Recording, file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(zstandard.ZstdCompressor(level=19).compress(text) if file.suffix == ".zst" else text)
     except OSError as error:
-        raise InputError(f"cannot write the measurement: {error.strerror}", file) from None
+        raise InputError(f"cannot write the measurement: {error.strerror}", file, code="unwritable-file") from None
 
 
 def load(file: Path) -> Recording:
@@ -57,10 +57,12 @@ def load(file: Path) -> Recording:
             text = zstandard.ZstdDecompressor().decompress(text, max_output_size=1 << 28)
         data: Mapping[str, Any] = json.loads(text)
         if data["retrompi-machine"] != _FORMAT:
-            raise InputError(f"a measurement of format {data['retrompi-machine']}, not {_FORMAT}: measure again", file)
+            raise InputError(
+                f"a measurement of format {data['retrompi-machine']}, not {_FORMAT}: measure again", file, code="wrong-version"
+            )
         rows = {str(k): [Row(str(r[0]), int(r[1]), int(r[2]), tuple(float(v) for v in r[3:])) for r in v] for k, v in data["rows"].items()}
         return Recording(dict(data["facts"]), rows)
     except OSError as error:
-        raise InputError(f"cannot read this measurement: {error.strerror}", file) from None
+        raise InputError(f"cannot read this measurement: {error.strerror}", file, code="unreadable-file") from None
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, zstandard.ZstdError) as error:
         raise InputError(f"no measurement of 'retrompi calibrate this-machine' ({error})", file) from None

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from retrompi.papers.experiments import Job
 from retrompi.sim import simulate
 from retrompi.spec import registry
+from retrompi.spec.compile import compile_runtime
+from retrompi.spec.layout import Layout
 from retrompi.spec.model import resolve
 from retrompi.traces import generate
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
     from retrompi.studies.scenario import Scenario
 
@@ -20,7 +22,7 @@ FITTED = "hw-*-point-*"
 """Scenarios of the tables that a fit may see."""
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """None of its own: the study runs the scenarios."""
     return []
 
@@ -29,9 +31,8 @@ def _read_by(scenario: Scenario, sets: Sequence[str]) -> list[str]:
     """Those of ``sets`` that the scenario's library reads on its machine: the toolkit's three libraries share one set of numbers."""
     values, room = resolve(scenario.model, scenario.platform)
     placement = simulate.place(room, scenario.mode, 2)
-    registry.model(scenario.model)().compile(values, room, placement)
-    read = set(values) - set(values.unread())
-    return [s for s in sets if s.partition("=")[0].rpartition(".")[2] in read]
+    compile_runtime(registry.model(scenario.model), values, Layout(room, placement))
+    return [s for s in sets if s.partition("=")[0].rpartition(".")[2] in values.read()]
 
 
 def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Iterator
 
 import click
@@ -35,7 +36,11 @@ def _said(command: click.Command) -> str:
     out = []
     for part in inspect.cleandoc(command.help or "").split("\n\n"):
         if part.startswith("\b"):
-            out.append("```text\n" + inspect.cleandoc(part.lstrip("\b").strip("\n")) + "\n```")
+            first, _, rest = part.lstrip("\b").strip("\n").partition("\n")
+            if first != "Examples:":
+                out.append("```text\n" + inspect.cleandoc(f"{first}\n{rest}") + "\n```")
+            else:
+                out += ["Examples:", "```sh\n" + textwrap.dedent(rest) + "\n```"]
         else:
             out.append(escape(part))
     return "\n\n".join(out)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from retrompi.base import errors, units
 from retrompi.papers import evidence
 from retrompi.render.reference.markdown import Page, escape, table
+from retrompi.spec import topology
 from retrompi.spec.collectives import OPERATIONS, algorithms
-from retrompi.spec.platform import HOST_KEYS, LINK_KEYS, LINK_KINDS, LINK_MORE_KEYS
+from retrompi.spec.fields import Field, quantities
+from retrompi.spec.host import Host
+from retrompi.spec.link import Link
 from retrompi.studies import design, metrics, scenario
 from retrompi.traces.generate import GENERATORS
 
@@ -32,8 +36,9 @@ def _keys(names: Any) -> str:
     return ", ".join(f"`{n}`" for n in names)
 
 
-def _quantities(keys: Any) -> str:
-    return table(["key", "unit", "what it is"], [[f"`{k}`", escape(unit), escape(text)] for k, (unit, text) in keys.items()])
+def _quantities(keys: Mapping[str, Field]) -> str:
+    rows = [[f"`{k}`", escape(f.unit), escape(f.bounds), escape(f.help)] for k, f in keys.items()]
+    return table(["key", "unit", "values", "what it is"], rows)
 
 
 def _generators() -> str:
@@ -85,13 +90,13 @@ def file_pages() -> list[Page]:
         table(["`metric`", "what it is"], [[f"`{k}`", escape(v)] for k, v in metrics.NAMES.items()]),
         "## Platform { #platform }",
         f"`name`, `title`, `years`, `summary`; a `[[host]]` each with `name`, `os`, `byte_order` and the keys below; one `[link]` with "
-        f"`kind` ({_keys(LINK_KINDS)}). A number is a table `{{ value = \"10 ms\", source = \"doc:E-NT-03\" }}`, with `low`, "
+        f"`kind` ({_keys(topology.KINDS)}). A number is a table `{{ value = \"10 ms\", source = \"doc:E-NT-03\" }}`, with `low`, "
         "`high` and `help` if wanted; "
         "`like = \"nt-pair:server\"` begins with another host's numbers. `[placements]` names hosts and cores for `--mode`.",
         "### Keys of a host",
-        _quantities(HOST_KEYS),
+        _quantities(quantities(Host)),
         "### Keys of a link",
-        _quantities({**LINK_KEYS, **LINK_MORE_KEYS}),
+        _quantities(quantities(Link)),
         "## Evidence of a model's own { #evidence }",
         _toml(_example(evidence)),
         "## Trace { #trace }",

@@ -48,9 +48,9 @@ def write(timeline: Timeline, folder: Path) -> list[str]:
         import otf2
         from otf2 import enums
     except ImportError:
-        raise UsageError(MISSING) from None
+        raise UsageError(MISSING, code="missing-tool") from None
     if folder.exists():
-        raise UsageError(f"{folder} exists; OTF2 writes into a new folder")
+        raise UsageError(f"{folder} exists; OTF2 writes into a new folder", code="exists-already")
     t = timeline
     loss = list(LOSS)
     with otf2.writer.open(str(folder), timer_resolution=10**12) as archive:

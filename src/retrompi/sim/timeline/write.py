@@ -19,14 +19,14 @@ def check(path: str | Path) -> Path:
 
     target = Path(path)
     if target.suffix not in FORMATS:
-        raise UsageError(f"'{path}': no timeline format '{target.suffix}'{nearest(target.suffix, FORMATS)}")
+        raise UsageError(f"'{path}': no timeline format '{target.suffix}'{nearest(target.suffix, FORMATS)}", code="unknown-format")
     if not target.parent.is_dir():
-        raise InputError("there is no such folder", target.parent)
+        raise InputError("there is no such folder", target.parent, code="not-found")
     if target.suffix == ".otf2":
         if not otf2.available():
-            raise UsageError(otf2.MISSING)
+            raise UsageError(otf2.MISSING, code="missing-tool")
         if target.exists():
-            raise UsageError(f"{target} exists; OTF2 writes into a new folder")
+            raise UsageError(f"{target} exists; OTF2 writes into a new folder", code="exists-already")
     return target
 
 
@@ -49,4 +49,4 @@ def write(timeline: Timeline, path: str | Path, told: Sequence[str] = ()) -> lis
     try:
         return forms[target.suffix](timeline, target)
     except OSError as error:
-        raise InputError(f"cannot write the timeline: {error.strerror}", target) from error
+        raise InputError(f"cannot write the timeline: {error.strerror}", target, code="unwritable-file") from error

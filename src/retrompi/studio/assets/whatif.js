@@ -4,7 +4,7 @@ window.dash_clientside = window.dash_clientside || {};
 (function () {
   const same = () => window.dash_clientside.no_update;
 
-  /* The value of "128 KiB" in base units, as retrompi.units reads it; NaN for what it would refuse. */
+  /* The value of "128 KiB" in base units, as retrompi.base.units reads it; NaN for what it would refuse. */
   function value(text, spellings) {
     const found = /^\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S*)\s*$/.exec(text || "");
     if (!found) return NaN;

@@ -33,7 +33,7 @@ def _sizes(value: str) -> str:
     if value:
         wanted = parse_sizes(text(300)(value))
         if len(wanted) > MOST_SIZES or max(wanted) > LARGEST_B:
-            raise UsageError(f"at most {MOST_SIZES} sizes up to {format_bytes(LARGEST_B)}")
+            raise UsageError(f"at most {MOST_SIZES} sizes up to {format_bytes(LARGEST_B)}", code="out-of-range")
     return value
 
 
@@ -178,7 +178,9 @@ def register(app: Dash, room: Room) -> None:
             check_names(model=model)
         wanted = [(m, _where(m, platform), mode) for m in models for mode in chosen]
         if len(wanted) + len(overlays) > MOST_CURVES:
-            raise UsageError(f"{len(wanted) + len(overlays)} curves are too many for one figure; take {MOST_CURVES} at most")
+            raise UsageError(
+                f"{len(wanted) + len(overlays)} curves are too many for one figure; take {MOST_CURVES} at most", code="too-many"
+            )
         # An upload that is gone is a line of the answer: the other curves are drawn all the same.
         files: dict[str, tuple[str, str]] = {}
         gone: list[str] = []

@@ -28,7 +28,7 @@ def _lab(value: str) -> str:
     from retrompi.labs.lab import lab_names
 
     if value and value not in lab_names():
-        raise UsageError(f"no lab '{value[:60]}'{nearest(value[:60], lab_names())}")
+        raise UsageError(f"no lab '{value[:60]}'{nearest(value[:60], lab_names())}", code="unknown-lab")
     return value
 
 

@@ -36,7 +36,7 @@ def _size(written: str) -> str:
 def _bytes(written: str) -> int:
     found = parse_sizes(written)
     if len(found) != 1 or found[0] > _LARGEST:
-        raise UsageError(f"'{written[:60]}': give one size, at most {format_bytes(_LARGEST)}")
+        raise UsageError(f"'{written[:60]}': give one size, at most {format_bytes(_LARGEST)}", code="out-of-range")
     return found[0]
 
 

@@ -224,7 +224,7 @@ def register(app: Dash, room: Room) -> None:
             study = studying.asked(scenario, [(key, told), (key2, told2)])
         elif ctx.triggered_id == "studies-run" and run:
             if not which:
-                raise UsageError("choose a study first")
+                raise UsageError("choose a study first", code="missing-option")
             study = studying.found(room.open_store(), which)
             design.check(study, studying.MOST_POINTS)
         else:

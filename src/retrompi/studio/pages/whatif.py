@@ -262,18 +262,18 @@ def _named(sets: Any) -> dict[str, str]:
     if sets is None:
         return {}
     if not isinstance(sets, dict) or not all(isinstance(k, str) and isinstance(v, str) and len(k) + len(v) < 200 for k, v in sets.items()):
-        raise UsageError("overrides are short texts by name")
+        raise UsageError("overrides are short texts by name", code="missing-option")
     return sets
 
 
 def _asked(question: Any) -> tuple[str, str, str, list[str]]:
     """(model, platform, mode, overrides) of what the browser sends, which may be anything."""
     if not isinstance(question, dict):
-        raise UsageError("a what-if has a model, a platform, a mode and overrides")
+        raise UsageError("a what-if has a model, a platform, a mode and overrides", code="missing-option")
     model, platform, mode = (parts.text(question.get(key)) for key in ("model", "platform", "mode"))
     sets = _named(question.get("sets"))
     if len(sets) > MOST_SETS:
-        raise UsageError(f"{len(sets)} parameters are changed; change {MOST_SETS} at most together")
+        raise UsageError(f"{len(sets)} parameters are changed; change {MOST_SETS} at most together", code="out-of-range")
     wanted = overrides(slots_for(model, platform, mode, sets), sets)
     resolve(model, platform, wanted)
     return model, platform, mode, wanted

@@ -64,12 +64,16 @@ def _folder(path: Path) -> tuple[Format, Path]:
     for what, suffix in (("otf2", ".otf2"), ("dumpi", ".meta")):
         found = [p for p in names if p.suffix == suffix and detect(p)[0] == what]
         if len(found) > 1:
-            raise TraceError(f"holds several {what.upper()} traces; name one of {', '.join(p.name for p in found[:5])}", str(path))
+            raise TraceError(
+                f"holds several {what.upper()} traces; name one of {', '.join(p.name for p in found[:5])}", str(path), code="several-traces"
+            )
         if found:
             return ("otf2" if what == "otf2" else "dumpi"), found[0]
     first = [p for p in names if p.name.endswith("-0000.bin") and detect(p)[0] == "dumpi"]
     if len(first) > 1:
-        raise TraceError(f"holds several DUMPI traces; name one of {', '.join(p.name for p in first[:5])}", str(path))
+        raise TraceError(
+            f"holds several DUMPI traces; name one of {', '.join(p.name for p in first[:5])}", str(path), code="several-traces"
+        )
     return ("dumpi", first[0]) if first else ("ti", path)
 
 
@@ -126,4 +130,4 @@ def save(made: Converted, out: Path, target: str = "ti", *, rate: float = 1e9) -
             made.losses.add("other calls", "beyond the first thousand", str(out), count=total - len(remarks))
         files.write(made.trace, out, shared=out.suffix in SHARED, smpi=True)
     else:
-        raise UsageError(f"there is no format {target!r} to write; there are {', '.join(TARGETS)}")
+        raise UsageError(f"there is no format {target!r} to write; there are {', '.join(TARGETS)}", code="unknown-format")

@@ -98,8 +98,8 @@ class _Rank:
     def lost(self, call: Call, what: str, effect: Literal["lost", "approximated"] = "lost") -> None:
         self.losses.add(f"MPI_{call.name}", what, self.place(call), effect)
 
-    def fail(self, call: Call, what: str) -> TraceError:
-        return TraceError(f"byte {call.offset}: MPI_{call.name}: {what}", str(self.path))
+    def fail(self, call: Call, what: str, code: str | None = None) -> TraceError:
+        return TraceError(f"byte {call.offset}: MPI_{call.name}: {what}", str(self.path), code=code)
 
     def comm(self, call: Call, field: str = "comm") -> Comm:
         handle = call.args[field]
@@ -115,7 +115,7 @@ class _Rank:
 
     def world_rank(self, call: Call, comm: Comm, rank: int) -> int:
         if not 0 <= rank < len(comm.peers):
-            raise self.fail(call, f"rank {rank} is not in the communicator of {len(comm.peers)} ranks")
+            raise self.fail(call, f"rank {rank} is not in the communicator of {len(comm.peers)} ranks", code="unknown-rank")
         return comm.peers[rank]
 
     def destination(self, call: Call, comm: Comm, rank: int) -> int:
@@ -386,7 +386,7 @@ class _Rank:
         if "root" in a and comm.remote is not None:
             a["root"] = ROOT if a["root"] == DUMPI_ROOT else PROC_NULL if a["root"] < 0 else a["root"]
         elif "root" in a and not 0 <= a["root"] < len(comm.group):
-            raise self.fail(call, f"root {a['root']} is not in the communicator of {len(comm.group)} ranks")
+            raise self.fail(call, f"root {a['root']} is not in the communicator of {len(comm.group)} ranks", code="unknown-rank")
         action, arguments = COLLECTIVES[call.name](a, sizes, len(comm.peers))
         self.out.add(action, *arguments, comm=self.attr(comm))
 

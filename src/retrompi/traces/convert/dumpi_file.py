@@ -61,22 +61,22 @@ class DumpiFile:
         try:
             self.data = path.read_bytes()
         except OSError as e:
-            raise TraceError(f"cannot be read: {e.strerror or e}", self.name) from e
+            raise TraceError(f"cannot be read: {e.strerror or e}", self.name, code="unreadable-file") from e
         if not self.data.startswith(MAGIC):
             raise TraceError("is not a DUMPI file: it does not begin with the DUMPI magic", self.name)
         self._index()
         self._header()
         self.type_sizes = self._type_sizes()
 
-    def fail(self, at: int, what: str) -> TraceError:
+    def fail(self, at: int, what: str, code: str | None = None) -> TraceError:
         """An error at a byte offset."""
-        return TraceError(f"byte {at}: {what}", self.name)
+        return TraceError(f"byte {at}: {what}", self.name, code=code)
 
     def _unpack(self, layout: str, at: int) -> tuple[Any, ...]:
         try:
             return struct.unpack_from(layout, self.data, at)
         except struct.error:
-            raise self.fail(min(max(at, 0), len(self.data)), "the file ends here: it is truncated") from None
+            raise self.fail(min(max(at, 0), len(self.data)), "the file ends here: it is truncated", code="damaged-file") from None
 
     def _index(self) -> None:
         # The index stands at the very end and begins with the magic; later versions put more offsets before the four first ones.
@@ -86,7 +86,9 @@ class DumpiFile:
                 offsets = self._unpack(f">{4 + extra}Q", at + 8)
                 break
         else:
-            raise self.fail(len(self.data), "no index at the end of the file: it is truncated, or the program was killed")
+            raise self.fail(
+                len(self.data), "no index at the end of the file: it is truncated, or the program was killed", code="damaged-file"
+            )
         self._sizes = offsets[0] if extra == 3 else 0
         self._head, self._body, self._foot = offsets[extra : extra + 3]
         for what, offset in (("header", self._head), ("calls", self._body), ("footer", self._foot), ("type sizes", self._sizes)):
@@ -101,7 +103,7 @@ class DumpiFile:
             return []
         (count,) = self._unpack(">i", self._sizes)
         if not 0 <= count <= MAX_TYPES:
-            raise self.fail(self._sizes, f"{count} sizes of types; corrupt")
+            raise self.fail(self._sizes, f"{count} sizes of types; corrupt", code="damaged-file")
         return list(self._unpack(f">{count}i", self._sizes + 4))
 
     def counts(self) -> dict[str, int] | None:
@@ -109,7 +111,7 @@ class DumpiFile:
         if not self._foot:
             return None
         if self._unpack(">Q", self._foot)[0] != FOOT_MAGIC:
-            raise self.fail(self._foot, "the footer does not begin with its magic; corrupt")
+            raise self.fail(self._foot, "the footer does not begin with its magic; corrupt", code="damaged-file")
         names = {number: name for number, (name, _) in layouts().items()}
         values = self._unpack(f">{291 * 2}I", self._foot + 8)
         return {names[i]: values[i] - values[291 + i] for i in range(290) if values[i] > values[291 + i]}
@@ -132,7 +134,7 @@ class DumpiFile:
                     return
                 known = readers.get(number)
                 if known is None:
-                    raise self.fail(start, f"no call has the number {number}; corrupt, or written by a later version")
+                    raise self.fail(start, f"no call has the number {number}; corrupt, or written by a later version", code="damaged-file")
                 name, fields = known
                 thread = 0
                 if mask & THREAD_MASK:
@@ -155,14 +157,14 @@ class DumpiFile:
                     if field:
                         args[field] = value
                 if at > end:
-                    raise self.fail(start, f"the record of MPI_{name} runs beyond the stream of calls; corrupt")
+                    raise self.fail(start, f"the record of MPI_{name} runs beyond the stream of calls; corrupt", code="damaged-file")
                 finalized = finalized or name == "Finalize"
                 if not name.startswith("Function_"):
                     yield Call(name, start, thread, cpu, wall, args)
         except (struct.error, IndexError):
-            raise self.fail(at, "the stream of calls ends within a record: truncated or corrupt") from None
+            raise self.fail(at, "the stream of calls ends within a record: truncated or corrupt", code="damaged-file") from None
         except _TooLongError as e:
-            raise self.fail(at, f"an array of {e} elements; corrupt") from None
+            raise self.fail(at, f"an array of {e} elements; corrupt", code="damaged-file") from None
 
 
 class _TooLongError(Exception):
@@ -275,25 +277,25 @@ def read_meta(path: Path) -> list[Path]:
     try:
         text = path.read_bytes().decode("utf-8", "replace")
     except OSError as e:
-        raise TraceError(f"cannot be read: {e.strerror or e}", str(path)) from e
+        raise TraceError(f"cannot be read: {e.strerror or e}", str(path), code="unreadable-file") from e
     values: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         key, equals, value = line.partition("=")
         if line.strip() and not equals:
-            raise TraceError(f"expected KEY=VALUE, found {line[:60]!r}", str(path), number)
+            raise TraceError(f"expected KEY=VALUE, found {line[:60]!r}", str(path), number, code="bad-syntax")
         values[key.strip()] = value.strip()
     try:
         ranks, prefix = int(values["numprocs"]), values["fileprefix"]
     except (KeyError, ValueError):
         raise TraceError("a DUMPI meta file must have numprocs=NUMBER and fileprefix=NAME", str(path)) from None
     if not 1 <= ranks <= 1 << 22:
-        raise TraceError(f"numprocs={ranks} is no number of ranks", str(path))
+        raise TraceError(f"numprocs={ranks} is no number of ranks", str(path), code="bad-syntax")
     # A prefix that names another folder is where the files were written, not where they are.
     prefix = Path(prefix).name
     found = [path.parent / f"{prefix}-{rank:04d}.bin" for rank in range(ranks)]
     for rank, file in enumerate(found):
         if not file.is_file():
-            raise TraceError(f"{file.name} is missing, the file of rank {rank} of {ranks}", str(path))
+            raise TraceError(f"{file.name} is missing, the file of rank {rank} of {ranks}", str(path), code="not-found")
     return found
 
 
@@ -306,5 +308,5 @@ def bin_files(path: Path) -> list[Path]:
     ranks = {int(m[2]): p for m, p in beside if m is not None and m[1] == match[1]}
     missing = next((r for r in range(len(ranks)) if r not in ranks), None)
     if missing is not None:
-        raise TraceError(f"{match[1]}-{missing:04d}.bin is missing among {len(ranks)} files of ranks", str(path))
+        raise TraceError(f"{match[1]}-{missing:04d}.bin is missing among {len(ranks)} files of ranks", str(path), code="not-found")
     return [ranks[r] for r in range(len(ranks))]

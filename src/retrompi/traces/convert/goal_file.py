@@ -93,13 +93,13 @@ def parse_goal(path: Path) -> list[list[Op]]:
     try:
         text = path.read_bytes().decode("utf-8", "replace")
     except OSError as e:
-        raise TraceError(f"cannot be read: {e.strerror or e}", str(path)) from e
+        raise TraceError(f"cannot be read: {e.strerror or e}", str(path), code="unreadable-file") from e
     t = _Tokens(text, str(path))
     t.word("num_ranks")
     line = t.line()
     count = t.number("a number of ranks")
     if not 1 <= count <= MAX_RANKS:
-        raise TraceError(f"num_ranks {count} is no number of ranks", t.name, line)
+        raise TraceError(f"num_ranks {count} is no number of ranks", t.name, line, code="bad-syntax")
     ranks: list[list[Op]] = [[] for _ in range(count)]
     seen: dict[int, int] = {}
     while t.peek() != "end":
@@ -107,9 +107,9 @@ def parse_goal(path: Path) -> list[list[Op]]:
         line = t.line()
         rank = t.number("a rank")
         if rank >= count:
-            raise TraceError(f"rank {rank} of {count} ranks; ranks are 0..{count - 1}", t.name, line)
+            raise TraceError(f"rank {rank} of {count} ranks; ranks are 0..{count - 1}", t.name, line, code="unknown-rank")
         if rank in seen:
-            raise TraceError(f"rank {rank} has a schedule already, at line {seen[rank]}", t.name, line)
+            raise TraceError(f"rank {rank} has a schedule already, at line {seen[rank]}", t.name, line, code="duplicate-name")
         seen[rank] = line
         t.word("{")
         ranks[rank] = _schedule(t, rank, count)
@@ -130,7 +130,7 @@ def _schedule(t: _Tokens, rank: int, count: int) -> list[Op]:
                 continue
             t.word(":")
             if label in labels:
-                raise TraceError(f"label {label} stands before line {ops[labels[label]].line} already", t.name, line)
+                raise TraceError(f"label {label} stands before line {ops[labels[label]].line} already", t.name, line, code="duplicate-name")
             labels[label] = len(ops)
         ops.append(_operation(t, rank, count))
     return ops
@@ -143,7 +143,7 @@ def _dependency(t: _Tokens, ops: list[Op], labels: dict[str, int], label: str, l
         if name not in labels:
             raise TraceError(f"there is no label {name} before this line", t.name, line)
     if label == other:
-        raise TraceError(f"{label} {kind} itself", t.name, line)
+        raise TraceError(f"{label} {kind} itself", t.name, line, code="unknown-rank")
     op = ops[labels[label]]
     (op.after if kind == "requires" else op.after_start).append(labels[other])
 
@@ -159,7 +159,9 @@ def _operation(t: _Tokens, rank: int, count: int) -> Op:
         t.word("to" if kind == "send" else "from")
         op.peer = t.number("a rank", any_too=kind == "recv")
         if op.peer >= count:
-            raise TraceError(f"{kind} {'to' if kind == 'send' else 'from'} rank {op.peer} of {count} ranks", t.name, line)
+            raise TraceError(
+                f"{kind} {'to' if kind == 'send' else 'from'} rank {op.peer} of {count} ranks", t.name, line, code="unknown-rank"
+            )
         if t.peek() == "tag":
             t.at += 1
             op.tag = t.number("a tag", any_too=kind == "recv")

@@ -26,7 +26,7 @@ def write_goal(trace: Trace, path: Path, losses: Losses, *, rate: float = 1e9) -
     try:
         path.write_text(goal_text(trace, losses, rate=rate), encoding="utf-8")
     except OSError as e:
-        raise TraceError(f"cannot be written: {e.strerror or e}", str(path)) from e
+        raise TraceError(f"cannot be written: {e.strerror or e}", str(path), code="unwritable-file") from e
 
 
 def goal_text(trace: Trace, losses: Losses, *, rate: float = 1e9) -> str:

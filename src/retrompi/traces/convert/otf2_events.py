@@ -86,9 +86,9 @@ def read_archive(path: Path, progress: Callable[[int, int], None] | None = None)
         otf2 = importlib.import_module("otf2")
         reading = importlib.import_module("otf2.reader")
     except ImportError:
-        raise UsageError(MISSING) from None
+        raise UsageError(MISSING, code="missing-tool") from None
     if not path.is_file():
-        raise TraceError("no such OTF2 anchor file", str(path))
+        raise TraceError("no such OTF2 anchor file", str(path), code="not-found")
     # The library complains in its own words and over several lines; one line of ours says what matters.
     with _muted() as said:
         try:
@@ -98,7 +98,7 @@ def read_archive(path: Path, progress: Callable[[int, int], None] | None = None)
             raise
         except Exception as e:  # the library raises errors of its own, and those of Python for what does not fit together
             why = " ".join((said() or str(e) or type(e).__name__).split())
-            raise TraceError(f"the otf2 library cannot read it: {why[:200]}", str(path)) from None
+            raise TraceError(f"the otf2 library cannot read it: {why[:200]}", str(path), code="unreadable-file") from None
 
 
 @contextlib.contextmanager

@@ -168,7 +168,9 @@ class _Rank:
             return self.rank
         peers = comm.group if comm.remote is None else (comm.remote if self.rank in comm.group else comm.group)
         if not 0 <= rank < len(peers):
-            raise TraceError(f"{self.place}: rank {rank} is not in communicator {ref} of {len(peers)} ranks", str(self.job.path))
+            raise TraceError(
+                f"{self.place}: rank {rank} is not in communicator {ref} of {len(peers)} ranks", str(self.job.path), code="unknown-rank"
+            )
         return peers[rank]
 
     def text(self) -> str:
@@ -327,7 +329,9 @@ class _Rank:
             self.lost(call, "OTF2 keeps no counts a peer: left out on all ranks (--approximate spreads the bytes)")
             return
         if record.op in ROOTED and not 0 <= record.root < len(comm.group):
-            raise TraceError(f"{self.place}: root {record.root} of a communicator of {len(comm.group)} ranks", str(self.job.path))
+            raise TraceError(
+                f"{self.place}: root {record.root} of a communicator of {len(comm.group)} ranks", str(self.job.path), code="unknown-rank"
+            )
         line = action(instance, comm.group.index(self.rank))
         if line is None:
             self.lost(call, f"a collective {record.op} has no counterpart in a trace")

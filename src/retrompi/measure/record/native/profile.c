@@ -1,4 +1,4 @@
-// See profile.h. The file is read by retrompi/backends/profile.py.
+// See profile.h. The file is read by retrompi/measure/launch/profile.py.
 #include "profile.h"
 
 #include <inttypes.h>

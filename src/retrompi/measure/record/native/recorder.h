@@ -64,7 +64,7 @@ typedef struct {
   Comm *comm;
 } Message;
 
-// What survives the process: a page of a file, mapped. The command line reads it (retrompi/record/state.py has the same layout).
+// What survives the process: a page of a file, mapped. The command line reads it (retrompi/measure/record/rank_state.py has the same layout).
 typedef struct {
   char magic[8];
   uint64_t rank, ranks, written;  // bytes of the trace that are whole lines

@@ -1,4 +1,4 @@
-/* Single messages, streams and exchanges between two ranks: the native twin of sampling.py. */
+/* Single messages, streams and exchanges between two ranks: the native twin of sim/sampling.py. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,0 +1,75 @@
+"""Bundles of options: a frozen dataclass declares them, one field each, and a command gets it as one argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field, fields
+from functools import wraps
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import click
+
+__all__ = ["debug_option", "option", "options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _debug(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(dict)["debug"] = True
+
+
+def debug_option(command: F) -> F:
+    """``--debug`` after the command works as well as before it; hidden so that help shows it once."""
+    return click.option("--debug", is_flag=True, hidden=True, expose_value=False, is_eager=True, callback=_debug)(command)
+
+
+def option(help: str, *names: str, **about: Any) -> Any:
+    """A field of a bundle: ``help``, the option's names (default: the field's), and what else `click.option` takes.
+
+    The annotation says the rest: a bool is a flag, a tuple may be repeated, a Literal lists the choices, int, float and Path convert.
+    """
+    return field(metadata={"help": help, "names": names, "about": about})
+
+
+def _option(name: str, kind: Any, declared: Mapping[str, Any]) -> Callable[[F], F]:
+    """The Click option of a field."""
+    about: dict[str, Any] = {"help": declared["help"], **declared["about"]}
+    kinds = [k for k in get_args(kind) if k is not NoneType] if get_origin(kind) in (UnionType, Union) else [kind]
+    if kind is bool:
+        about.setdefault("is_flag", "flag_value" not in about)
+    elif get_origin(kinds[0]) is tuple:
+        about.setdefault("multiple", "callback" not in about)  # a callback that splits a list makes the tuple itself
+    elif get_origin(kinds[0]) is Literal:
+        about.setdefault("type", click.Choice(get_args(kinds[0])))
+    elif kinds[0] in (int, float):
+        about.setdefault("type", kinds[0])
+    elif kinds[0] is Path:
+        about.setdefault("type", click.Path(path_type=Path))
+    if about.get("default") not in (None, "", False):
+        about.setdefault("show_default", True)
+    return click.option(*(declared["names"] or (f"--{name.replace('_', '-')}",)), name, **about)
+
+
+def options(**bundles: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command the options of each bundle as one argument: ``@options(given=ReplayOptions, output=RunOutput)``.
+
+    A bundle is a frozen dataclass whose fields are made by `option`. ``--debug`` comes with every one of them.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def command(*args: Any, **kwargs: Any) -> Any:
+            made = {arg: bundle(**{f.name: kwargs.pop(f.name) for f in fields(bundle)}) for arg, bundle in bundles.items()}
+            return function(*args, **kwargs, **made)
+
+        wrapped: Callable[..., Any] = debug_option(command)
+        for bundle in reversed(bundles.values()):
+            kinds = get_type_hints(bundle)
+            for f in reversed(fields(bundle)):
+                wrapped = _option(f.name, kinds[f.name], f.metadata)(wrapped)
+        return wrapped
+
+    return decorate

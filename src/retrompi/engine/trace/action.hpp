@@ -1,0 +1,414 @@
+// One action of a trace: a tagged union. The operation says which group of arguments an action has (docs/trace-format.md).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#include "event/assert.hpp"
+
+namespace retrompi {
+
+enum class Op : uint8_t {
+  Init,
+  Finalize,
+  Compute,
+  Sleep,
+  Kernel,
+  Send,
+  Ssend,
+  Bsend,
+  Rsend,
+  Isend,
+  Issend,
+  Ibsend,
+  Irsend,
+  Recv,
+  Irecv,
+  Sendrecv,
+  Wait,
+  Waitall,
+  Waitany,
+  Waitsome,
+  Test,
+  Testall,
+  Testany,
+  Testsome,
+  Probe,
+  Iprobe,
+  SendInit,
+  SsendInit,
+  BsendInit,
+  RsendInit,
+  RecvInit,
+  Start,
+  Startall,
+  RequestFree,
+  Barrier,
+  Bcast,
+  Reduce,
+  Allreduce,
+  Scan,
+  Exscan,
+  ReduceScatter,
+  Alltoall,
+  Alltoallv,
+  Gather,
+  Gatherv,
+  Allgather,
+  Allgatherv,
+  Scatter,
+  Scatterv,
+  Alltoallw,
+  ReduceScatterBlock,
+  NeighborAllgather,
+  NeighborAllgatherv,
+  NeighborAlltoall,
+  NeighborAlltoallv,
+  NeighborAlltoallw,
+  CommNew,
+  CommFree,
+  WinNew,
+  WinFree,
+  Put,
+  Get,
+  Accumulate,
+  GetAccumulate,
+  FetchOp,
+  CompareSwap,
+  Fence,
+  Flush,
+  FlushLocal,
+  Lock,
+  LockAll,
+  Unlock,
+  UnlockAll,
+  WinPost,
+  WinStart,
+  WinComplete,
+  WinWait,
+  Mark
+};
+constexpr int OP_COUNT = static_cast<int>(Op::Mark) + 1;
+
+// Values of SMPI, kept because traces carry them as they are.
+constexpr int32_t ANY_SOURCE = -555;
+constexpr int32_t ANY_TAG = -444;
+constexpr int32_t PROC_NULL = -666;
+// MPI_UNDEFINED: SMPI's tracer writes it for MPI_ANY_SOURCE *and* for MPI_PROC_NULL. Never stored in an Action.
+constexpr int32_t UNDEFINED = -333;
+constexpr int32_t ROOT = -777;  // MPI_ROOT of an intercommunicator; ours, SMPI's replay has no intercommunicators
+
+// Action::flags
+constexpr uint8_t FLAG_UNKNOWN_COUNT = 1;  // a receive with COUNT < 0: bytes is -1, any length fits (SMPI probes first)
+constexpr uint8_t FLAG_NONBLOCKING = 2;    // a collective or one-sided call that returns a request
+constexpr uint8_t FLAG_MATCHED = 4;        // a wildcard receive or probe: the message that it matched is recorded
+constexpr uint8_t FLAG_DONE = 8;           // Test*, Iprobe: it succeeded when recorded; without FLAG_TOLD nobody knows
+constexpr uint8_t FLAG_TOLD = 16;          // Test*, Iprobe, Waitany, Waitsome: the recorded outcome is known
+
+enum class CommHow : int32_t { Split, Dup, Create, CreateGroup, IntercommCreate, IntercommMerge, Cart, Graph };
+
+/// Which group of arguments an operation has.
+enum class ActionKind : uint8_t {
+  None,
+  Compute,
+  Sleep,
+  Kernel,
+  Mark,
+  PointToPoint,
+  SendReceive,
+  OneRequest,
+  SeveralRequests,
+  Collective,
+  NewComm,
+  NewWindow,
+  Rma,
+  WindowSync
+};
+
+constexpr ActionKind kind_of_op(Op op) {
+  if (op >= Op::Send && op <= Op::Irecv) return ActionKind::PointToPoint;
+  if (op >= Op::SendInit && op <= Op::RecvInit) return ActionKind::PointToPoint;
+  if (op >= Op::Barrier && op <= Op::NeighborAlltoallw) return ActionKind::Collective;
+  if (op >= Op::Put && op <= Op::CompareSwap) return ActionKind::Rma;
+  if (op >= Op::Fence && op <= Op::WinWait) return ActionKind::WindowSync;
+  switch (op) {
+    case Op::Compute:
+      return ActionKind::Compute;
+    case Op::Sleep:
+      return ActionKind::Sleep;
+    case Op::Kernel:
+      return ActionKind::Kernel;
+    case Op::Mark:
+      return ActionKind::Mark;
+    case Op::Probe:
+    case Op::Iprobe:
+      return ActionKind::PointToPoint;
+    case Op::Sendrecv:
+      return ActionKind::SendReceive;
+    case Op::Wait:
+    case Op::Test:
+    case Op::Start:
+    case Op::RequestFree:
+      return ActionKind::OneRequest;
+    case Op::Waitall:
+    case Op::Waitany:
+    case Op::Waitsome:
+    case Op::Testall:
+    case Op::Testany:
+    case Op::Testsome:
+    case Op::Startall:
+      return ActionKind::SeveralRequests;
+    case Op::CommNew:
+      return ActionKind::NewComm;
+    case Op::WinNew:
+    case Op::WinFree:
+      return ActionKind::NewWindow;
+    default:
+      return ActionKind::None;
+  }
+}
+
+/// The arguments of each group. Peers and targets are ranks of MPI_COMM_WORLD; roots and the order of vector counts are those of the
+/// communicator. An index of -1 stands for nothing.
+namespace action {
+
+/// The message that a wildcard receive or probe matched when the trace was recorded (FLAG_MATCHED).
+struct Envelope {
+  int32_t source = 0, tag = 0;
+  bool operator==(const Envelope&) const = default;
+};
+
+/// Init, Finalize, CommFree
+struct None {
+  static constexpr ActionKind kKind = ActionKind::None;
+  bool operator==(const None&) const = default;
+};
+
+struct Compute {
+  static constexpr ActionKind kKind = ActionKind::Compute;
+  double flops = 0;
+  bool operator==(const Compute&) const = default;
+};
+
+struct Sleep {
+  static constexpr ActionKind kKind = ActionKind::Sleep;
+  double seconds = 0;
+  bool operator==(const Sleep&) const = default;
+};
+
+/// A named piece of computation.
+struct Kernel {
+  static constexpr ActionKind kKind = ActionKind::Kernel;
+  int32_t label = 0;   // its name: index in Trace::labels
+  int64_t length = 0;  // of the vectors
+  double times = 0;
+  bool operator==(const Kernel&) const = default;
+};
+
+struct Mark {
+  static constexpr ActionKind kKind = ActionKind::Mark;
+  int32_t label = 0;  // index in Trace::labels
+  bool operator==(const Mark&) const = default;
+};
+
+/// Sends, receives, their persistent forms, and probes.
+struct PointToPoint {
+  static constexpr ActionKind kKind = ActionKind::PointToPoint;
+  int32_t peer = 0;   // a destination or PROC_NULL; a source, ANY_SOURCE or PROC_NULL
+  int32_t tag = 0;    // of a receive or probe also ANY_TAG
+  int64_t bytes = 0;  // of the message, or of the receive buffer (-1: unknown)
+  Envelope matched;   // wildcard receives and probes
+  bool operator==(const PointToPoint&) const = default;
+};
+
+/// MPI_Sendrecv
+struct SendReceive {
+  static constexpr ActionKind kKind = ActionKind::SendReceive;
+  int32_t destination = 0, send_tag = 0;
+  int32_t source = 0, receive_tag = 0;
+  int64_t bytes = 0;          // sent
+  int64_t receive_bytes = 0;  // of the receive buffer
+  Envelope matched;
+  bool operator==(const SendReceive&) const = default;
+};
+
+/// Wait, Test, Start, RequestFree of one request: Action::request, or the key under which SMPI files it: (me, destination, tag) of a send,
+/// (source, me, tag) of a receive, first in first out. Source and destination are -1 where the line has no key.
+struct OneRequest {
+  static constexpr ActionKind kKind = ActionKind::OneRequest;
+  int32_t source = 0, destination = 0, tag = 0;
+  Envelope matched;  // Start of a persistent wildcard receive
+  bool operator==(const OneRequest&) const = default;
+};
+
+/// Waitall .. Testsome, Startall. Without a list: every outstanding (Startall: inactive persistent) request of the rank.
+struct SeveralRequests {
+  static constexpr ActionKind kKind = ActionKind::SeveralRequests;
+  int32_t list = -1;      // index in Trace::vec: the identities of `count` requests, then those that the call completed; of Startall
+                          // (identity, source, tag) of each wildcard receive whose match is recorded
+  int64_t count = 0;      // without a list: as written, for information only; -1 when there was none
+  int64_t completed = 0;  // with a list: how many the call completed, or triples
+  bool operator==(const SeveralRequests&) const = default;
+};
+
+/// The bytes of a collective by operation:
+///   Bcast, Reduce, Allreduce, Scan, Exscan   bytes
+///   ReduceScatter       counts: received by each member; bytes: their sum
+///   ReduceScatterBlock  bytes: one member's part
+///   Alltoall            bytes to each, receive_bytes from each
+///   Allgather           bytes sent, receive_bytes from each
+///   Gather              bytes sent, receive_bytes from each (significant at the root)
+///   Scatter             bytes to each (significant at the root), receive_bytes received
+///   Alltoallv, Alltoallw  counts: sent to each, then received from each; bytes, receive_bytes: their sums
+///   Gatherv, Allgatherv   bytes sent, counts: received from each; receive_bytes: their sum
+///   Scatterv            counts: sent to each; bytes: their sum; receive_bytes received
+///   Neighbor...         the same, with neighbours for members
+struct Collective {
+  static constexpr ActionKind kKind = ActionKind::Collective;
+  int32_t root = 0;     // of an intercommunicator also ROOT, PROC_NULL
+  int32_t counts = -1;  // index in Trace::vec
+  int64_t bytes = 0, receive_bytes = 0;
+  double flops = 0;  // computed after it
+  bool operator==(const Collective&) const = default;
+};
+
+/// A communicator is made of Action::comm.
+struct NewComm {
+  static constexpr ActionKind kKind = ActionKind::NewComm;
+  int32_t made = 0;  // index in Trace::comms; -1: this rank gets none
+  CommHow how = CommHow::Split;
+  bool operator==(const NewComm&) const = default;
+};
+
+/// WinNew, WinFree
+struct NewWindow {
+  static constexpr ActionKind kKind = ActionKind::NewWindow;
+  int32_t window = 0;  // its identity
+  int64_t bytes = 0;   // of it on this rank
+  bool operator==(const NewWindow&) const = default;
+};
+
+/// Put .. CompareSwap. GetAccumulate, FetchOp, CompareSwap: the bytes go there and come back.
+struct Rma {
+  static constexpr ActionKind kKind = ActionKind::Rma;
+  int32_t target = 0;  // or PROC_NULL
+  int32_t tag = 0;     // as written, for information only
+  int32_t window = 0;  // 0: not recorded
+  int64_t bytes = 0;
+  bool operator==(const Rma&) const = default;
+};
+
+/// Fence .. WinWait: completion and synchronisation of a window.
+struct WindowSync {
+  static constexpr ActionKind kKind = ActionKind::WindowSync;
+  int32_t window = 0;      // 0: not recorded
+  int32_t target = -1;     // Lock, Unlock, Flush of one target
+  int32_t ranks = -1;      // WinPost, WinStart: index in Trace::vec of the world ranks
+  bool exclusive = false;  // Lock
+  int64_t argument = 0;    // Fence, Flush: the argument as written, for information only; -1 when there was none
+  bool operator==(const WindowSync&) const = default;
+};
+
+}  // namespace action
+
+/// One line of a trace, or a mark.
+class Action {
+ public:
+  explicit Action(Op operation = Op::Init, uint32_t at_line = 0);
+
+  Op op;  // only one of the same group may take its place
+  uint8_t flags = 0;
+
+ private:
+  ActionKind kind_;
+
+ public:
+  uint32_t line;        // 1-based, in Trace::files[rank]
+  int32_t comm = 0;     // index in Trace::comms, 0 MPI_COMM_WORLD
+  int32_t request = 0;  // identity of the request that the call returns or is about, 1..; 0: not recorded
+
+  [[nodiscard]] ActionKind kind() const { return kind_; }
+  /// The arguments, of the group that the operation has.
+  template <class T>
+  [[nodiscard]] T& get() {
+    RETROMPI_ASSERT(kind_ == T::kKind && kind_of_op(op) == T::kKind);
+    return *std::launder(reinterpret_cast<T*>(arguments_));
+  }
+  template <class T>
+  [[nodiscard]] const T& get() const {
+    RETROMPI_ASSERT(kind_ == T::kKind && kind_of_op(op) == T::kKind);
+    return *std::launder(reinterpret_cast<const T*>(arguments_));
+  }
+  /// The same, or null where the operation has others.
+  template <class T>
+  [[nodiscard]] const T* get_if() const {
+    return kind_ == T::kKind ? &get<T>() : nullptr;
+  }
+  /// Calls `f` with the arguments, whatever their group.
+  template <class F>
+  decltype(auto) visit(F&& f) {
+    return visit_kind(*this, f);
+  }
+  template <class F>
+  decltype(auto) visit(F&& f) const {
+    return visit_kind(*this, f);
+  }
+
+  [[nodiscard]] bool nonblocking() const { return (flags & FLAG_NONBLOCKING) != 0; }
+  [[nodiscard]] bool matched() const { return (flags & FLAG_MATCHED) != 0; }
+  [[nodiscard]] bool told() const { return (flags & FLAG_TOLD) != 0; }
+  [[nodiscard]] bool done() const { return (flags & FLAG_DONE) != 0; }
+
+ private:
+  template <class Self, class F>
+  static decltype(auto) visit_kind(Self& self, F& f) {
+    switch (self.kind_) {
+      case ActionKind::Compute:
+        return f(self.template get<action::Compute>());
+      case ActionKind::Sleep:
+        return f(self.template get<action::Sleep>());
+      case ActionKind::Kernel:
+        return f(self.template get<action::Kernel>());
+      case ActionKind::Mark:
+        return f(self.template get<action::Mark>());
+      case ActionKind::PointToPoint:
+        return f(self.template get<action::PointToPoint>());
+      case ActionKind::SendReceive:
+        return f(self.template get<action::SendReceive>());
+      case ActionKind::OneRequest:
+        return f(self.template get<action::OneRequest>());
+      case ActionKind::SeveralRequests:
+        return f(self.template get<action::SeveralRequests>());
+      case ActionKind::Collective:
+        return f(self.template get<action::Collective>());
+      case ActionKind::NewComm:
+        return f(self.template get<action::NewComm>());
+      case ActionKind::NewWindow:
+        return f(self.template get<action::NewWindow>());
+      case ActionKind::Rma:
+        return f(self.template get<action::Rma>());
+      case ActionKind::WindowSync:
+        return f(self.template get<action::WindowSync>());
+      case ActionKind::None:
+        break;
+    }
+    return f(self.template get<action::None>());
+  }
+  static constexpr std::array<ActionKind, OP_COUNT> kKinds = [] {
+    std::array<ActionKind, OP_COUNT> kinds{};
+    for (size_t i = 0; i < kinds.size(); ++i) kinds[i] = kind_of_op(static_cast<Op>(i));
+    return kinds;
+  }();
+
+  alignas(8) std::byte arguments_[40];
+};
+inline Action::Action(Op operation, uint32_t at_line) : op(operation), kind_(kKinds[static_cast<size_t>(operation)]), line(at_line) {
+  visit([](auto& arguments) { std::construct_at(&arguments); });
+}
+static_assert(std::is_trivially_copyable_v<Action> && sizeof(action::SendReceive) == 40 && sizeof(Action) == 56);
+
+}  // namespace retrompi

@@ -1,0 +1,121 @@
+// Where the actions of a trace are kept: blocks of columns, a few bytes an action, in memory up to a limit and in a file beyond it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace retrompi {
+
+struct Action;
+
+// One rank's actions, in order. Written at the end, read from the beginning; reading in order costs some nanoseconds an action.
+//
+// They are packed in blocks (packing.hpp). An iterative program repeats a few actions, so that most of them take one or two bytes.
+//
+// Blocks never change, so copies of a list share them. Those beyond the memory limit (TraceMemory) go to an unlinked temporary
+// file and are read back one at a time.
+class ActionList {
+ public:
+  static constexpr size_t kBlock = 512;  // actions; every rank holds the last ones as they are, and a dictionary while it is read
+
+  ActionList();
+  ActionList(const ActionList&);
+  ActionList(ActionList&&) noexcept;
+  ActionList& operator=(const ActionList&);
+  ActionList& operator=(ActionList&&) noexcept;
+  ~ActionList();
+
+  void push_back(const Action& a);  // TraceError when the temporary file cannot be written
+  void seal();                      // nothing more will come for now: the last actions are packed as well
+  [[nodiscard]] size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] Action operator[](size_t i) const;  // unpacks a block unless the thread did so lately
+  [[nodiscard]] Action back() const;
+  void set(size_t i, const Action& a);      // packs a block again
+  [[nodiscard]] size_t memory_use() const;  // bytes held here, not in the file
+
+  class Cursor;
+  class const_iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Action;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Action*;
+    using reference = const Action&;  // valid until the iterator moves on
+
+    const_iterator() = default;
+    explicit const_iterator(const ActionList& list, size_t first = 0);
+    reference operator*() const { return *current_; }
+    pointer operator->() const { return current_; }
+    const_iterator& operator++();
+    bool operator==(const const_iterator& o) const { return left_ == o.left_; }  // of one list
+
+   private:
+    std::shared_ptr<Cursor> cursor_;  // as with any input iterator, moving on spoils the copies
+    const Action* current_ = nullptr;
+    size_t left_ = 0;
+  };
+  [[nodiscard]] const_iterator begin() const { return const_iterator(*this); }
+  [[nodiscard]] const_iterator end() const { return {}; }
+  [[nodiscard]] const_iterator from(size_t i) const { return const_iterator(*this, i); }
+
+  class File;
+  // As bytes: into `out`, or (with a file) only where in the file they stand, which must outlive nothing: lists that are
+  // unpacked with it keep it open.
+  void pack(std::string& out, File* file) const;
+  // The inverse; takes its bytes off the front. TraceError when they are no list.
+  static ActionList unpack(std::string_view& bytes, const std::shared_ptr<File>& file);
+
+ private:
+  struct Block;
+  friend class Cursor;
+  void put_block(std::string bytes, size_t count);
+  [[nodiscard]] size_t block_of(size_t i) const;
+
+  std::vector<Block> blocks_;
+  std::vector<Action> tail_;
+  size_t size_ = 0;
+};
+
+// An open file that blocks are appended to and read from; unlinked, so that it goes with the process.
+class ActionList::File {
+ public:
+  explicit File(int fd) : fd_(fd) {}
+  File(const std::string& path, bool make);  // TraceError when it cannot be opened
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File();
+  static std::shared_ptr<File> temporary();
+  // Appends to the temporary file of this process; where the bytes stand.
+  static std::pair<std::shared_ptr<File>, uint64_t> spill(std::string_view bytes);
+  uint64_t append(std::string_view bytes);  // where they stand; TraceError when there is no room
+  void read(uint64_t offset, size_t size, std::string& out) const;
+  [[nodiscard]] uint64_t size() const { return end_; }
+  [[nodiscard]] long owner() const { return owner_; }
+
+ private:
+  int fd_;
+  uint64_t end_ = 0;
+  long owner_ = 0;  // the process that may append: a forked one shares the file with it
+};
+
+// What the blocks of all lists of this process may hold in memory, bytes. Blocks that come later go to the file.
+struct TraceMemory {
+  static constexpr uint64_t kDefault = uint64_t{256} << 20;
+  static uint64_t limit();  // of RETROMPI_TRACE_MEMORY (bytes), unless it was set here
+  static void set_limit(uint64_t bytes);
+  static uint64_t held();     // in memory
+  static uint64_t spilled();  // in the file
+  static bool has_room(uint64_t bytes);
+  static void hold(uint64_t bytes);
+  static void release(uint64_t bytes);
+};
+
+}  // namespace retrompi

@@ -1,0 +1,199 @@
+#include "trace/packing.hpp"
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "trace/trace.hpp"
+
+namespace retrompi::packing {
+
+void broken() { throw TraceError("trace image", 0, "not the image of a parsed trace"); }
+
+namespace {
+
+// ---------------------------------------------------------------- rows: what of an action tends to repeat
+
+struct Row {
+  uint8_t op, flags, has, zero = 0;
+  int32_t peer, tag, peer2, vec, comm;
+  int64_t bytes, bytes2;
+  explicit Row(const FlatAction &a)
+      : op(static_cast<uint8_t>(a.op)),
+        flags(a.flags),
+        has(static_cast<uint8_t>((std::bit_cast<uint64_t>(a.amount) != 0 ? HAS_AMOUNT : 0) | (a.request != 0 ? HAS_REQUEST : 0))),
+        peer(a.peer),
+        tag(a.tag),
+        peer2(a.peer2),
+        vec(a.vec),
+        comm(a.comm),
+        bytes(a.bytes),
+        bytes2(a.bytes2) {}
+  bool operator==(const Row &) const = default;
+  [[nodiscard]] size_t hash() const {
+    uint64_t h = static_cast<uint64_t>(op) << 16 ^ static_cast<uint64_t>(flags) << 8 ^ has;
+    for (const uint64_t part : {static_cast<uint64_t>(static_cast<uint32_t>(peer)) << 32 | static_cast<uint32_t>(tag),
+                                static_cast<uint64_t>(static_cast<uint32_t>(peer2)) << 32 | static_cast<uint32_t>(vec),
+                                static_cast<uint64_t>(static_cast<uint32_t>(comm)), static_cast<uint64_t>(bytes), static_cast<uint64_t>(bytes2)})
+      h = (h ^ part) * 0x9e3779b97f4a7c15ULL, h ^= h >> 29;
+    return static_cast<size_t>(h);
+  }
+};
+
+// The fields of a row, in the order of their columns.
+template <class F>
+void each_field(F f) {
+  f([](auto &r) -> auto & { return r.op; });
+  f([](auto &r) -> auto & { return r.flags; });
+  f([](auto &r) -> auto & { return r.peer; });
+  f([](auto &r) -> auto & { return r.tag; });
+  f([](auto &r) -> auto & { return r.peer2; });
+  f([](auto &r) -> auto & { return r.vec; });
+  f([](auto &r) -> auto & { return r.comm; });
+  f([](auto &r) -> auto & { return r.bytes; });
+  f([](auto &r) -> auto & { return r.bytes2; });
+}
+
+// An amount: a whole number as the difference to the last one of the same row, which is likely the same place of a loop, anything else as it is.
+constexpr double WHOLE = 9007199254740992.0;  // 2^53
+bool whole(double v) {
+  return v >= -WHOLE && v <= WHOLE && static_cast<double>(static_cast<int64_t>(v)) == v && std::bit_cast<uint64_t>(v) != 1ULL << 63;
+}
+enum AmountCode : uint8_t { Difference = 0, Same = 1, Bits = 3 };  // in the lowest bit, or two
+
+void put_amount(std::string &out, LastAmount &last, double v) {
+  if (std::bit_cast<uint64_t>(v) == std::bit_cast<uint64_t>(last.value)) {
+    put_number(out, Same);
+  } else if (whole(v)) {
+    const auto n = static_cast<int64_t>(v);
+    put_number(out, zigzag(static_cast<uint64_t>(n) - static_cast<uint64_t>(last.number)) << 1 | Difference);
+    last.number = n;
+  } else {
+    put_number(out, Bits);
+    const auto bits = std::bit_cast<uint64_t>(v);
+    out.append(reinterpret_cast<const char *>(&bits), sizeof bits);
+  }
+  last.value = v;
+}
+
+}  // namespace
+
+double take_amount(Input &in, LastAmount &last) {
+  const uint64_t code = in.number();
+  if (code == Same) return last.value;
+  if (code == Bits) {
+    std::memcpy(&last.value, in.take(sizeof last.value), sizeof last.value);
+    return last.value;
+  }
+  if ((code & 1) != 0) broken();
+  last.number = static_cast<int64_t>(static_cast<uint64_t>(last.number) + unzigzag(code >> 1));
+  return last.value = static_cast<double>(last.number);
+}
+
+// ---------------------------------------------------------------- a block
+
+// rows, width of an entry's number, bytes of lines, bytes of amounts; the rows by column; entries; lines; amounts; requests
+std::string encode(std::span<const Action> packed) {
+  std::vector<FlatAction> actions;
+  actions.reserve(packed.size());
+  for (const Action &a : packed) actions.push_back(flatten(a));
+  std::vector<Row> rows;
+  std::array<uint16_t, 4 * ActionList::kBlock> table;  // open addressing; 0: free
+  table.fill(0);
+  std::vector<uint16_t> entries;
+  entries.reserve(actions.size());
+  for (const FlatAction &a : actions) {
+    const Row row(a);
+    size_t slot = row.hash() % table.size();
+    while (table[slot] != 0 && !(rows[table[slot] - 1U] == row)) slot = (slot + 1) % table.size();
+    if (table[slot] == 0) {
+      rows.push_back(row);
+      table[slot] = static_cast<uint16_t>(rows.size());
+    }
+    entries.push_back(static_cast<uint16_t>(table[slot] - 1));
+  }
+
+  std::string lines, amounts, requests;
+  uint64_t last = 0, step = 0, run = 0;
+  for (const FlatAction &a : actions) {
+    const uint64_t d = a.line - last;
+    last = a.line;
+    if (run > 0 && d == step) {
+      ++run;
+      continue;
+    }
+    if (run > 0) put_number(lines, zigzag(step)), put_number(lines, run);
+    step = d;
+    run = 1;
+  }
+  if (run > 0) put_number(lines, zigzag(step)), put_number(lines, run);
+  std::vector<LastAmount> amount(rows.size());
+  uint64_t request = 0;
+  for (size_t i = 0; i < actions.size(); ++i) {
+    const Row &row = rows[entries[i]];
+    if (row.has & HAS_AMOUNT) put_amount(amounts, amount[entries[i]], actions[i].amount);
+    if (row.has & HAS_REQUEST) {
+      const auto r = static_cast<uint64_t>(actions[i].request);
+      put_number(requests, zigzag(r - request));
+      request = r;
+    }
+  }
+
+  std::string out;
+  put_number(out, rows.size());
+  put_number(out, lines.size());
+  put_number(out, amounts.size());
+  for (const Row &r : rows) out += static_cast<char>(r.has);
+  each_field([&](auto field) {
+    uint64_t before = 0;
+    for (const Row &r : rows) {
+      const auto v = static_cast<uint64_t>(static_cast<int64_t>(field(r)));
+      put_number(out, zigzag(v - before));
+      before = v;
+    }
+  });
+  const bool narrow = rows.size() <= 256;
+  for (const uint16_t e : entries) {
+    out += static_cast<char>(e & 0xff);
+    if (!narrow) out += static_cast<char>(e >> 8);
+  }
+  out += lines;
+  out += amounts;
+  out += requests;
+  out.shrink_to_fit();
+  return out;
+}
+
+void Decoder::open(std::string_view bytes, size_t count) {
+  Input in{bytes.data(), bytes.data() + bytes.size()};
+  const uint64_t n = in.number(), lines = in.number(), amounts = in.number();
+  if (n == 0 || n > ActionList::kBlock || count == 0 || count > ActionList::kBlock) broken();
+  std::vector<FlatAction> rows(static_cast<size_t>(n));
+  const char *has = in.take(n);
+  has_.assign(has, has + n);
+  each_field([&](auto field) {
+    uint64_t v = 0;
+    for (FlatAction &a : rows) {
+      v += in.signed_number();
+      using T = std::remove_reference_t<decltype(field(a))>;
+      field(a) = static_cast<T>(v);
+    }
+  });
+  rows_.clear();
+  for (const FlatAction &row : rows) {
+    if (static_cast<int>(row.op) >= OP_COUNT) broken();
+    rows_.push_back(unflatten(row));
+  }
+  amount_.assign(rows_.size(), {});
+  narrow_ = n <= 256;
+  entries_ = reinterpret_cast<const uint8_t *>(in.take(narrow_ ? count : 2 * count));
+  lines_ = {in.take(lines), nullptr};
+  lines_.end = lines_.p + lines;
+  amounts_ = {in.take(amounts), nullptr};
+  amounts_.end = amounts_.p + amounts;
+  requests_ = in;
+  line_ = run_ = request_ = 0;
+  left_ = count;
+}
+
+}  // namespace retrompi::packing

@@ -1,0 +1,438 @@
+// The parser. Lines are taken apart in place: no string is made unless a message is written.
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "trace/parser.hpp"
+#include "trace/pieces.hpp"
+
+namespace retrompi {
+namespace parsing {
+
+void Parser::at_most(const Word &word, size_t most) {
+  if (args_.size() <= most) return;
+  // A word among the surplus is two lines run together, not a field of a newer SMPI.
+  for (size_t i = most; i < args_.size(); ++i) {
+    double value = 0;
+    if (!to_double(args_[i], value)) fail("unexpected " + quoted(args_[i]) + " after the arguments of " + quoted(word.name));
+  }
+  warn(word.name, "surplus arguments are ignored, as SMPI does");
+}
+
+void Parser::read(const Source &source) {
+  source_ = &source;
+  line_ = 0;
+  bool any = false;
+  Pieces pieces(source);
+  for (std::string_view piece; pieces.next(piece);) any |= lines(source, piece.data(), piece.data() + piece.size());
+  terminated_ = true;
+  if (!any) throw TraceError(source.name, 0, "no action in it: the file is empty");
+  if (source.rank >= 0 && state_[static_cast<size_t>(source.rank)].last_line == 0)
+    throw TraceError(source.name, 0, "no action of rank " + std::to_string(source.rank) + " in it, only of other ranks");
+  for (size_t r = 0; r < state_.size(); ++r)
+    if (state_[r].more && (source.rank < 0 || static_cast<size_t>(source.rank) == r)) release(trace_.ranks[r], *state_[r].more);
+  if (source.rank >= 0) trace_.ranks[static_cast<size_t>(source.rank)].seal();
+}
+
+bool Parser::lines(const Source &source, const char *p, const char *end) {
+  bool any = false;
+  while (p < end) {
+    if (line_ == std::numeric_limits<uint32_t>::max()) fail("more than 4294967295 lines");
+    ++line_;
+    const auto *newline = static_cast<const char *>(std::memchr(p, '\n', static_cast<size_t>(end - p)));
+    terminated_ = newline != nullptr;
+    const char *stop = terminated_ ? newline : end;
+    while (p < stop && is_blank(*p)) ++p;
+    if (p < stop) {
+      if (*p == '#') {
+        comment(p + 1, stop);
+      } else {
+        line(p, stop);
+        any = true;
+        const RankState &s = state_[static_cast<size_t>(rank_)];
+        if (!terminated_ && s.init && !s.finalize && !options_.partial)
+          throw TraceError(source.name, line_, "the file ends inside this line and before 'finalize': it looks truncated");
+      }
+    }
+    p = terminated_ ? newline + 1 : end;
+  }
+  return any;
+}
+
+// `# mark LABEL` or `# RANK mark LABEL`; every other comment is one.
+void Parser::comment(const char *p, const char *end) {
+  const auto skip = [&] {
+    while (p < end && is_blank(*p)) ++p;
+  };
+  const auto token = [&] {
+    const char *start = p;
+    while (p < end && !is_blank(*p)) ++p;
+    return std::string_view(start, static_cast<size_t>(p - start));
+  };
+  skip();
+  std::string_view word = token();
+  int32_t rank = std::max(source_->rank, 0);  // in a shared file a mark without a rank is rank 0's
+  bool named = false;
+  if (digits_only(word)) {
+    named = to_int(word, rank);
+    skip();
+    word = token();
+    if (word == "mark" && !named) fail("the rank of a mark is not an integer");
+  }
+  if (word != "mark") return;
+  skip();
+  while (end > p && is_blank(end[-1])) --end;
+  if (p == end) return;
+  if (rank >= n_) fail("the rank of a mark, " + std::to_string(rank) + ", is out of range 0.." + std::to_string(n_ - 1));
+  if (source_->rank >= 0 && rank != source_->rank) {
+    rank_ = source_->rank;
+    warn("mark", "the mark is of rank " + std::to_string(rank) + " in the file of rank " + std::to_string(source_->rank) + ": ignored");
+    return;
+  }
+  const std::string_view label(p, static_cast<size_t>(end - p));
+  if (!is_text(label)) fail("the label of the mark, " + quoted(label) + ", is not printable UTF-8");
+  Action a(Op::Mark, line_);
+  a.get<action::Mark>().label = this->label(label);
+  const int32_t now = std::exchange(rank_, rank);
+  add(state_[static_cast<size_t>(rank)], a);
+  rank_ = now;
+}
+
+int32_t Parser::label(std::string_view text) {
+  auto &labels = trace_.labels;
+  // Every rank may carry the same few labels: look among the latest before adding one.
+  for (size_t i = labels.size(), tried = 0; i > 0 && tried < 64; --i, ++tried)
+    if (labels[i - 1] == text) return static_cast<int32_t>(i - 1);
+  labels.emplace_back(text);
+  return static_cast<int32_t>(labels.size() - 1);
+}
+
+void Parser::line(const char *p, const char *end) {
+  args_.clear();
+  std::string_view first, name;
+  for (size_t i = 0; p < end; ++i) {
+    const char *start = p;
+    while (p < end && !is_blank(*p)) ++p;
+    const std::string_view token(start, static_cast<size_t>(p - start));
+    if (i == 0)
+      first = token;
+    else if (i == 1)
+      name = token;
+    else
+      args_.push_back(token);
+    while (p < end && is_blank(*p)) ++p;
+  }
+  int32_t rank = 0;
+  if (!to_int(first, rank)) fail("a line begins with its rank, " + quoted(first) + " is not an integer");
+  rank_ = member(rank, first, "rank");
+  if (name.empty()) fail("no action after the rank: expected 'RANK ACTION ARGUMENTS'");
+  if (source_->rank >= 0 && rank != source_->rank) {
+    rank_ = source_->rank;
+    warn(name.substr(0, 40),
+         "a line of rank " + std::to_string(rank) + " in the file of rank " + std::to_string(source_->rank) + ": ignored, as SMPI does");
+    return;
+  }
+  const Word *word = find_word(name);
+  if (word == nullptr) fail("unknown action " + quoted(name) + suggestion(name));
+  given_.mask = 0;
+  if (!args_.empty() && args_.back().size() > 2 && args_.back().find('=') != std::string_view::npos && word->form != Form::Refused &&
+      word->form != Form::Ignored && word->form != Form::Location)
+    attributes();
+
+  RankState &state = state_[static_cast<size_t>(rank_)];
+  state.last_line = line_;
+  state.source = source_;
+  if (state.finalize && word->form != Form::Compute && word->form != Form::Kernel && word->form != Form::Sleep && word->form != Form::Ignored &&
+      word->form != Form::Location)
+    fail(quoted(word->name) + " comes after 'finalize'");
+
+  Action a(word->op, line_);
+  a.flags = word->flags;
+  here_ = &state.world;
+  if (given_.mask != 0) {
+    allow(*word);
+    if (given_.has(Key::Comm)) choose_comm();
+    a.comm = here_->index;
+  }
+  if (a.flags != 0 && !given_.has(Key::Req)) {
+    refuse(word->name, word->reason);
+    return;
+  }
+  bool keep = true;
+  switch (word->form) {
+    case Form::Refused:
+      refuse(word->name, word->reason);
+      return;
+    case Form::Ignored:
+      if (word->name != "comm_size") warn(word->name, "is accepted and ignored, as SMPI does: collectives run on all ranks");
+      return;
+    case Form::Location:
+      need(*word, 2, "FILE LINE");
+      return;
+    case Form::Request:
+      request(*word, a, keep);
+      if (keep) one_request(a);
+      break;
+    case Form::All:
+      a.get<action::SeveralRequests>().count = args_.empty() ? -1 : count(0, "count");
+      at_most(*word, 1);
+      if (given_.mask != 0 || state.more) several_requests(*word, a);
+      break;
+    case Form::CommNew:
+    case Form::IntercommCreate:
+      keep = make_comm(*word, a);
+      break;
+    case Form::CommFree:
+      free_comm(*word);
+      break;
+    case Form::WinNew:
+      make_window(*word, a);
+      break;
+    case Form::WinFree:
+      free_window(*word, a);
+      break;
+    case Form::OneSided:
+    case Form::WinAll:
+    case Form::WinTarget:
+    case Form::WinLock:
+    case Form::WinGroup:
+    case Form::WinBare:
+      keep = window_call(*word, a);
+      break;
+    case Form::Recv:
+    case Form::Probe: {
+      const bool probe = word->form == Form::Probe;
+      auto &x = a.get<action::PointToPoint>();
+      need(*word, probe ? 2 : 3, probe ? "SRC TAG" : "SRC TAG COUNT [TYPE]");
+      keep = source_rank(0, word->name, x.peer);
+      x.tag = tag(1, true);
+      if (!probe) {
+        const int64_t elements = count(2, "count", true);
+        x.bytes = bytes(elements, type(3), word->name);
+        if (elements < 0) {
+          a.flags |= FLAG_UNKNOWN_COUNT;
+          x.bytes = -1;
+        }
+      }
+      at_most(*word, probe ? 2 : 4);
+      if (given_.mask != 0) {
+        require_member(x.peer, "source");
+        direct_match(a, x.peer, x.tag);
+      }
+      break;
+    }
+    case Form::Sendrecv:
+      keep = send_receive(*word, a);
+      break;
+    default:
+      arguments(*word, a);
+  }
+  if (!keep) return;
+  if (given_.has(Key::Req) && word->form != Form::Request) take_request(*word, a);
+  if (a.op >= Op::Barrier && a.op <= Op::WinFree) note_collective(a, word->form != Form::Rooted || args_.size() != 4);
+  add(state, a);
+}
+
+bool Parser::send_receive(const Word &word, Action &a) {
+  auto &x = a.get<action::SendReceive>();
+  need(word, 6, "SCOUNT DST RCOUNT SRC STYPE RTYPE");
+  x.destination = destination(1);
+  const bool keep = source_rank(3, word.name, x.source);
+  x.bytes = bytes(count(0, "count sent"), type(4), word.name, x.destination != PROC_NULL);
+  x.receive_bytes = bytes(count(2, "count received"), type(5), word.name, x.source != PROC_NULL);
+  at_most(word, 6);
+  if (given_.mask == 0) return keep;
+  require_member(x.destination, "destination");
+  require_member(x.source, "source");
+  if (given_.has(Key::Stag)) x.send_tag = attribute(Key::Stag, 0);
+  if (given_.has(Key::Rtag)) {
+    x.receive_tag = attribute(Key::Rtag, ANY_TAG);
+    if (x.receive_tag < 0 && x.receive_tag != ANY_TAG) fail_attribute(Key::Rtag, given_[Key::Rtag], "a tag, or -444 (MPI_ANY_TAG)");
+  }
+  direct_match(a, x.source, x.receive_tag);
+  return keep;
+}
+
+void Parser::request(const Word &word, Action &a, bool &keep) {
+  auto &x = a.get<action::OneRequest>();
+  const bool identified = given_.has(Key::Req);
+  if (!identified || !args_.empty()) need(word, 3, identified ? "SRC DST TAG, or none beside req=" : "SRC DST TAG");
+  if (identified && (args_.empty() || (args_[0] == "-333" && args_[1] == "-333"))) {
+    x.source = x.destination = -1;
+    at_most(word, 3);
+    return;
+  }
+  // Which end is this rank decides what -333 at the other one means; both ends may be this rank.
+  const int32_t src = integer(0, "source");
+  const int32_t dst = integer(1, "destination");
+  const int32_t tag_value = integer(2, "tag");
+  if (src == UNDEFINED && dst == UNDEFINED) {
+    refuse(word.name, "the request is of a call that the trace does not describe (a non-blocking collective, for one)");
+    keep = false;
+    return;
+  }
+  const bool receiving = dst == rank_;
+  if (!receiving && src != rank_)
+    fail(quoted(word.name) + " of rank " + std::to_string(rank_) + " for a message from " + quoted(args_[0]) + " to " + quoted(args_[1]) +
+         ": one end must be the rank itself");
+  if (receiving)
+    keep = source_rank(0, word.name, x.source);
+  else
+    x.source = src;
+  x.destination = receiving ? dst : destination(1);
+  if (tag_value < 0 && tag_value != ANY_TAG) fail("tag " + quoted(args_[2]) + " is negative");
+  x.tag = tag_value;
+  at_most(word, 3);
+}
+
+void Parser::arguments(const Word &word, Action &a) {
+  RankState &state = state_[static_cast<size_t>(rank_)];
+  switch (word.form) {
+    case Form::Bare:
+      if (a.op == Op::Init) {
+        state.init = true;
+        // SMPI: an argument of init marks the old traces whose sizes are counts of doubles
+        state.default_type = args_.empty() ? TYPE_BYTE : TYPE_DOUBLE;
+        at_most(word, 1);
+        return;
+      }
+      if (a.op == Op::Finalize) state.finalize = true;
+      at_most(word, 0);
+      return;
+    case Form::Compute:
+      need(word, 1, "FLOPS");
+      a.get<action::Compute>().flops = amount(0, "amount of computation");
+      at_most(word, 1);
+      return;
+    case Form::Sleep:
+      need(word, 1, "SECONDS");
+      a.get<action::Sleep>().seconds = amount(0, "duration");
+      at_most(word, 1);
+      return;
+    case Form::Kernel: {
+      auto &x = a.get<action::Kernel>();
+      need(word, 2, "NAME N [REPS]");
+      if (!is_text(args_[0])) fail("the name of the kernel, " + quoted(args_[0]) + ", is not printable UTF-8");
+      x.length = count(1, "vector length");
+      x.times = args_.size() > 2 ? amount(2, "number of repetitions") : 1;
+      if (x.length < 1) fail("a vector length is at least 1");
+      x.label = label(args_[0]);
+      at_most(word, 3);
+      return;
+    }
+    case Form::Send: {
+      auto &x = a.get<action::PointToPoint>();
+      need(word, 3, "DST TAG COUNT [TYPE]");
+      x.peer = destination(0);
+      x.tag = tag(1, false);
+      x.bytes = bytes(count(2, "count"), type(3), word.name, x.peer != PROC_NULL);
+      at_most(word, 4);
+      if (a.comm != 0) require_member(x.peer, "destination");
+      return;
+    }
+    default:
+      collective(word, a);
+  }
+}
+
+void Parser::finish() {
+  const bool any_finalize = std::any_of(state_.begin(), state_.end(), [](const RankState &s) { return s.finalize; });
+  for (size_t r = 0; r < state_.size(); ++r) {
+    const RankState &s = state_[r];
+    rank_ = static_cast<int32_t>(r);
+    line_ = s.last_line;
+    if (s.last_line == 0) warn("", "no line of rank " + std::to_string(r) + ": it does nothing");
+    if (!s.init || s.finalize) continue;
+    // Some programs exit without MPI_Finalize, then no rank has it. When others have it, this file was cut.
+    if (any_finalize && !options_.partial)
+      throw TraceError(
+          trace_.files[r], s.last_line,
+          "rank " + std::to_string(r) + " begins with 'init' but ends without 'finalize', which other ranks have: the trace is truncated");
+    if (any_finalize) warn("init", "rank " + std::to_string(r) + " ends without 'finalize'");
+  }
+  const auto begun = std::find_if(state_.begin(), state_.end(), [](const RankState &s) { return s.init; });
+  if (!any_finalize && begun != state_.end()) {
+    rank_ = static_cast<int32_t>(begun - state_.begin());
+    line_ = begun->last_line;
+    warn("init", "no rank reaches 'finalize'");
+  }
+  finish_comms();
+  std::sort(ambiguous_.begin(), ambiguous_.end(), [](const Ambiguous &x, const Ambiguous &y) {
+    return std::pair{x.rank, x.index} < std::pair{y.rank, y.index};
+  });
+  for (const Ambiguous &x : ambiguous_) resolve_rooted(x);
+  compare_collectives();
+  for (ActionList &r : trace_.ranks) r.seal();
+}
+
+// How many ranks a shared file has. A rank needs a line of its own, so a number beyond the count of lines is a mistake
+// and not a reason to make room for a million ranks.
+static int32_t ranks_of_shared(const Source &source) {
+  int32_t highest = -1;
+  uint32_t line = 0, at = 0, used = 0;
+  Pieces pieces(source);
+  for (std::string_view piece; pieces.next(piece);) {
+    const char *p = piece.data();
+    const char *const end = p + piece.size();
+    for (; p < end; ++p) {
+      ++line;
+      while (p < end && is_blank(*p)) ++p;
+      int64_t rank = 0;
+      const char *start = p;
+      while (p < end && *p >= '0' && *p <= '9' && rank < MAX_RANKS) rank = rank * 10 + (*p++ - '0');
+      if (p > start) {
+        ++used;
+        if (rank >= MAX_RANKS)
+          throw TraceError(
+              source.name, line,
+              "rank " + quoted(std::string_view(start, static_cast<size_t>(p - start))) + " is out of range 0.." + std::to_string(MAX_RANKS - 1));
+        if (rank > highest) {
+          highest = static_cast<int32_t>(rank);
+          at = line;
+        }
+      }
+      const auto *newline = static_cast<const char *>(std::memchr(p, '\n', static_cast<size_t>(end - p)));
+      if (newline == nullptr) break;
+      p = newline;
+    }
+  }
+  if (highest >= 0 && static_cast<uint32_t>(highest) >= used)
+    throw TraceError(source.name, at,
+                     "rank " + std::to_string(highest) + " is out of range: " + std::to_string(used) + " line" + (used == 1 ? "" : "s") +
+                         " cannot be the trace of " + std::to_string(highest + 1) + " ranks (is this one rank's file of a larger trace?)");
+  return std::max(highest + 1, 1);  // 1: nothing there, the parser says so
+}
+
+}  // namespace parsing
+
+Trace parse(std::span<const Source> sources, const ReadOptions &options) {
+  if (sources.empty()) throw TraceError("trace", 0, "no file to read");
+  if (options.ranks < 0 || options.ranks > parsing::MAX_RANKS || sources.size() > static_cast<size_t>(parsing::MAX_RANKS))
+    throw TraceError(sources[0].name, 0, "the number of ranks must be 1.." + std::to_string(parsing::MAX_RANKS));
+  Trace trace;
+  const bool shared = sources.size() == 1 && sources[0].rank < 0;
+  const int32_t n = options.ranks > 0 ? options.ranks : shared ? parsing::ranks_of_shared(sources[0]) : static_cast<int32_t>(sources.size());
+  trace.ranks.resize(static_cast<size_t>(n));
+  trace.files.resize(static_cast<size_t>(n));
+  if (shared) {
+    std::fill(trace.files.begin(), trace.files.end(), sources[0].name);
+  } else {
+    if (sources.size() != static_cast<size_t>(n))
+      throw TraceError(sources[0].name, 0, "there are " + std::to_string(sources.size()) + " files, one a rank, for " + std::to_string(n) + " ranks");
+    std::vector<bool> seen(static_cast<size_t>(n));
+    for (const Source &s : sources) {
+      if (s.rank < 0 || s.rank >= n || seen[static_cast<size_t>(s.rank)])
+        throw TraceError(s.name, 0, "the files must be of ranks 0.." + std::to_string(n - 1) + ", each once");
+      seen[static_cast<size_t>(s.rank)] = true;
+      trace.files[static_cast<size_t>(s.rank)] = s.name;
+    }
+  }
+  size_t bytes = 0;
+  for (const Source &s : sources) bytes += s.text.size();
+  parsing::Parser parser(trace, options, bytes);
+  for (const Source &s : sources) parser.read(s);
+  parser.finish();
+  return trace;
+}
+
+}  // namespace retrompi

@@ -1,0 +1,425 @@
+// The parser's state and its small readers of fields, shared by parse_lines.cpp (lines, point-to-point), parse_collectives.cpp and the
+// parts of the extension: parse_attributes.cpp, parse_comms.cpp, parse_requests.cpp.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <unordered_map>
+
+#include "trace/trace.hpp"
+#include "trace/words.hpp"
+
+namespace retrompi::parsing {
+
+// Bytes of SMPI's datatype codes 0..59; -1: MPI_DATATYPE_NULL when SMPI is compiled from C. UB and LB have no extent.
+// Source: SimGrid 3.32 smpi_datatype.cpp, the same in 4.1 (docs/trace-format.md).
+constexpr std::array<int8_t, 60> TYPE_SIZE = {
+    8, 4,  1, 2,  8,  4, 1,  8,  1, 1,  2,  4,  8,  8,  16, 4, 1,  1,  2, 4,  // 0 DOUBLE .. 19 INT32_T
+    8, 1,  2, 4,  8,  8, 16, 32, 8, 8,  8,  16, 16, 8,  8,  8, 16, 16, 4, 4,  // 20 INT64_T .. 39 REAL4
+    8, 16, 8, 16, 16, 4, 2,  4,  8, 16, 32, -1, -1, -1, -1, 0, 0,  1,  8, 8   // 40 REAL8 .. 59 COUNT
+};
+constexpr int TYPE_BYTE = 6;
+constexpr int TYPE_DOUBLE = 0;
+constexpr int64_t MAX_BYTES = int64_t{1} << 48;  // of one message: far above any machine, far below overflow of a sum
+constexpr int32_t MAX_RANKS = 1 << 20;
+
+inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+inline bool digits_only(std::string_view s) {
+  return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Numbers as SMPI's std::stod and std::stoi take them, except that a tail ("12x") is an error here.
+inline bool to_double(std::string_view s, double &value) {
+  if (s.size() > 1 && s[0] == '+' && s[1] != '-') s.remove_prefix(1);
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
+  return error == std::errc{} && end == s.data() + s.size() && std::isfinite(value);
+}
+
+inline bool to_int(std::string_view s, int32_t &value) {
+  if (!s.empty() && s.size() <= 9) {  // nearly all: ranks, tags and types
+    int32_t sum = 0;
+    size_t i = 0;
+    for (; i < s.size() && s[i] >= '0' && s[i] <= '9'; ++i) sum = sum * 10 + (s[i] - '0');
+    if (i == s.size()) {
+      value = sum;
+      return true;
+    }
+  }
+  if (s.size() > 1 && s[0] == '+' && s[1] != '-') s.remove_prefix(1);
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
+  return error == std::errc{} && end == s.data() + s.size();
+}
+
+// --- the extension ---------------------------------------------------------------------------------------------------------
+
+enum class Key : uint8_t { Comm, Req, Reqs, Done, Flag, From, Mtag, Stag, Rtag, Win, Dims, Periods, In, Out };
+constexpr size_t KEYS = static_cast<size_t>(Key::Out) + 1;
+constexpr uint32_t bit(Key k) { return uint32_t{1} << static_cast<uint32_t>(k); }
+
+// The KEY=VALUE of a line, as they stand there.
+struct Attributes {
+  uint32_t mask = 0;
+  std::array<std::string_view, KEYS> value;
+  bool has(Key k) const { return (mask & bit(k)) != 0; }
+  std::string_view operator[](Key k) const { return value[static_cast<size_t>(k)]; }
+};
+
+// A communicator as one rank has it.
+struct Membership {
+  int32_t index = 0;          // in Trace::comms
+  int32_t me = 0;             // rank in the communicator (Inter: in its own group)
+  uint8_t side = 0;           // Inter: 1 for a member of Comm::remote
+  bool told = false;          // that its calls differ from the other members'
+  uint32_t line = 0;          // where it was made
+  uint32_t freed = 0;         // and freed, 0 not
+  uint32_t calls = 0;         // collectives so far
+  int32_t in = -1, out = -1;  // neighbours, -1: no topology
+};
+
+struct Window {
+  Membership *members = nullptr;  // whose
+  uint32_t line = 0, freed = 0;
+};
+
+// A request that a call returned.
+struct Pending {
+  uint32_t index = 0;  // the action that a recorded match is put on
+  uint32_t line = 0;
+  uint32_t order = 0;  // of being started
+  int32_t source = 0, tag = 0;
+  const Membership *comm = nullptr;
+  bool receive = false, persistent = false, active = false;
+  bool doubtful = false;  // perhaps complete: a test that does not say
+  bool wild = false;      // counted in Extension::wild
+};
+
+// What only ranks with lines of the extension have.
+struct Extension {
+  std::unordered_map<int32_t, Membership> comms;  // by id, world apart; their addresses are stable
+  std::unordered_map<int32_t, Window> windows;
+  std::unordered_map<int32_t, Pending> requests;
+  std::vector<Action> held;
+  uint32_t wild = 0;  // open receives that wait for their match to be told
+  uint32_t order = 1;
+  uint32_t all_complete = 0;                // requests started before are complete: a waitall without reqs=
+  uint32_t doubtful = 0;                    // started before: perhaps complete, a test or waitany without done= did not say
+  std::string_view group;                   // of the last Win_post or Win_start
+  int32_t group_index = -1, group_win = 0;  // in Trace::vec; of which window
+};
+
+struct RankState {
+  int32_t default_type = TYPE_BYTE;
+  bool init = false;
+  bool finalize = false;
+  uint32_t last_line = 0;
+  const Source *source = nullptr;
+  Membership world;
+  std::unique_ptr<Extension> more;
+};
+
+// A collective as the first member to reach it calls it.
+struct Call {
+  static constexpr int32_t NO_ROOT = INT32_MIN;
+  uint32_t line;
+  int32_t rank;
+  int32_t root;   // NO_ROOT: has none, or not known yet
+  uint16_t kind;  // operation, blocking or not, how a communicator is made
+};
+
+// What the parser keeps beside Trace::comms[i].
+struct CommInfo {
+  std::string text[2];  // GROUP as first written; Inter: of either side
+  bool known[2] = {false, false};
+  int32_t parent[2] = {-1, -1};  // one for all but intercomm_create
+  CommHow how = CommHow::Split;
+  int32_t rank = 0;
+  uint32_t line = 0;
+  uint32_t defined = 0;            // by so many members
+  std::vector<Call> calls;         // the sequence of collectives
+  std::vector<int32_t> sorted[2];  // the group (Inter: and the other), made when asked for
+};
+
+// A piece of a GROUP: first, first + step, ...
+struct Run {
+  int32_t first, step, count;
+};
+
+class Parser {
+ public:
+  Parser(Trace &trace, const ReadOptions &options, size_t bytes);
+
+  void read(const Source &source);
+  void finish();
+
+ private:
+  bool lines(const Source &source, const char *p, const char *end);  // whether one of them is an action
+  void line(const char *p, const char *end);
+  void comment(const char *p, const char *end);
+  int32_t label(std::string_view text);  // its index in Trace::labels
+  void arguments(const Word &word, Action &a);
+  // The actions of a rank. What a wildcard receive matched is told by a later line, and changing what is packed is slow: while one
+  // is open, actions wait in Extension::held.
+  static constexpr size_t MOST_HELD = size_t{1} << 14;
+  void add(RankState &state, const Action &a) {
+    ActionList &list = trace_.ranks[static_cast<size_t>(rank_)];
+    if (!state.more) {
+      list.push_back(a);
+      return;
+    }
+    Extension &ext = *state.more;
+    if (ext.wild == 0 || ext.held.size() >= MOST_HELD) release(list, ext);
+    if (ext.wild == 0)
+      list.push_back(a);
+    else
+      ext.held.push_back(a);
+  }
+  static void release(ActionList &list, Extension &ext) {
+    for (const Action &a : ext.held) list.push_back(a);
+    ext.held.clear();
+  }
+  Action action(size_t rank, uint32_t index) const {
+    const ActionList &list = trace_.ranks[rank];
+    return index < list.size() ? list[index] : state_[rank].more->held[index - list.size()];
+  }
+  void replace(size_t rank, uint32_t index, const Action &a) {
+    ActionList &list = trace_.ranks[rank];
+    if (index < list.size())
+      list.set(index, a);
+    else
+      state_[rank].more->held[index - list.size()] = a;
+  }
+
+  // parse_attributes.cpp
+  void attributes();  // takes KEY=VALUE off the end of args_
+  void allow(const Word &word);
+  int32_t attribute(Key key, int32_t least) const;
+  bool flag() const;
+  std::vector<int32_t> list(Key key, int32_t least) const;                       // 1,2,3 or none
+  std::vector<std::pair<int32_t, int32_t>> pairs(Key key, int32_t least) const;  // 1:2,3:4, sorted
+  [[noreturn]] void fail_attribute(Key key, std::string_view value, const char *right) const;
+
+  // parse_comms.cpp
+  Extension &more() {
+    auto &m = state_[static_cast<size_t>(rank_)].more;
+    if (!m) m = std::make_unique<Extension>();
+    return *m;
+  }
+  uint32_t next_index() const {
+    const auto rank = static_cast<size_t>(rank_);
+    const RankState &s = state_[rank];
+    return static_cast<uint32_t>(trace_.ranks[rank].size() + (s.more ? s.more->held.size() : 0));
+  }
+  std::string place_of(int32_t rank, uint32_t line) const { return trace_.files[static_cast<size_t>(rank)] + ":" + std::to_string(line); }
+  void choose_comm();                 // sets here_
+  int32_t size_here(bool own) const;  // of the communicator; Inter: of the own or the other group
+  bool is_member(const Membership &in, int32_t world_rank);
+  void require_member(int32_t world_rank, const char *what);
+  bool make_comm(const Word &word, Action &a);
+  void first_definition(const Word &word, int32_t id, const std::vector<Run> &own, Membership &m);
+  void describe_topology(const Word &word, const CommInfo &info, Comm &comm, Membership &m, bool fresh);
+  void free_comm(const Word &word);
+  void make_window(const Word &word, Action &a);
+  Window &window(int32_t id);
+  void free_window(const Word &word, Action &a);
+  bool window_call(const Word &word, Action &a);
+  int32_t window_group(int32_t win);
+  void finish_comms();
+  std::vector<Run> group(std::string_view text) const;
+  std::vector<int32_t> expand(const std::vector<Run> &runs, bool beside = false);
+  void spend(size_t ranks);
+
+  // parse_requests.cpp
+  struct Match {
+    int32_t req = 0, source = 0, tag = 0;
+    bool has_source = false, has_tag = false;
+    bool wild = false;  // the receive left something open
+  };
+  void take_request(const Word &word, Action &a);
+  bool in_use(const Pending &p) const;
+  Pending &outstanding(int32_t req);
+  void complete(int32_t req, Pending &p);
+  void restart(Pending &p, int32_t req);
+  void one_request(Action &a);
+  void forget_wild(const Pending &p);
+  void several_requests(const Word &word, Action &a);
+  Match own_match() const;
+  std::vector<Match> matches(const std::vector<int32_t> &among) const;
+  void fill_match(Match &m, int32_t source, int32_t tag, const Membership &comm);
+  void put_match(Action &a, const Match &m);
+  void match(const Pending &p, Match m);
+  void direct_match(Action &a, int32_t source, int32_t tag);
+
+  // parse_collectives.cpp
+  static uint16_t kind_of(const Action &a);
+  void note_collective(const Action &a, bool root_known);
+  void neighbours(const Word &word) const;
+  bool of_extension() const { return given_.mask != 0; }  // not a line of SMPI's tracer
+  void collective(const Word &word, Action &a);
+  void vector_arguments(const Word &word, Action &a);
+
+  [[noreturn]] void fail(const std::string &message) const {
+    throw TraceError(source_->name, line_, terminated_ ? message : message + " (the file ends inside this line: it looks truncated)");
+  }
+  [[noreturn]] void fail_count(const Word &word, size_t least, const char *names) const {
+    fail(quoted(word.name) + " needs at least " + std::to_string(least) + (least == 1 ? " argument (" : " arguments (") + names + "), has " +
+         std::to_string(args_.size()));
+  }
+  Remark remark(std::string_view action, std::string reason) const { return {rank_, line_, std::string(action), std::move(reason)}; }
+  void refuse(std::string_view action, std::string reason) {
+    if (trace_.refused_total++ < REMARK_LIMIT) trace_.refused.push_back(remark(action, std::move(reason)));
+  }
+  void warn(std::string_view action, const std::string &reason) {
+    if (trace_.warned_total++ < REMARK_LIMIT) trace_.warned.push_back(remark(action, reason));
+  }
+
+  void need(const Word &word, size_t least, const char *names) const {
+    if (args_.size() < least) fail_count(word, least, names);
+  }
+  void at_most(const Word &word, size_t most);
+  int32_t integer(size_t i, const char *what) const {
+    int32_t value = 0;
+    if (!to_int(args_[i], value)) fail(std::string(what) + " " + quoted(args_[i]) + " is not an integer");
+    return value;
+  }
+  double amount(size_t i, const char *what) const {
+    double value = 0;
+    if (!to_double(args_[i], value)) fail(std::string(what) + " " + quoted(args_[i]) + " is not a number");
+    if (value < 0) fail(std::string(what) + " " + quoted(args_[i]) + " is negative");
+    return value;
+  }
+  // Counts are doubles cut to integers, as in SMPI: 1e6 is legal. -1 means unknown, where that is allowed.
+  int64_t count(size_t i, const char *what, bool may_be_unknown = false) const {
+    const std::string_view s = args_[i];
+    if (s.size() <= 15 && digits_only(s)) {
+      int64_t value = 0;
+      for (char c : s) value = value * 10 + (c - '0');
+      return check_count(static_cast<double>(value), value, i, what);
+    }
+    double value = 0;
+    if (!to_double(s, value)) fail(std::string(what) + " " + quoted(s) + " is not a number");
+    value = std::trunc(value);
+    if (value < 0) {
+      if (may_be_unknown) return -1;
+      fail(std::string(what) + " " + quoted(s) + " is negative");
+    }
+    return check_count(value, value < 1e15 ? static_cast<int64_t>(value) : 0, i, what);
+  }
+  int64_t check_count(double value, int64_t exact, size_t i, const char *what) const {
+    if (value > static_cast<double>(MAX_BYTES)) fail(std::string(what) + " " + quoted(args_[i]) + " is larger than 256 TiB");
+    return exact;
+  }
+  int32_t type(size_t i) const {  // absent: the default of this rank
+    if (i >= args_.size()) return state_[static_cast<size_t>(rank_)].default_type;
+    int32_t code = 0;
+    if (!to_int(args_[i], code) || code < -1 || code >= static_cast<int32_t>(TYPE_SIZE.size()))
+      fail("unknown type code " + quoted(args_[i]) + " (known are -1..59, 6 is MPI_BYTE)");
+    return code;
+  }
+  // Size of `elements` of a type. Where the size matters and the type is null, the trace does not have it.
+  int64_t bytes(int64_t elements, int32_t code, std::string_view action, bool significant = true) {
+    const int size = code < 0 ? -1 : TYPE_SIZE[static_cast<size_t>(code)];
+    if (size < 0) {
+      if (significant && elements > 0)
+        refuse(action, "the size is lost: type code " + std::to_string(code) + " is a derived datatype, write the bytes with type code 6");
+      return 0;
+    }
+    if (elements > MAX_BYTES / std::max(size, 1))
+      fail("a message of " + std::to_string(elements) + " elements of " + std::to_string(size) + " bytes is larger than 256 TiB");
+    return elements < 0 ? -1 : elements * size;
+  }
+  int32_t member(int32_t value, std::string_view text, const char *what) const {
+    if (value >= 0 && value < n_) return value;
+    fail(std::string(what) + " " + quoted(text) + " is out of range 0.." + std::to_string(n_ - 1) +
+         (n_ == 1 ? " (there is one rank: is this one file of a larger trace?)" : ""));
+  }
+  int32_t root(size_t i) const {
+    if (i >= args_.size()) return 0;
+    const int32_t value = integer(i, "root");
+    if (here_->index != 0) return root_here(value, args_[i]);
+    return member(value, args_[i], "root");
+  }
+  int32_t root_here(int32_t value, std::string_view text) const;
+  bool at_root(int32_t root) const { return root == (inter() ? ROOT : here_->me); }
+  bool inter() const { return here_->index != 0 && trace_.comms[static_cast<size_t>(here_->index)].kind == Comm::Inter; }
+  int32_t destination(size_t i) const {
+    const int32_t value = integer(i, "destination");
+    if (value == UNDEFINED || value == PROC_NULL)  // nobody sends to ANY_SOURCE: -333 is certain here
+      return PROC_NULL;
+    return member(value, args_[i], "destination");
+  }
+  // false: -333, and the reader was not told what it is; the line has been refused
+  bool source_rank(size_t i, std::string_view action, int32_t &value) {
+    value = integer(i, "source");
+    if (value == ANY_SOURCE || value == PROC_NULL) return true;
+    if (value == UNDEFINED) {
+      if (options_.undefined_source == ReadOptions::Undefined::Refuse) {
+        refuse(action,
+               "source -333 is MPI_ANY_SOURCE or MPI_PROC_NULL, SMPI's tracer writes both so; write -555 or -666, "
+               "or choose with undefined_source");
+        return false;
+      }
+      value = options_.undefined_source == ReadOptions::Undefined::AnySource ? ANY_SOURCE : PROC_NULL;
+      return true;
+    }
+    value = member(value, args_[i], "source");
+    return true;
+  }
+  int32_t tag(size_t i, bool receiving) const {
+    const int32_t value = integer(i, "tag");
+    if (value < 0 && !(receiving && value == ANY_TAG))
+      fail("tag " + quoted(args_[i]) + " is negative" + (receiving ? " and not -444 (MPI_ANY_TAG)" : ""));
+    return value;
+  }
+  int32_t store(std::vector<int64_t> &&counts);
+  void request(const Word &word, Action &a, bool &keep);
+  bool send_receive(const Word &word, Action &a);
+  struct Ambiguous;
+  void resolve_rooted(const Ambiguous &x);
+  void compare_collectives();
+
+  Trace &trace_;
+  const ReadOptions &options_;
+  int32_t n_;
+  std::vector<RankState> state_;
+  const Source *source_ = nullptr;
+  uint32_t line_ = 0;
+  int32_t rank_ = 0;
+  bool terminated_ = true;
+  std::vector<std::string_view> args_;
+  Attributes given_;
+  Membership *here_ = nullptr;   // the communicator of the line
+  std::vector<CommInfo> infos_;  // beside Trace::comms
+  std::unordered_map<int32_t, int32_t> comm_ids_;
+  struct WindowInfo {
+    int32_t comm, rank;
+    uint32_t line;
+  };
+  std::unordered_map<int32_t, WindowInfo> window_ids_;
+  std::unordered_multimap<uint64_t, int32_t> stored_;  // hash of a vector -> its place
+  std::vector<uint32_t> stamp_;                        // of a rank: seen in the group being expanded
+  uint32_t stamped_ = 0;
+  size_t members_left_;  // of all communicators together, see make_comm
+  size_t spent_ = 0;
+  struct Mismatch {
+    int32_t rank;
+    uint32_t line;
+    std::string action, reason;
+  };
+  std::vector<Mismatch> mismatches_;
+  // `gather`/`scatter` lines of four arguments: which one is missing is only known beside the other ranks
+  struct Ambiguous {
+    size_t rank;
+    uint32_t index;
+    std::array<int64_t, 4> raw;
+    int32_t comm, me, size;
+    bool inter;
+    uint32_t call;  // in the communicator's sequence
+  };
+  std::vector<Ambiguous> ambiguous_;
+};
+
+}  // namespace retrompi::parsing

@@ -1,0 +1,199 @@
+"""A runtime model: the trace of the program, recorded once and kept, is replayed on it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from retrompi import traces
+from retrompi.base.errors import UsageError
+from retrompi.measure.launch import executions, machine_load, mpi_job, profile, stats
+from retrompi.measure.launch.backend_native import argv_for
+from retrompi.measure.launch.build import Built, build, default_family, is_source
+from retrompi.measure.launch.execution import KINDS, BackendError, Execution, Request, on_model
+from retrompi.measure.launch.mpiexec import TITLES, find_mpiexec
+from retrompi.measure.record import Clock, RecordError, record
+from retrompi.measure.record.compiled import cache_dir, making
+from retrompi.measure.record.library import recorder_version
+from retrompi.store.identity import run_spec, sha256_json
+
+if TYPE_CHECKING:
+    from retrompi.sim.simulate import Result
+    from retrompi.store.database import Store
+
+__all__ = ["Recorded", "execute", "recorded", "trace_digest"]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A program's trace and how the program ended while it was recorded. ``family``: the MPI it ran on then."""
+
+    folder: Path
+    output: str
+    errors: str
+    exit_code: int
+    failed: str
+    family: str
+    busy: str = ""
+    """What was taken from the machine meanwhile, in words: by the wall clock that is computation."""
+
+
+def _family(request: Request) -> str | None:
+    """With which MPI to record: the user's choice, what a binary links (None), a native one that can compile and start, else SMPI."""
+    if request.mpi is not None or not is_source(request.program):
+        return request.mpi
+    return default_family() or "smpi"
+
+
+def _clock(built: Built, request: Request) -> Clock:
+    """The wall clock where each rank has a core of its own: reading a thread's CPU time is a system call, whose cost in the middle of a
+    program is 20 ns off what it is at its begin, at every call."""
+    alone = built.family != "smpi" and request.ranks <= len(mpi_job.cores())
+    return Clock("wall" if alone else "cpu")
+
+
+def trace_digest(built: Built, request: Request) -> str:
+    """Names a recording: the program, its arguments with what those of them that are files hold, the ranks, the MPI and the recorder."""
+    files = {a: hashlib.sha256(Path(a).read_bytes()).hexdigest() for a in request.arguments if Path(a).is_file()}
+    what = [built.digest, list(request.arguments), files, request.ranks, built.family, recorder_version(), _clock(built, request).kind]
+    return hashlib.sha256(json.dumps(what).encode()).hexdigest()
+
+
+def recorded(request: Request) -> Recorded:
+    """The program's trace, from the cache or recorded now (``fresh``: always now; so is one of a busy machine that has come to rest).
+
+    Raises BackendError when it cannot be built, started or recorded. That it failed is told by the result.
+    """
+    built = build(request.program, _family(request))
+    folder = cache_dir("traces") / trace_digest(built, request)[:24]
+    if not request.fresh:
+        known = _kept(folder)
+        if known is not None and not (known.busy and machine_load.waiting() < stats.BUSY_WAITING):
+            return known
+    if built.family == "smpi":
+        words = [str(built.path) if is_source(built.path) else built.command[0], *request.arguments]
+    else:
+        launcher = find_mpiexec(built.family)
+        words = argv_for(launcher, request, built)
+    limit = request.recording_limit_s
+    ends: list[mpi_job.Ended] = []
+
+    def runner(line: list[str], environment: dict[str, str]) -> int:
+        ends.append(mpi_job.run(line, environment, limit))
+        return ends[0].code
+
+    request.report(0, 1, "recording the trace")
+    try:
+        with making(folder.parent, BackendError) as work:
+            smpi = built.family == "smpi"
+            ranks, clock = request.ranks if smpi else None, _clock(built, request)
+            before, queue = machine_load.Counters.now(), [machine_load.waiting()]
+            done = record(words, work / "trace", use_smpi=smpi, ranks=ranks, clock=clock, check=False, runner=runner)
+            queue.append(machine_load.waiting())
+            noise = stats.judged([], [], machine_load.elsewhere(before, machine_load.Counters.now()), sum(queue) / len(queue), 0.0)
+            ended = ends[0]
+            failed = ""
+            if ended.timed_out:
+                failed = f"not finished after {limit:g} s: " + ", ".join(f"rank {s.rank} {s.ended()}" for s in done.states if s.inside)
+            elif done.failed or done.partial:
+                failed = mpi_job.ending(ended)[1] or "not every rank reached MPI_Finalize"
+            about = {"output": ended.output, "errors": ended.errors, "exit_code": ended.code, "failed": failed, "family": built.family}
+            about["busy"] = noise.why if noise.loaded and clock.kind == "wall" else ""
+            (work / "about.json").write_text(json.dumps(about), encoding="utf-8")
+            if failed:
+                return Recorded(Path(), ended.output, ended.errors, ended.code, failed, built.family)
+            if folder.exists():
+                shutil.rmtree(folder)
+            work.rename(folder)
+    except RecordError as error:
+        why = mpi_job.ending(ends[0])[1] if ends else ""
+        raise BackendError(str(error) + (f" ({why})" if why else ""), code=error.code) from error
+    kept = _kept(folder)
+    assert kept is not None
+    return kept
+
+
+def _kept(folder: Path) -> Recorded | None:
+    try:
+        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        return Recorded(folder / "trace", **about) if (folder / "trace" / "index.txt").is_file() else None
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def execute(store: Store, request: Request) -> Execution:
+    """Replay the program's trace on a model: see `retrompi.measure.launch.run`."""
+    model, platform, mode, done = on_model("model", request, request.fidelity)
+    if request.trace is not None:
+        folder = Path(request.trace)
+        done.notes.append(f"the trace {request.trace} was replayed")
+    else:
+        program = recorded(request)
+        done.output, done.errors, done.exit_code = program.output, program.errors, program.exit_code
+        if program.failed:
+            done.outcome, done.detail = "failed", f"the program failed while its trace was recorded: {program.failed}"
+            made = [done.program, done.arguments, done.ranks, done.detail]
+            spec = run_spec(
+                KINDS["model"], model, platform, mode=mode, sets=request.sets, seed=request.seed, fidelity=request.fidelity,
+                trace=done.program, trace_hash=sha256_json(made),
+            )  # fmt: skip
+            return executions.save(store, spec, done)
+        folder = program.folder
+        recorder = TITLES.get(program.family, program.family)
+        done.notes.append(f"its trace was recorded on this machine with {recorder}; a second of its computation counts as 1 Gflop")
+        if program.busy:
+            done.notes.append(f"this machine was busy then ({program.busy}): what the program computes is too long in the trace")
+    done.trace = str(folder)
+    read = traces.read(folder)
+    if read.ranks != request.ranks:
+        raise UsageError(f"{folder} is of {read.ranks} ranks, not {request.ranks}", code="wrong-ranks")
+    done.notes += _outside(request, model, platform, read)
+    return _replayed(store, request, done, read, model, platform, mode)
+
+
+def _outside(request: Request, model: str, platform: str, read: Any) -> list[str]:
+    from retrompi.spec.calibrated_range import outside_of_trace
+
+    lines = outside_of_trace(model, platform, read, sets=request.sets)
+    return [f"outside the calibrated range of {model}: {'; '.join(lines)}"] if lines else []
+
+
+def _replayed(store: Store, request: Request, done: Execution, read: Any, model: str, platform: str, mode: str) -> Execution:
+    from retrompi.store import lookup as experiment
+
+    def about(result: Result) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+        told = _told(done, result)
+        # The marks are the sections in another form, the profile is the calls.
+        return {**executions.facts(told), "detail": told.detail, "marks": [], "profile": {}}, executions.points(told)
+
+    request.report(0, 1, "replaying")
+    found = experiment.replay(
+        store, read, done.program, model, platform, mode, sets=request.sets, seed=request.seed, limit_s=request.timeout_s,
+        fresh=request.fresh, fidelity=request.fidelity, kind="program", about=about,
+    )  # fmt: skip
+    again = executions.load(store, found.run_id)
+    # An identical trace may have been another program's: what does not hang on the trace is this one's.
+    return replace(
+        again, program=done.program, arguments=done.arguments, output=done.output, errors=done.errors, exit_code=done.exit_code,
+        notes=done.notes,
+        trace=done.trace, mode=done.mode, found=found.found,
+    )  # fmt: skip
+
+
+def _told(done: Execution, result: Result) -> Execution:
+    """What a replay says as an execution."""
+    detail = result.detail.replace(f"{done.trace}/", "")
+    if not result.profile:  # it failed to start
+        return replace(done, outcome=result.outcome, detail=detail)
+    profiles = profile.of_replay(result.marks, result.profile, result.ranks)
+    sections, parts = profile.sections(profiles)
+    took = profile.elapsed(profiles) if result.outcome == "completed" else result.time_s
+    return replace(
+        done, outcome=result.outcome, detail=detail, samples_s=[took], sections=sections, parts=parts, calls=profile.calls(profiles),
+        profile_s=took,
+    )  # fmt: skip

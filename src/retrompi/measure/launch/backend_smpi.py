@@ -1,0 +1,225 @@
+"""SimGrid's SMPI online at a runtime's costs: the program runs unmodified, its computation is measured, its messages are simulated.
+
+`retrompi.measure.smpi` exports the model's ``curve`` rung and has the plug-in that reads it;
+ docs/smpi.md says how it works. The recorder stands
+before the plug-in, so that every run leaves its trace: replayed at ``curve``, it takes the same time (docs/smpi.md has the measurements).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from retrompi.base.errors import UsageError
+from retrompi.base.units import PS
+from retrompi.measure.launch import executions, mpi_job, profile
+from retrompi.measure.launch.build import build
+from retrompi.measure.launch.execution import KINDS, BackendError, Execution, Request, on_model
+from retrompi.measure.record import RecordError, record
+from retrompi.measure.record.compiled import cache_dir
+from retrompi.measure.smpi.export import Export, export
+from retrompi.measure.smpi.plugin import plugin
+from retrompi.sim.sampling import NotSampled
+from retrompi.store.identity import run_spec, sha256_json
+
+if TYPE_CHECKING:
+    from retrompi.store.database import Store
+
+__all__ = ["Online", "execute", "online"]
+
+FIDELITY = "curve"
+
+
+@dataclass
+class Online:
+    """What the plug-in tells of a run; picoseconds.
+
+    ``begin``, ``reach``, ``end``: rank -> end of MPI_Init, begin and end of MPI_Finalize. ``waits``: (rank, call, what it waits for) of
+    a deadlock. ``collectives``: (operation, algorithm, calls of all members).
+    """
+
+    begin: dict[int, int] = field(default_factory=dict)
+    reach: dict[int, int] = field(default_factory=dict)
+    end: dict[int, int] = field(default_factory=dict)
+    waits: list[tuple[int, str, str]] = field(default_factory=list)
+    collectives: list[tuple[str, str, int]] = field(default_factory=list)
+    messages: int = 0
+    bytes: int = 0
+    outcome: str = ""
+    code: int = 0
+    reason: str = ""
+
+    @property
+    def time_ps(self) -> int:
+        """Until the last rank was through MPI_Finalize."""
+        return max(self.end.values(), default=0)
+
+    @classmethod
+    def read(cls, path: Path) -> Online:
+        """The plug-in's file; empty when there is none."""
+        told = cls()
+        try:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return told
+        for line in lines:
+            word, *rest = line.split(" ")
+            if word in ("begin", "reach", "end"):
+                getattr(told, word)[int(rest[0])] = int(rest[1])
+            elif word == "wait":
+                told.waits.append((int(rest[0]), rest[1], " ".join(rest[2:])))
+            elif word == "collective":
+                told.collectives.append((rest[0], rest[1], int(rest[2])))
+            elif word == "messages":
+                told.messages, told.bytes = int(rest[0]), int(rest[1])
+            elif word == "outcome":
+                told.outcome, told.code, told.reason = rest[0], int(rest[1]), " ".join(rest[2:])
+        return told
+
+
+def _silent(done: int, total: int, what: str) -> None:
+    """Report nothing."""
+
+
+def online(
+    command: Sequence[str],
+    ranks: int,
+    facts: Export,
+    trace: Path,
+    work: Path,
+    *,
+    timeout_s: float | None = None,
+    profiles: bool = True,
+    report: Callable[[int, int, str], None] = _silent,
+) -> tuple[mpi_job.Ended, Online, list[profile.RankProfile]]:
+    """Run ``command`` (a binary of SMPI's compilers and its arguments) on ``facts`` and leave its trace in ``trace``.
+
+    ``work`` is an empty folder for what it needs meanwhile. Returns how it ended, what the plug-in told and the ranks' profiles. Raises
+    BackendError for a missing tool or a program that cannot be recorded.
+    """
+    try:
+        library = plugin(report=report)
+        if re.search(r"\s", str(library)):  # smpirun splits its wrapper at blanks
+            library = Path(shutil.copy(library, work))
+    except RecordError as error:
+        raise BackendError(str(error), code=error.code) from error
+    words = command_line(command, ranks, facts, library, work)
+    results = work / "results"
+    variables = {"RETROMPI_SMPI_EXPORT": str(work / "export"), "RETROMPI_SMPI_RESULTS": str(results)}
+    if profiles:
+        variables["RETROMPI_PROFILE_DIR"] = str(work)
+    ends: list[mpi_job.Ended] = []
+
+    def runner(line: list[str], environment: dict[str, str]) -> int:
+        ends.append(mpi_job.run(line, {**environment, **variables}, timeout_s))
+        return ends[0].code
+
+    shutil.rmtree(trace, ignore_errors=True)
+    shutil.rmtree(trace.with_name(trace.name + ".part"), ignore_errors=True)
+    try:
+        record(words, trace, use_smpi=True, check=False, runner=runner, beside=[library])
+    except RecordError as error:
+        if not ends:
+            raise BackendError(str(error), code=error.code) from error
+        told = Online.read(results)
+        if not told.begin and ends[0].code != 0:
+            raise BackendError(_last_words(ends[0]) or str(error), code=error.code) from error
+    return ends[0], Online.read(results), profile.read(work)
+
+
+def command_line(command: Sequence[str], ranks: int, facts: Export, library: Path, work: Path) -> list[str]:
+    """smpirun's words; writes the export and the list of hosts into ``work``."""
+    smpirun = shutil.which("smpirun")
+    if smpirun is None:
+        raise BackendError(
+            "smpirun was not found: install SimGrid's SMPI (Debian and Ubuntu: apt-get install libsimgrid-dev)", code="missing-tool"
+        )
+    (work / "export").write_text(facts.text(), encoding="utf-8")
+    (work / "hosts").write_text("".join(f"rank{r}\n" for r in range(ranks)), encoding="utf-8")
+    settings = [f"--cfg={key}:{value}" for key, value in facts.settings().items()]
+    where = ["-np", str(ranks), "-platform", str(library), "-hostfile", str(work / "hosts")]
+    return [smpirun, *where, *settings, "--log=root.thresh:critical", *command]
+
+
+def _last_words(ended: mpi_job.Ended) -> str:
+    lines = [line.strip() for line in ended.errors.splitlines() if line.strip()]
+    return next((line for line in lines if line.startswith("retrompi smpi:")), lines[-1] if lines else "")
+
+
+def execute(store: Store, request: Request) -> Execution:
+    """Run the program under SMPI at a model's costs: see `retrompi.measure.launch.run`."""
+    if request.mpi is not None:
+        raise UsageError("--mpi is for the native backend: SMPI is the MPI here")
+    model, platform, mode, done = on_model("smpi", request, FIDELITY)
+    built = build(request.program, "smpi")
+    made = [built.digest, list(request.arguments), request.ranks]
+    spec = run_spec(
+        KINDS["smpi"], model, platform, mode=mode, sets=request.sets, seed=request.seed, fidelity=FIDELITY, trace=done.program,
+        trace_hash=sha256_json(made),
+    )  # fmt: skip
+    request.report(0, 2, "the model's curves")
+    try:
+        facts = export(model, platform, mode, request.ranks, request.sets, request.seed, store)
+    except NotSampled as error:
+        done.outcome, done.detail = error.outcome, str(error)
+        return executions.save(store, spec, done)
+    request.report(1, 2, "running under SMPI")
+    trace = _place(spec.identity, made)
+    with tempfile.TemporaryDirectory(prefix="retrompi-") as folder:
+        ended, told, profiles = online(
+            [*built.command, *request.arguments], request.ranks, facts, trace, Path(folder), timeout_s=request.timeout_s,
+            profiles=request.profile, report=request.report,
+        )  # fmt: skip
+    request.report(2, 2, "running under SMPI")
+    _tell(done, ended, told, profiles, request)
+    done.trace = str(trace) if (trace / "index.txt").is_file() else ""
+    done.notes += [*facts.cautions, *facts.notes]
+    done.notes.append("computation was measured on this machine; a second of it counts as 1 Gflop on the model's hosts")
+    return executions.save(store, spec, done, {"collectives": _collectives(told), "messages": told.messages, "bytes": told.bytes})
+
+
+def _place(identity: str, made: Sequence[object]) -> Path:
+    """Where the trace of such a run stays until the next one."""
+    digest = hashlib.sha256(json.dumps([identity, made]).encode()).hexdigest()[:24]
+    folder = cache_dir("online") / digest
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise BackendError(f"{folder} cannot be written: {e.strerror or e}", code="unwritable-file") from e
+    return folder / "trace"
+
+
+def _tell(done: Execution, ended: mpi_job.Ended, told: Online, profiles: list[profile.RankProfile], request: Request) -> None:
+    """How the run ended and what it took, into ``done``."""
+    done.mpi = profile.library_name(profiles[0].library) if profiles and profiles[0].library else "SMPI"
+    done.output, done.wall_s = ended.output, ended.wall_s
+    done.exit_code = ended.code
+    if ended.timed_out:
+        done.outcome, done.detail = "timeout", f"not finished after {request.timeout_s:g} s of wall time"
+    elif told.outcome and told.outcome != "completed":
+        waits = "; ".join(f"rank {rank} in {call} waits for {what}" for rank, call, what in told.waits[:4])
+        done.outcome, done.detail = told.outcome, told.reason + (f": {waits}" if waits else "")
+        done.exit_code = told.code
+    else:
+        done.outcome, done.detail = mpi_job.ending(ended)
+        if done.completed and not told.begin:
+            raise BackendError(f"{done.program} ended well and no rank came through MPI_Init: is it an MPI program?", code="wrong-mpi")
+        if done.completed and len(told.reach) != request.ranks:
+            done.outcome, done.detail = "failed", f"{len(told.reach)} of {request.ranks} ranks reached MPI_Finalize"
+    took = max((told.reach[r] - told.begin[r] for r in told.reach), default=0) * PS
+    if done.completed:
+        done.samples_s = [took]
+        done.profile_s = took if profiles else None
+    done.sections, done.parts = profile.sections(profiles)
+    done.calls = profile.calls(profiles)
+
+
+def _collectives(told: Online) -> list[Mapping[str, object]]:
+    return [{"operation": o, "algorithm": a, "calls": n} for o, a, n in told.collectives]

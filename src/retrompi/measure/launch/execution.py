@@ -1,0 +1,188 @@
+"""What a program's run on a backend is asked with and what it gives: `Request` and `Execution`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from retrompi.base.errors import RetrompiError, UsageError
+from retrompi.spec import registry
+
+__all__ = ["BACKENDS", "KINDS", "BackendError", "Call", "Execution", "Machine", "Noise", "Request", "on_model"]
+
+BACKENDS = ("native", "smpi", "model")
+KINDS = {"native": "native", "smpi": "smpi", "model": "program"}
+"""What an execution's run is called in the store."""
+
+
+class BackendError(RetrompiError):
+    """A program that cannot be built or started here: a missing tool, a compiler's error, a library that does not fit (exit 2)."""
+
+    code = "cannot-launch"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where a program ran natively. ``load``: processes that wanted a core when it began, besides our own."""
+
+    host: str
+    cpu: str
+    cores: int
+    load: float = 0.0
+
+
+@dataclass(frozen=True)
+class Call:
+    """One row of the per-call profile, summed over the ranks.
+
+    ``call``: the MPI function (``MPI_Send``); ``size_B``: bytes of its own count, exact (what it sends, or receives where it sends nothing;
+    0 for calls without data); ``section``: its label, "" outside of all; ``seconds``: between entering and leaving it; ``bytes``:
+    ``size_B`` times ``count``.
+    """
+
+    call: str
+    size_B: int
+    section: str
+    count: int
+    seconds: float
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What was estimated about a native measurement's noise; shares are between 0 and 1.
+
+    ``spread``: interquartile range of the repetitions' times over their median; ``probe``: by how much a fixed piece of work took longer
+    than its quickest time (median over probes on all cores); ``stolen``: share of the cores' time that the hypervisor or other processes
+    took; ``waiting``: processes that wanted a core and were not ours, on average; ``switches``: involuntary context switches of the ranks
+    a second of a rank's time. ``loaded``: the machine was too busy for the times to be trusted, and ``why``.
+    """
+
+    spread: float
+    probe: float
+    stolen: float
+    waiting: float
+    switches: float
+    loaded: bool
+    why: str = ""
+    line_ns: list[float] = field(default_factory=list)
+    """Nanoseconds of a cache line between the first two cores, before and after the runs (not for a single run): a hypervisor that moves
+    its virtual processors is seen by nothing else, and messages through shared memory take several times as long."""
+
+
+@dataclass
+class Execution:
+    """A program's run on one backend.
+
+    ``samples_s``: time of the MPI part (end of MPI_Init to begin of MPI_Finalize, the largest of the ranks) of every repetition; one for
+    ``smpi`` and ``model``, warm-up runs are not in it. ``sections``: label -> seconds of a part of the section (the largest of the ranks),
+    for every repetition and, within it, every occurrence. ``outcome``: completed, failed (an exit code), killed (a signal), timeout,
+    deadlock, aborted, failed-start. Names and fidelity are empty where a backend has none.
+    """
+
+    backend: str
+    program: str
+    arguments: list[str]
+    ranks: int
+    mpi: str = ""
+    machine: Machine | None = None
+    model: str = ""
+    platform: str = ""
+    mode: str = ""
+    fidelity: str = ""
+    outcome: str = "completed"
+    detail: str = ""
+    exit_code: int | None = None
+    output: str = ""
+    errors: str = ""
+    """What it wrote to its standard error, the launcher's words among it."""
+    wall_s: float = 0.0
+    samples_s: list[float] = field(default_factory=list)
+    sections: dict[str, list[float]] = field(default_factory=dict)
+    parts: dict[str, int] = field(default_factory=dict)
+    """Parts of a section, as the program said at its end (the last occurrence's)."""
+    calls: list[Call] = field(default_factory=list)
+    profile_s: float | None = None
+    """Time of the MPI part (largest rank) of the run that ``calls`` are of: natively another run than those in ``samples_s``."""
+    noise: Noise | None = None
+    notes: list[str] = field(default_factory=list)
+    """What a reader has to know about the times: one line each."""
+    trace: str = ""
+    """Folder of the trace that was replayed, or recorded on the way; empty when there is none."""
+    run_id: int | None = None
+    found: bool = False
+    """Taken from the store: a simulation that was done before. Never a measurement."""
+
+    @property
+    def completed(self) -> bool:
+        return self.outcome == "completed"
+
+    def row(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return asdict(self)
+
+
+def _quiet(done: int, total: int, what: str = "") -> None:
+    """Report nothing."""
+
+
+def _any_state() -> str:
+    """Every state of the machine is as good as another."""
+    return ""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `run` was asked for; each backend takes what concerns it.
+
+    ``mpi``: ``mpich``, ``openmpi`` or None for what the program links or what is installed. ``repetitions`` and ``warmup`` are runs of the
+    whole program, natively. ``timeout_s``: of wall time natively and under SMPI, of simulated time on a model; None: without limit.
+    ``profile``: whether the per-call profile is wanted (natively one more run). ``report(done, total, what)`` is told of progress.
+    """
+
+    program: str
+    arguments: tuple[str, ...] = ()
+    ranks: int = 2
+    model: str | None = None
+    platform: str | None = None
+    mode: str | None = None
+    sets: tuple[str, ...] = ()
+    seed: int = 1
+    fidelity: str = "mechanism"
+    mpi: str | None = None
+    repetitions: int = 10
+    warmup: int = 1
+    timeout_s: float | None = None
+    recording_limit_s: float = 600.0
+    """Wall time that a program may take while its trace is recorded for a model."""
+    profile: bool = True
+    wait_quiet_s: float = 0.0
+    """How long to wait for a loaded machine to come to rest before measuring."""
+    odd_state: Callable[[], str] = _any_state
+    """Asked before and after every native run that counts: "", or in words the state that the machine is in and should not be. Such a run
+    is repeated, however long or short it took."""
+    trace: str | None = None
+    """Folder of a trace: the model replays this one instead of recording the program's. SMPI leaves its own in `Execution.trace`."""
+    fresh: bool = False
+    report: Callable[[int, int, str], None] = _quiet
+
+
+def on_model(backend: str, request: Request, fidelity: str) -> tuple[str, str, str, Execution]:
+    """(model, platform, mode, the execution to be filled) of a run at a model's costs.
+
+    Raises UsageError for what names no model, platform or mode.
+    """
+    if request.model is None:
+        raise UsageError("a model is needed: --model NAME (see 'retrompi models list')", code="missing-option")
+    platform = request.platform or "nt-pair"
+    room = registry.platform(platform)
+    mode = request.mode or ("shared" if len(room.hosts) == 1 else "distributed")
+    name = registry.model(request.model).name
+    room.placement(mode)
+    done = Execution(
+        backend, Path(request.program).name, list(request.arguments), request.ranks, model=name, platform=room.name, mode=mode,
+        fidelity=fidelity,
+    )  # fmt: skip
+    return request.model, platform, mode, done

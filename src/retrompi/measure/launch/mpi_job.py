@@ -1,0 +1,168 @@
+"""Starting a program's ranks, waiting for them, and leaving nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from retrompi.base.signals import terminated_is_interrupted
+from retrompi.measure.launch.execution import BackendError
+
+__all__ = ["MOST_OUTPUT", "Ended", "cores", "ending", "run", "told_signal", "whole_cores"]
+
+MOST_OUTPUT = 1 << 20
+"""So many bytes of a program's output are kept."""
+_MARK = "RETROMPI_JOB"  # every process of a job has it in its environment, whoever became its parent
+_GRACE = 2.0  # seconds for a launcher to end its ranks itself
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a job ended: its launcher's exit code (below 0: the signal that killed it), what it wrote, and how long it took."""
+
+    code: int
+    output: str
+    errors: str
+    wall_s: float
+    timed_out: bool
+
+
+def cores() -> list[int]:
+    """The processors (cores, or threads of them) that this process may use."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+
+
+def whole_cores(allowed: Sequence[int], folder: Path = Path("/sys/devices/system/cpu")) -> int:
+    """How many cores the processors ``allowed`` are threads of; each counts as one where the kernel does not tell."""
+    siblings = set()
+    for processor in allowed:
+        try:
+            siblings.add((folder / f"cpu{processor}" / "topology" / "thread_siblings_list").read_text(encoding="ascii").strip())
+        except OSError:
+            siblings.add(str(processor))
+    return len(siblings)
+
+
+def _die_with_parent() -> None:
+    """In the child: SIGTERM when we are killed, which makes a launcher end its ranks (linux: prctl PR_SET_PDEATHSIG)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
+def run(words: Sequence[str], environment: Mapping[str, str], timeout_s: float | None = None, cwd: str | None = None) -> Ended:
+    """Run a command to its end, or to ``timeout_s`` seconds of wall time. Whatever happens, none of its processes is left.
+
+    What it writes goes to files: a reader of pipes would take time from what is measured. Raises BackendError when it cannot be started.
+    """
+    mark = uuid.uuid4().hex
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, terminated_is_interrupted():
+        began = time.perf_counter()
+        try:
+            process = subprocess.Popen(
+                list(words), env={**environment, _MARK: mark}, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd,
+                start_new_session=True, preexec_fn=_die_with_parent,
+            )  # fmt: skip
+        except OSError as e:
+            raise BackendError(f"{words[0]} cannot be run: {e.strerror or e}") from e
+        timed_out = False
+        try:
+            process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+        finally:
+            wall = time.perf_counter() - began
+            _end(process, mark)
+        return Ended(process.returncode, _text(out), _text(err), wall, timed_out)
+
+
+def _text(file: object) -> str:
+    file.seek(0)  # type: ignore[attr-defined]
+    data: bytes = file.read(MOST_OUTPUT + 1)  # type: ignore[attr-defined]
+    text = data[:MOST_OUTPUT].decode("utf-8", "replace")
+    return text + "\n… (more was written)\n" if len(data) > MOST_OUTPUT else text
+
+
+def _end(process: subprocess.Popen[bytes], mark: str) -> None:
+    """End what is left of a job: the launcher is asked first, since it knows its ranks on other machines too."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    for _ in range(50):  # a rank may be starting another while we look
+        left = _marked(mark)
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def _marked(mark: str) -> list[int]:
+    """Living processes with our mark in their environment."""
+    needle = f"{_MARK}={mark}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            # A zombie has no environment any more.
+            if needle in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def told_signal(ended: Ended) -> int | None:
+    """The signal that ended a rank, from the exit code or the launcher's words; None when none did."""
+    if found := re.search(r"\(signal (\d+)\)|exited on signal (\d+)", ended.errors + ended.output[-4000:]):
+        return int(found[1] or found[2])
+    if ended.code < 0:
+        return -ended.code
+    return ended.code - 128 if 128 < ended.code <= 128 + 64 else None
+
+
+def ending(ended: Ended, aborted: bool = False) -> tuple[str, str]:
+    """(outcome, detail) of a job by its launcher's exit code and words; a timeout's detail is for the caller, who knows the limit.
+
+    ``aborted``: a rank said that it called MPI_Abort.
+    """
+    if ended.timed_out:
+        return "timeout", ""
+    if aborted:
+        return "aborted", f"MPI_Abort, exit code {ended.code}{_said(ended)}"
+    killed = told_signal(ended)
+    if ended.code != 0 and killed is not None:
+        try:
+            name = signal.Signals(killed).name
+        except ValueError:
+            name = f"signal {killed}"
+        return "killed", f"a rank was ended by {name}"
+    return ("failed", f"exit code {ended.code}{_said(ended)}") if ended.code != 0 else ("completed", "")
+
+
+def _said(ended: Ended) -> str:
+    """The first line on stderr that is a sentence: the program's own words come before its launcher's."""
+    lines = ended.errors.splitlines()
+    if lines and lines[0].startswith("Traceback"):  # Python says what it is about last
+        lines = [line for line in lines if re.match(r"[\w.]+(Error|Exception)\b", line)] + lines
+    for line in lines:
+        text = line.strip()
+        if re.search(r"[A-Za-z]{3}", text) and not text.startswith(("Primary job", "application called MPI_Abort")):
+            return f": {text[:200]}"
+    return ""

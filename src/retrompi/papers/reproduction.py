@@ -1,0 +1,152 @@
+"""Replaying papers' studies: their curves and facts from the store or simulated now, judged and stored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from retrompi.papers.claims import Claim, by_paper, load
+from retrompi.papers.experiments import Done, Job, jobs, merge
+from retrompi.papers.paper import Paper, find_paper
+from retrompi.papers.verdicts import Verdict, judge
+from retrompi.sim import worker
+from retrompi.spec import registry
+from retrompi.spec.model import resolve
+
+if TYPE_CHECKING:
+    from retrompi.measure.stored_curves import StoredCurve
+    from retrompi.store.database import Store
+
+__all__ = ["WORKERS", "Progress", "Reproduction", "facts_of_experiment", "judge_all", "run_paper", "run_papers"]
+
+WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+"""Simulations at a time unless said otherwise; each runs in a worker process of its own, a thread here only waits for it."""
+
+Progress = Callable[[int, int, str], None]
+"""Called after each job with (work done, work in all, the job); work is the jobs' weight in thousandths."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A replayed study: everything the report and the verdict table are made from.
+
+    ``points``: rows model, platform, mode, size_B, time_us, bandwidth_MBps, repetitions, run_id. ``anatomy``: rows model,
+    mode, size_B, total_s, stages, run_id. ``simulated`` of ``len(runs)`` runs were made now, the others found in the store.
+    """
+
+    paper: Paper
+    claims: tuple[Claim, ...]
+    points: list[dict[str, Any]] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    anatomy: list[dict[str, Any]] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    runs: tuple[int, ...] = ()
+    simulated: int = 0
+    measured: tuple[StoredCurve, ...] = ()
+    """Measured curves of the store that the page shows beside the published and simulated ones."""
+
+
+def _parameters(plan: Paper) -> dict[str, dict[str, float | str]]:
+    platform = registry.platform(plan.platform)
+    return {m: resolve(registry.model(m), platform)[0].as_dict() for m in plan.models}
+
+
+def _run(work: Sequence[tuple[str, Job]], progress: Progress | None, workers: int) -> list[Done]:
+    """The results of labelled jobs, in their order; the longest begin first, since one begun at the end keeps everybody waiting."""
+    results: dict[int, Done] = {}
+    cost = [max(round(1000 * job.weight), 1) for _, job in work]
+    spent = 0
+    try:
+        with ThreadPoolExecutor(max_workers=max(workers, 1)) as pool:
+            futures = {pool.submit(work[i][1].work): i for i in sorted(range(len(work)), key=lambda i: -cost[i])}
+            try:
+                for future in as_completed(futures):
+                    i = futures[future]
+                    results[i] = future.result()
+                    spent += cost[i]
+                    if progress is not None:
+                        progress(spent, sum(cost), work[i][0])
+            except BaseException:
+                # Nothing new is begun once one has failed or the user has had enough, and what runs is not waited for.
+                pool.shutdown(wait=False, cancel_futures=True)
+                worker.halt()
+                raise
+    finally:
+        worker.resume()
+    return [results[i] for i in range(len(work))]
+
+
+def _study(plan: Paper, finished: Sequence[Done]) -> Reproduction:
+    """A study from what its jobs gave, in an order of its own, not of their ends: the same study is the same to the byte."""
+    points = [row for r in finished if r.where == "points" for row in r.result]
+    rank = {name: i for i, name in enumerate([*plan.modes, *plan.models])}
+    points.sort(key=lambda p: (rank.get(p["mode"], len(rank)), rank.get(p["model"], len(rank))))
+    anatomy = [row for r in finished if r.where == "anatomy" for row in r.result]
+    facts: dict[str, Any] = {"parameters": _parameters(plan)}
+    for r in finished:
+        if r.where not in ("points", "anatomy"):
+            merge(facts, r.where, r.result)
+    claims = by_paper(plan.key)
+    runs = tuple(dict.fromkeys(i for r in finished for i in r.run_ids))
+    return Reproduction(plan, tuple(claims), points, facts, anatomy, judge(claims, points, facts), runs, sum(r.simulated for r in finished))
+
+
+def run_papers(
+    names: Sequence[str],
+    store: Store,
+    fresh: bool = False,
+    progress: Progress | None = None,
+    *,
+    keep: bool = True,
+    workers: int = WORKERS,
+    fidelity: str = "mechanism",
+) -> list[Reproduction]:
+    """Replay studies, all their jobs in one pool of ``workers``: what the store has is used, the rest simulated (all, if ``fresh``).
+
+    The verdicts are stored unless ``keep`` is False, as for a page drawn again, or ``fidelity`` is below mechanism. Raises
+    UsageError for an unknown paper, and what a failing simulation raises; what was simulated before that, or before an
+    interrupt, stays stored.
+    """
+    plans = [replace(find_paper(name), fidelity=fidelity) for name in names]
+    # A kind of experiment is told about one study at a time; only the pool sees all of them.
+    work = [(i, job) for i, plan in enumerate(plans) for kind in plan.experiments for job in jobs(kind, plan, store, fresh)]
+    labelled = [(job.label if len(plans) == 1 else f"{plans[i].key}: {job.label}", job) for i, job in work]
+    results = _run(labelled, progress, workers)
+    out = []
+    for i, plan in enumerate(plans):
+        study = _study(plan, [done for (mine, _), done in zip(work, results, strict=True) if mine == i])
+        if keep and fidelity == "mechanism":
+            store.add_verdicts(plan.key, [v.row() for v in study.verdicts], run_ids=study.runs)
+        out.append(study)
+    return out
+
+
+def run_paper(
+    paper: str,
+    store: Store,
+    fresh: bool = False,
+    progress: Progress | None = None,
+    *,
+    keep: bool = True,
+    workers: int = WORKERS,
+    fidelity: str = "mechanism",
+) -> Reproduction:
+    """Replay one study; see `run_papers`."""
+    return run_papers([paper], store, fresh, progress, keep=keep, workers=workers, fidelity=fidelity)[0]
+
+
+def facts_of_experiment(paper: str, kind: str, store: Store, fresh: bool = False, progress: Progress | None = None) -> dict[str, Any]:
+    """The facts of one kind of experiment of a study, without its verdicts. Raises what `run_paper` raises."""
+    facts: dict[str, Any] = {}
+    for done in _run([(job.label, job) for job in jobs(kind, find_paper(paper), store, fresh)], progress, WORKERS):
+        merge(facts, done.where, done.result)
+    return facts
+
+
+def judge_all(studies: Sequence[Reproduction]) -> list[Verdict]:
+    """A verdict for every row of the reference: those of ``studies``, and the rest unjudged, in file order."""
+    mine = {v.id: v for s in studies for v in s.verdicts}
+    return [mine.get(v.id, v) for v in judge(load(), [], {})]

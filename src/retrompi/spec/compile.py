@@ -1,0 +1,209 @@
+"""From a model's parameters to what the engine is given, part by part, noting which parameters a run uses.
+
+A run does not need all that a runtime is: two ranks of one machine never meet its daemons. So a model states its parts one by
+one (`RuntimeModel.calls`, `within_host`, `between_hosts`, ...), only those that the run needs are compiled, and what they read is what the
+run uses. An override of anything else has no effect and is refused with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from retrompi.base.errors import UsageError
+from retrompi.spec import platform_use
+from retrompi.spec.collectives import OPERATIONS, PREFIX, engine_rows
+from retrompi.spec.layout import Layout
+
+if TYPE_CHECKING:
+    from retrompi.spec.model import RuntimeModel, Values
+
+__all__ = ["ANYTHING", "PARTS", "Calls", "Compiled", "Part", "compile_runtime", "needed", "refuse_unused", "refuse_unused_parameters"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a runtime: what its parameters belong to, and why a run does not need it."""
+
+    belongs_to: str
+    not_needed: str
+
+
+PARTS = {
+    "calls": Part("every call", ""),
+    "within_host": Part("the path between ranks of one machine", "every rank of this run has a machine of its own"),
+    "between_hosts": Part("the path between machines", "this run is on one machine"),
+    "probing": Part("calls that look for a message or a completion (MPI_Test, MPI_Probe)", "the trace has none"),
+    "one_sided": Part("one-sided operations", "the trace has none"),
+    "conversion": Part("the conversion between byte orders", "the machines of this run have the same byte order"),
+    "start_up": Part("starting a job", "this run does not simulate it (replay --startup and the command startup do)"),
+}
+"""The parts of a runtime, in the order in which they are compiled."""
+
+_PROBING = frozenset({"test", "testall", "testany", "testsome", "probe", "iprobe"})
+_REDUCING = frozenset({"reduce", "allreduce", "scan", "exscan", "reducescatter", "reducescatterblock"})
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """What a run does that decides which parts of a runtime it needs.
+
+    ``actions``: the names of the trace's actions in lower case, None for a program that may do anything; ``to_self``: whether a rank sends
+    to itself; ``start_up``: whether the job's start is simulated; ``failures``: whether links or hosts fail.
+    """
+
+    actions: frozenset[str] | None = None
+    to_self: bool = True
+    start_up: bool = True
+    failures: bool = True
+
+    def any(self, wanted: Collection[str]) -> bool:
+        """Whether one of ``wanted`` is called, in its blocking, non-blocking or request form."""
+        return self.actions is None or any(a in wanted or a[1:] in wanted for a in self.actions)
+
+    @property
+    def probing(self) -> bool:
+        """Whether something looks for a message or a completion without waiting for it."""
+        return self.any(_PROBING)
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether there are one-sided operations."""
+        return self.any({"put", "get", "accumulate"}) or any(a.startswith("win_") for a in self.actions or ())
+
+    @property
+    def collective(self) -> bool:
+        """Whether there are collective operations."""
+        return self.any(OPERATIONS)
+
+    @property
+    def computing(self) -> bool:
+        """Whether ranks compute: by themselves or in a reduction."""
+        return self.any({"compute"}) or self.any(_REDUCING)
+
+    @property
+    def kernels(self) -> bool:
+        """Whether ranks run named loops."""
+        return self.any({"kernel"})
+
+
+ANYTHING = Calls()
+"""A program of which nothing is known."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A runtime on a platform as the engine is given it, and which parameters went into it.
+
+    ``used``: names of the model's parameters (``wmpi.packet``) and of the platform's numbers (``platform.server.quantum``), as ``--set``
+    takes them.
+    """
+
+    rows: dict[str, Any]
+    used: frozenset[str]
+    layout: Layout = field(repr=False)
+
+
+def needed(cls: type[RuntimeModel], layout: Layout, calls: Calls) -> frozenset[str]:
+    """The parts of `PARTS` that a run needs."""
+    there = {
+        "calls": True,
+        "within_host": layout.shares_host or calls.to_self,
+        "between_hosts": layout.several_hosts,
+        "probing": calls.probing,
+        "one_sided": calls.one_sided or (cls.puts_in_collectives and calls.collective),
+        "conversion": layout.mixed_byte_order,
+        "start_up": calls.start_up,
+    }
+    return frozenset(part for part, yes in there.items() if yes)
+
+
+def compile_runtime(cls: type[RuntimeModel], values: Values, layout: Layout, calls: Calls = ANYTHING) -> Compiled:
+    """The engine's rows of a runtime for the ranks of ``layout`` and a program of ``calls``; only what the run needs is compiled.
+
+    Raises UsageError where values do not fit together.
+    """
+    parts = needed(cls, layout, calls)
+    rows = cls().compile(values, layout, parts)
+    rows["collectives"] = engine_rows(cls.collectives, values, rows["bcast"]["algorithm"])
+    rows |= {"context_bytes": cls.communicators.context_bytes, "split_gathers": cls.communicators.gathers}
+    if "start_up" in parts:
+        _start(cls, values, layout)
+    base = values.model.partition(":")[0]
+    return Compiled(rows, frozenset({f"{base}.{name}" for name in values.read()} | platform_use.used(layout, rows, calls)), layout)
+
+
+def _start(cls: type[RuntimeModel], values: Values, layout: Layout) -> None:
+    """Notes what starting a job reads."""
+    with values.reading("start_up"):
+        cls().startup(values, layout.platform, layout.placement, Random(0))
+
+
+def refuse_unused(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Calls, others: Iterable[Compiled] = ()) -> None:
+    """Raises UsageError for an override that a run does not use, and says why.
+
+    ``found`` was compiled from ``values``; what the further jobs ``others`` of the run use of the platform counts as well. Algorithms of
+    collectives are not looked at: which operations run is known afterwards.
+    """
+    refuse_unused_parameters(cls, values, found, calls)
+    used = found.used.union(*(o.used for o in others))
+    by_key: dict[str, list[str]] = {}
+    for path in sorted(found.layout.platform.overridden):
+        owner, _, key = path.rpartition(".")
+        by_key.setdefault(path if owner == "link" else key, []).append(path)
+    for key, paths in by_key.items():
+        # platform.host.KEY means every host: it is enough that one of them uses it.
+        if not any(f"platform.{p}" in used for p in paths):
+            mine = [p for p in paths if p.rpartition(".")[0] in {h.name for h in found.layout.hosts}] or paths
+            name = f"host.{key}" if len(paths) == len(found.layout.platform.hosts) > 1 else mine[0]
+            raise UsageError(f"platform.{name} {platform_use.why_not(mine[0], found.layout)}", code="idle-override")
+
+
+def refuse_unused_parameters(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Calls) -> None:
+    """The same for the parameters of the model alone, as of a further job."""
+    base = values.model.partition(":")[0]
+    for name in values.overridden():
+        if f"{base}.{name}" not in found.used and not name.startswith(PREFIX):
+            raise UsageError(f"{base}.{name} {_why(cls, values, name, found.layout, calls)}", code="idle-override")
+
+
+def _why(cls: type[RuntimeModel], values: Values, name: str, layout: Layout, calls: Calls) -> str:
+    parts = needed(cls, layout, calls)
+    read = _readers(cls, values, name, layout)
+    if read and not read & parts:
+        part = PARTS[next(p for p in PARTS if p in read)]
+        return f"belongs to {part.belongs_to}; {part.not_needed}"
+    found = _choice_that_uses(cls, values, name, layout, parts)
+    if found:
+        return f"is not used with {found[0]}; it is with {found[1]}"
+    return f"is not used by {values.model} with the other values of this run"
+
+
+def _readers(cls: type[RuntimeModel], values: Values, name: str, layout: Layout) -> set[str]:
+    """The parts that read a parameter when ranks are on one machine and on several."""
+    hosts = len(layout.platform.hosts)
+    everywhere = layout if hosts < 2 else Layout(layout.platform, [0, 0, *range(1, hosts)])
+    again = values.fresh()
+    cls().compile(again, everywhere, frozenset(PARTS))
+    _start(cls, again, everywhere)
+    return again.readers(name)
+
+
+def _choice_that_uses(
+    cls: type[RuntimeModel], values: Values, name: str, layout: Layout, parts: frozenset[str]
+) -> tuple[str, str] | None:
+    """(a choice in force, another one with which the run would use the parameter)."""
+    base = cls.name.partition(":")[0]
+    for other, param in cls.params().items():
+        now = values.settings[other].value
+        for choice in param.choices or ():
+            tried = values.fresh({other: choice})
+            try:
+                cls().compile(tried, layout, parts)
+            except (UsageError, ValueError):
+                continue
+            if choice != now and name in tried.read():
+                return f"{base}.{other}={now}", f"{base}.{other}={choice}"
+    return None

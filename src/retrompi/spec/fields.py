@@ -1,0 +1,209 @@
+"""Declarations: a class whose fields each state unit, default, bounds and meaning once.
+
+`Host`, `Link` and the media are such classes. Everything else that knows a field takes it from here: TOML keys and ``--set``, the check of
+a value, the C++ structs and their readers (`retrompi.spec.cpp`), the studio's controls and the reference pages. A new field is one line.
+
+Imports nothing but the base, since the build of the engine runs it before the package is installed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from retrompi.base import units
+from retrompi.base.errors import UsageError, nearest
+
+__all__ = ["Field", "Use", "choice", "declared", "flag", "quantities", "quantity", "to_engine", "used_by", "whole", "word"]
+
+
+class Use(StrEnum):
+    """A kind of work in a simulation that needs a number of a platform; the value is how a sentence names it."""
+
+    ALWAYS = "every run"
+    COMPUTE = "amounts of computation in a trace"
+    KERNELS = "kernels named in a trace"
+    CARRY = "quanta of which a wait leaves the rest"
+    COPIES = "copies in memory"
+    CALLS = "system calls (sockets, direct copies)"
+    TCP = "TCP connections"
+    TCP_SEND_BUFFER = "TCP connections whose send buffer the runtime leaves to the system"
+    TCP_RECEIVE_BUFFER = "TCP connections whose receive buffer the runtime leaves to the system"
+    TCP_LOCAL = "TCP connections within a host"
+    TCP_REMOTE = "TCP connections between hosts"
+    TCP_LOSS = "TCP connections between hosts when something fails on the way"
+    IP = "TCP or UDP between hosts"
+    WIRE = "messages between hosts"
+    FRAGMENTS = "datagrams and transfers by a card, which are cut into frames"
+    BURSTS = "transfers between the memories of two hosts"
+    CORES = "queues between pinned or shared cores"
+    BYTE_ORDER = "conversion between byte orders"
+    SITES = "messages between sites"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What is declared of one field.
+
+    ``kind`` is quantity (a number with a unit), whole (a count), flag (0 or 1), choice, word (any text) or other (not made from a text).
+    ``low`` and ``high`` are bounds, both allowed; ``above`` is a bound that is not. ``area`` groups fields for readers; ``used_by`` is the
+    work that needs it; ``plain`` is its value on a host of which only a curve is known. ``cpp`` is the type in the engine, "" for none.
+    """
+
+    name: str
+    kind: str
+    unit: str
+    help: str
+    default: Any = MISSING
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None
+    choices: tuple[str, ...] = ()
+    area: str = ""
+    used_by: tuple[Use, ...] = (Use.ALWAYS,)
+    plain: str = ""
+    cpp: str = ""
+
+    @property
+    def optional(self) -> bool:
+        """Whether it may be left out."""
+        return self.default is not MISSING
+
+    @property
+    def is_quantity(self) -> bool:
+        """Whether it is a number, written with a unit where its unit is not 1."""
+        return self.kind in ("quantity", "whole", "flag")
+
+    @property
+    def bounds(self) -> str:
+        """What its values are restricted to, in words; "" for nothing beyond its unit."""
+        if self.kind == "flag":
+            return "0 or 1"
+        if self.kind == "choice":
+            return ", ".join(self.choices)
+        said = [f"more than {self.above:g}"] if self.above is not None else []
+        low = self.low or 0.0
+        if self.kind == "whole":
+            said = [f"whole, {low:g} or more"]
+        elif low:
+            said.append(f"{low:g} or more")
+        return ", ".join(said + ([f"{self.high:g} or less"] if self.high is not None else []))
+
+    def parse(self, text: str, where: str) -> Any:
+        """The value of ``text`` in the field's unit. Raises UsageError beginning with ``where`` for one that is refused."""
+        if not self.is_quantity:
+            return self.check(text.strip(), where)
+        try:
+            value = units.parse(text, self.unit)
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}", code=error.code) from None
+        return self.check(value, where, text)
+
+    def check(self, value: Any, where: str, text: str | None = None) -> Any:
+        """``value`` if the declaration allows it, else UsageError beginning with ``where``; ``text`` is how it was written."""
+        if self.kind == "choice":
+            if value not in self.choices:
+                raise UsageError(f"{where}: '{value}'{nearest(str(value), self.choices)}", code="unknown-name")
+            return value
+        if not self.is_quantity:
+            return value
+        problem = self._problem(float(value))
+        if problem:
+            code = "bad-value" if self.kind == "flag" else "out-of-range"
+            raise UsageError(f"{where}: '{f'{value:g}' if text is None else text}' {problem}", code=code)
+        return value
+
+    def _problem(self, value: float) -> str:
+        if self.kind == "flag":
+            return "" if value in (0, 1) else "is neither 0 nor 1"
+        low = self.low or 0.0
+        if self.kind == "whole" and (value < low or value != int(value)):
+            return f"is not a whole number from {low:g} on"
+        if self.above is not None and not value > self.above:
+            return "must be more than zero" if self.above == 0 else f"must be more than {self.above:g}"
+        if self.low is not None and value < self.low:
+            return f"must be {low:g} or more"
+        if self.high is not None and value > self.high:
+            return f"must be {self.high:g} or less"
+        return ""
+
+
+def _field(default: Any, **facts: Any) -> Any:
+    work = facts.get("used_by", Use.ALWAYS)
+    facts["used_by"] = (work,) if isinstance(work, Use) else tuple(work)
+    return dataclasses.field(default=default, metadata={"declared": facts})
+
+
+_CPP = {"s": "Ps", "B": "int64_t", "s/B": "PsPerByte"}
+"""Unit -> the engine's type of a quantity; any other is a double."""
+
+
+def quantity(
+    unit: str,
+    help: str,
+    *,
+    default: float = MISSING,  # type: ignore[assignment]
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    **more: Any,
+) -> Any:
+    """A number in ``unit`` (`units.UNITS`). ``more`` are `Field`'s ``area``, ``used_by``, ``plain`` and ``cpp``."""
+    if not units.check_unit(unit):
+        raise ValueError(f"no base unit '{unit}'")
+    facts = {"kind": "quantity", "unit": unit, "help": help, "low": low, "high": high, "above": above, "cpp": _CPP.get(unit, "double")}
+    return _field(default, **facts | more)
+
+
+def whole(help: str, *, default: float = MISSING, low: float = 0, high: float | None = None, **more: Any) -> Any:  # type: ignore[assignment]
+    """A whole number from ``low`` on."""
+    return _field(default, **{"kind": "whole", "unit": "count", "help": help, "low": low, "high": high, "cpp": "int"} | more)
+
+
+def flag(help: str, *, default: float = MISSING, **more: Any) -> Any:  # type: ignore[assignment]
+    """0 or 1; True and False do as well."""
+    return _field(default, **{"kind": "flag", "unit": "count", "help": help, "cpp": "bool"} | more)
+
+
+def choice(help: str, choices: Sequence[str], *, enum: str = "", default: str = MISSING, **more: Any) -> Any:  # type: ignore[assignment]
+    """One of ``choices``; in the engine an enumeration called ``enum``, without one a text."""
+    facts = {"kind": "choice", "unit": "choice", "help": help, "choices": tuple(choices), "cpp": enum or "std::string"}
+    return _field(default, **facts | more)
+
+
+def word(help: str, *, default: str = MISSING, **more: Any) -> Any:  # type: ignore[assignment]
+    """Any text; with ``cpp`` anything else that is not made from one text."""
+    kind = "other" if more.get("cpp", "std::string") not in ("", "std::string") else "word"
+    return _field(default, **{"kind": kind, "unit": "str", "help": help, "cpp": "std::string"} | more)
+
+
+@cache
+def declared(cls: type) -> Mapping[str, Field]:
+    """Name -> declaration of every field of a declaration class, in order."""
+    return {f.name: Field(name=f.name, default=f.default, **f.metadata["declared"]) for f in dataclasses.fields(cls)}
+
+
+@cache
+def quantities(cls: type) -> Mapping[str, Field]:
+    """Those of `declared` that are numbers."""
+    return {name: f for name, f in declared(cls).items() if f.is_quantity}
+
+
+def used_by(cls: type, work: Iterable[Use]) -> list[str]:
+    """The fields of a declaration that a run with this kind of work uses; what every run uses is always among them."""
+    there = {Use.ALWAYS, *work}
+    return [name for name, f in declared(cls).items() if there.intersection(f.used_by)]
+
+
+def to_engine(value: Any) -> dict[str, Any]:
+    """A declaration's values as the engine reads them (`retrompi.spec.cpp` makes the reader from the same declaration)."""
+    out = {}
+    for name, f in declared(type(value)).items():
+        if f.cpp:
+            given = getattr(value, name)
+            out[name] = to_engine(given) if dataclasses.is_dataclass(given) else given
+    return out

@@ -1,0 +1,117 @@
+"""A host: its processors, scheduler, memory, protocol stack and network card, one declaration a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from retrompi.spec.fields import Use, choice, flag, quantity, whole, word
+
+__all__ = ["BYTE_ORDERS", "Host"]
+
+BYTE_ORDERS = ("little", "big")
+_LOOPS = (Use.COPIES, Use.KERNELS)
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One machine. Floats are in base units: bytes, seconds, bytes/s, seconds/byte, Hz, flop/s."""
+
+    name: str = word("what the platform calls it")
+    os: str = word("operating system", cpp="")
+    byte_order: str = choice("byte order of its numbers", BYTE_ORDERS, enum="ByteOrder", used_by=Use.BYTE_ORDER)
+    cores: float = whole("number of CPUs", low=1, area="processor", plain="1")
+    speed: float = quantity("count", "CPU speed relative to the NT Server of nt-pair", above=0, area="processor", plain="1")
+    flops: float = quantity(
+        "flop/s", "rate at which a trace's compute amounts run", above=0, area="processor", plain="1000 Mflop/s", used_by=Use.COMPUTE
+    )
+    clock: float = quantity("Hz", "CPU clock", area="processor", plain="1 GHz", used_by=Use.KERNELS, cpp="")
+    quantum: float = quantity(
+        "s", "time a thread may run before the scheduler takes the next one", above=0, area="scheduler", plain="50 ms"
+    )
+    tick: float = quantity("s", "clock interrupt period to which timed waits are rounded", above=0, area="scheduler", plain="10 ms")
+    dispatch: float = quantity("s", "context switch to a woken thread", area="scheduler", plain="1 us")
+    syscall: float = quantity("s", "null system call", area="scheduler", plain="0.1 us", used_by=Use.CALLS)
+    l1: float = quantity("B", "first-level data cache", above=0, area="memory", plain="32 KiB", used_by=_LOOPS, cpp="double")
+    l2: float = quantity("B", "second-level cache", above=0, area="memory", plain="1 MiB", used_by=_LOOPS, cpp="double")
+    l2_ways: float = whole("associativity of the second-level cache", low=1, area="memory", plain="8", used_by=_LOOPS)
+    copy_l1: float = quantity(
+        "B/s", "copy rate while the working set is in the first-level cache", above=0, area="memory", plain="10 GB/s", used_by=Use.COPIES
+    )
+    copy_l2: float = quantity(
+        "B/s", "copy rate while the working set is in the second-level cache", above=0, area="memory", plain="10 GB/s", used_by=Use.COPIES
+    )
+    copy_mem: float = quantity("B/s", "copy rate from main memory", above=0, area="memory", plain="5 GB/s", used_by=Use.COPIES)
+    boost: float = flag("1 when an event wake-up raises the woken thread above its peers", area="scheduler", plain="0", cpp="int")
+    quantum_carry: float = flag("1 when what is left of a quantum outlives a wait", area="scheduler", plain="0")
+    wait_charge: float = quantity("s", "taken off the quantum for each wait", area="scheduler", plain="0 us", used_by=Use.CARRY)
+    quantum_at_tick: float = flag("1 when a quantum ends only at a clock tick", area="scheduler", plain="1")
+    tcp_segment: float = quantity("s", "protocol stack CPU time per segment", area="protocol stack", plain="1 us", used_by=Use.IP)
+    tcp_byte: float = quantity("s/B", "protocol stack CPU time per byte", area="protocol stack", plain="0 s/B", used_by=Use.IP)
+    interrupt: float = quantity("s", "CPU time of one frame's interrupt", area="protocol stack", plain="1 us", used_by=Use.IP)
+    loopback_segment: float = quantity(
+        "s", "protocol stack CPU time per segment that stays on the host", area="protocol stack", plain="1 us", used_by=Use.TCP_LOCAL
+    )
+    loopback_mss: float = quantity(
+        "B", "largest segment that stays on the host", above=0, area="protocol stack", plain="16 KiB", used_by=Use.TCP_LOCAL
+    )
+    window: float = quantity("B", "TCP receive window", above=0, area="protocol stack", plain="64 KiB", used_by=Use.TCP_RECEIVE_BUFFER)
+    mss: float = quantity("B", "largest TCP segment on the wire", above=0, area="protocol stack", plain="1460 B", used_by=Use.TCP_REMOTE)
+    sndbuf: float = quantity("B", "socket send buffer", above=0, area="protocol stack", plain="64 KiB", used_by=Use.TCP_SEND_BUFFER)
+    delayed_ack: float = quantity(
+        "s", "longest time an acknowledgement is held back", area="protocol stack", plain="40 ms", used_by=Use.TCP
+    )
+    rto_first: float = quantity(
+        "s",
+        "TCP's retransmission timer before a round trip has been timed",
+        above=0,
+        area="protocol stack",
+        plain="3 s",
+        used_by=Use.TCP_LOSS,
+    )
+    rto_min: float = quantity(
+        "s", "shortest TCP retransmission timer", above=0, area="protocol stack", plain="200 ms", used_by=Use.TCP_LOSS
+    )
+    rto_max: float = quantity(
+        "s", "longest TCP retransmission timer; it doubles up to this", above=0, area="protocol stack", plain="120 s", used_by=Use.TCP_LOSS
+    )
+    tcp_retries: float = whole(
+        "how often TCP sends a segment again before it gives the connection up",
+        low=1,
+        area="protocol stack",
+        plain="15",
+        used_by=Use.TCP_LOSS,
+    )
+    dup_acks: float = whole(
+        "acknowledgements without news that make TCP send a segment again at once",
+        low=1,
+        area="protocol stack",
+        plain="3",
+        used_by=Use.TCP_LOSS,
+    )
+    nic_rate: float = quantity(
+        "B/s", "rate of the bus between memory and network card", above=0, area="network card", plain="1 GB/s", used_by=Use.WIRE
+    )
+    nic_latency: float = quantity("s", "fixed time of the network card per frame", area="network card", plain="0 us", used_by=Use.WIRE)
+    bus_rate: float = quantity(
+        "B/s",
+        "rate of memory and bus that both directions of the card share",
+        above=0,
+        area="network card",
+        plain="1 GB/s",
+        used_by=Use.BURSTS,
+    )
+    l2_shared_by: float = whole("cores that share a second-level cache", low=1, area="memory", plain="1", used_by=Use.CORES)
+    package_cores: float = whole("cores that share a bus to the memory", low=1, area="processor", plain="1", used_by=Use.CORES)
+    line_shared: float = quantity(
+        "s", "a cache line from a core with which the second-level cache is shared", area="memory", plain="0 ns", used_by=Use.CORES
+    )
+    line_bus: float = quantity("s", "a cache line from a core's cache across the bus", area="memory", plain="0 ns", used_by=Use.CORES)
+    lines_in_flight: float = quantity(
+        "count", "lines changed by another core that a copy fetches at a time", above=0, area="memory", plain="1", used_by=Use.CORES
+    )
+    fsb_rate: float = quantity("B/s", "rate of a package's front-side bus", above=0, area="memory", plain="10 GB/s", used_by=Use.CORES)
+
+    @property
+    def family(self) -> str:
+        """``win32`` or ``unix``, by the operating system's name."""
+        return "win32" if self.os.startswith("Windows") else "unix"

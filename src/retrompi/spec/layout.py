@@ -1,0 +1,56 @@
+"""Where the ranks of a job are: what decides which paths a runtime needs between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from retrompi.spec.platform import Host, Placement, Platform
+
+__all__ = ["Layout"]
+
+
+class Layout:
+    """The hosts of a platform and which of them each rank runs on; ``placement[r]`` is the index in ``platform.hosts`` of rank r."""
+
+    def __init__(self, platform: Platform, placement: Sequence[int]) -> None:
+        self.platform = platform
+        self.placement = placement if isinstance(placement, Placement) else Placement(placement)
+        self.read: set[str] = set()
+        """Paths (``server.syscall``) of the hosts' numbers that a model has read to compile its own."""
+        self.fixed: set[str] = set()
+        """Keys of a host for which the model states values of its own."""
+
+    @cached_property
+    def used(self) -> tuple[int, ...]:
+        """The hosts that run a rank, as indices in ``platform.hosts``, in order."""
+        return tuple(sorted(set(self.placement)))
+
+    @property
+    def hosts(self) -> list[Host]:
+        """The hosts that run a rank."""
+        return [self.platform.hosts[i] for i in self.used]
+
+    def number(self, key: str) -> float:
+        """A number of rank 0's host (base unit), for a model whose own costs depend on it; the run then uses it."""
+        host = self.platform.hosts[self.placement[0]]
+        self.read.add(f"{host.name}.{key}")
+        return float(getattr(host, key))
+
+    @property
+    def several_hosts(self) -> bool:
+        """Whether messages may go between hosts."""
+        return len(self.used) > 1
+
+    @property
+    def shares_host(self) -> bool:
+        """Whether two ranks run on one host."""
+        return len(self.used) < len(self.placement)
+
+    @cached_property
+    def mixed_byte_order(self) -> bool:
+        """Whether hosts of both byte orders run ranks."""
+        return len({h.byte_order for h in self.hosts}) > 1
+
+    def __repr__(self) -> str:
+        return f"Layout({self.platform.name}, {list(self.placement)})"

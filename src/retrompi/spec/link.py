@@ -1,0 +1,34 @@
+"""What joins the hosts of a platform, one declaration a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from retrompi.spec import topology
+from retrompi.spec.fields import Use, choice, quantity, whole, word
+
+__all__ = ["WAN_KEYS", "Link"]
+
+WAN_KEYS = ("wan_bandwidth", "wan_latency")
+"""What the line between two sites needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What joins the hosts. A cable and a switch carry both directions at once, a hub one frame at a time.
+
+    A torus joins neighbours in each dimension of its ``shape``; hosts take their places in file order, the first dimension fastest. A
+    fat tree and sites that a ``wan`` joins have a ``shape`` as well (`topology`). With ``rails`` a host has a card on each of so
+    many links of the kind; ``rail_policy`` says whether a pair of hosts has one of them or stripes over all (docs/networks.md).
+    """
+
+    kind: str = choice("topology", topology.KINDS, used_by=Use.WIRE)
+    shape: tuple[int, ...] = word("its dimensions, switches or sites", cpp="std::vector<unsigned long>", used_by=Use.WIRE)
+    bandwidth: float = quantity("B/s", "signalling rate", above=0, plain="1 GB/s", used_by=Use.WIRE)
+    latency: float = quantity("s", "propagation and forwarding time of one frame", plain="0 us", used_by=Use.WIRE, cpp="double")
+    frame_overhead: float = quantity("B", "headers, preamble and gap around the payload of one frame", plain="0 B", used_by=Use.WIRE)
+    mtu: float = quantity("B", "largest IP datagram in one frame", above=0, plain="1500 B", used_by=Use.FRAGMENTS)
+    rails: float = whole("cards of a host, and planes of the link", low=1, default=1.0, used_by=Use.WIRE)
+    wan_bandwidth: float = quantity("B/s", "rate of the line between two sites, each way", above=0, default=0.0, used_by=Use.SITES)
+    wan_latency: float = quantity("s", "latency of the line between two sites", default=0.0, used_by=Use.SITES, cpp="double")
+    rail_policy: str = choice("what several rails carry", topology.POLICIES, enum="RailPolicy", default="pair", used_by=Use.WIRE)

@@ -1,0 +1,94 @@
+"""Which numbers of a platform a run uses: by the kinds of work (`fields.Use`) that its channels and its program make.
+
+Each field of `Host` and `Link` declares the work that needs it; `work_of` says which kinds a compiled run has. Where no work of a run needs
+a number, an override of it is refused (`retrompi.spec.compile.refuse_unused`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from retrompi.spec.fields import Use, declared, quantities, used_by
+from retrompi.spec.host import Host
+from retrompi.spec.link import Link
+
+if TYPE_CHECKING:
+    from retrompi.spec.compile import Calls
+    from retrompi.spec.layout import Layout
+
+__all__ = ["used", "why_not", "work_of"]
+
+_NONE_IN_TRACE = "the trace has none"
+_NONE_HERE = "this run has none"
+_ABSENT: Mapping[Use, str] = {
+    Use.COMPUTE: _NONE_IN_TRACE,
+    Use.KERNELS: _NONE_IN_TRACE,
+    Use.TCP_LOSS: "nothing fails in this run (--failure)",
+    Use.IP: "no socket of this run reaches another machine",
+    Use.WIRE: "no message of this run leaves its machine",
+    Use.CARRY: "a quantum of this run's machines does not outlive a wait (quantum_carry is 0)",
+    Use.SITES: "the link of this run joins no sites",
+}
+"""Why a run has no work of a kind, where there is more to say than that it has none."""
+
+
+def work_of(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[Use]:
+    """The kinds of work of a compiled run: of the hops in its ``rows`` and of the ``calls`` of its program."""
+    within, between = [*rows["same"], *rows["same_bulk"]], list(rows["remote"])
+    hops = [*within, *between]
+    streams = [h for h in hops if h["medium"] == "stream"]
+    crossing = [h for h in between if _crosses(h)]
+    media = {h["medium"] for h in crossing}
+    direct = any(kind == "direct" for _, _, kind in rows["protocol_same"])
+    one_sided = calls.one_sided or (rows["bcast"]["algorithm"] == "put_tree" and calls.collective)
+    bursts = "dma" in media or (layout.several_hosts and one_sided and rows["one_sided_remote"] is not None)
+    there = {
+        Use.ALWAYS: True,
+        Use.COMPUTE: calls.computing,
+        Use.KERNELS: calls.kernels,
+        Use.COPIES: any(h["medium"] != "curve" for h in hops) or calls.collective or calls.one_sided,
+        Use.CALLS: any(h["medium"] in ("stream", "datagram") for h in hops) or direct,
+        Use.CARRY: any(h["quantum_carry"] for h in rows["hosts"]),
+        Use.TCP: bool(streams),
+        Use.TCP_SEND_BUFFER: any(not h["sndbuf"] for h in streams),
+        Use.TCP_RECEIVE_BUFFER: any(not h["rcvbuf"] for h in streams),
+        Use.TCP_LOCAL: any(h not in crossing for h in streams),
+        Use.TCP_REMOTE: "stream" in media,
+        Use.TCP_LOSS: "stream" in media and calls.failures,
+        Use.IP: bool(media & {"stream", "datagram"}),
+        Use.WIRE: bool(media) or bursts,
+        Use.FRAGMENTS: bool(media & {"datagram", "dma"}) or bursts,
+        Use.BURSTS: bursts,
+        Use.CORES: direct or any(h["medium"] == "curve" or h["cores"] for h in within),
+        Use.BYTE_ORDER: layout.mixed_byte_order,
+        Use.SITES: layout.several_hosts and layout.platform.link.kind == "wan",
+    }
+    return {use for use, yes in there.items() if yes}
+
+
+def _crosses(hop: Mapping[str, Any]) -> bool:
+    """Whether a hop of the path between machines leaves its machine, which those to a proxy or daemon of the same machine do not."""
+    ends = (str(hop["from"]), str(hop["to"]))
+    return ends == ("rank", "rank") or (ends[0].endswith("@src") and ends[1].endswith("@dst"))
+
+
+def used(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[str]:
+    """Paths (``platform.server.quantum``) of the platform's numbers that a compiled run uses."""
+    work = work_of(layout, rows, calls)
+    keys = [k for k in used_by(Host, work) if k in quantities(Host) and k not in layout.fixed]
+    found = {f"platform.{h.name}.{k}" for h in layout.hosts for k in keys} | {f"platform.{path}" for path in layout.read}
+    return found | {f"platform.link.{k}" for k in used_by(Link, work) if k in quantities(Link)}
+
+
+def why_not(path: str, layout: Layout) -> str:
+    """Why a run does not use the platform's number at ``path`` (``server.quantum``): what follows its name in a line for the user."""
+    owner, _, key = path.rpartition(".")
+    if owner == "link" and not layout.several_hosts:
+        return "belongs to the link between machines; this run is on one machine"
+    if owner != "link" and owner not in {h.name for h in layout.hosts}:
+        return f"is not used; no rank of this run is on '{owner}'"
+    if key in layout.fixed:
+        return "is not used; the model states a value of its own"
+    work = declared(Link if owner == "link" else Host)[key].used_by
+    return f"belongs to {' and '.join(work)}; {_ABSENT.get(work[0], _NONE_HERE)}"
