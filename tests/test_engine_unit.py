@@ -11,7 +11,10 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
-@pytest.mark.skipif(not Path("/usr/include/gtest/gtest.h").exists() or not shutil.which("cmake"), reason="GoogleTest or CMake is missing: make unit")
+READY = Path("/usr/include/gtest/gtest.h").exists() and shutil.which("cmake") is not None
+
+
+@pytest.mark.skipif(not READY, reason="GoogleTest or CMake is missing: make unit")
 def test_the_cpp_unit_tests_pass() -> None:
     got = subprocess.run(["make", "-s", "unit"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert got.returncode == 0, got.stdout + got.stderr

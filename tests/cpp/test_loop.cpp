@@ -1,3 +1,5 @@
+#include <array>
+
 #include "fixture.hpp"
 
 namespace retrompi::test {
@@ -88,6 +90,44 @@ TEST_F(EventLoop, CountsWhatIsPendingForEachOwner) {
   EXPECT_FALSE(loop.idle(2));
   loop.remove_pending(2);
   EXPECT_TRUE(loop.idle(2));
+}
+
+/// Thousands of events that schedule others, now and then one whose place was reserved long before its time.
+class RandomEvents : public testing::Test {
+ public:
+  void on_event(uint64_t place) {
+    ++ran;
+    const auto now = std::make_pair(loop.now, place);
+    EXPECT_LT(last, now);
+    last = now;
+    if (reserved.second > loop.now) {  // its time has not passed: scheduled late
+      loop.schedule_reserved(reserved.second, reserved.first, callback<&RandomEvents::on_event>(*this, reserved.first), true);
+      reserved = {};
+    }
+    for (uint64_t n = rng.next() % 3; n > 0 && asked < 20'000; --n) ask();
+    while (asked < 12'000 && loop.empty()) ask();
+  }
+  void ask() {
+    ++asked;
+    constexpr std::array<Ps, 5> kLater{1, 1, 2, 7, 30};
+    const Ps t = loop.now + kLater[rng.next() % kLater.size()];
+    const uint64_t place = loop.reserve_sequence();
+    if (reserved.second <= loop.now && rng.next() % 4 == 0)
+      reserved = {place, t};
+    else
+      loop.schedule_reserved(t, place, callback<&RandomEvents::on_event>(*this, place));
+  }
+  Loop loop;
+  Rng rng{7};
+  int ran = 0, asked = 0;
+  std::pair<Ps, uint64_t> last{-1, 0};
+  std::pair<uint64_t, Ps> reserved{};
+};
+
+TEST_F(RandomEvents, RunInTheOrderOfTimeAndSequence) {
+  for (int i = 0; i < 50; ++i) ask();
+  while (!loop.empty()) loop.step();
+  EXPECT_GT(ran, 8'000);
 }
 
 TEST(CallbackTest, CallsMembersWithAndWithoutANumber) {

@@ -5,7 +5,7 @@ namespace retrompi {
 void Credits::send_update() {
   const auto n = static_cast<uint32_t>(pay());
   Host& h = chan_.to.host;
-  chan_.moving(Thing::Credit, 0, true);
+  chan_.attribute(NetworkPacket::Credit, 0, true);
   if (tcp_.local())
     h.kernel(h.spec.loopback_segment, Stage::Stack, callback<&Credits::on_update>(*this, n));
   else

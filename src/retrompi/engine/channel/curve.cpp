@@ -33,7 +33,7 @@ class CurveChan final : public Chan {
     const Ps now = world.loop.now;
     const auto [start, end] = lane_.depart(now, at);
     ++common.count.packets;
-    moving(Thing::Curve, p.bytes, false, p.passage);
+    attribute(NetworkPacket::Curve, p.bytes, false, p.transit);
     Cause by = world.anatomy.current;
     if (world.anatomy.on) by = world.anatomy.of(world.anatomy.record("curve", Stage::Wire, now, start, end));
     fly(p, end, by);
@@ -42,9 +42,9 @@ class CurveChan final : public Chan {
   Task pull(Token) override {
     const Packet p = arrived_.front();
     arrived_.pop_front();
-    out(p);
+    copy_out_begins(p);
     if (p.kind == Packet::Data || p.kind == Packet::SyncAck) co_await to.thread.run(lane_.point(p.bytes).recv, Stage::Library);
-    taken(p);
+    copy_out_ends(p);
     co_await to.handle(p);
   }
 

@@ -21,7 +21,7 @@ class DatagramChan final : public Chan {
 
   Task push(Packet p) override {
     co_await from.until([this] { return static_cast<int32_t>(out_.size()) < spec.window; }, spec.space_wait, true);
-    in(p);
+    copy_in_begins(p);
     out_.push_back({.p = p, .tries = 0, .acked = false, .timer = 0});
     ++common.count.packets;
     const uint32_t seq = base_ + static_cast<uint32_t>(out_.size()) - 1;
@@ -120,7 +120,7 @@ class DatagramChan final : public Chan {
       const int64_t n = std::min(left, payload);
       left -= n;
       const Out* o = kind == kData ? find(seq) : nullptr;
-      moving(o ? Thing::Datagram : Thing::DatagramAck, n, &sender == &to, o ? o->p.passage : -1);
+      attribute(o ? NetworkPacket::Datagram : NetworkPacket::DatagramAck, n, &sender == &to, o ? o->p.transit : -1);
       const uint32_t slot = take(parts_, free_);
       parts_[slot] = {whole, n, late};
       h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(n)), Stage::Stack,
@@ -174,7 +174,7 @@ class DatagramChan final : public Chan {
     if (!o || o->acked || o->timer != static_cast<uint32_t>(arg)) return;
     if (world.anatomy.on) {
       world.anatomy.current = o->by;
-      moving(Thing::Datagram, o->p.bytes, false, o->p.passage);
+      attribute(NetworkPacket::Datagram, o->p.bytes, false, o->p.transit);
       world.anatomy.current = world.anatomy.of(world.anatomy.record("udp retry", Stage::Ack, o->armed, o->armed, world.loop.now));
     }
     from.arrive({this, kTimer, seq}, true);
@@ -183,7 +183,7 @@ class DatagramChan final : public Chan {
   Task receive(uint32_t seq) {
     Host& h = to.host;
     Out* o = find(seq);
-    if (o) out(o->p);
+    if (o) copy_out_begins(o->p);
     const int64_t bytes = o ? o->p.bytes : 0;
     const Ps copy = o ? static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, o->p, bytes, false))) : 0;
     co_await to.thread.run(call(to), Stage::Syscall);
@@ -202,7 +202,7 @@ class DatagramChan final : public Chan {
     while (true) {
       ++expected_;
       co_await to.thread.run(h.scaled(spec.recv_cpu), Stage::Library);
-      taken(p);
+      copy_out_ends(p);
       if (!to.take(p)) co_await to.handle(p);
       const auto it = early_.find(expected_);
       if (it == early_.end()) break;

@@ -16,26 +16,27 @@ Task Proc::post(Chan& c, Packet p) {
   return write(c, p);
 }
 
-/// A packet sets out on a channel; with a journey it has a number there from now on.
-int32_t Proc::asks(const Chan& c, const Packet& p) {
-  Journey& j = world.anatomy.journey;
+/// A packet is queued for a channel; where message paths are recorded it has a number from now on.
+int32_t Proc::begin_transit(const Chan& c, const Packet& p) {
+  MessagePath& j = world.anatomy.path;
   if (!j.on) return -1;
   const Message& m = *p.m;
-  return j.ask({c.number, c.from.thread.log(), c.to.thread.log(), p.from, p.to, p.kind, p.first, p.last, m.at, m.bytes, p.bytes, world.loop.now});
+  return j.add(
+      PacketTransit{c.number, c.from.thread.log(), c.to.thread.log(), p.from, p.to, p.kind, p.first, p.last, m.at, m.bytes, p.bytes, world.loop.now});
 }
 
 Task Proc::write(Chan& c, Packet p) {
   c.busy = true;
-  p.passage = asks(c, p);
+  p.transit = begin_transit(c, p);
   co_await c.push(p);
-  if (!c.tells_sent()) world.anatomy.journey.laid(p.passage, world.loop.now);
+  if (!c.tells_sent()) world.anatomy.path.copy_in_ends(p.transit, world.loop.now);
   if (p.last && p.kind == Packet::Data && !c.tells_sent()) sent(*p.m);
   while (!c.deferred.empty()) {
     Packet q = c.deferred.front();
     c.deferred.pop_front();
-    q.passage = asks(c, q);
+    q.transit = begin_transit(c, q);
     co_await c.push(q);
-    if (!c.tells_sent()) world.anatomy.journey.laid(q.passage, world.loop.now);
+    if (!c.tells_sent()) world.anatomy.path.copy_in_ends(q.transit, world.loop.now);
     if (q.last && q.kind == Packet::Data && !c.tells_sent()) sent(*q.m);
   }
   c.busy = false;

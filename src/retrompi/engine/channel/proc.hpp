@@ -47,7 +47,7 @@ struct Message {
   struct Held {
     Chan* chan;
     int32_t buffer;
-    int32_t passage;  // in the journey
+    int32_t transit;  // in the message path
     int64_t bytes;
   };
   std::vector<Held> held;  // packets left in the shared pool because no receive is posted
@@ -63,7 +63,7 @@ struct Packet {
   Kind kind = Data;
   bool first = false, last = false;
   bool held = false;     // left in the pool: its bytes have not arrived yet
-  int32_t passage = -1;  // through the channel that it is in, in the journey
+  int32_t transit = -1;  // through the channel that it is in, in the message path
 };
 
 enum class Medium : uint8_t { Pool, Ring, Stream, Datagram, Dma, Curve };
@@ -213,7 +213,7 @@ class Proc {
   /// Sends a packet over a channel, after those that are already waiting for it.
   Task post(Chan& c, Packet p);
   Task write(Chan& c, Packet p);
-  [[nodiscard]] int32_t asks(const Chan& c, const Packet& p);
+  [[nodiscard]] int32_t begin_transit(const Chan& c, const Packet& p);
   /// Called with a packet that has reached this process, unless `take` has it.
   virtual Task handle(Packet p) = 0;
   /// A process that only puts the packet somewhere does so here and returns true.
@@ -271,9 +271,9 @@ class Chan {
   }
 
   /// What is done from here on is done for this, which goes from one end's host to the other's; `back`: against the channel's direction.
-  void moving(Thing::Kind kind, int64_t bytes, bool back = false, int32_t passage = -1) {
+  void attribute(NetworkPacket::Kind kind, int64_t bytes, bool back = false, int32_t transit = -1) {
     const auto a = static_cast<int32_t>(from.host_index), b = static_cast<int32_t>(to.host_index);
-    world.anatomy.moving({kind, number, back ? b : a, back ? a : b, bytes, passage});
+    world.anatomy.attribute({kind, number, back ? b : a, back ? a : b, bytes, transit});
   }
 
   World& world;
@@ -286,11 +286,11 @@ class Chan {
   std::deque<Packet> deferred;
 
  protected:
-  // The journey of a packet. A channel says when it begins to take one in or to give it out, where that is not at once.
-  void in(const Packet& p) { world.anatomy.journey.in(p.passage, world.loop.now); }
-  void laid(const Packet& p) { world.anatomy.journey.laid(p.passage, world.loop.now); }
-  void out(const Packet& p) { world.anatomy.journey.out(p.passage, world.loop.now); }
-  void taken(const Packet& p) { world.anatomy.journey.taken(p.passage, world.loop.now); }
+  // The transit of a packet. A channel says when it begins to copy one in or out, where that is not at once.
+  void copy_in_begins(const Packet& p) { world.anatomy.path.copy_in_begins(p.transit, world.loop.now); }
+  void copy_in_ends(const Packet& p) { world.anatomy.path.copy_in_ends(p.transit, world.loop.now); }
+  void copy_out_begins(const Packet& p) { world.anatomy.path.copy_out_begins(p.transit, world.loop.now); }
+  void copy_out_ends(const Packet& p) { world.anatomy.path.copy_out_ends(p.transit, world.loop.now); }
 
   /// Copying `bytes` of a packet between the user's buffer and the channel's, on `host`; `in`: towards the channel.
   [[nodiscard]] Ps copy_time(const Host& host, const Packet& p, int64_t bytes, bool in) const {

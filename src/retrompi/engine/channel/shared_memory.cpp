@@ -26,7 +26,7 @@ class SharedChan final : public Chan {
           },
           spec.space_wait, spec.progress);
     }
-    in(p);
+    copy_in_begins(p);
     Host& h = from.host;
     if (spec.pack > 0) co_await private_copies(from, p, spec.pack);
     const Ps lib = h.scaled(spec.send_cpu), event = h.scaled(spec.event);
@@ -48,7 +48,7 @@ class SharedChan final : public Chan {
     if (spec.lock) pool_lock().give();
     ++common.count.packets;
     queue_.push_back({p, buffer, world.loop.now});
-    laid(p);
+    copy_in_ends(p);
     to.arrive({this, 0, 0}, spec.by_event);
     if (spec.until_taken) {  // the one buffer is not given up before the receiver has emptied it
       const int64_t mine = ++filled_;
@@ -60,7 +60,7 @@ class SharedChan final : public Chan {
     Entry e = queue_.front();
     queue_.pop_front();
     if (spec.hold_unexpected && to.leave_in_pool(e.p)) {
-      e.p.m->held.push_back({this, e.buffer, e.p.passage, e.p.bytes});
+      e.p.m->held.push_back({this, e.buffer, e.p.transit, e.p.bytes});
       e.p.held = true;
       co_await to.thread.run(to.host.scaled(spec.recv_cpu), Stage::Library);
     } else {
@@ -89,7 +89,7 @@ class SharedChan final : public Chan {
   }
 
   Task fetch(Message& m, Message::Held held) override {
-    Packet p{.m = &m, .bytes = held.bytes, .passage = held.passage};
+    Packet p{.m = &m, .bytes = held.bytes, .transit = held.transit};
     co_await copy_out(p, held.buffer);
   }
 
@@ -130,7 +130,7 @@ class SharedChan final : public Chan {
   Task copy_out(Packet p, int32_t buffer) {
     Host& h = to.host;
     const Ps lib = h.scaled(spec.recv_cpu);
-    out(p);
+    copy_out_begins(p);
     if (spec.lock) co_await to.until([this] { return pool_lock().take(to.thread); }, locking(), false);
     if (spec.cores) {
       co_await to.thread.run(spec.lines_out * h.line(h.kinship(from.core, to.core)), Stage::Line);
@@ -155,7 +155,7 @@ class SharedChan final : public Chan {
       from.thread.signal();
     }
     if (spec.unpack > 0) co_await private_copies(to, p, spec.unpack);
-    taken(p);
+    copy_out_ends(p);
   }
   Task private_copies(Proc& who, Packet p, double copies) {
     if (copies > 0 && p.bytes > 0)

@@ -35,6 +35,7 @@ class SharedPool {
     const Buffer b = buffers_[static_cast<size_t>(h)];
     if (b.cls >= kClasses.size()) {
       rest_ += b.size + prefix_;
+      assert(rest_ <= total_);
       spare_.push_back(h);
     } else {
       free_[b.cls].push_back(h);

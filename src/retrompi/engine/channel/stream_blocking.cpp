@@ -13,7 +13,7 @@ class BlockingStream final : public StreamChan {
     offered_ = false;
     Host& h = to.host;
     const Frame& f = frames_.front();
-    out(f.p);
+    copy_out_begins(f.p);
     const int64_t n = std::min(tcp_.readable(), f.end - tcp_.read_bytes());
     const Ps call = call_cost(to);
     const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, f.p, n, false)));
@@ -38,7 +38,7 @@ class BlockingStream final : public StreamChan {
       co_await to.thread.run(call, Stage::Syscall);
       credits_.send_update();
     }
-    taken(done->p);
+    copy_out_ends(done->p);
     if (!to.take(done->p)) co_await to.handle(done->p);
   }
 
@@ -49,7 +49,7 @@ class BlockingStream final : public StreamChan {
       if (credits_.exhausted()) co_await from.until([this] { return !credits_.exhausted(); }, spec.space_wait, spec.progress);
       credits_.take();
     }
-    in(p);
+    copy_in_begins(p);
     co_await from.thread.run(library_cost(h, spec.send_cpu, p), Stage::Library);
     int64_t left = p.bytes + spec.header;
     frames_.push_back({p, tcp_.written() + left, pay_reverse()});

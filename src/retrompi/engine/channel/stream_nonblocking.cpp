@@ -17,7 +17,7 @@ class QueuedStream : public StreamChan {
     int64_t end;
   };
   Task send(Packet p) override {
-    in(p);
+    copy_in_begins(p);
     co_await from.thread.run(library_cost(from.host, spec.send_cpu, p), Stage::Library);
     queued_ += p.bytes + spec.header;
     frames_.push_back({p, queued_, 0});
@@ -31,7 +31,7 @@ class QueuedStream : public StreamChan {
     while (!unsent_.empty() && unsent_.front().end <= upto) {
       const Packet p = unsent_.front().p;
       unsent_.pop_front();
-      laid(p);
+      copy_in_ends(p);
       if (p.last && p.kind == Packet::Data) from.sent(*p.m);
     }
   }
@@ -54,7 +54,7 @@ class QueuedStream : public StreamChan {
   Task take_in(const std::vector<Packet>& packets) {
     for (const Packet& p : packets) {
       co_await to.thread.run(library_cost(to.host, spec.recv_cpu, p), Stage::Library);
-      taken(p);
+      copy_out_ends(p);
       if (!to.take(p)) co_await to.handle(p);
     }
   }
@@ -93,7 +93,7 @@ class NonblockingStream final : public QueuedStream {
     writing_ = false;
   }
   Task read_some() {
-    if (!frames_.empty()) out(frames_.front().p);
+    if (!frames_.empty()) copy_out_begins(frames_.front().p);
     co_await to.thread.run(call_cost(to), Stage::Syscall);
     offered_ = false;
     const bool begins = at_packet();
@@ -142,7 +142,7 @@ class AsynchronousStream final : public QueuedStream {
   Task complete_read() {
     const int64_t n = completed_;
     const bool begins = completed_begins_;
-    if (!frames_.empty()) out(frames_.front().p);
+    if (!frames_.empty()) copy_out_begins(frames_.front().p);
     co_await to.thread.run(call_cost(to), Stage::Syscall);
     if (begins) co_await to.thread.run(copy_out_time(n), Stage::Copy);
     const std::vector<Packet> whole = whole_packets();
@@ -156,7 +156,7 @@ class AsynchronousStream final : public QueuedStream {
     const int64_t n = std::min(tcp_.readable(), told_read_ || filling_ ? 0 : next_read());
     if (n <= 0) return;
     filling_ = true;
-    moving(Thing::Read, n);
+    attribute(NetworkPacket::Read, n);
     to.host.kernel(copy_out_time(n), Stage::Copy, callback<&AsynchronousStream::on_filled>(*this, static_cast<uint64_t>(n)));
   }
   void on_filled(int64_t n) {

@@ -79,7 +79,7 @@ void TcpConnection::on_delayed_ack(uint64_t sequence) {
   if (Anatomy& a = world_.anatomy; a.on) {
     // The segment whose acknowledgement is delayed started the timer: the chain of causes goes on with it.
     a.current = ack_cause_;
-    chan_.moving(Thing::Ack, 0, true);
+    chan_.attribute(NetworkPacket::Ack, 0, true);
     a.current = a.of(a.record("tcp", Stage::Ack, ack_delayed_at_, ack_delayed_at_, world_.loop.now));
   }
   send_ack();
@@ -100,7 +100,7 @@ void TcpConnection::send_ack() {
   ack_delayed_ = false;
   rcv_adv_ = read_ + rcvbuf_;
   const uint32_t id = acks_.put({rcv_nxt_, rcv_adv_});
-  chan_.moving(Thing::Ack, 0, true);
+  chan_.attribute(NetworkPacket::Ack, 0, true);
   Host& h = to_.host;
   if (local_)
     world_.loop.schedule(world_.loop.now, callback<&TcpConnection::on_ack>(*this, id));

@@ -44,7 +44,7 @@ void TcpConnection::output() {
 
 void TcpConnection::send_segment(int64_t seq, int64_t bytes) {
   Host& h = from_.host;
-  chan_.moving(Thing::Segment, bytes);
+  chan_.attribute(NetworkPacket::Segment, bytes);
   const uint64_t frame = frame_of(segments_.put({seq, bytes, reverse_ ? reverse_->piggybacked_ack() : Ack{-1, 0}}), bytes);
   if (local_)
     h.kernel(h.spec.loopback_segment, Stage::Stack, callback<&TcpConnection::on_segment>(*this, frame));

@@ -69,7 +69,7 @@ void TcpConnection::on_retransmission_timer() {
   if (retransmits_ >= from_.host.spec.tcp_retries) give_up(from_, to_, retransmits_);
   if (Anatomy& a = world_.anatomy; a.on) {
     a.current = lost_by_;
-    chan_.moving(Thing::Segment, 0);
+    chan_.attribute(NetworkPacket::Segment, 0);
     a.current = a.of(a.record("tcp retransmission", Stage::Ack, timer_start_, timer_start_, world_.loop.now));
   }
   ++retransmits_;

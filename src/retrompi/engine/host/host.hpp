@@ -170,6 +170,7 @@ struct Lock {
     return held = true;
   }
   void give() {
+    assert(held);
     held = false;
     const auto w = std::move(waiting);
     waiting.clear();

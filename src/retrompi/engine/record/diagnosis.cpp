@@ -33,10 +33,10 @@ std::string seconds(Ps t) {
 
 }  // namespace
 
-/// Looks into ranks, processes and channels of a run that has ended.
-class Inquest {
+/// Who waits for whom in a run that did not complete: looks into its ranks, processes and channels.
+class DeadlockAnalysis {
  public:
-  Inquest(const World& w, const Job& job, const std::vector<const Chan*>& chans) : w_(w), job_(job), t_(job.trace), chans_(chans) {
+  DeadlockAnalysis(const World& w, const Job& job, const std::vector<const Chan*>& chans) : w_(w), job_(job), t_(job.trace), chans_(chans) {
     for (const Rank* r : job.ranks) rank_of_[r] = r;
     to_.resize(job.ranks.size());
     from_.resize(job.ranks.size());
@@ -581,7 +581,7 @@ class Inquest {
 };
 
 Diagnosis diagnose(const World& world, const Job& job, const std::vector<const Chan*>& chans, const Abort* end) {
-  Inquest q(world, job, chans);
+  DeadlockAnalysis q(world, job, chans);
   if (!end) return q.stuck();
   Diagnosis d;
   if (end->full) {

@@ -160,7 +160,7 @@ class Simulation {
   void furnish() {
     if (parts_.size() > 1) w_.loop.count_owners(static_cast<uint32_t>(parts_.size() + 1));
     w_.anatomy.on = w_.anatomy.log = c_.anatomy;
-    w_.anatomy.journey.on = !c_.legs.empty();
+    w_.anatomy.path.on = !c_.directions.empty();
     Rng phases(c_.seed ^ 0x7469636bULL);
     for (HostSpec h : c_.hosts) {
       // The first host's clock starts with the run; the others are not synchronised with it.
@@ -381,7 +381,8 @@ class Simulation {
     if (from < 0 || to < from) throw ConfigError("the marks '" + c_.anatomy_from + "' and '" + c_.anatomy_to + "' are not in the trace");
     r.anatomy_total = to - from;
     r.anatomy = w_.anatomy.split(job.ranks[static_cast<size_t>(c_.anatomy_rank)]->thread.log(), from, to);
-    if (!c_.legs.empty()) r.journey = journey_of(w_, job, first().t, c_.legs, first().builder->processes(), first().builder->channels());
+    if (!c_.directions.empty())
+      r.message_path = message_path_of(w_, job, first().t, c_.directions, first().builder->processes(), first().builder->channels());
     return r;
   }
 
