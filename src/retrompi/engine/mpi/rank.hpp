@@ -115,7 +115,7 @@ class Rank final : public Proc {
 
  private:
   friend class Job;
-  friend class DeadlockAnalysis;
+  friend class Inquest;
   // ---- point to point (rank.cpp)
   Task isend(int32_t dst, int32_t tag, int32_t ctx, int64_t bytes, Op mode, Request& r);
   Task irecv(int32_t src, int32_t tag, int32_t ctx, int64_t bytes, Request& r);
@@ -305,7 +305,7 @@ class Job : public Common {
   void free_request(Request& r) { free_requests_.push_back(&r); }
 
  private:
-  friend class DeadlockAnalysis;
+  friend class Inquest;
   const std::vector<KernelRow>& kernels_;
   std::vector<std::unique_ptr<Group>> groups_;  // as they are used
   std::deque<Message> messages_;
