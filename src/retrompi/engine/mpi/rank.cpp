@@ -45,7 +45,7 @@ ProtocolRow::Kind Rank::protocol(int32_t dst, int64_t bytes) const {
 }
 
 Ps Rank::conversion(int32_t peer, int64_t bytes) const {
-  if (spec_.convert_buffer <= 0 || job_.ranks[static_cast<size_t>(peer)]->host.spec.big_endian == host.spec.big_endian) return 0;
+  if (spec_.convert_buffer <= 0 || job_.ranks[static_cast<size_t>(peer)]->host.spec.byte_order == host.spec.byte_order) return 0;
   const int64_t buffers = (bytes + spec_.convert_buffer - 1) / spec_.convert_buffer;
   return host.scaled(static_cast<Ps>(spec_.convert_byte * static_cast<double>(bytes)) + buffers * spec_.convert_call);
 }
