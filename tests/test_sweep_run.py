@@ -17,7 +17,7 @@ from refusals import refused
 from retrompi.base.errors import EngineError, StoreError
 from retrompi.sim import worker
 from retrompi.store import Store, lookup, open_store
-from retrompi.store.kept import Outbox
+from retrompi.store.kept import Kept, Outbox
 from retrompi.store.migrate import config
 from retrompi.store.schema import REVISION, VERSION_TABLE
 from retrompi.studies import case, catalogue, design, pool_worker, worker_pool
@@ -204,8 +204,8 @@ def test_one_process_runs_a_study(store: Store) -> None:
 
 
 def test_a_study_is_found_by_number_name_and_hash(store: Store) -> None:
-    first = run_study(store, design.from_command("bf-wmpi-shared", {"seed": "1"}, set_=QUICK, name="a"))
-    second = run_study(store, design.from_command("bf-wmpi-shared", {"seed": "2"}, set_=QUICK, name="a"))
+    first = run_study(store, design.from_command("bf-wmpi-shared", {"seed": "1"}, set_=QUICK).called("a"))
+    second = run_study(store, design.from_command("bf-wmpi-shared", {"seed": "2"}, set_=QUICK).called("a"))
     digest = store.study(first.study_id)["hash"]
     assert store.study("a")["id"] == second.study_id
     assert store.study(digest[:6])["id"] == first.study_id == store.study(str(first.study_id))["id"]
@@ -296,10 +296,10 @@ def test_an_identical_run_is_stored_once(store: Store) -> None:
     kept = outbox.kept[0]
     first = store.keep(kept, once=True)
     assert store.keep(kept, once=True) == first
-    assert store.add_run(kept.spec, {"outcome": "completed"}, once=True) == first
+    assert store.keep(Kept.of(kept.spec, {"outcome": "completed"}), once=True) == first
     assert store.keep(kept) != first
     other = replace(kept.spec, seed=9)
-    assert store.add_run(other, {"outcome": "completed"}, once=True) not in (first, None)
+    assert store.keep(Kept.of(other, {"outcome": "completed"}), once=True) not in (first, None)
     row, told = store.run(first), outbox.run(1)
     assert {k: row[k] for k in told if k != "id"} == {k: v for k, v in told.items() if k != "id"}
 

@@ -50,6 +50,10 @@ class Study:
     path: Path | None = None
     text: str = field(default="", repr=False, compare=False)
 
+    def called(self, name: str) -> Study:
+        """The same under another name, unless ``name`` is empty."""
+        return replace(self, name=check_name(name)) if name else self
+
     @property
     def axes(self) -> tuple[Axis, ...]:
         """Every axis, in the order given."""
@@ -240,10 +244,9 @@ def from_command(
     *,
     sample: str = "",
     seed: int = 1,
-    name: str = "",
-    metric: str = "",
 ) -> Study:
-    """A study of a command line: ``vary`` items KEY=VALUES, ``zip_`` items "KEY=VALUES;KEY=VALUES", ``sample`` "lhs:N"."""
+    """A study of a command line, called like its scenario (but see `Study.called`):
+    ``vary`` items KEY=VALUES, ``zip_`` items "KEY=VALUES;KEY=VALUES", ``sample`` "lhs:N"."""
     base = replace(catalogue.scenario(scenario), path=Path.cwd() / "study")
     pairs = list(vary.items()) if isinstance(vary, Mapping) else [_pair("--vary", item) for item in vary]
     together = [[_pair("--zip", part) for part in item.split(";")] for item in zip_]
@@ -254,8 +257,7 @@ def from_command(
 
     groups = _groups([*([p] for p in pairs), *together], sampling, fail)
     fixed = {case.proper(k): v for k, v in parse_sets(set_ if isinstance(set_, Mapping) else list(set_)).items()}
-    named = check_name(name) if name else base.name
-    return Study(named, base, groups, fixed, base.title, metric=metric, sampling=sampling, samples=samples, seed=seed)
+    return Study(base.name, base, groups, fixed, base.title, sampling=sampling, samples=samples, seed=seed)
 
 
 def _pair(option: str, item: str) -> tuple[str, Text]:
