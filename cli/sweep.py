@@ -108,6 +108,8 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
     from retrompi.studies import design
 
     design.check(study, running.limit)
+    for line in study.applies.lines():
+        click.echo(f"note: {line}", err=True)
     store_ = output.open()
     workers = running.make()
     if running.dry_run:

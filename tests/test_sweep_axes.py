@@ -148,7 +148,11 @@ def test_a_grid_has_every_combination_once_and_is_counted_without_making_it(size
 def test_the_last_axis_varies_fastest_and_a_zip_goes_together() -> None:
     study = design.from_command(SCENARIO, ["seed=1..2"], ["mode=shared,distributed;platform.link.latency=1us,2us"])
     told = [(p.values["seed"], p.values["mode"], p.values["platform.link.latency"]) for p in design.points(study)]
-    assert told == [("1", "shared", "1us"), ("1", "distributed", "2us"), ("2", "shared", "1us"), ("2", "distributed", "2us")]
+    # A run on one machine does not use the link, and the study says so.
+    assert told == [("1", "shared", "-"), ("1", "distributed", "2us"), ("2", "shared", "-"), ("2", "distributed", "2us")]
+    (line,) = study.applies.lines()
+    assert line.startswith("platform.link.latency applies to 2 of 4 points: ")
+    assert line.endswith("this run is on one machine")
 
 
 def test_equal_values_of_a_zip_stay() -> None:

@@ -252,7 +252,7 @@ def test_every_ready_study_is_right() -> None:
         assert study.title
         assert study.question
         design.check(study)
-        assert design.count(study) == len({tuple(p.values.items()) for p in design.each(study)})
+        assert design.count(study) == len(design.points(study))
         assert design.from_definition(study.definition()).hash == study.hash
         case.identity(next(design.each(study)).scenario)
 
