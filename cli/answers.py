@@ -68,9 +68,11 @@ def the_scenario(name: str, sets: Sequence[str]) -> Scenario:
     from retrompi.spec import registry
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case
+    from retrompi.studies.applies import refuse_idle
 
     found = case.apply(registry.scenario(name), parse_sets(list(sets)))
     case.identity(found)
+    refuse_idle(found)
     return found
 
 

@@ -53,6 +53,7 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
     """
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case
+    from retrompi.studies.applies import refuse_idle
     from retrompi.studies.breakeven import break_even
 
     base = the_scenario(scenario, given.sets)
@@ -65,6 +66,7 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
     concerned = [case.concerns(scale.key, s.model) for s in sides]
     texts = (scale.text(low), scale.text(high))
     ends = [case.apply(s, {scale.key: t}) if mine else s for t in texts for s, mine in zip(sides, concerned, strict=True)]
+    refuse_idle(*sides, *ends)
     known = [case.identity(end) for end in ends]
     if known[::2] == known[1::2]:  # what was given is what the scenario has: a tie all the way, dearly found
         raise UsageError("A and B are the same; say what differs, e.g. --a model=wmpi --b model=winmpich", code="conflicting-options")

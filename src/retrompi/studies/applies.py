@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from retrompi.base.errors import RetrompiError
+from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.sim.resolved import place
 from retrompi.spec.compile import Calls, compile_runtime, unused, unused_by_start
 from retrompi.spec.layout import Layout
@@ -23,7 +23,7 @@ from retrompi.traces.calls import calls_of
 if TYPE_CHECKING:
     from retrompi.spec.question import Question
 
-__all__ = ["Applies", "Idle"]
+__all__ = ["Applies", "Idle", "refuse_idle"]
 
 Idle = dict[str, str]
 """Key of an override, as it was written -> why the run does not use it."""
@@ -122,3 +122,12 @@ def _as_written(sets: Mapping[str, str], lines: Mapping[str, str]) -> Idle:
             if full == name or (not full.startswith("platform.") and full.rpartition(".")[2] == name):
                 found[key] = line
     return found
+
+
+def refuse_idle(*scenarios: Scenario) -> None:
+    """Raises UsageError with the reason for an override that none of the scenarios' runs uses."""
+    found = Applies()
+    for scenario in scenarios:
+        found.count(scenario)
+    for line in found.nowhere().values():
+        raise UsageError(line, code="idle-override")
