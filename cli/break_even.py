@@ -54,7 +54,7 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case
     from retrompi.studies.applies import refuse_idle
-    from retrompi.studies.breakeven import break_even
+    from retrompi.studies.breakeven import Rules, break_even
 
     base = the_scenario(scenario, given.sets)
     if not given.a and not given.b:
@@ -81,10 +81,8 @@ def command(ctx: click.Context, scenario: str, given: BreakEvenOptions, output: 
             readings = ask([{**g, **(to if mine else {})} for to, g, mine in moved])
             return list(zip(readings[::2], readings[1::2], strict=True))
 
-        found = break_even(
-            evaluate, scale, low, high, more_is_better=wanted.more_is_better, scan=given.scan,
-            tolerance=share("--tolerance", given.tolerance), tie=share("--tie", given.tie),
-        )  # fmt: skip
+        rules = Rules(wanted.more_is_better, given.scan, share("--tolerance", given.tolerance), share("--tie", given.tie))
+        found = break_even(evaluate, scale, low, high, rules)
     names = (_name("a", given.a), _name("b", given.b))
     if output.as_json:
         print_json(as_object(found, wanted, base.name, names, warnings))

@@ -11,7 +11,7 @@ from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import RunOutput, Seeded, complete_model, warn
 from retrompi.cli.output import Column, time_column
-from retrompi.spec.channels import NO_LIMIT
+from retrompi.spec.media import NO_LIMIT
 
 CURVE = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
@@ -53,7 +53,7 @@ def command(ctx: click.Context, model: str, given: FidelityOptions, output: RunO
     from retrompi import traces
     from retrompi.sim import fidelity
     from retrompi.sim.resolved import Resolved
-    from retrompi.spec.calibrated_range import outside, outside_of_trace
+    from retrompi.spec.outside_range import outside, outside_of_trace
     from retrompi.spec.question import Question, Replay, pingpong
     from retrompi.store.lookup import samples_in
     from retrompi.store.rungs import spread, spread_of_trace

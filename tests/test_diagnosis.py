@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from engine_runs import ANY_SOURCE, ANY_TAG, PATHS, job, run
+from refusals import refused
 
 from retrompi.base.errors import RetrompiError
 from retrompi.cli.main import run as cli
@@ -16,6 +17,7 @@ from retrompi.sim.diagnosis import lines
 from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
+from retrompi.studies import catalogue
 from retrompi.traces import generate
 
 everywhere = pytest.mark.parametrize(("model", "mode"), PATHS)
@@ -191,7 +193,7 @@ def test_a_finished_rank_has_not_come_to_a_collective() -> None:
 
 def test_collectives_that_differ_are_refused_by_the_reader_with_both_lines() -> None:
     """So no hang comes of them: a run begins only where all members of a communicator call the same collectives in the same order."""
-    with pytest.raises(RetrompiError, match=r"rank-1.txt:2: reduce: .* of rank 0 it is 'bcast' .*\(rank-0.txt:2\)"):
+    with refused(RetrompiError, "unsupported-action | rank-1.txt:2 | 'bcast' | rank-0.txt:2"):
         run(job("bcast 100 0 6", "reduce 100 0 0 6"))
 
 
@@ -289,10 +291,9 @@ def test_a_hang_for_want_of_room_names_the_resource_and_the_cycle() -> None:
 
 @pytest.mark.parametrize("name", ["buffer-overflow-hpvm", "credits-hang-hpvm"])
 def test_the_studies_of_full_resources_name_messages(name: str, tmp_path: Path) -> None:
-    from retrompi.spec import registry
 
     store = open_store(f"{tmp_path}/runs.db")
-    found = answer(store, registry.scenario(name).question())
+    found = answer(store, catalogue.scenario(name).question())
     row = store.run(found.run_id)
     assert row["outcome"] in ("aborted", "deadlock")
     kept = row["facts"]["diagnosis"]

@@ -15,6 +15,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from postgres import Server
+from refusals import refused
 
 from retrompi.base.errors import StoreError, UsageError
 from retrompi.spec.question import Question, pingpong
@@ -108,16 +109,6 @@ def test_identical_runs_are_found(store: Store) -> None:
     assert store.find_run(replace(SPEC, seed=8).identity) is None
 
 
-def test_rows_can_be_added_later(store: Store) -> None:
-    run_id = store.add_run(SPEC)
-    store.add_points(run_id, POINTS)
-    store.add_ranks(run_id, RESULT["per_rank"])
-    store.add_anatomy(run_id, RESULT["anatomy"], size_B=8)
-    store.add_points(run_id, [])
-    assert (len(store.points(run_id)), len(store.ranks(run_id)), store.anatomy(run_id)[0]["size_B"]) == (3, 2, 8)
-    assert store.points(run_id + 1) == []
-
-
 def test_runs_are_filtered(store: Store) -> None:
     ids = [store.add_run(replace(SPEC, model=m, mode=mode)) for m in ("wmpi", "hpvm") for mode in ("shared", "distributed")]
     assert [r["id"] for r in store.runs()] == ids
@@ -125,7 +116,7 @@ def test_runs_are_filtered(store: Store) -> None:
     assert [r["id"] for r in store.runs(model="wmpi")] == ids[:2]
     assert [r["id"] for r in store.runs(model="hpvm", mode="shared", kind="pingpong", platform="nt-pair")] == [ids[2]]
     assert store.runs(outcome="deadlock") == []
-    with pytest.raises(UsageError, match=f"no run 99 in .*; ids run from {ids[0]} to {ids[-1]}"):
+    with refused(UsageError, f"unknown-run | 99 | {ids[0]} | {ids[-1]}"):
         store.run(99)
 
 
@@ -133,8 +124,6 @@ def test_a_failed_insert_leaves_nothing(store: Store) -> None:
     with pytest.raises(StoreError):
         store.add_run(SPEC, points=[{"size_B": 1}])  # no time: the run must not appear without its points
     assert store.runs() == []
-    with pytest.raises(StoreError):
-        store.add_points(12345, POINTS)  # no such run
 
 
 def _verdict(claim: str, word: str, observed: Any = 1.5) -> dict[str, Any]:
@@ -234,7 +223,7 @@ def test_read_only_store(store_path: Path) -> None:
     assert "is read-only; choose another with --store or RETROMPI_STORE" in _fails(store_path)
     reading = open_store(store_path, write=False)
     assert len(reading.runs()) == 1
-    with pytest.raises(StoreError, match="is read-only"):
+    with refused(StoreError, "store-read-only | read-only"):
         reading.add_run(SPEC)
     store_path.chmod(0o644)
     store_path.parent.chmod(0o555)
@@ -248,7 +237,7 @@ def test_locked_store(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
     other = sqlite3.connect(store_path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreError, match=r"is locked by another process \(waited 0.1 s\); try again"):
+    with refused(StoreError, "store-failed | 0.1 s"):
         store.add_run(SPEC)
     assert store.runs() == []  # readers do not wait for a writer
     other.execute("ROLLBACK")

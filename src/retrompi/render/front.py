@@ -17,7 +17,7 @@ from retrompi.papers.claims import KINDS, Claim, load, paper_key
 from retrompi.papers.reproduction import Reproduction, judge_all
 from retrompi.papers.systems import SYSTEMS, anchor, system_of
 from retrompi.papers.verdicts import Summary, Verdict, summary
-from retrompi.render.html import bounds, cell, document, number, ranges, table
+from retrompi.render.html import bounds, boxes, document, number, ranges, table
 from retrompi.render.ladder import ladder_rows, ladder_table
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def made(store: Store, studies: Sequence[Reproduction], wall_s: float, jobs: int
         ("made", datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")),
         (
             "time",
-            f"{format_time(wall_s)} with {jobs} jobs at a time: {simulated} runs simulated, {len(ids) - simulated} found in the store",
+            f"{format_time(wall_s)} with {jobs} parallel jobs: {simulated} runs simulated, {len(ids) - simulated} found in the store",
         ),
         ("machine", f"{_cpu()}, {os.cpu_count()} processors, {_machine.system()} {_machine.release()}, Python {_machine.python_version()}"),
         ("program", f"retrompi {code_version()}, SimGrid {', '.join(sorted({str(r['simgrid_version']) for r in runs} - {''})) or '?'}"),
@@ -198,8 +198,8 @@ def _matrix(score: Scorecard) -> str:
         '<div class="scroll"><table class="grid matrix"><thead>'
         f'<tr><th></th><th colspan="2">All kinds</th>{spans}<th>Shown only</th></tr>'
         f"<tr><th></th><th>fit</th><th>held out</th>{kinds}<th></th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-        '<p class="soft"><small>✓ all judged claims pass · ✗ some fail · "7/8" is 7 pass of 8 judged, "· 2" 2 not judged. '
-        "Shown only: definitions, and statements that their paper contradicts. A cell leads to its claims.</small></p>"
+        '<p class="soft"><small>✓ all judged claims pass · ✗ some fail · "7/8": 7 of 8 judged claims pass; "· 2": 2 not judged. '
+        "Shown only: definitions, and statements contradicted within their paper. A cell links to its claims.</small></p>"
     )
 
 
@@ -209,10 +209,10 @@ def _papers(score: Scorecard) -> str:
         study = score.replayed.get(paper)
         forms = list(dict.fromkeys(c.paper for c in score.claims if paper_key(c.paper) == paper))
         title = study.paper.title if study else paper
-        head = f'<a href="{paper}.html">{escape(title)}</a>' if study else f"{escape(title)}: not replayed"
+        head = f'<a href="{paper}.html">{escape(title)}</a>' if study else f"{escape(title)}: not reproduced"
         about = f'<p class="soft"><small>{escape(study.paper.authors)}</small></p>' if study else ""
         both = (
-            f'<p class="soft"><small>One study of two papers: {escape(" and ".join(sorted(forms)))}.</small></p>' if len(forms) > 1 else ""
+            f'<p class="soft"><small>Two forms of one paper: {escape(" and ".join(sorted(forms)))}.</small></p>' if len(forms) > 1 else ""
         )
         counts = "".join(f"<br>{escape(str(s).removesuffix(', 0 not judged'))}" for s in score.of_paper(paper) if s.use in JUDGED)
         shown = ""
@@ -225,16 +225,11 @@ def _papers(score: Scorecard) -> str:
 
 def _failures(score: Scorecard) -> str:
     rows = [
-        "<tr>"
-        + cell("claim", f'{_link(score, c)}<br><small class="soft">{escape(c.system)}</small>')
-        + cell("use", _USE[c.use])
-        + cell("published", f"{escape(v.observable)}: <b>{escape(v.published)}</b>")
-        + cell("observed", number(v.observed))
-        + cell("read as", bounds(v))
-        + cell("notes", escape("; ".join(t for t in (v.note, v.contradiction) if t)))
-        + "</tr>"
+        (f'{_link(score, c)}<br><small class="soft">{escape(c.system)}</small>', _USE[c.use],
+         f"{escape(v.observable)}: <b>{escape(v.published)}</b>", number(v.observed), bounds(v),
+         escape("; ".join(t for t in (v.note, v.contradiction) if t)))
         for c, v in score.failures()
-    ]
+    ]  # fmt: skip
     if not rows:
         return "<p>None.</p>"
     return table(("claim", "use", "published", "observed", "read as", "notes, contradiction"), rows)
@@ -250,12 +245,11 @@ def _unjudged(score: Scorecard) -> str:
         count = len(score.defects())
         parts.append(f'<div class="defect"><b>Defect: {count} claims that must be judged are not.</b><ul>{items}</ul></div>')
     else:
-        parts.append("<p>Every claim that can be judged is judged.</p>")
+        parts.append("<p>Every claim that can be judged has been judged.</p>")
     rows = [
-        "<tr>" + cell("claim", _link(score, c)) + cell("use", _USE[c.use]) + cell("system", escape(c.system))
-        + cell("published", f"{escape(c.observable)}: {escape(v.published)}") + cell("observed", number(v.observed)) + "</tr>"
+        (_link(score, c), _USE[c.use], escape(c.system), f"{escape(c.observable)}: {escape(v.published)}", number(v.observed))
         for c, v in score.shown_only()
-    ]  # fmt: skip
+    ]
     shown = table(("claim", "use", "system", "published", "observed"), rows)
     parts.append(f"<details><summary>Shown, not judged: {len(rows)} definitions and contradicted statements</summary>{shown}</details>")
     return "".join(parts)
@@ -271,22 +265,21 @@ def _fidelity(score: Scorecard) -> str:
 
 
 def _counts(score: Scorecard) -> str:
-    boxes = []
+    shown = []
     for part in summary(score.verdicts):
-        name = _USE[part.use]
         if part.judged:
             tail = f"; {part.unjudged} not judged" if part.unjudged else ""
-            share = f"{part.passed / part.judged:.0%} of what was judged{tail}"
-            boxes.append(f'<div class="count">{name}<b>{part.passed} of {part.judged} pass</b><small class="soft">{share}</small></div>')
+            share = f"{part.passed / part.judged:.0%} of the judged claims{tail}"
+            shown.append((_USE[part.use], f"{part.passed} of {part.judged} pass", share))
         else:
-            boxes.append(f'<div class="count">{name}<b>{part.unjudged}</b><small class="soft">shown, never judged</small></div>')
-    return f'<div class="counts">{"".join(boxes)}</div>'
+            shown.append((_USE[part.use], f"{part.unjudged}", "shown, never judged"))
+    return boxes(shown)
 
 
 def front_page(score: Scorecard, how: Made) -> str:
     """The front page as HTML text. It needs no script and loads nothing."""
     papers = len({c.paper for c in score.claims})
-    rows = [f"<tr>{cell('what', f'<b>{escape(a)}</b>')}{cell('', escape(b))}</tr>" for a, b in how.rows]
+    rows = [(f"<b>{escape(a)}</b>", escape(b)) for a, b in how.rows]
     return document(
         "Atlas",
         f"""<header><h1>retrompi: what {papers} papers said, and what the simulator says</h1>
@@ -300,5 +293,5 @@ see it. <b>Held out</b>: it judges, and no fit ever saw it.</p>
 <h2 id="failures">What fails: {len(score.failures())}</h2>{_failures(score)}
 <h2 id="unjudged">What is not judged</h2>{_unjudged(score)}
 {_fidelity(score)}
-<h2 id="made">How it was made</h2>{table(("what", ""), rows)}""",
+<h2 id="made">Provenance</h2>{table(("what", ""), rows)}""",
     )

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.units import PS
 from retrompi.sim.sampling import Point, Sample
-from retrompi.spec import channels
+from retrompi.spec.fields import to_engine
+from retrompi.spec.media import BLOCK, NO_LIMIT, Curve
 from retrompi.spec.platform import Placement
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ class LogGP:
     g: float
     G: float
     low: float = 0.0
-    high: float = channels.NO_LIMIT
+    high: float = NO_LIMIT
 
     def time(self, size: int) -> float:
         """One-way time of a message of ``size`` bytes, seconds."""
@@ -198,7 +199,7 @@ def fit(points: Sequence[Point], asks_from: float = float("inf")) -> list[LogGP]
         weight = sum(1 / g**2 for _, g in gaps)
         gap = sum((g - rate * s) / g**2 for s, g in gaps) / weight if weight else 0.0
         gap = min(max(0.0, gap), start)
-        out.append(LogGP((start - 2 * o) * PS, o * PS, gap * PS, rate * PS, low, min(high, channels.NO_LIMIT)))
+        out.append(LogGP((start - 2 * o) * PS, o * PS, gap * PS, rate * PS, low, min(high, NO_LIMIT)))
     return out
 
 
@@ -290,7 +291,7 @@ def curved(
         if not tables[same]:
             return []
         curve = {"classes": classes, "of": of[same], "tables": tables[same], "ports": "host" if fidelity == "curve" else "rank"}
-        return [channels.curve(curve, connect=connect[same] * PS)]
+        return [Curve(("rank", "rank"), packet=NO_LIMIT, header=0, curve=curve, connect=connect[same] * PS).to_engine()]
 
     lower = {
         "hosts": [{**h, "dispatch": 0.0} for h in compiled["hosts"]],
@@ -298,8 +299,8 @@ def curved(
         "remote": hops(False),
         "send_cpu": 0.0,
         "recv_cpu": 0.0,
-        "recv_wait": channels.BLOCK,
-        "send_wait": channels.BLOCK,
+        "recv_wait": to_engine(BLOCK),
+        "send_wait": to_engine(BLOCK),
         "idle": {},
         "forward_cost": {},
         "same_bulk": [],

@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.sim.fidelity import classes_of, curved, pairs_of
 from retrompi.sim.sampling import Point, Sample
-from retrompi.spec import channels
+from retrompi.spec.channels import Library, Row, eager, rendezvous, work
+from retrompi.spec.channels import Path as MessagePath
 from retrompi.spec.layout import Layout
-from retrompi.spec.model import Param, RuntimeModel, Values, fit_tables
+from retrompi.spec.media import BLOCK
+from retrompi.spec.model import Param, RuntimeModel, fit_tables
 from retrompi.spec.platform import Placement, Platform
+from retrompi.spec.values import Values
 
 if TYPE_CHECKING:
     from random import Random
@@ -93,24 +96,24 @@ class FittedModel(RuntimeModel):
                 return self.kinds_without_curve[pair.same]
         return ""
 
-    def calls(self, p: Values, layout: Layout) -> channels.Library:
-        return channels.Library(0, 0, channels.BLOCK, channels.BLOCK)
+    def calls(self, p: Values, layout: Layout) -> Library:
+        return Library(0, 0, BLOCK, BLOCK)
 
-    def within_host(self, p: Values, layout: Layout) -> channels.Path:
-        return channels.Path((), _protocol(p.eager_same))
+    def within_host(self, p: Values, layout: Layout) -> MessagePath:
+        return MessagePath((), _protocol(p.eager_same))
 
-    def between_hosts(self, p: Values, layout: Layout) -> channels.Path:
-        return channels.Path((), _protocol(p.eager_remote))
+    def between_hosts(self, p: Values, layout: Layout) -> MessagePath:
+        return MessagePath((), _protocol(p.eager_remote))
 
     def probing(self, p: Values, layout: Layout) -> float:
         return float(p.test_cost)
 
-    def compile(self, p: Values, layout: Layout, parts: Collection[str]) -> channels.Row:
+    def compile(self, p: Values, layout: Layout, parts: Collection[str]) -> Row:
         base = super().compile(p, layout, parts)
-        if work := read_work(self.folder() / "work.csv"):
-            calls = {what.partition(" ")[2]: points for what, points in work.items() if what.startswith("call ")}
-            buffers = (work.get("buffers 1", []), work.get("buffers 2", []))
-            base["work"] = channels.work(call=calls, combine=work.get("combine", []), buffers=buffers)
+        if found := read_work(self.folder() / "work.csv"):
+            calls = {what.partition(" ")[2]: points for what, points in found.items() if what.startswith("call ")}
+            buffers = (found.get("buffers 1", []), found.get("buffers 2", []))
+            base["work"] = work(call=calls, combine=found.get("combine", []), buffers=buffers)
         if self.joins(layout.platform, layout.placement):
             return base  # whoever runs it asks `joins` first and says why it cannot be run
         return curved(base, "curve", layout.platform, layout.placement, lambda pair: self.sample(layout.platform, pair.hosts))[0]
@@ -122,8 +125,8 @@ class FittedModel(RuntimeModel):
 
 def _protocol(eager_below: float) -> list[tuple[float, float, str]]:
     if eager_below <= 0:
-        return [channels.rendezvous(0)]
-    return [channels.eager(0, eager_below), channels.rendezvous(eager_below)]
+        return [rendezvous(0)]
+    return [eager(0, eager_below), rendezvous(eager_below)]
 
 
 def fit_meta(cls: type[RuntimeModel]) -> dict[str, Any]:

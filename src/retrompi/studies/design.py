@@ -11,9 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from retrompi.base import paths
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
-from retrompi.studies import case
+from retrompi.spec.overrides import parse_sets
+from retrompi.spec.registry import toml_file, toml_files
+from retrompi.studies import case, catalogue
 from retrompi.studies.applies import Applies
 from retrompi.studies.axes import ABSENT, Axis, Steps, Text, parse
 from retrompi.studies.scenario import Scenario, from_data, line_of
@@ -48,6 +51,10 @@ class Study:
     seed: int = 1
     path: Path | None = None
     text: str = field(default="", repr=False, compare=False)
+
+    def called(self, name: str) -> Study:
+        """The same under another name, unless ``name`` is empty."""
+        return replace(self, name=check_name(name)) if name else self
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -182,8 +189,6 @@ _NOWHERE = Scenario("", "", "", "", "", "", "")
 
 
 def _base(data: Mapping[str, Any], file: Path | None, text: str, fail: Any) -> Scenario:
-    from retrompi.spec import registry
-
     if "base" in data:
         given = data["base"]
         if not isinstance(given, dict):
@@ -196,7 +201,7 @@ def _base(data: Mapping[str, Any], file: Path | None, text: str, fail: Any) -> S
         raise fail("'scenario' is a name or a path", "scenario", code="bad-value")
     beside = file.parent / which if file is not None else None
     try:
-        base = registry.scenario(str(beside) if beside is not None and which.endswith(".toml") and beside.is_file() else which)
+        base = catalogue.scenario(str(beside) if beside is not None and which.endswith(".toml") and beside.is_file() else which)
     except UsageError as error:
         raise fail(str(error), "scenario", code=error.code) from None
     return base if file is None else replace(base, path=file)  # a trace.file is beside the study
@@ -249,14 +254,10 @@ def from_command(
     *,
     sample: str = "",
     seed: int = 1,
-    name: str = "",
-    metric: str = "",
 ) -> Study:
-    """A study of a command line: ``vary`` items KEY=VALUES, ``zip_`` items "KEY=VALUES;KEY=VALUES", ``sample`` "lhs:N"."""
-    from retrompi.spec import registry
-    from retrompi.spec.model import parse_sets
-
-    base = replace(registry.scenario(scenario), path=Path.cwd() / "study")
+    """A study of a command line, called like its scenario (but see `Study.called`):
+    ``vary`` items KEY=VALUES, ``zip_`` items "KEY=VALUES;KEY=VALUES", ``sample`` "lhs:N"."""
+    base = replace(catalogue.scenario(scenario), path=Path.cwd() / "study")
     pairs = list(vary.items()) if isinstance(vary, Mapping) else [_pair("--vary", item) for item in vary]
     together = [[_pair("--zip", part) for part in item.split(";")] for item in zip_]
     sampling, samples = _sampling(sample)
@@ -266,8 +267,7 @@ def from_command(
 
     groups = _groups([*([p] for p in pairs), *together], sampling, fail)
     fixed = {case.proper(k): v for k, v in parse_sets(set_ if isinstance(set_, Mapping) else list(set_)).items()}
-    named = check_name(name) if name else base.name
-    return Study(named, base, groups, fixed, base.title, metric=metric, sampling=sampling, samples=samples, seed=seed)
+    return Study(base.name, base, groups, fixed, base.title, sampling=sampling, samples=samples, seed=seed)
 
 
 def _pair(option: str, item: str) -> tuple[str, Text]:
@@ -463,3 +463,18 @@ def _samples(study: Study) -> Iterator[dict[str, str]]:
 
 def _at(share: float, group: Sequence[Axis]) -> int:
     return min(int(share * len(group[0])), len(group[0]) - 1)
+
+
+def study_names() -> list[str]:
+    """The names of `studies`, without reading the files."""
+    return list(toml_files(paths.scenarios_dir() / "studies"))
+
+
+def studies() -> dict[str, Study]:
+    """Every ready study by name."""
+    return {name: study(name) for name in study_names()}
+
+
+def study(name_or_path: str) -> Study:
+    """A ready study by name or by the path of a TOML file."""
+    return load(toml_file("study", toml_files(paths.scenarios_dir() / "studies"), name_or_path))

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import secrets
 import signal
+import sys
 import threading
 import time
 from collections import OrderedDict, deque
@@ -26,6 +26,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from retrompi.base.errors import EngineError, UsageError
+from retrompi.sim.processes import how_ended, kill_group
 from retrompi.studio import child
 from retrompi.studio.limits import Limits
 
@@ -90,13 +91,19 @@ def _asks(job: _Job, slot: str) -> str | None:
     return job.question if job.slot == slot else job.also.get(slot)
 
 
+def _started_by() -> list[str]:
+    """Modules of ours that the program that runs took something from: every job's process imports that program, so they are preloaded."""
+    mine = (getattr(value, "__module__", None) for value in vars(sys.modules["__main__"]).values())
+    return sorted({name for name in mine if isinstance(name, str) and name.startswith("retrompi.")})
+
+
 class Jobs:
     """The jobs of one studio. Any thread may use it; `close` ends everything."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload([_PRELOAD])
+        self._context.set_forkserver_preload([_PRELOAD, *_started_by()])
         self._changed = threading.Condition()
         self._jobs: dict[str, _Job] = {}
         self._waiting: OrderedDict[str, deque[_Job]] = OrderedDict()
@@ -111,8 +118,15 @@ class Jobs:
     # -- what pages ask ------------------------------------------------------------------------------------------------
 
     def submit(
-        self, session: str, title: str, function: Callable[..., Any], *args: Any, slot: str = "", seconds: float | None = None,
-        memory_B: int | None = None, question: str = "",
+        self,
+        session: str,
+        title: str,
+        function: Callable[..., Any],
+        *args: Any,
+        slot: str = "",
+        seconds: float | None = None,
+        memory_B: int | None = None,
+        question: str = "",
     ) -> str:
         """The id of a new job. A job of the same session in the same ``slot`` is cancelled: it has been asked for again, otherwise.
 
@@ -186,11 +200,6 @@ class Jobs:
                 self._end(job, "cancelled")
                 self._ring()
 
-    def of_session(self, session: str) -> list[JobState]:
-        """Every job of a session that is still known, the newest first."""
-        with self._changed:
-            return [self._state(j) for j in reversed(self._jobs.values()) if j.session == session]
-
     def warm(self) -> None:
         """Starts the server process now, so that the first job need not wait for it."""
         from multiprocessing import forkserver
@@ -214,7 +223,7 @@ class Jobs:
     def _mine(self, job_id: str, session: str) -> _Job:
         job = self._jobs.get(job_id)
         if job is None or not secrets.compare_digest(job.session.encode(), session.encode()):
-            raise UsageError("no such job: it is over long since, or not yours", code="gone")
+            raise UsageError("no such job: it ended long ago, or belongs to another session", code="gone")
         if session in self._kept:
             self._kept.move_to_end(session)
         return job
@@ -273,9 +282,7 @@ class Jobs:
                 if not queue:
                     del self._waiting[job.session]
         if job.process is not None:
-            pid = job.process.pid
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, signal.SIGKILL)
+            kill_group(job.process.pid)
             job.process.kill()
             job.process.join(5)
             with suppress(ValueError):  # a killed process that the machine has not ended yet
@@ -367,5 +374,4 @@ def _last_words(code: int | None) -> str:
         return str(EngineError("the job's process says nothing any more"))
     if code == -signal.SIGXCPU:
         return "took more processor time than reading an upload may"
-    how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return f"the job's process died ({how}): too little memory, or a defect of ours"
+    return f"the job's process died ({how_ended(code)}): too little memory, or a defect of ours"

@@ -2,7 +2,7 @@
 #pragma once
 #include "network/traffic.hpp"
 #include "record/diagnosis.hpp"
-#include "record/journey_result.hpp"
+#include "record/message_path_result.hpp"
 
 namespace retrompi {
 
@@ -31,9 +31,7 @@ struct JobConfig {
 struct SimConfig : JobConfig {
   std::vector<HostSpec> hosts;
   LinkSpec link;
-  bool stripe = false;   // rails: all of them carry what goes between two hosts, else one that the pair has
   bool simgrid = false;  // the reference carries what crosses the wire
-  int64_t frame_overhead = 0, mtu = 1500;
   // Host -> its place in the machine room (a torus has places that no rank uses); then those of machines that only have traffic.
   std::vector<size_t> positions;
   std::vector<TrafficSpec> traffic;
@@ -43,7 +41,7 @@ struct SimConfig : JobConfig {
   bool anatomy = false;
   int32_t anatomy_rank = 0;
   std::string anatomy_from, anatomy_to;           // labels of marks
-  std::vector<LegSpec> legs;                      // of a journey, one after the other; none: no journey is recorded
+  std::vector<DirectionSpec> directions;          // of a message path, one after the other; none: no path is recorded
   std::vector<std::pair<std::string, Ps>> kills;  // process, and when somebody ends it
   TimelineSpec timeline;                          // of the first job
   bool profile = false;                           // the first job's calls summed up
@@ -81,7 +79,7 @@ struct SimResult : JobResult {
   std::vector<MarkTime> marks;
   std::vector<Anatomy::Row> anatomy;
   Ps anatomy_total = 0;
-  std::shared_ptr<const JourneyResult> journey;
+  std::shared_ptr<const MessagePathResult> message_path;
   std::shared_ptr<const Timeline> timeline;
   std::shared_ptr<const CallProfile> profile;
   std::vector<JobResult> further;

@@ -10,8 +10,8 @@ from retrompi.base.errors import UsageError
 from retrompi.sim import fidelity, simulate
 from retrompi.sim.resolved import Resolved
 from retrompi.sim.samples import Samples
-from retrompi.spec import channels as _rows
-from retrompi.spec.compile import ANYTHING
+from retrompi.spec.calls import ANYTHING
+from retrompi.spec.media import NO_LIMIT
 from retrompi.spec.question import Question, Replay, Starts
 from retrompi.store.lookup import samples_in
 from retrompi.traces.generate import DEFAULT_SIZES
@@ -219,7 +219,7 @@ class Export:
 
 
 def _bound(high: float | None) -> str:
-    return NONE if high is None or high >= _rows.NO_LIMIT else str(int(high))
+    return NONE if high is None or high >= NO_LIMIT else str(int(high))
 
 
 def _number(value: float) -> str:

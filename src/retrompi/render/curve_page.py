@@ -1,0 +1,88 @@
+"""One simulated curve as a page, with what was published about it and what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+from retrompi.base.units import format_bytes, format_time
+from retrompi.measure.stored_curves import StoredCurve, wanted
+from retrompi.papers.claims import by_paper
+from retrompi.papers.exhibits import CurveFigure
+from retrompi.papers.paper import all_papers
+from retrompi.render.figures import curve_figure, name_of
+from retrompi.render.html import document, save, table
+from retrompi.render.overlay import Mark, marks
+from retrompi.render.paper_page import drawing, figure_html, measured_table
+from retrompi.render.stored_curves import add
+
+__all__ = ["Simulated", "figures", "published", "write"]
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A curve: rows size_B, time_us, bandwidth_MBps of a run."""
+
+    model: str
+    platform: str
+    mode: str
+    rows: tuple[Mapping[str, Any], ...]
+    run_id: int
+
+
+def published(curve: Simulated) -> list[Mark]:
+    """What papers state about this runtime on this platform in this mode."""
+    last = max((int(r["size_B"]) for r in curve.rows), default=4 << 20)
+    out = []
+    for plan in all_papers().values():
+        if plan.platform == curve.platform and curve.model in plan.models:
+            out += [m for m in marks(by_paper(plan.key), last=last) if curve.model in m.models and m.mode == curve.mode]
+    return out
+
+
+def figures(curve: Simulated, measured: Sequence[StoredCurve] = ()) -> dict[str, go.Figure]:
+    """Time and bandwidth, published marks on both, measured curves over both."""
+    points = [{**r, "model": curve.model, "mode": curve.mode} for r in curve.rows]
+    found = published(curve)
+    out = {}
+    for what in ("time", "bandwidth"):
+        plan = CurveFigure(what, {"time": "One-way time", "bandwidth": "Bandwidth"}[what], what, ((curve.model, curve.mode),))
+        out[what] = curve_figure(points, plan, found)
+        add(out[what], wanted(measured, what), what)
+    return out
+
+
+def page(curve: Simulated, measured: Sequence[StoredCurve] = (), footer: str = "") -> str:
+    """The page as HTML text."""
+    drawn = figures(curve, measured)
+    head = ("size", "one-way time", "MB/s", "repetitions")
+    rows = [
+        [(n, "n") for n in (escape(format_bytes(r["size_B"])), escape(format_time(r["time_us"] * 1e-6)), f"{r['bandwidth_MBps']:.4g}",
+                            str(r["repetitions"]))]
+        for r in curve.rows
+    ]  # fmt: skip
+    overlaid = f"<h2>Measured curves</h2>{measured_table(measured)}" if measured else ""
+    runs = ", ".join(str(i) for i in (curve.run_id, *(m.run_id for m in measured)))
+    title = f"PingPong of {name_of(curve.model)} on {curve.platform}, {curve.mode}"
+    return document(
+        title,
+        f"""<header><p class="soft">retrompi simulates</p><h1>{escape(title)}</h1></header>
+<div class="figures">{"".join(figure_html(f, n) for n, f in drawn.items())}</div>
+{overlaid}<h2>Points</h2>{table(head, rows)}
+<footer class="soft"><p><small>{escape(footer)} · drawn from runs {runs} of the store</small></p></footer>
+{drawing(drawn)}""",
+        get_plotlyjs(),
+    )
+
+
+def write(path: Path, curve: Simulated, measured: Sequence[StoredCurve] = ()) -> None:
+    """Write the page. Raises InputError when it cannot be written."""
+    from retrompi.store import code_version
+
+    save(path, page(curve, measured, f"retrompi {code_version()}"))

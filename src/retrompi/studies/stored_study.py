@@ -1,0 +1,75 @@
+"""A stored study with everything that hangs on it, read once: for what shows, exports and packs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from retrompi.base.errors import UsageError
+from retrompi.studies import design
+
+if TYPE_CHECKING:
+    from retrompi.store.database import Store
+    from retrompi.studies.view import View
+
+__all__ = ["Stored", "read"]
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A study's row (id, name, hash, definition, created, code_version), the rows of its points, and its runs by id with their
+    points and ranks. Runs that several points share are in it once."""
+
+    study: Row
+    rows: Sequence[Row]
+    runs: Mapping[int, Row]
+    curves: Mapping[int, Sequence[Row]]
+    ranks: Mapping[int, Sequence[Row]]
+
+    @property
+    def definition(self) -> Mapping[str, Any]:
+        """The study's definition."""
+        found: Mapping[str, Any] = self.study["definition"]
+        return found
+
+    def view(self, metric: str | None = None) -> View:
+        """As it is shown, by a metric's name or the study's own. Raises UsageError for a metric that no run of it has."""
+        from retrompi.studies.view import metric_of, view
+
+        wanted = metric_of(metric, self.definition, any(len(c) > 1 for c in self.curves.values()))
+        made = view(self.definition, self.rows, wanted, self.runs, self.curves, self.ranks)
+        done = next((r for r in made.rows if r["outcome"] == "completed" and r["run_id"] is not None), None)
+        if done is not None and all(r["value"] is None for r in made.rows):
+            number = wanted.base or wanted
+            run_id = done["run_id"]
+            number.require(self.runs[run_id], self.curves.get(run_id, ()), self.ranks.get(run_id, ()), what=f"run {run_id} of this study")
+        return made
+
+
+def _row(store: Store, study: int | str) -> Row:
+
+    try:
+        return store.study(study)
+    except UsageError:
+        if study in design.study_names():
+            raise UsageError(f"the ready study '{study}' has not been run yet: retrompi study run {study}", code="not-run-yet") from None
+        raise
+
+
+def read(store: Store, study: int | str) -> Stored:
+    """A study by number, name or hash; UsageError when there is none, or nothing of it has been run."""
+    from retrompi.studies import results
+
+    with store.held():
+        row = _row(store, study)
+        rows = results.rows(store, row["id"])
+        if not rows:
+            raise UsageError(
+                f"nothing of study {row['name']} ({row['id']}) has been run; retrompi study run {row['name']}", code="not-run-yet"
+            )
+        ids = sorted({r["run_id"] for r in rows if r["run_id"] is not None})
+        runs = {i: store.run(i) for i in ids}
+        return Stored(row, rows, runs, {i: store.points(i) for i in ids}, {i: store.ranks(i) for i in ids})

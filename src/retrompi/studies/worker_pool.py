@@ -1,0 +1,192 @@
+"""The executor of one machine: processes that simulate side by side, replaced when they are lost."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
+from typing import IO, Any
+
+from retrompi.base.errors import EngineError
+from retrompi.sim.processes import kill_group, last_words, processors
+from retrompi.studies.case import ERROR, Done, Job
+from retrompi.studies.pool_worker import HELLO
+
+__all__ = ["TRIES", "Pool", "processors"]
+
+MODULE = "retrompi.studies.pool_worker"
+"""What a worker runs."""
+TRIES = 3
+"""How often a job is begun whose worker is lost."""
+DEPTH = 2
+"""Jobs that a worker has: the one it does, and the next, so that it never waits for us."""
+_LARGE = 1 << 16
+"""A job of more bytes is sent to idle workers only: a busy one might be waiting for us to take its answer."""
+
+
+@dataclass
+class _Ticket:
+    """A job on its way, and how often it was begun and lost."""
+
+    number: int
+    job: Job
+    begun: int = 0
+
+    def data(self) -> Any:
+        """What a worker is told."""
+        return ForkingPickler.dumps((self.number, self.begun, self.job))
+
+
+@dataclass
+class _Worker:
+    process: subprocess.Popen[bytes]
+    line: Connection
+    errors: IO[bytes]
+    has: deque[_Ticket] = field(default_factory=deque)
+    greeted: bool = False
+
+
+class Pool:
+    """``jobs`` processes (default: one for each processor), started with the first job. One thread uses it."""
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self.jobs = jobs or processors()
+        self._workers: list[_Worker] = []
+        self._results: deque[tuple[int, Done]] = deque()
+        self._again: deque[_Ticket] = deque()
+        self._number = 0
+        self._open: dict[int, _Ticket] = {}
+        self._stillborn = 0
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        for worker in self._workers:
+            _end(worker)
+        self._workers.clear()
+
+    def describe(self) -> str:
+        """A few words."""
+        return f"{self.jobs} process{'es' if self.jobs > 1 else ''} here"
+
+    def ready(self, within: float = 0.0) -> bool:
+        """As of `retrompi.studies.run.Executor`."""
+        return bool(self._results) or (bool(self._open) and bool(wait([w.line for w in self._workers], within)))
+
+    def evaluate(self, jobs: Iterable[Job], window: int = 0) -> Iterator[tuple[int, Done]]:
+        """As of `retrompi.studies.run.Executor`. Raises EngineError when no worker can be started."""
+        self._forget()
+        source = iter(jobs)
+        more = True
+        while True:
+            while more and len(self._open) < (window or self.jobs * DEPTH):
+                job = next(source, None)
+                more = job is not None
+                if job is not None:
+                    self._number += 1
+                    ticket = _Ticket(self._number, job)
+                    self._open[ticket.number] = ticket
+                    self._again.append(ticket)
+                    self._hand_out()
+                if self._results or (self._workers and self.ready()):
+                    break  # a result is worth more than a job beyond what the workers have
+            self._hand_out()
+            if self._results:
+                yield self._results.popleft()
+            elif self._open:
+                self._listen()
+            elif not more:
+                return
+
+    def _forget(self) -> None:
+        """Of jobs that nobody waits for any more, only those that are being done are left; their answers are dropped."""
+        self._open.clear()
+        self._again.clear()
+        self._results.clear()
+
+    def _hand_out(self) -> None:
+        """Gives waiting jobs to the workers with the fewest; starts workers while there are fewer than wanted."""
+        while self._again:
+            ticket = self._again[0]
+            if len(self._workers) < self.jobs and all(w.has for w in self._workers):
+                self._workers.append(_started())
+            free = min(self._workers, key=lambda w: len(w.has))
+            if len(free.has) >= DEPTH:
+                return
+            data = ticket.data()
+            if free.has and len(data) > _LARGE:
+                return
+            self._again.popleft()
+            free.has.append(ticket)
+            try:
+                free.line.send_bytes(data)
+            except OSError:
+                self._lost(free)
+
+    def _listen(self) -> None:
+        """Waits until some worker says something, and takes it."""
+        lines = {w.line: w for w in self._workers}
+        for line in wait(list(lines)):
+            worker = lines[line]  # type: ignore[index]
+            try:
+                said = worker.line.recv()
+            except (EOFError, OSError):
+                self._lost(worker)
+                continue
+            if said == HELLO:
+                worker.greeted, self._stillborn = True, 0
+                continue
+            number, done = said
+            worker.has.popleft()
+            ticket = self._open.pop(number, None)
+            if ticket is not None:
+                self._results.append((ticket.job.position, done))
+
+    def _lost(self, worker: _Worker) -> None:
+        """Another worker in place of this one, and its jobs done again: the one it was at counts as begun."""
+        self._workers.remove(worker)
+        how = _end(worker)
+        if not worker.greeted:
+            self._stillborn += 1
+            if self._stillborn >= TRIES:
+                    raise EngineError(f"no worker process can be started: {how}", code="engine-died")
+        tickets = [t for t in worker.has if t.number in self._open]
+        if tickets and worker.greeted and tickets[0] is worker.has[0]:
+            tickets[0].begun += 1
+            if tickets[0].begun >= TRIES:
+                lost = tickets.pop(0)
+                del self._open[lost.number]
+                self._results.append((lost.job.position, Done(ERROR, f"its worker was lost {TRIES} times: {how}")))
+        self._again.extendleft(reversed(tickets))
+
+
+def _started() -> _Worker:
+    ours, theirs = socket.socketpair()
+    errors = tempfile.TemporaryFile()  # noqa: SIM115  closed with the worker
+    with theirs:
+        # A group of its own: Ctrl-C at a terminal is for us, and its simulation can be ended with it.
+        process = subprocess.Popen(
+            [sys.executable, "-m", MODULE, str(theirs.fileno()), str(os.getpid())],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, pass_fds=[theirs.fileno()], process_group=0,
+        )  # fmt: skip
+    return _Worker(process, Connection(ours.detach()), errors)
+
+
+def _end(worker: _Worker) -> str:
+    """Ends a worker and its simulation at once; how it ended by itself, in words."""
+    worker.line.close()
+    own = worker.process.poll()
+    kill_group(worker.process.pid)
+    code = worker.process.wait()
+    code = code if own is None else own
+    with worker.errors:
+        worker.errors.seek(0)
+        return last_words(code, worker.errors.read())
