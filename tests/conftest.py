@@ -110,8 +110,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The cache of what is compiled (recorder, timer, plug-in), one for the whole run: the processes of pytest-xdist have it in common."""
+def cache_folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache of what is compiled (recorder, timer, plug-in): one for all processes of a run, and for the next run, since the name of
+    each file is a digest of all that it is made of."""
+    if pytestconfig.pluginmanager.has_plugin("cacheprovider"):
+        return pytestconfig.cache.mkdir("compiled")  # type: ignore[union-attr]
     base = tmp_path_factory.getbasetemp()
     return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "cache"
 
