@@ -34,13 +34,13 @@ std::string seconds(Ps t) {
 }  // namespace
 
 /// Looks into ranks, processes and channels of a run that has ended.
-class Inquest {
+class DeadlockAnalysis {
  public:
-  Inquest(const World& w, const Job& job, const std::vector<const Chan*>& chans) : w_(w), job_(job), t_(job.trace), chans_(chans) {
+  DeadlockAnalysis(const World& w, const Job& job, const std::vector<const Chan*>& chans) : w_(w), job_(job), t_(job.trace), chans_(chans) {
     for (const Rank* r : job.ranks) rank_of_[r] = r;
     to_.resize(job.ranks.size());
     from_.resize(job.ranks.size());
-    for (const Message& m : job_.messages_)
+    for (const Message& m : job_.messages())
       if (!(m.delivered && m.settled) && m.line > 0) {
         to_[static_cast<size_t>(m.dst)].emplace_back(m);
         from_[static_cast<size_t>(m.src)].emplace_back(m);
@@ -141,7 +141,7 @@ class Inquest {
   [[nodiscard]] Resource unexpected(const Rank& r) const {
     Resource out{
         .name = "the buffer of rank " + std::to_string(r.id) + " for unexpected messages", .total = job_.unexpected_limit, .unit = "B", .used = {}};
-    for (const Message* m : r.unexpected_)
+    for (const Message* m : r.receiver.unexpected())
       if (m->stashed > 0) out.used.push_back({m, m->stashed, m->kept_at});
     return out;
   }
@@ -218,7 +218,7 @@ class Inquest {
     const bool recorded = several && several->list >= 0 && a.told();
     w.any = (a.op == Op::Waitany || a.op == Op::Waitsome) && !recorded;
     const bool itself = (a.op >= Op::Send && a.op <= Op::Irecv) || a.op == Op::Probe || a.op == Op::Iprobe;  // its name says which way
-    for (const Awaited& x : r.awaits()) switch (x.what) {
+    for (const Awaited& x : awaits(r)) switch (x.what) {
         case Awaited::Message:
           receive(r, x.rank, x.tag, program_context(x.comm), itself ? "from " : "recv from ", w);
           break;
@@ -230,8 +230,7 @@ class Inquest {
           break;
         case Awaited::Lock:
           for (const Rank* h : job_.ranks)
-            if (const auto it = h->windows_.find(a.get<action::WindowSync>().window);
-                it != h->windows_.end() && it->second.locked.contains(x.rank) && h != &r)
+            if (h != &r && h->one_sided.holds_lock(a.get<action::WindowSync>().window, x.rank))
               w.edges.push_back({h, "the lock on the window of rank " + std::to_string(x.rank)});
       }
     if (w.edges.empty() && is_collective(a))
@@ -490,7 +489,7 @@ class Inquest {
   void near_misses(Diagnosis& d) const {
     for (const Rank* r : job_.ranks) {
       if (gone(*r, r) || !waits_.contains(r)) continue;
-      std::vector<const Request*> open(r->posted_.begin(), r->posted_.end());
+      std::vector<const Request*> open(r->receiver.posted().begin(), r->receiver.posted().end());
       Request probe;
       if (r->now_at->op == Op::Probe) {
         probe.kind = Request::Recv;
@@ -581,7 +580,7 @@ class Inquest {
 };
 
 Diagnosis diagnose(const World& world, const Job& job, const std::vector<const Chan*>& chans, const Abort* end) {
-  Inquest q(world, job, chans);
+  DeadlockAnalysis q(world, job, chans);
   if (!end) return q.stuck();
   Diagnosis d;
   if (end->full) {

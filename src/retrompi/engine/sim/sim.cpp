@@ -340,7 +340,7 @@ class Simulation {
       r.ranks.push_back(
           {k->id, k->host.spec.name, rank_end, k->mpi, k->compute, k->thread.cpu_time(), k->sends, k->receives, k->bytes_sent, k->bytes_received});
       if (outcome != "completed" && outcome != "ended" && !k->finished && k->now_at && !k->thread.dead())
-        r.waits.push_back({k->id, k->now_at->line, p.t.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), k->waits_for()});
+        r.waits.push_back({k->id, k->now_at->line, p.t.files[static_cast<size_t>(k->id)], op_name(k->now_at->op), waits_for(*k)});
     }
     if (!p.c.background) r.time = time;
     if (&p == &first()) close_first();
