@@ -123,14 +123,15 @@ DISK = (
 def _study(given: CalibrateOptions, output: StoreOutput) -> None:
     """The fits that belong to a study, on the study's own platform: T(1) and T(4) of the NAS programs, or the disks."""
     from retrompi.papers import nas as programs
-    from retrompi.papers import replication as disks
-    from retrompi.papers.study import setup
+    from retrompi.papers.paper import find_paper
 
-    plan = setup(programs.PAPER)
+    plan = find_paper(programs.PAPER)
     kept = output.open()
     if given.nas:
         with progress("fit NAS") as report:
             rows = programs.calibrate(kept, plan.options("nas")["systems"], plan.platform, report, write=not given.dry_run)
     else:
-        rows = [disks.calibrate(kept, plan.platform, write=not given.dry_run)]
+        from retrompi.papers import replication_task
+
+        rows = [replication_task.calibrate(kept, plan.platform, write=not given.dry_run)]
     output.emit(rows, NAS if given.nas else DISK)

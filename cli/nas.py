@@ -40,10 +40,10 @@ def command(output: RunOutput) -> None:
       retrompi nas
       retrompi nas --csv
     """
-    from retrompi.papers import nas, study
+    from retrompi.papers import nas, reproduction
 
     with progress("NAS") as report:
-        facts = study.facts_of_experiment(nas.PAPER, "nas", output.open(), output.fresh, report)
+        facts = reproduction.facts_of_experiment(nas.PAPER, "nas", output.open(), output.fresh, report)
     rows = nas.table(facts["nas"])
     output.emit(rows, COLUMNS)
     if output.text:

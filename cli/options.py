@@ -20,7 +20,7 @@ from retrompi.cli.bundle import option
 from retrompi.cli.output import Output
 
 if TYPE_CHECKING:
-    from retrompi.render.measured import Measured
+    from retrompi.measure.stored_curves import StoredCurve
     from retrompi.store import Store
 
 __all__ = [
@@ -187,11 +187,11 @@ class Overlaid:
         "Draw a measured curve from the store over the figures (or over one): a native run, an import, a program's run.",
         "--measured", "--overlay", metavar="ID|NAME[@FIGURE]")
 
-    def curves(self, output: StoreOutput) -> list[Measured]:
+    def curves(self, output: StoreOutput) -> list[StoredCurve]:
         """The curves that ``--measured`` names; UsageError for one that the store does not have."""
         if not self.measured:
             return []
-        from retrompi.render.measured import from_store
+        from retrompi.measure.stored_curves import from_store
 
         kept = output.open(write=False)
         return [from_store(kept, name) for name in self.measured]

@@ -15,7 +15,7 @@ from retrompi.cli.options import Asked, Network, Overlaid, RunOutput, mode_optio
 from retrompi.cli.output import Column, Output, note, note_run, print_table
 
 if TYPE_CHECKING:
-    from retrompi.render.measured import Measured
+    from retrompi.measure.stored_curves import StoredCurve
 
 COLUMNS = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
@@ -89,7 +89,7 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
     note_run(found.run_id, found.found)
 
 
-def _beside(rows: Sequence[Mapping[str, Any]], measured: Sequence[Measured]) -> None:
+def _beside(rows: Sequence[Mapping[str, Any]], measured: Sequence[StoredCurve]) -> None:
     """Simulated beside measured times at the sizes that both have."""
     simulated = {int(r["size_B"]): float(r["time_us"]) for r in rows}
     for curve in measured:

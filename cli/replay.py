@@ -12,6 +12,7 @@ from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Asked, Network, RunOutput, UndefinedSource, some_time, warn
 from retrompi.cli.output import Column, note_run, print_json, time_column
 from retrompi.cli.timeline import TimelineOptions, write_timeline
+from retrompi.sim import diagnosis
 
 KEYS = ("outcome", "time_s", "ranks", "actions", "messages", "bytes", "wall_s")
 SECTION = {"section_begin_s": "begin_s", "section_end_s": "end_s", "section_s": "seconds"}
@@ -108,7 +109,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
     )
     run = store_.run(found.run_id)
     if timeline:
-        write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else why(run))
+        write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else diagnosis.of_run(run))
     keys = [c.key for c in COLUMNS]
     if output.as_json:
         part = {"section": run["facts"].get("section")} if given.section else {}
@@ -131,7 +132,7 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
             rows = [{**row, **{k: told.get(v) for k, v in SECTION.items()}} for row in rows]
         output.emit(rows, COLUMNS, keys=keys, empty="no rank ran")
     if run["outcome"] != "completed":
-        for line in why(run):
+        for line in diagnosis.of_run(run):
             click.echo(line, err=True)
         ctx.exit(1)
     note_run(found.run_id, found.found)
@@ -150,11 +151,3 @@ def timed(section: dict[str, Any] | None) -> str:
         return "the section was not reached"
     begin, end, took = (format_time(section[k]) for k in ("begin_s", "end_s", "seconds"))
     return f"section {section['section']}: {took} ({begin} to {end})"
-
-
-def why(run: dict[str, Any]) -> list[str]:
-    """How a run ended and why: see `retrompi.sim.diagnosis.lines`."""
-    from retrompi.sim import diagnosis
-
-    facts = run["facts"]
-    return diagnosis.lines(run["outcome"], run["detail"], facts.get("waits", []), facts.get("diagnosis", {}))

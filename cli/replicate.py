@@ -51,7 +51,7 @@ def command(given: ReplicateOptions, output: StoreOutput) -> None:
       retrompi replicate --network fast-ethernet --tree 2
     """
     from retrompi.base.errors import UsageError
-    from retrompi.papers import replication as study
+    from retrompi.papers import replication_task
     from retrompi.papers.disk_replication import replicate
 
     try:
@@ -59,9 +59,9 @@ def command(given: ReplicateOptions, output: StoreOutput) -> None:
     except ValueError:
         raise UsageError(f"'{given.machines}' is not a list of numbers of machines; example: 7,100,1000", code="bad-syntax") from None
     if given.rate is None:
-        through = float(study.rates(output.open(), given.network, given.platform)[1]["relay"])
+        through = float(replication_task.rates(output.open(), given.network, given.platform)[1]["relay"])
     else:
         through = parse(given.rate, "B/s")
-    one = study.copy(study.fitted_disk() if given.disk is None else parse(given.disk, "B/s"), through)
+    one = replication_task.copy(replication_task.fitted_disk() if given.disk is None else parse(given.disk, "B/s"), through)
     rows = [replicate(one, n, given.fan_out) for n in counts]
     output.emit(rows, COLUMNS, keys=list(rows[0]))

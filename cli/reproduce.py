@@ -16,7 +16,7 @@ from retrompi.cli.options import Fidelity, Overlaid, RunOutput, Workers, warn
 from retrompi.cli.output import Column, note, print_table
 
 if TYPE_CHECKING:
-    from retrompi.papers import Study, Verdict
+    from retrompi.papers import Reproduction, Verdict
 
 ALL = "all"
 _SUMMARY = (
@@ -55,13 +55,13 @@ def command(ctx: click.Context, paper: str, given: ReproduceOptions, output: Run
     """
     from retrompi import render as report
     from retrompi.cli.validate import KEYS, print_verdicts, studies
-    from retrompi.papers import judge_all, setups
+    from retrompi.papers import all_papers, judge_all
     from retrompi.papers.claims import paper_key
-    from retrompi.papers.study import WORKERS
+    from retrompi.papers.reproduction import WORKERS
     from retrompi.spec.calibrated_range import outside_of_points
 
-    if paper != ALL and paper_key(paper) not in setups():
-        raise UsageError(f"no paper '{paper}'{nearest(paper, [*setups(), ALL])}", code="unknown-paper")
+    if paper != ALL and paper_key(paper) not in all_papers():
+        raise UsageError(f"no paper '{paper}'{nearest(paper, [*all_papers(), ALL])}", code="unknown-paper")
     overlaid = given.curves(output)
     began = time.perf_counter()
     found = studies(None if paper == ALL else paper, output, given.jobs, given.fidelity)
@@ -106,7 +106,7 @@ def _counted(verdicts: Sequence[Verdict], name: str) -> dict[str, Any]:
     return row
 
 
-def _print_summary(found: Sequence[Study], verdicts: Sequence[Verdict]) -> None:
+def _print_summary(found: Sequence[Reproduction], verdicts: Sequence[Verdict]) -> None:
     """Counts per paper and in all; papers that were not replayed have only unjudged claims."""
     from retrompi.papers import summary
     from retrompi.papers.claims import by_paper, papers

@@ -14,6 +14,7 @@ from retrompi.base.units import format_bytes, format_time, parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import Drawn, Fidelity, OnPlatform, Overrides, RunOutput, complete_model, progress, some_time
 from retrompi.cli.output import Column, note_run, print_csv, print_json, print_table, time_column
+from retrompi.sim import diagnosis
 
 if TYPE_CHECKING:
     from retrompi.store import Store
@@ -145,9 +146,7 @@ def _why(store: Store, done: Any) -> list[str]:
     row = store.run(done.run_id)
     if "diagnosis" not in row["facts"]:
         return [f"{done.outcome}: {done.detail}"]
-    from retrompi.cli.replay import why
-
-    return [line.replace(f"{done.trace}/", "") for line in why(row)]
+    return [line.replace(f"{done.trace}/", "") for line in diagnosis.of_run(row)]
 
 
 def _given(ctx: click.Context, name: str, value: str) -> str | None:

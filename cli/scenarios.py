@@ -10,6 +10,7 @@ from retrompi.base.units import format_time
 from retrompi.cli.bundle import debug_option, options
 from retrompi.cli.options import Network, RunOutput, complete_scenario, warn
 from retrompi.cli.output import Column, Output, note, note_run, print_table
+from retrompi.sim import diagnosis
 
 LIST = (
     Column("name", "name"),
@@ -134,6 +135,6 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
         note(f"beside it: {job['name']} ({job['model']}, {job['mode']}): {job['outcome']}{runs}")
     note_run(found.run_id, found.found)
     if run["outcome"] != "completed":
-        for line in replay.why(run):
+        for line in diagnosis.of_run(run):
             click.echo(line, err=True)
         ctx.exit(1)

@@ -14,6 +14,7 @@ from retrompi.base.units import parse
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import StoreOutput
 from retrompi.cli.output import Column, time_column
+from retrompi.sim import diagnosis
 from retrompi.sim.timeline import LIMIT, PS, Request, Timeline
 
 if TYPE_CHECKING:
@@ -111,10 +112,8 @@ def command(run_id: int, files: tuple[str, ...], output: StoreOutput) -> None:
     kept = output.open(write=False)
     timeline = stored(kept, run_id)
     if paths:
-        from retrompi.cli.replay import why
-
         run = kept.run(run_id)
-        write_timeline(timeline, Wanted(paths, Request()), [] if run["outcome"] == "completed" else why(run))
+        write_timeline(timeline, Wanted(paths, Request()), [] if run["outcome"] == "completed" else diagnosis.of_run(run))
         return
     whole = max(timeline.end, 1)
     rows = [

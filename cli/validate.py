@@ -13,7 +13,7 @@ from retrompi.cli.options import RunOutput, Workers, progress
 from retrompi.cli.output import Column, Output, as_text
 
 if TYPE_CHECKING:
-    from retrompi.papers import Study, Verdict
+    from retrompi.papers import Reproduction, Verdict
 
 KEYS = ("id", "system", "use", "verdict", "observed", "low", "high", "unit", "note")
 COLUMNS = (
@@ -62,12 +62,12 @@ def _interesting(row: Mapping[str, Any]) -> bool:
     return bool(row["verdict"] != "unjudged" or row["use"] == "exclude")
 
 
-def studies(paper: str | None, output: RunOutput, jobs: int | None, fidelity: str = "mechanism") -> list[Study]:
+def studies(paper: str | None, output: RunOutput, jobs: int | None, fidelity: str = "mechanism") -> list[Reproduction]:
     """The replayed study of ``paper``, or of every paper that is modelled, at a rung of the fidelity ladder; ``jobs`` at a time."""
-    from retrompi.papers import run_papers, setup, setups
-    from retrompi.papers.study import WORKERS
+    from retrompi.papers import all_papers, find_paper, run_papers
+    from retrompi.papers.reproduction import WORKERS
 
-    keys = [setup(paper).paper] if paper is not None else list(setups())
+    keys = [find_paper(paper).key] if paper is not None else list(all_papers())
     opened = output.open()
     with progress(keys[0] if len(keys) == 1 else f"{len(keys)} studies") as report:
         return run_papers(keys, opened, output.fresh, report, workers=jobs or WORKERS, fidelity=fidelity)

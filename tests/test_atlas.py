@@ -26,11 +26,12 @@ from pages import Page
 
 from retrompi import render as report
 from retrompi.base.errors import InputError, RetrompiError
-from retrompi.papers import claims, study, systems, verdicts
+from retrompi.papers import claims, paper, reproduction, systems, verdicts
 from retrompi.papers import experiments as kinds
 from retrompi.papers.exhibits import ClaimTable, CurveFigure, FactFigure, FactTable, ScatterFigure, read_figures, read_tables
 from retrompi.papers.experiments import Done, Job
-from retrompi.papers.study import Setup, Study
+from retrompi.papers.paper import Paper, all_papers, find_paper
+from retrompi.papers.reproduction import Reproduction
 from retrompi.render import cards, exhibits, front, numbers, overlay, tables
 from retrompi.render import figures as drawing
 from retrompi.store import open_store
@@ -53,13 +54,13 @@ def points(model: str, mode: str, start: float, platform: str = "nt-pair") -> li
     ]
 
 
-def made_up(plan: Setup, facts: dict[str, Any] | None = None, curves: list[dict[str, Any]] | None = None) -> Study:
-    found = tuple(claims.by_paper(plan.paper))
+def made_up(plan: Paper, facts: dict[str, Any] | None = None, curves: list[dict[str, Any]] | None = None) -> Reproduction:
+    found = tuple(claims.by_paper(plan.key))
     given = facts or {}
-    return Study(plan, found, curves or [], given, [], verdicts.judge(found, curves or [], given), (1, 2, 5), 1)
+    return Reproduction(plan, found, curves or [], given, [], verdicts.judge(found, curves or [], given), (1, 2, 5), 1)
 
 
-BARE = Setup("baker-fox", "A <title>", "Some & others", ("wmpi",), ("nt-pair",), ())
+BARE = Paper("baker-fox", "A <title>", "Some & others", ("wmpi",), ("nt-pair",), ())
 
 
 # --- the studies' files ---
@@ -103,10 +104,10 @@ def test_names_are_unique() -> None:
         read_tables([entry, entry], Path("x.toml"))
 
 
-@pytest.mark.parametrize("key", list(study.setups()))
+@pytest.mark.parametrize("key", list(all_papers()))
 def test_every_study_asks_for_what_exists(key: str) -> None:
     """A pattern that no claim matches, or a mechanism that no claim is about, is a mistake in the file."""
-    plan = study.setup(key)
+    plan = find_paper(key)
     ids = [c.id for c in claims.by_paper(key)]
     for table in plan.table_plans:
         if isinstance(table, ClaimTable):
@@ -123,9 +124,9 @@ def test_every_study_asks_for_what_exists(key: str) -> None:
     assert {w for why in plan.why for w in why.claims} <= set(ids)
 
 
-@pytest.mark.parametrize("key", list(study.setups()))
+@pytest.mark.parametrize("key", list(all_papers()))
 def test_every_claim_with_a_number_stands_in_a_table_or_on_a_figure(key: str) -> None:
-    plan = study.setup(key)
+    plan = find_paper(key)
     found = claims.by_paper(key)
     shown = {c.id for c in found for t in plan.table_plans if isinstance(t, ClaimTable) for p in t.claims if fnmatchcase(c.id, p)}
     shown |= {c.id for c in found for t in plan.table_plans if isinstance(t, ClaimTable) and t.cells and re.fullmatch(t.cells, c.id)}
@@ -192,7 +193,7 @@ def test_a_figure_places_numbers_itself() -> None:
 
 
 @pytest.fixture
-def rinf(monkeypatch: pytest.MonkeyPatch) -> Study:
+def rinf(monkeypatch: pytest.MonkeyPatch) -> Reproduction:
     """A study with a grid of minima and maxima, and a checked fact."""
     checks = {
         "BF-R-01S": ({"kind": "extremes", "path": "rinf.server.dyads"},),
@@ -218,8 +219,8 @@ def rinf(monkeypatch: pytest.MonkeyPatch) -> Study:
     return made_up(replace(BARE, table_plans=(plan, listed)), facts)
 
 
-def test_a_grid_has_the_papers_rows_and_columns(rinf: Study) -> None:
-    plan = rinf.setup.table_plans[0]
+def test_a_grid_has_the_papers_rows_and_columns(rinf: Reproduction) -> None:
+    plan = rinf.paper.table_plans[0]
     assert isinstance(plan, ClaimTable)
     found = exhibits.grid(rinf, plan)
     assert found.columns == ("Workstation", "Server")  # as the file names them
@@ -237,8 +238,8 @@ def test_a_grid_has_the_papers_rows_and_columns(rinf: Study) -> None:
     assert [r["deviation_percent"] for r in flat if r["claim"] == "BF-R-01S"] == [pytest.approx(0), pytest.approx(10)]
 
 
-def test_a_table_of_claims_compares_numbers_and_keeps_words(rinf: Study) -> None:
-    plan = rinf.setup.table_plans[1]
+def test_a_table_of_claims_compares_numbers_and_keeps_words(rinf: Reproduction) -> None:
+    plan = rinf.paper.table_plans[1]
     by_id = {r["id"]: r for r in tables.flat_table(rinf, plan)}
     assert by_id["BF-FUN-11"]["simulated"] == 0.335
     assert by_id["BF-FUN-11"]["verdict"] == "pass"
@@ -246,7 +247,7 @@ def test_a_table_of_claims_compares_numbers_and_keeps_words(rinf: Study) -> None
     assert by_id["BF-SM-10"]["verdict"] == "unjudged"
 
 
-def test_a_scatter_draws_each_pair_once(rinf: Study) -> None:
+def test_a_scatter_draws_each_pair_once(rinf: Reproduction) -> None:
     drawn = report.study_figures(rinf)
     assert set(drawn) == {"rinf1-scatter"}
     figure = drawn["rinf1-scatter"]
@@ -395,7 +396,7 @@ def test_a_system_that_no_rule_sorts_is_an_error() -> None:
         systems.system_of(replace(claims.find("BF-SM-01"), system="LAM"))
 
 
-def test_the_matrix_counts_every_claim_once(rinf: Study) -> None:
+def test_the_matrix_counts_every_claim_once(rinf: Reproduction) -> None:
     score = front.scorecard([rinf])
     matrix = score.matrix()
     assert sum(sum(n.values()) for n in matrix.values()) == len(claims.load())
@@ -418,7 +419,7 @@ def no_cards(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_cards")
-def test_every_link_of_the_atlas_leads_somewhere(rinf: Study, tmp_path: Path) -> None:
+def test_every_link_of_the_atlas_leads_somewhere(rinf: Reproduction, tmp_path: Path) -> None:
     atlas = report.write_atlas([rinf], tmp_path, MADE)
     pages = {p.name: Page(p.read_text(encoding="utf-8")) for p in (atlas.page, *(s.page for s in atlas.studies))}
     assert set(pages) == {"index.html", "baker-fox.html"}
@@ -463,7 +464,7 @@ def test_the_ladder_is_drawn_and_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_cards")
-def test_the_front_page_shows_failures_defects_and_how_it_was_made(rinf: Study, tmp_path: Path) -> None:
+def test_the_front_page_shows_failures_defects_and_how_it_was_made(rinf: Reproduction, tmp_path: Path) -> None:
     bad = [replace(v, verdict="fail") if v.id == "BF-FUN-11" else v for v in rinf.verdicts]
     failing = replace(rinf, verdicts=bad, facts={**rinf.facts, **LADDER})
     atlas = report.write_atlas([failing], tmp_path, MADE)
@@ -482,7 +483,7 @@ def test_the_front_page_shows_failures_defects_and_how_it_was_made(rinf: Study, 
     assert {"atlas-verdicts.csv", "atlas-fidelity.csv", "baker-fox-table-rinf1.csv"} <= names
 
 
-def test_without_defects_the_page_says_so(rinf: Study) -> None:
+def test_without_defects_the_page_says_so(rinf: Reproduction) -> None:
     score = front.scorecard([rinf])
     every = [replace(v, verdict="pass") if v.use in front.JUDGED else v for v in score.verdicts]
     text = front.front_page(replace(score, verdicts=tuple(every)), MADE)
@@ -508,14 +509,14 @@ class Shelf:
 @pytest.fixture
 def two_studies(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[str, int], Done]], None]:
     """Two studies of three jobs each; the function says what a job (study, number) does."""
-    plans = {p: Setup(p, p, "", (), ("nt-pair",), ("made-up",)) for p in ("baker-fox", "krishna-2010")}
-    monkeypatch.setattr(study, "setup", lambda name: plans[name])
+    plans = {p: Paper(p, p, "", (), ("nt-pair",), ("made-up",)) for p in ("baker-fox", "krishna-2010")}
+    monkeypatch.setattr(reproduction, "find_paper", lambda name: plans[name])
 
     def use(work: Callable[[str, int], Done]) -> None:
-        def jobs(kind: str, plan: Setup, store: Any, fresh: bool) -> list[Job]:
-            return [Job(f"job {i}", lambda i=i: work(plan.paper, i), float(i)) for i in (1, 2, 3)]
+        def jobs(kind: str, plan: Paper, store: Any, fresh: bool) -> list[Job]:
+            return [Job(f"job {i}", lambda i=i: work(plan.key, i), float(i)) for i in (1, 2, 3)]
 
-        monkeypatch.setattr(study, "jobs", jobs)
+        monkeypatch.setattr(reproduction, "jobs", jobs)
 
     return use
 
@@ -533,12 +534,12 @@ def test_jobs_of_all_studies_run_together(two_studies: Any) -> None:
     two_studies(work)
     seen: list[tuple[int, int, str]] = []
     shelf: Any = Shelf()
-    found = study.run_papers(["baker-fox", "krishna-2010"], shelf, progress=lambda *a: seen.append(a), workers=2)
+    found = reproduction.run_papers(["baker-fox", "krishna-2010"], shelf, progress=lambda *a: seen.append(a), workers=2)
     assert {i for _, i in begun[:2]} == {3}  # the longest first, of whichever study
-    assert [s.setup.paper for s in found] == ["baker-fox", "krishna-2010"] == shelf.kept
+    assert [s.paper.key for s in found] == ["baker-fox", "krishna-2010"] == shelf.kept
     for s in found:
-        assert s.facts["got"] == {str(i): {"of": s.setup.paper} for i in (1, 2, 3)}
-        assert s.runs == tuple(10 * i + len(s.setup.paper) for i in (1, 2, 3))
+        assert s.facts["got"] == {str(i): {"of": s.paper.key} for i in (1, 2, 3)}
+        assert s.runs == tuple(10 * i + len(s.paper.key) for i in (1, 2, 3))
         assert s.simulated == 3
     assert seen[-1][:2] == (12000, 12000)
     assert {what for _, _, what in seen} == {f"{p}: job {i}" for p in ("baker-fox", "krishna-2010") for i in (1, 2, 3)}
@@ -546,7 +547,7 @@ def test_jobs_of_all_studies_run_together(two_studies: Any) -> None:
 
 def test_one_worker_gives_the_same(two_studies: Any) -> None:
     two_studies(lambda paper, i: Done("points", points(paper, f"m{i}", i), (i,), 0))
-    one, two = (study.run_papers(["krishna-2010"], Shelf(), workers=n) for n in (1, 3))  # type: ignore[arg-type]
+    one, two = (reproduction.run_papers(["krishna-2010"], Shelf(), workers=n) for n in (1, 3))  # type: ignore[arg-type]
     assert one == two
 
 
@@ -563,7 +564,7 @@ def test_after_a_failure_nothing_new_begins(two_studies: Any) -> None:
     two_studies(work)
     shelf = Shelf()
     with pytest.raises(RetrompiError, match="the engine stopped"):
-        study.run_papers(["baker-fox", "krishna-2010"], shelf, workers=1)  # type: ignore[arg-type]
+        reproduction.run_papers(["baker-fox", "krishna-2010"], shelf, workers=1)  # type: ignore[arg-type]
     assert len(begun) < 6
     assert shelf.kept == []
 
@@ -574,21 +575,21 @@ def test_after_a_failure_nothing_new_begins(two_studies: Any) -> None:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The one study there is, at two sizes and with few starts."""
-    plan = study.setup("baker-fox")
+    plan = find_paper("baker-fox")
     options = {
         "pingpong": {"modes": ["shared"], "sizes": "0,1KiB"},
         "startup": {**plan.options("startup"), "starts": 20},
         "anatomy": {"messages": plan.options("anatomy")["messages"][:1]},
     }
     one = replace(plan, experiments=("pingpong", "startup", "anatomy"), tables=options)
-    monkeypatch.setattr(study, "setups", lambda: {"baker-fox": one})
+    monkeypatch.setattr(paper, "all_papers", lambda: {"baker-fox": one})
 
 
 @pytest.mark.usefixtures("small")
 def test_reproduce_all_for_real_and_again_from_the_store(retrompi: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from retrompi import papers as validate
 
-    monkeypatch.setattr(validate, "setups", study.setups, raising=False)
+    monkeypatch.setattr(validate, "all_papers", paper.all_papers, raising=False)
     arguments = ("reproduce", "all", "--out", str(tmp_path / "out"), "--store", str(tmp_path / "runs.db"), "--jobs", "2")
     first = retrompi(*arguments)
     assert (first.code, first.err) == (0, "")  # silent in a pipe
@@ -614,14 +615,14 @@ def test_jobs_are_passed_on_and_checked(retrompi: Any, monkeypatch: pytest.Monke
 
     asked: list[Any] = []
 
-    def run_papers(names: Any, store: Any, fresh: bool, progress: Any, *, workers: int, fidelity: str) -> list[Study]:
+    def run_papers(names: Any, store: Any, fresh: bool, progress: Any, *, workers: int, fidelity: str) -> list[Reproduction]:
         asked.append((tuple(names), workers))
-        return [made_up(study.setup(n)) for n in names]
+        return [made_up(find_paper(n)) for n in names]
 
     monkeypatch.setattr(validate, "run_papers", run_papers, raising=False)
     assert retrompi("validate", "--paper", "baker-fox", "--jobs", "7").code == 0
     assert retrompi("validate").code == 0
-    assert asked == [(("baker-fox",), 7), (tuple(study.setups()), study.WORKERS)]
+    assert asked == [(("baker-fox",), 7), (tuple(all_papers()), reproduction.WORKERS)]
     for command in (("validate",), ("reproduce", "all"), ("reproduce", "baker-fox")):
         refused = retrompi(*command, "--jobs", "0")
         assert refused.code == 2
@@ -633,13 +634,13 @@ import sys
 from dataclasses import replace
 from retrompi import papers as validate
 from retrompi.cli.main import run
-from retrompi.papers import study
+from retrompi.papers import paper
 
-plan = study.setup("baker-fox")
+plan = paper.find_paper("baker-fox")
 many = ",".join(f"{n}B" for n in range(0, 60000, 50))  # a minute or so of work
 tables = {"pingpong": {"modes": ["distributed"], "sizes": many}, "startup": {**plan.options("startup"), "starts": 5}}
 one = replace(plan, models=("hpvm",), experiments=("pingpong", "startup"), tables=tables)
-study.setups = validate.setups = lambda: {"baker-fox": one}
+paper.all_papers = validate.all_papers = lambda: {"baker-fox": one}
 sys.exit(run(sys.argv[1:]))
 """
 
@@ -676,9 +677,9 @@ def test_every_claim_that_can_be_judged_has_a_check(paper: str) -> None:
 
 
 def test_every_paper_of_the_reference_has_a_study() -> None:
-    assert list(study.setups()) == claims.papers()
+    assert list(all_papers()) == claims.papers()
 
 
-@pytest.mark.parametrize("key", list(study.setups()))
+@pytest.mark.parametrize("key", list(all_papers()))
 def test_every_experiment_of_a_study_exists(key: str) -> None:
-    assert set(study.setup(key).experiments) <= set(kinds.names())
+    assert set(find_paper(key).experiments) <= set(kinds.names())

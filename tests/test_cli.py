@@ -416,12 +416,12 @@ def study(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     from retrompi.papers import claims
 
     def judged(word: str) -> None:
-        def one(paper: str) -> validate.Study:
+        def one(paper: str) -> validate.Reproduction:
             mine = claims.by_paper(paper)
             verdicts = [replace(v, verdict=word) if v.id == "BF-SM-03" else v for v in validate.judge(mine, [], {})]
-            return validate.Study(validate.setup(paper), tuple(mine), verdicts=verdicts, runs=(1, 2, 3), simulated=1)
+            return validate.Reproduction(validate.find_paper(paper), tuple(mine), verdicts=verdicts, runs=(1, 2, 3), simulated=1)
 
-        def run_papers(names: Any, store: Any, fresh: bool, progress: Any, *, workers: int, fidelity: str) -> list[validate.Study]:
+        def run_papers(names: Any, store: Any, fresh: bool, progress: Any, *, workers: int, fidelity: str) -> list[validate.Reproduction]:
             progress(1, 1, "all of it")
             return [one(name) for name in names]
 

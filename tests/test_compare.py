@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from retrompi import render as report
 from retrompi.base.errors import UsageError
-from retrompi.measure import compare, curves, launch
+from retrompi.measure import compare, curves, launch, stored_curves
 from retrompi.measure.compare import comparison, errors, suite
 from retrompi.measure.curves import imported
 from retrompi.measure.launch import Call, Execution, Machine, Noise, backend_native, executions
 from retrompi.measure.launch.stats import quantile
-from retrompi.papers import study
+from retrompi.papers import reproduction
+from retrompi.papers.paper import find_paper
 from retrompi.render import comparison as drawn
-from retrompi.render import measured as overlaid
 from retrompi.render import pingpong as single
 from retrompi.store import open_store
 from retrompi.store.database import Store
@@ -322,23 +322,23 @@ def native_run(store: Store, **changes: Any) -> int:
 
 def test_a_native_run_is_a_measured_curve_with_its_noise(kept: Store) -> None:
     run = native_run(kept)
-    found = overlaid.from_store(kept, str(run))
+    found = stored_curves.from_store(kept, str(run))
     assert [p["size_B"] for p in found.points] == list(SIZES)
     assert [p["time_us"] for p in found.points] == pytest.approx([1e6 * NATIVE.sections[str(n)][1] for n in SIZES])
     low, high = found.bands[64]
     assert 1e6 * min(NATIVE.sections["64"]) <= low < high <= 1e6 * max(NATIVE.sections["64"])
     assert found.legend == "pingpong.c --max 1MiB, measured here"
     assert "MPICH 4.0.2" in found.about
-    assert overlaid.from_store(kept, f"{run}@shared-time").figure == "shared-time"
+    assert stored_curves.from_store(kept, f"{run}@shared-time").figure == "shared-time"
 
 
 def test_a_label_that_nobody_chose_names_the_file_in_a_legend(kept: Store) -> None:
     folder = Path(__file__).parent / "data" / "measured"
     series = curves.read(folder / "osu74-latency.txt")
     kept_as, _ = imported.save(kept, series)
-    assert overlaid.from_store(kept, str(kept_as)).legend == "pingpong, osu74-latency.txt, measured"
+    assert stored_curves.from_store(kept, str(kept_as)).legend == "pingpong, osu74-latency.txt, measured"
     chosen, _ = imported.save(kept, series, label="the machine of the second floor, after its new processors")
-    assert overlaid.from_store(kept, str(chosen)).legend == "the machine of the second floor, after …, measured"
+    assert stored_curves.from_store(kept, str(chosen)).legend == "the machine of the second floor, after …, measured"
 
 
 def test_warnings_of_one_kind_are_said_once() -> None:
@@ -358,11 +358,11 @@ def test_what_is_no_curve_is_named(kept: Store) -> None:
     bare = native_run(kept, sections={})
     for name, told in (("99", "no run 99"), ("osu", "no measured curve 'osu'"), (str(bare), "no points")):
         with pytest.raises(UsageError, match=told):
-            overlaid.from_store(kept, name)
+            stored_curves.from_store(kept, name)
 
 
 def test_measured_curves_stand_beside_simulated_and_published_ones(kept: Store) -> None:
-    found = overlaid.from_store(kept, str(native_run(kept)))
+    found = stored_curves.from_store(kept, str(native_run(kept)))
     rows = tuple({"size_B": n, "time_us": 200.0 + n, "bandwidth_MBps": n / (200.0 + n), "repetitions": 3} for n in SIZES)
     curve = single.Simulated("wmpi", "nt-pair", "shared", rows, 7)
     for what, column in (("time", "time_us"), ("bandwidth", "bandwidth_MBps")):
@@ -378,11 +378,11 @@ def test_measured_curves_stand_beside_simulated_and_published_ones(kept: Store) 
 
 
 def test_a_study_shows_measured_curves_only_when_asked(kept: Store) -> None:
-    plan = study.setup("baker-fox")
+    plan = find_paper("baker-fox")
     place = {"model": "wmpi", "platform": "nt-pair", "mode": "shared", "repetitions": 1, "run_id": 1}
     points = [{**place, "size_B": n, "time_us": 9.0, "bandwidth_MBps": n / 9} for n in SIZES]
-    bare = study.Study(plan, (), points)
-    found = overlaid.from_store(kept, f"{native_run(kept)}@shared-time")
+    bare = reproduction.Reproduction(plan, (), points)
+    found = stored_curves.from_store(kept, f"{native_run(kept)}@shared-time")
     (shown,) = report.with_measured([bare], [found])
     before, after = report.study_figures(bare), report.study_figures(shown)
     assert {n for n in after if len(after[n].data) > len(before[n].data)} == {"shared-time"}

@@ -14,8 +14,9 @@ from retrompi import traces
 from retrompi.base.errors import EngineError, InputError, UsageError
 from retrompi.base.paths import reference_dir
 from retrompi.cli.main import run as cli
-from retrompi.papers import claims, study, verdicts
+from retrompi.papers import claims, verdicts
 from retrompi.papers.experiments import jobs, merge, suite
+from retrompi.papers.paper import find_paper
 from retrompi.sim import simulate
 from retrompi.spec import registry
 from retrompi.store import lookup as experiment
@@ -90,7 +91,7 @@ def test_small_programs_of_the_suite_complete(model: str, mode: str) -> None:
 
 
 def test_the_facts_of_a_suite_come_from_the_store_the_second_time(tmp_path: Any) -> None:
-    plan, store = study.setup("baker-fox"), open_store(str(tmp_path / "runs.db"))
+    plan, store = find_paper("baker-fox"), open_store(str(tmp_path / "runs.db"))
 
     def first() -> Any:
         return next(j for j in jobs("suite", plan, store, False) if j.label == "suite on wmpi default shared")
@@ -359,7 +360,7 @@ def test_no_row_about_function_is_left_unjudged() -> None:
 
 
 def test_the_experiments_name_what_the_study_says(tmp_path: Any) -> None:
-    plan, store = study.setup("baker-fox"), open_store(str(tmp_path / "runs.db"))
+    plan, store = find_paper("baker-fox"), open_store(str(tmp_path / "runs.db"))
     facts: dict[str, Any] = {}
     for one in jobs("function", plan, store, False):
         if one.label != "smallest pool":

@@ -9,7 +9,7 @@ import pytest
 
 from retrompi import traces
 from retrompi.base.errors import InputError, RetrompiError
-from retrompi.papers import replication
+from retrompi.papers import replication_task
 from retrompi.sim import simulate
 
 
@@ -40,9 +40,9 @@ def test_the_length_of_a_kernel_is_no_message() -> None:
 
 
 def test_a_dry_run_of_the_disk_fit_writes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(replication, "FIT_FILE", tmp_path / "fit.toml")
-    monkeypatch.setattr(replication, "rates", lambda *_, **__: (1, {"relay": 40e6}, True))
-    told = replication.calibrate(None, "myrinet-piii", write=False)  # type: ignore[arg-type]
+    monkeypatch.setattr(replication_task, "FIT_FILE", tmp_path / "fit.toml")
+    monkeypatch.setattr(replication_task, "rates", lambda *_, **__: (1, {"relay": 40e6}, True))
+    told = replication_task.calibrate(None, "myrinet-piii", write=False)  # type: ignore[arg-type]
     assert math.isfinite(told["disk"])
     assert not (tmp_path / "fit.toml").exists()
 
@@ -50,10 +50,10 @@ def test_a_dry_run_of_the_disk_fit_writes_nothing(monkeypatch: pytest.MonkeyPatc
 def test_the_disk_fit_is_refused_a_held_out_row() -> None:
     held_out = next(c.id for c in replication_claims() if c.use == "validate")
     with pytest.raises(InputError, match="no fit may see it"):
-        replication._for_fit(held_out)
+        replication_task._for_fit(held_out)
 
 
-def replication_claims() -> list[replication.Claim]:
+def replication_claims() -> list[replication_task.Claim]:
     from retrompi.papers.claims import by_paper
 
     return [c for c in by_paper("lefevre-westrelin") if c.id.startswith("LW-R-")]

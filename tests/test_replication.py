@@ -11,9 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrompi.base.errors import UsageError
-from retrompi.papers import claims
-from retrompi.papers import disk_replication as replication
-from retrompi.papers import replication as study
+from retrompi.papers import claims, disk_replication, replication_task
 from retrompi.papers.disk_replication import Copy, closed_form, levels, network_rate, replicate, simulate_chain
 
 copies = st.builds(
@@ -90,7 +88,7 @@ def test_beyond_the_limit_only_the_closed_form_answers(monkeypatch: pytest.Monke
     copy = Copy(chunks=100, chunk=1e6, disk=30e6, network=100e6)
     both = replicate(copy, 50)
     assert both["simulated_s"] == pytest.approx(both["closed_form_s"])
-    monkeypatch.setattr(replication, "LIMIT_CELLS", 1000)
+    monkeypatch.setattr(disk_replication, "LIMIT_CELLS", 1000)
     row = replicate(copy, 50)
     assert row["simulated_s"] is None
     assert row["time_s"] == row["closed_form_s"] == both["closed_form_s"]
@@ -111,7 +109,7 @@ def test_a_copy_that_cannot_be_made_is_refused(bad: dict[str, Any]) -> None:
 
 
 def test_a_relay_is_slower_than_a_receiver_and_the_wire_limits_ethernet() -> None:
-    for name in replication.NETWORKS:
+    for name in disk_replication.NETWORKS:
         relay, one_way = (network_rate(name, "myrinet-piii", 1_000_000, relayed=r) for r in (True, False))
         assert 0 < relay < one_way
     assert one_way < 12.5e6 if name == "fast-ethernet" else one_way > 12.5e6
@@ -129,7 +127,7 @@ def test_the_relays_rate_falls_with_a_slower_processor() -> None:
 
 
 def test_the_task_is_what_the_paper_says() -> None:
-    task = study.task()
+    task = replication_task.task()
     assert (task.chunks, task.chunk, task.machines) == (5000, 1e6, 7)
 
 
@@ -137,9 +135,10 @@ def test_the_fitted_disk_reproduces_the_fitted_time_inside_its_range() -> None:
     disks, goal = claims.find("LW-R-01"), claims.find("LW-R-06")
     assert disks.low is not None
     assert disks.high is not None
-    disk = study.fitted_disk()
+    disk = replication_task.fitted_disk()
     assert disks.low * 1e6 <= disk <= disks.high * 1e6
-    time = simulate_chain(study.copy(disk, network_rate(study.MEASURED, "myrinet-piii", 1_000_000)), study.task().machines)
+    rate = network_rate(replication_task.MEASURED, "myrinet-piii", 1_000_000)
+    time = simulate_chain(replication_task.copy(disk, rate), replication_task.task().machines)
     assert time == pytest.approx(goal.low, rel=0.05)
 
 

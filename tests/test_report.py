@@ -16,9 +16,10 @@ from pages import Page
 from retrompi import render as report
 from retrompi.base import units
 from retrompi.base.errors import InputError, RetrompiError, UsageError
-from retrompi.papers import claims, markdown, study, verdicts
+from retrompi.papers import claims, markdown, paper, reproduction, verdicts
 from retrompi.papers.exhibits import CurveFigure
-from retrompi.papers.study import Study
+from retrompi.papers.paper import find_paper
+from retrompi.papers.reproduction import Reproduction
 from retrompi.render import cards, exhibits, export, figures, overlay, page
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
@@ -27,7 +28,7 @@ from retrompi.spec.model import resolve
 from retrompi.store import lookup as experiment
 from retrompi.store import open_store
 
-PLAN = study.setup("baker-fox")
+PLAN = find_paper("baker-fox")
 CURVES = replace(PLAN, experiments=("pingpong", "startup", "anatomy"))
 STARTS = {"wmpi": (200.0, 90.0), "winmpich": (350.0, 20.0), "hpvm": (120_000.0, 0.5)}
 FACTS: dict[str, Any] = {
@@ -79,10 +80,10 @@ def made_up_anatomy() -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def made_up() -> Study:
+def made_up() -> Reproduction:
     points, found = made_up_points(), claims.by_paper("baker-fox")
     judged = verdicts.judge(found, points, FACTS)
-    return Study(PLAN, tuple(found), points, FACTS, made_up_anatomy(), judged, (1, 2), 2)
+    return Reproduction(PLAN, tuple(found), points, FACTS, made_up_anatomy(), judged, (1, 2), 2)
 
 
 # --- published marks ---
@@ -238,7 +239,7 @@ CARD = cards.Card(
 
 
 @pytest.fixture
-def text(made_up: Study) -> str:
+def text(made_up: Reproduction) -> str:
     return page.page(made_up, report.study_figures(made_up), [CARD], footer="v1")
 
 
@@ -252,7 +253,7 @@ def test_page_is_self_contained(text: str) -> None:
     assert "@import" not in text.split("<script>")[0]
 
 
-def test_page_shows_every_claim_with_its_contradiction(text: str, made_up: Study) -> None:
+def test_page_shows_every_claim_with_its_contradiction(text: str, made_up: Reproduction) -> None:
     from html import escape
 
     for v in made_up.verdicts:
@@ -265,12 +266,12 @@ def test_page_shows_every_claim_with_its_contradiction(text: str, made_up: Study
     assert "start &lt;the&gt; proxy" in text
 
 
-def test_page_is_the_same_for_the_same_study(made_up: Study) -> None:
+def test_page_is_the_same_for_the_same_study(made_up: Reproduction) -> None:
     one, two = (page.page(made_up, report.study_figures(made_up), [CARD]) for _ in range(2))
     assert one == two
 
 
-def test_why_names_mechanism_shares_and_verdicts(made_up: Study) -> None:
+def test_why_names_mechanism_shares_and_verdicts(made_up: Reproduction) -> None:
     why = next(w for w in PLAN.why if w.model == "hpvm" and w.mode == "shared")
     html = page.why_paragraph(why, made_up)
     assert why.mechanism in html
@@ -280,7 +281,7 @@ def test_why_names_mechanism_shares_and_verdicts(made_up: Study) -> None:
 
 
 def test_every_anomaly_points_at_things_that_exist() -> None:
-    ids = {c.id for c in claims.by_paper(PLAN.paper)}
+    ids = {c.id for c in claims.by_paper(PLAN.key)}
     for why in PLAN.why:
         assert set(why.claims) <= ids, why.title
         assert why.model in PLAN.models
@@ -292,11 +293,11 @@ def test_every_anomaly_points_at_things_that_exist() -> None:
 
 def test_setup_of_an_unknown_or_unmodelled_paper(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="baker-fox"):
-        study.setup("baker")
-    assert study.setup("baker-fox-long").paper == "baker-fox"
-    monkeypatch.setattr(study, "setups", lambda: {"baker-fox": PLAN})
+        find_paper("baker")
+    assert find_paper("baker-fox-long").key == "baker-fox"
+    monkeypatch.setattr(paper, "all_papers", lambda: {"baker-fox": PLAN})
     with pytest.raises(UsageError, match="not modelled yet"):
-        study.setup("hudson-wang")
+        find_paper("hudson-wang")
 
 
 def test_a_fit_is_spelled_out_on_its_card() -> None:
@@ -335,7 +336,7 @@ def no_models(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_models")
-def test_write_makes_the_page_and_the_tables(made_up: Study, tmp_path: Path) -> None:
+def test_write_makes_the_page_and_the_tables(made_up: Reproduction, tmp_path: Path) -> None:
     written = report.write(made_up, tmp_path / "out", footer="v1")
     assert written.page.name == "baker-fox.html"
     names = {p.name for p in written.tables}
@@ -350,7 +351,7 @@ def test_write_makes_the_page_and_the_tables(made_up: Study, tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("no_models")
-def test_write_where_nothing_can_be_written(made_up: Study, tmp_path: Path) -> None:
+def test_write_where_nothing_can_be_written(made_up: Reproduction, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write the report"):
         report.write(made_up, tmp_path / "file" / "out", footer="v1")
@@ -377,7 +378,7 @@ def test_images_refuse_an_unknown_format_and_a_broken_browser(monkeypatch: pytes
 
 
 @pytest.mark.skipif(export.browser() is None, reason="needs Chromium or Chrome")
-def test_images_are_images(made_up: Study, tmp_path: Path) -> None:
+def test_images_are_images(made_up: Reproduction, tmp_path: Path) -> None:
     figure = report.study_figures(made_up)["shared-time"]
     paths, missing = export.images({"shared-time": figure}, tmp_path, ("png", "svg"), scale=1)
     assert missing == ""
@@ -430,14 +431,14 @@ def no_engine(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         return 99, {"startup": FACTS["startup"][spec.model]}, not fresh
 
     monkeypatch.setattr(experiment, "facts_of", facts_of)
-    monkeypatch.setattr(study, "setup", lambda paper: CURVES)
-    monkeypatch.setattr(study, "_parameters", lambda plan: {"wmpi": {"packet": 131072.0}})
+    monkeypatch.setattr(reproduction, "find_paper", lambda paper: CURVES)
+    monkeypatch.setattr(reproduction, "_parameters", lambda plan: {"wmpi": {"packet": 131072.0}})
     return asked
 
 
 def test_run_paper_asks_for_everything_once_and_keeps_the_verdicts(no_engine: list[tuple[Any, ...]]) -> None:
     shelf, seen = Shelf(), []
-    got = study.run_paper("baker-fox-long", shelf, fresh=True, progress=lambda *a: seen.append(a))  # type: ignore[arg-type]
+    got = reproduction.run_paper("baker-fox-long", shelf, fresh=True, progress=lambda *a: seen.append(a))  # type: ignore[arg-type]
     curves = [a for a in no_engine if a[0] == "pingpong"]
     assert sorted(a[1:4:2] for a in curves) == sorted((m, mode) for m in PLAN.models for mode in PLAN.modes)
     assert len(no_engine) == len(set(no_engine)) == 6 + len(MESSAGES)
@@ -457,7 +458,7 @@ def test_run_paper_asks_for_everything_once_and_keeps_the_verdicts(no_engine: li
 
 @pytest.mark.usefixtures("no_engine")
 def test_run_paper_again_is_the_same_and_simulates_nothing() -> None:
-    one, two = (study.run_paper("baker-fox", Shelf(), keep=False) for _ in range(2))  # type: ignore[arg-type]
+    one, two = (reproduction.run_paper("baker-fox", Shelf(), keep=False) for _ in range(2))  # type: ignore[arg-type]
     assert one.simulated == 0
     assert one.points == two.points
     assert one.verdicts == two.verdicts
@@ -471,14 +472,14 @@ def test_run_paper_passes_a_failure_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiment, "explain", broken)
     shelf = Shelf()
     with pytest.raises(RetrompiError, match="the engine stopped"):
-        study.run_paper("baker-fox", shelf)  # type: ignore[arg-type]
+        reproduction.run_paper("baker-fox", shelf)  # type: ignore[arg-type]
     assert shelf.kept == []
 
 
 @pytest.mark.usefixtures("no_engine")
 def test_judge_all_has_every_row_of_the_reference() -> None:
-    got = study.run_paper("baker-fox", Shelf(), keep=False)  # type: ignore[arg-type]
-    every = study.judge_all([got])
+    got = reproduction.run_paper("baker-fox", Shelf(), keep=False)  # type: ignore[arg-type]
+    every = reproduction.judge_all([got])
     assert [v.id for v in every] == [c.id for c in claims.load()]
     assert {v.verdict for v in every if v.id.startswith(("KB-", "LW-", "HW-"))} == {"unjudged"}
 
@@ -491,17 +492,17 @@ def test_a_small_study_for_real_and_again_from_the_store(monkeypatch: pytest.Mon
         "anatomy": {"messages": PLAN.options("anatomy")["messages"][:1]},
     }
     small = replace(CURVES, tables=options)
-    monkeypatch.setattr(study, "setup", lambda paper: small)
+    monkeypatch.setattr(reproduction, "find_paper", lambda paper: small)
     store = open_store(tmp_path / "runs.db")
-    one = study.run_paper("baker-fox", store)
-    two = study.run_paper("baker-fox", store)
+    one = reproduction.run_paper("baker-fox", store)
+    two = reproduction.run_paper("baker-fox", store)
     assert (one.simulated, two.simulated) == (len(one.runs), 0)
     assert one.points == two.points
     assert one.verdicts == two.verdicts
     assert one.anatomy == two.anatomy
     assert one.facts == two.facts
     assert {p["run_id"] for p in one.points} <= set(one.runs)
-    fresh = study.run_paper("baker-fox", store, fresh=True, keep=False)
+    fresh = reproduction.run_paper("baker-fox", store, fresh=True, keep=False)
     assert [p["time_us"] for p in fresh.points] == [p["time_us"] for p in one.points]
     assert [v["verdict"] for v in store.verdicts("baker-fox")] == [v.verdict for v in one.verdicts]
     pages = [report.write(s, tmp_path / name).page.read_bytes() for name, s in (("a", one), ("b", two))]
@@ -527,7 +528,7 @@ def test_fill_refuses_a_missing_part(tmp_path: Path) -> None:
         markdown.fill(tmp_path / "a.md", "x", "text")
 
 
-def test_verdict_table_counts_apart_and_names_reasons(made_up: Study) -> None:
+def test_verdict_table_counts_apart_and_names_reasons(made_up: Reproduction) -> None:
     table = markdown.verdict_table(made_up.verdicts)
     assert table.startswith("- fit: ")
     assert "- held out: " in table

@@ -14,7 +14,8 @@ from studio_room import PATIENCE_S, UPDATE, app, client, ended, room, soon
 
 from retrompi.base.errors import UsageError
 from retrompi.studio.jobs import Jobs
-from retrompi.studio.room import Limits, Room
+from retrompi.studio.limits import Limits
+from retrompi.studio.room import Room
 
 __all__ = ["app", "client", "room"]  # fixtures
 

@@ -24,7 +24,7 @@ pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.studio import laid, performance, uploads
 from retrompi.studio.jobs import Jobs
-from retrompi.studio.room import Limits
+from retrompi.studio.limits import Limits
 from retrompi.studio.uploads import Uploads, label_of
 
 MIB = 1 << 20

@@ -1,7 +1,7 @@
 """Judging the simulator by what was published: claims, verdicts, and the replay of a paper's study.
 
-    study = run_paper("baker-fox", open_store())
-    for verdict in study.verdicts: print(verdict.id, verdict.verdict)
+    done = run_paper("baker-fox", open_store())
+    for verdict in done.verdicts: print(verdict.id, verdict.verdict)
 
 Names are loaded when first used, since a list of claims needs neither the store nor the engine.
 """
@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from retrompi.papers.claims import Claim, for_fit, load
-    from retrompi.papers.study import Setup, Study, judge_all, run_paper, run_papers, setup, setups
+    from retrompi.papers.paper import Paper, all_papers, find_paper
+    from retrompi.papers.reproduction import Reproduction, judge_all, run_paper, run_papers
     from retrompi.papers.verdicts import Verdict, judge, measure, summary
 
 __all__ = [
     "Claim",
-    "Setup",
-    "Study",
+    "Paper",
+    "Reproduction",
     "Verdict",
+    "all_papers",
+    "find_paper",
     "for_fit",
     "judge",
     "judge_all",
@@ -28,14 +31,13 @@ __all__ = [
     "measure",
     "run_paper",
     "run_papers",
-    "setup",
-    "setups",
     "summary",
 ]
 
 _FROM = {
     "claims": ("Claim", "for_fit", "load"),
-    "study": ("Setup", "Study", "judge_all", "run_paper", "run_papers", "setup", "setups"),
+    "paper": ("Paper", "all_papers", "find_paper"),
+    "reproduction": ("Reproduction", "judge_all", "run_paper", "run_papers"),
     "verdicts": ("Verdict", "judge", "measure", "summary"),
 }
 

@@ -109,14 +109,15 @@ def fill(path: Path, name: str, text: str) -> bool:
 
 def main(argv: Sequence[str]) -> int:
     """Fill every part of the file named by the first argument from the shipped tables and the store."""
-    from retrompi.papers.study import run_paper, setups
+    from retrompi.papers.paper import all_papers
+    from retrompi.papers.reproduction import run_paper
     from retrompi.store import open_store
 
     path = Path(argv[0])
     fill(path, "readings", reading_table())
     fill(path, "checks", check_table())
     store = open_store()
-    for key in setups():
+    for key in all_papers():
         fill(path, f"verdicts {key}", verdict_table(run_paper(key, store, keep=False).verdicts))
     return 0
 

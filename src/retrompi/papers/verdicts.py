@@ -123,7 +123,7 @@ def judge(
 ) -> list[Verdict]:
     """One verdict per claim, in the order given.
 
-    ``points``: rows with model, mode, size_B, time_us. ``facts``: see `retrompi.papers.study`. ``stand_in`` maps a
+    ``points``: rows with model, mode, size_B, time_us. ``facts``: see `retrompi.papers.reproduction`. ``stand_in`` maps a
     model to the variant whose points answer for it; ``entries`` are the checks of claims that are not the papers'.
     Deterministic; nothing is simulated here.
     """

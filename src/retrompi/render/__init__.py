@@ -19,10 +19,10 @@ from retrompi.papers.exhibits import CurveFigure
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from retrompi.measure.stored_curves import StoredCurve
     from retrompi.papers.exhibits import FigurePlan
-    from retrompi.papers.study import Study
+    from retrompi.papers.reproduction import Reproduction
     from retrompi.render.front import Made
-    from retrompi.render.measured import Measured
     from retrompi.render.overlay import Mark
 
 __all__ = ["Atlas", "Written", "csv_tables", "study_figures", "with_measured", "write", "write_atlas"]
@@ -52,17 +52,17 @@ class Atlas:
         return next((s.missing for s in self.studies if s.missing), "")
 
 
-def _marks(study: Study) -> list[Mark]:
+def _marks(study: Reproduction) -> list[Mark]:
     from retrompi.render.overlay import marks
 
     last = max((int(p["size_B"]) for p in study.points), default=4 << 20)
     return marks(study.claims, study.verdicts, last=last)
 
 
-def _plans(study: Study) -> tuple[FigurePlan, ...]:
+def _plans(study: Reproduction) -> tuple[FigurePlan, ...]:
     """The study's figures; without any in its file, time and bandwidth of every mode that was simulated."""
-    if study.setup.figure_plans:
-        return study.setup.figure_plans
+    if study.paper.figure_plans:
+        return study.paper.figure_plans
     modes = dict.fromkeys(str(p["mode"]) for p in study.points)
     return tuple(
         CurveFigure(f"mode{i}-{what}", f"{mode}: {what}", what, (("*", mode),))
@@ -71,9 +71,10 @@ def _plans(study: Study) -> tuple[FigurePlan, ...]:
     )
 
 
-def _figure(study: Study, plan: FigurePlan, found: Sequence[Mark]) -> go.Figure:
+def _figure(study: Reproduction, plan: FigurePlan, found: Sequence[Mark]) -> go.Figure:
+    from retrompi.measure.stored_curves import wanted
     from retrompi.papers.exhibits import ScatterFigure
-    from retrompi.render import measured
+    from retrompi.render import stored_curves
     from retrompi.render.exhibits import fact_series
     from retrompi.render.figures import curve_figure
     from retrompi.render.numbers import fact_figure, scatter_figure
@@ -82,21 +83,21 @@ def _figure(study: Study, plan: FigurePlan, found: Sequence[Mark]) -> go.Figure:
 
     if isinstance(plan, CurveFigure):
         drawn = curve_figure(study.points, plan, [*found, *placed(study.claims, plan, study.verdicts)])
-        measured.add(drawn, measured.wanted(study.measured, plan.name), plan.what)
+        stored_curves.add(drawn, wanted(study.measured, plan.name), plan.what)
         return drawn
     if isinstance(plan, ScatterFigure):
         return scatter_figure(scatter_pairs(study, plan.claims), plan)
     return fact_figure(fact_series(study.facts, plan), plan)
 
 
-def study_figures(study: Study) -> dict[str, go.Figure]:
+def study_figures(study: Reproduction) -> dict[str, go.Figure]:
     """Name -> figure: those of the study's file, the scatter beside each table that asks for one, the anatomy per mode."""
     from retrompi.render.figures import anatomy_figure, stage_order
     from retrompi.render.ladder import ladder_figures
     from retrompi.render.tables import scatter_of, scatter_pairs
 
     found = _marks(study)
-    beside = [b for b in (scatter_of(study, t) for t in study.setup.table_plans) if b is not None and scatter_pairs(study, b.claims)]
+    beside = [b for b in (scatter_of(study, t) for t in study.paper.table_plans) if b is not None and scatter_pairs(study, b.claims)]
     out = {p.name: _figure(study, p, found) for p in (*_plans(study), *beside)}
     out |= ladder_figures(study.facts)
     order = stage_order(study.anatomy)
@@ -111,7 +112,7 @@ def _memory(mode: str) -> str:
     return f"{mode} memory" if mode in ("shared", "distributed") else mode
 
 
-def _figure_rows(study: Study, plan: FigurePlan) -> list[dict[str, Any]]:
+def _figure_rows(study: Reproduction, plan: FigurePlan) -> list[dict[str, Any]]:
     from retrompi.papers.exhibits import ScatterFigure
     from retrompi.render.exhibits import curves, fact_series
     from retrompi.render.tables import scatter_pairs
@@ -125,10 +126,10 @@ def _figure_rows(study: Study, plan: FigurePlan) -> list[dict[str, Any]]:
     return [{"series": c.legend, plan.x: x, "value": y} for c in fact_series(study.facts, plan) for x, y in zip(c.x, c.y, strict=True)]
 
 
-def csv_tables(study: Study) -> dict[str, list[dict[str, Any]]]:
+def csv_tables(study: Reproduction) -> dict[str, list[dict[str, Any]]]:
     """Name -> flat rows: points, published marks, verdicts, anatomy, start-up, and every figure and table of the page."""
+    from retrompi.measure.stored_curves import rows_of
     from retrompi.render.ladder import ladder_points
-    from retrompi.render.measured import rows_of
     from retrompi.render.page import anatomy_table
     from retrompi.render.tables import flat_table
 
@@ -148,16 +149,16 @@ def csv_tables(study: Study) -> dict[str, list[dict[str, Any]]]:
         **({"measured": [row for m in study.measured for row in rows_of(m)]} if study.measured else {}),
         **({"fidelity": ladder_points(study.facts)} if study.facts.get("fidelity") else {}),
         **{f"figure-{p.name}": _figure_rows(study, p) for p in _plans(study)},
-        **{f"table-{t.name}": flat_table(study, t) for t in study.setup.table_plans},
+        **{f"table-{t.name}": flat_table(study, t) for t in study.paper.table_plans},
     }
 
 
-def _home(study: Study, model: str) -> str:
+def _home(study: Reproduction, model: str) -> str:
     """The platform on which a model's card shows it: where its points are from, else the study's first."""
-    return next((str(p["platform"]) for p in study.points if p["model"] == model), study.setup.platform)
+    return next((str(p["platform"]) for p in study.points if p["model"] == model), study.paper.platform)
 
 
-def with_measured(studies: Sequence[Study], found: Sequence[Measured]) -> list[Study]:
+def with_measured(studies: Sequence[Reproduction], found: Sequence[StoredCurve]) -> list[Reproduction]:
     """The studies with measured curves on their figures of curves. Raises UsageError for a figure that none of them has."""
     names = {p.name for s in studies for p in _plans(s) if isinstance(p, CurveFigure)}
     for m in found:
@@ -168,7 +169,7 @@ def with_measured(studies: Sequence[Study], found: Sequence[Measured]) -> list[S
     return [replace(s, measured=tuple(found)) for s in studies]
 
 
-def write(study: Study, folder: str | Path, *, images: Sequence[str] = (), footer: str | None = None, home: str = "") -> Written:
+def write(study: Reproduction, folder: str | Path, *, images: Sequence[str] = (), footer: str | None = None, home: str = "") -> Written:
     """Write ``<folder>/<paper>.html`` and its CSV files, and with ``images`` ("png", "svg") one file per figure.
 
     ``home`` is the front page to link to. Raises InputError when the folder cannot be written, UsageError on an unknown
@@ -179,32 +180,32 @@ def write(study: Study, folder: str | Path, *, images: Sequence[str] = (), foote
     from retrompi.render.page import page
     from retrompi.store import code_version
 
-    setup = study.setup
+    paper = study.paper
     target = Path(folder)
     drawn = study_figures(study)
     text = page(
         study,
         drawn,
-        [model_card(m, _home(study, m)) for m in setup.models],
-        {name: platform_rows(name) for name in setup.platforms},
+        [model_card(m, _home(study, m)) for m in paper.models],
+        {name: platform_rows(name) for name in paper.platforms},
         footer=f"retrompi {code_version()}" if footer is None else footer,
         home=home,
     )
     try:
         target.mkdir(parents=True, exist_ok=True)
-        html = target / f"{setup.paper}.html"
+        html = target / f"{paper.key}.html"
         html.write_text(text, encoding="utf-8")
-        tables = tuple(export.write_csv(target / f"{setup.paper}-{name}.csv", rows) for name, rows in csv_tables(study).items())
+        tables = tuple(export.write_csv(target / f"{paper.key}-{name}.csv", rows) for name, rows in csv_tables(study).items())
     except OSError as error:
         raise InputError(f"cannot write the report: {error.strerror}", target, code="unwritable-file") from error
     pictures: list[Path] = []
     missing = ""
     if images:
-        pictures, missing = export.images({f"{setup.paper}-{n}": f for n, f in drawn.items()}, target, images)
+        pictures, missing = export.images({f"{paper.key}-{n}": f for n, f in drawn.items()}, target, images)
     return Written(html, tables, tuple(pictures), missing)
 
 
-def write_atlas(studies: Sequence[Study], folder: str | Path, made: Made, *, images: Sequence[str] = ()) -> Atlas:
+def write_atlas(studies: Sequence[Reproduction], folder: str | Path, made: Made, *, images: Sequence[str] = ()) -> Atlas:
     """Write the page of every study and ``<folder>/index.html`` with the verdict matrix; errors as of `write`.
 
     ``made`` says how the runs came about: see `front.made`.

@@ -15,7 +15,7 @@ from typing import Any
 from retrompi.papers.claims import Claim, checks
 from retrompi.papers.exhibits import ClaimTable, CurveFigure, FactFigure, FactTable
 from retrompi.papers.findings import scaled
-from retrompi.papers.study import Study
+from retrompi.papers.reproduction import Reproduction
 from retrompi.papers.verdicts import Verdict
 from retrompi.render.overlay import stated_number
 
@@ -52,7 +52,7 @@ class Pair:
         return {**asdict(self), "deviation_percent": None if self.deviation is None else 100 * self.deviation}
 
 
-def matching(study: Study, patterns: Sequence[str]) -> list[tuple[Claim, Verdict]]:
+def matching(study: Reproduction, patterns: Sequence[str]) -> list[tuple[Claim, Verdict]]:
     """The study's claims whose identifier matches one of the patterns, in file order, each with its verdict."""
     verdicts = {v.id: v for v in study.verdicts}
     return [(c, verdicts[c.id]) for c in study.claims if c.id in verdicts and any(fnmatchcase(c.id, p) for p in patterns)]
@@ -80,7 +80,7 @@ def fact(facts: Mapping[str, Any], path: str) -> Any:
     return here
 
 
-def pairs(study: Study, claim: Claim, verdict: Verdict) -> list[Pair]:
+def pairs(study: Reproduction, claim: Claim, verdict: Verdict) -> list[Pair]:
     """The numbers of one claim; two where it states a minimum and a maximum, none where it has words only."""
     number = published_number(claim)
     if number is None or claim.low is None or claim.high is None:
@@ -101,7 +101,7 @@ def pairs(study: Study, claim: Claim, verdict: Verdict) -> list[Pair]:
     return []
 
 
-def claim_rows(study: Study, table: ClaimTable) -> list[dict[str, Any]]:
+def claim_rows(study: Reproduction, table: ClaimTable) -> list[dict[str, Any]]:
     """A row for each claim of a table: what is published, what comes out, by how much it is off, and the verdict."""
     out = []
     for claim, verdict in matching(study, table.claims):
@@ -157,7 +157,7 @@ class Grid:
         ]
 
 
-def grid(study: Study, table: ClaimTable) -> Grid:
+def grid(study: Reproduction, table: ClaimTable) -> Grid:
     """The claims that a table's ``cells`` finds, by row and column in the order in which they first appear."""
     verdicts = {v.id: v for v in study.verdicts}
     cells: dict[tuple[str, str], Cell] = {}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.units import format_time
 from retrompi.papers.claims import KINDS, Claim, load, paper_key
-from retrompi.papers.study import Study, judge_all
+from retrompi.papers.reproduction import Reproduction, judge_all
 from retrompi.papers.systems import SYSTEMS, anchor, system_of
 from retrompi.papers.verdicts import Summary, Verdict, summary
 from retrompi.render.html import bounds, cell, document, number, ranges, table
@@ -42,15 +42,15 @@ class Made:
 class Scorecard:
     """Everything on the front page. ``verdicts`` has every claim of the reference, ``claims`` the same rows in the same order."""
 
-    studies: tuple[Study, ...]
+    studies: tuple[Reproduction, ...]
     claims: tuple[Claim, ...]
     verdicts: tuple[Verdict, ...]
     fidelity: tuple[dict[str, Any], ...] = ()
 
     @property
-    def replayed(self) -> dict[str, Study]:
+    def replayed(self) -> dict[str, Reproduction]:
         """Key -> study, for the papers that have a page."""
-        return {s.setup.paper: s for s in self.studies}
+        return {s.paper.key: s for s in self.studies}
 
     def matrix(self) -> dict[tuple[str, str, str], Counter[str]]:
         """(system, kind, use) -> how many pass, fail and are unjudged."""
@@ -93,9 +93,9 @@ class Scorecard:
         }
 
 
-def scorecard(studies: Sequence[Study]) -> Scorecard:
+def scorecard(studies: Sequence[Reproduction]) -> Scorecard:
     """The scorecard of these studies; claims of papers that were not replayed count as unjudged."""
-    rows = [{"paper": s.setup.paper, **row} for s in studies for row in ladder_rows(s.facts)]
+    rows = [{"paper": s.paper.key, **row} for s in studies for row in ladder_rows(s.facts)]
     return Scorecard(tuple(studies), tuple(load()), tuple(judge_all(studies)), tuple(rows))
 
 
@@ -109,7 +109,7 @@ def _cpu() -> str:
     return _machine.processor() or _machine.machine()
 
 
-def made(store: Store, studies: Sequence[Study], wall_s: float, jobs: int) -> Made:
+def made(store: Store, studies: Sequence[Reproduction], wall_s: float, jobs: int) -> Made:
     """When, where and from which runs an atlas was made; ``wall_s`` seconds and ``jobs`` at a time of the replay before it."""
     from retrompi.store import code_version
 
@@ -208,16 +208,16 @@ def _papers(score: Scorecard) -> str:
     for paper in dict.fromkeys(paper_key(c.paper) for c in score.claims):
         study = score.replayed.get(paper)
         forms = list(dict.fromkeys(c.paper for c in score.claims if paper_key(c.paper) == paper))
-        title = study.setup.title if study else paper
+        title = study.paper.title if study else paper
         head = f'<a href="{paper}.html">{escape(title)}</a>' if study else f"{escape(title)}: not replayed"
-        about = f'<p class="soft"><small>{escape(study.setup.authors)}</small></p>' if study else ""
+        about = f'<p class="soft"><small>{escape(study.paper.authors)}</small></p>' if study else ""
         both = (
             f'<p class="soft"><small>One study of two papers: {escape(" and ".join(sorted(forms)))}.</small></p>' if len(forms) > 1 else ""
         )
         counts = "".join(f"<br>{escape(str(s).removesuffix(', 0 not judged'))}" for s in score.of_paper(paper) if s.use in JUDGED)
         shown = ""
         if study:
-            links = [f'<a href="{paper}.html#table-{t.name}">{escape(t.title)}</a>' for t in study.setup.table_plans]
+            links = [f'<a href="{paper}.html#table-{t.name}">{escape(t.title)}</a>' for t in study.paper.table_plans]
             shown = f"<p><small>{'; '.join(links)}</small></p>"
         out.append(f'<div class="paper"><h3>{head}</h3>{about}{both}<p>{counts.removeprefix("<br>")}</p>{shown}</div>')
     return f'<div class="papers">{"".join(out)}</div>'

@@ -11,9 +11,11 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from retrompi.base.units import format_bytes
+from retrompi.measure.stored_curves import StoredCurve, row_of
 from retrompi.papers.exhibits import CurveFigure
 from retrompi.papers.metrics import READINGS
-from retrompi.papers.study import Study, Why
+from retrompi.papers.paper import Anomaly
+from retrompi.papers.reproduction import Reproduction
 from retrompi.papers.systems import SYSTEMS, anchor, system_of
 from retrompi.papers.verdicts import Verdict, summary
 from retrompi.render.cards import Card
@@ -21,7 +23,6 @@ from retrompi.render.exhibits import missing_curves
 from retrompi.render.figures import name_of
 from retrompi.render.html import CONFIG, SIGN, USES, bounds, cell, document, number, ranges, table
 from retrompi.render.ladder import ladder_rows, ladder_table
-from retrompi.render.measured import Measured, row_of
 from retrompi.render.tables import is_narrow, table_html
 
 __all__ = ["drawing", "figure_html", "measured_table", "page", "why_paragraph"]
@@ -89,7 +90,7 @@ def _seconds(value: float) -> str:
     return f"{value:.3g} s" if value >= 1 else f"{value * 1e3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.3g} µs"
 
 
-def why_paragraph(why: Why, study: Study) -> str:
+def why_paragraph(why: Anomaly, study: Reproduction) -> str:
     """The paragraph of an anomaly as HTML: mechanism, text, the simulated shares and the verdicts of its claims."""
     parts = [
         f"<h3>{escape(why.title)}</h3>",
@@ -172,7 +173,7 @@ def _platform(name: str, rows: Sequence[Mapping[str, str]]) -> str:
     return f"<details><summary>Platform {escape(name)}</summary>{table(head, cells)}</details>"
 
 
-def _startup(study: Study) -> str:
+def _startup(study: Reproduction) -> str:
     facts = study.facts.get("startup", {})
     rows = []
     for model, f in facts.items():
@@ -196,7 +197,7 @@ def _startup(study: Study) -> str:
     return table(head, rows)
 
 
-def _counts(study: Study) -> str:
+def _counts(study: Reproduction) -> str:
     boxes = []
     for part in summary(study.verdicts):
         name, meaning = next((n, m) for u, n, m in USES if u == part.use)
@@ -220,10 +221,10 @@ def _captioned(figure: go.Figure, name: str, caption: str, lacking: Sequence[str
     return figure_html(figure, name).replace("</figcaption>", f"</figcaption>{text}", 1)
 
 
-def _figures(study: Study, figures: Mapping[str, go.Figure]) -> str:
+def _figures(study: Reproduction, figures: Mapping[str, go.Figure]) -> str:
     """The figures of the study's file in its order, then those that no entry made."""
-    plans = {p.name: p for p in study.setup.figure_plans}
-    tables = {f"{t.name}-scatter" for t in study.setup.table_plans}
+    plans = {p.name: p for p in study.paper.figure_plans}
+    tables = {f"{t.name}-scatter" for t in study.paper.table_plans}
     out = []
     for name, figure in figures.items():
         if name.startswith(_OWN) or name in tables:
@@ -234,10 +235,10 @@ def _figures(study: Study, figures: Mapping[str, go.Figure]) -> str:
     return "".join(out)
 
 
-def _exhibits(study: Study, figures: Mapping[str, go.Figure]) -> str:
+def _exhibits(study: Reproduction, figures: Mapping[str, go.Figure]) -> str:
     """The tables of the study's file, each with its figure if it has one."""
     out = []
-    for plan in study.setup.table_plans:
+    for plan in study.paper.table_plans:
         name = f"{plan.name}-scatter"
         shown = table_html(study, plan)
         if name in figures:
@@ -248,7 +249,7 @@ def _exhibits(study: Study, figures: Mapping[str, go.Figure]) -> str:
     return "".join(out)
 
 
-def measured_table(found: Sequence[Measured]) -> str:
+def measured_table(found: Sequence[StoredCurve]) -> str:
     """The measured curves of a page and where they come from; "" without any."""
     if not found:
         return ""
@@ -258,7 +259,7 @@ def measured_table(found: Sequence[Measured]) -> str:
     return note + table(tuple(told[0]), rows)
 
 
-def _index(study: Study) -> str:
+def _index(study: Reproduction) -> str:
     """The study's claims by system and kind: what the cells of the verdict matrix link to."""
     words = {v.id: v.verdict for v in study.verdicts}
     found: dict[tuple[str, str, str], list[str]] = {}
@@ -280,7 +281,7 @@ def _index(study: Study) -> str:
 
 
 def page(
-    study: Study,
+    study: Reproduction,
     figures: Mapping[str, go.Figure],
     cards: Sequence[Card],
     platforms: Mapping[str, Sequence[Mapping[str, str]]] | None = None,
@@ -291,7 +292,7 @@ def page(
 
     ``platforms``: name -> its numbers; ``home``: the file of the front page, where there is one.
     """
-    setup = study.setup
+    paper = study.paper
     readings = table(
         ("the paper's words", "how they are read"),
         (f"<tr>{cell('words', escape(k))}{cell('read as', escape(v))}</tr>" for k, v in READINGS.items()),
@@ -299,7 +300,7 @@ def page(
     stacks = "".join(figure_html(f, n) for n, f in figures.items() if n.startswith("anatomy-"))
     rungs = "".join(figure_html(f, n) for n, f in figures.items() if n.startswith("fidelity-"))
     ladder = f'{ladder_table(ladder_rows(study.facts))}<div class="figures">{rungs}</div>' if rungs else ""
-    whys = "".join(f"<div>{why_paragraph(w, study)}</div>" for w in setup.why)
+    whys = "".join(f"<div>{why_paragraph(w, study)}</div>" for w in paper.why)
     models = "".join(map(_card, cards)) + "".join(_platform(name, rows) for name, rows in (platforms or {}).items())
     drawn = _figures(study, figures)
     hint = (
@@ -325,15 +326,15 @@ def page(
     links = " ".join(f'<a href="#{name}">{_SHORT.get(name, title)}</a>' for name, title, _ in shown)
     above = f'<a href="{escape(home)}">All papers</a> ' if home else ""
     body = "".join(f'<h2 id="{name}">{title}</h2>{html}' for name, title, html in shown)
-    runtimes = ", ".join(name_of(m) for m in setup.models)
+    runtimes = ", ".join(name_of(m) for m in paper.models)
     marked = " Stars, bands and dashed lines are what the paper's text states; its plotted figures are lost, and no point of theirs is"
     marked = f"{marked} invented here." if study.points else ""
-    rung = "" if setup.fidelity == "mechanism" else f" Simulated at the rung {setup.fidelity} of the fidelity ladder, not the mechanism."
+    rung = "" if paper.fidelity == "mechanism" else f" Simulated at the rung {paper.fidelity} of the fidelity ladder, not the mechanism."
     told = " · ".join(t for t in (footer, f"drawn from runs {ranges(study.runs)} of the store" if study.runs else "") if t)
     return document(
-        setup.title,
-        f"""<header><p class="soft">retrompi replays: {escape(setup.authors)}</p><h1>{escape(setup.title)}</h1>
-<p>{escape(runtimes)} on {escape(", ".join(setup.platforms))}, simulated process by process.{escape(rung)}{marked}</p>
+        paper.title,
+        f"""<header><p class="soft">retrompi replays: {escape(paper.authors)}</p><h1>{escape(paper.title)}</h1>
+<p>{escape(runtimes)} on {escape(", ".join(paper.platforms))}, simulated process by process.{escape(rung)}{marked}</p>
 <nav>{above}{links}</nav></header>
 {_counts(study)}
 {body}
@@ -344,7 +345,7 @@ def page(
 
 
 _SHORT = {
-    "measured": "Measured",
+    "measured": "StoredCurve",
     "tables": "Tables",
     "anatomy": "Anatomy",
     "verdicts": "Verdicts",

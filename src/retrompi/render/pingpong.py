@@ -12,14 +12,15 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from retrompi.base.units import format_bytes, format_time
+from retrompi.measure.stored_curves import StoredCurve, wanted
 from retrompi.papers.claims import by_paper
 from retrompi.papers.exhibits import CurveFigure
-from retrompi.papers.study import setups
+from retrompi.papers.paper import all_papers
 from retrompi.render.figures import curve_figure, name_of
 from retrompi.render.html import cell, document, save, table
-from retrompi.render.measured import Measured, add, wanted
 from retrompi.render.overlay import Mark, marks
 from retrompi.render.page import drawing, figure_html, measured_table
+from retrompi.render.stored_curves import add
 
 __all__ = ["Simulated", "figures", "published", "write"]
 
@@ -39,13 +40,13 @@ def published(curve: Simulated) -> list[Mark]:
     """What papers state about this runtime on this platform in this mode."""
     last = max((int(r["size_B"]) for r in curve.rows), default=4 << 20)
     out = []
-    for plan in setups().values():
+    for plan in all_papers().values():
         if plan.platform == curve.platform and curve.model in plan.models:
-            out += [m for m in marks(by_paper(plan.paper), last=last) if curve.model in m.models and m.mode == curve.mode]
+            out += [m for m in marks(by_paper(plan.key), last=last) if curve.model in m.models and m.mode == curve.mode]
     return out
 
 
-def figures(curve: Simulated, measured: Sequence[Measured] = ()) -> dict[str, go.Figure]:
+def figures(curve: Simulated, measured: Sequence[StoredCurve] = ()) -> dict[str, go.Figure]:
     """Time and bandwidth, published marks on both, measured curves over both."""
     points = [{**r, "model": curve.model, "mode": curve.mode} for r in curve.rows]
     found = published(curve)
@@ -57,7 +58,7 @@ def figures(curve: Simulated, measured: Sequence[Measured] = ()) -> dict[str, go
     return out
 
 
-def page(curve: Simulated, measured: Sequence[Measured] = (), footer: str = "") -> str:
+def page(curve: Simulated, measured: Sequence[StoredCurve] = (), footer: str = "") -> str:
     """The page as HTML text."""
     drawn = figures(curve, measured)
     head = ("size", "one-way time", "MB/s", "repetitions")
@@ -80,7 +81,7 @@ def page(curve: Simulated, measured: Sequence[Measured] = (), footer: str = "") 
     )
 
 
-def write(path: Path, curve: Simulated, measured: Sequence[Measured] = ()) -> None:
+def write(path: Path, curve: Simulated, measured: Sequence[StoredCurve] = ()) -> None:
     """Write the page. Raises InputError when it cannot be written."""
     from retrompi.store import code_version
 

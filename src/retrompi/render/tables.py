@@ -8,7 +8,7 @@ from typing import Any
 
 from retrompi.base.units import format_bytes, format_rate, format_time
 from retrompi.papers.exhibits import ClaimTable, FactTable, ScatterFigure, TablePlan
-from retrompi.papers.study import Study
+from retrompi.papers.reproduction import Reproduction
 from retrompi.render.exhibits import Cell, claim_rows, fact_rows, grid, matching, pairs
 from retrompi.render.figures import name_of
 from retrompi.render.html import SIGN, cell, number, percent, table
@@ -19,14 +19,14 @@ _MISSING = '<p class="defect">Nothing was simulated for this table.</p>'
 _SHORT = {"calibrate": "fit", "validate": "held out", "exclude": "excluded", "context": "context"}
 
 
-def flat_table(study: Study, plan: TablePlan) -> list[dict[str, Any]]:
+def flat_table(study: Reproduction, plan: TablePlan) -> list[dict[str, Any]]:
     """The rows of a table for the CSV export."""
     if isinstance(plan, FactTable):
         return fact_rows(study.facts, plan)
     return grid(study, plan).flat() if plan.cells else claim_rows(study, plan)
 
 
-def scatter_of(study: Study, plan: TablePlan) -> ScatterFigure | None:
+def scatter_of(study: Reproduction, plan: TablePlan) -> ScatterFigure | None:
     """The figure that stands beside a table of numbers; None where the file asks for none."""
     if not isinstance(plan, ClaimTable) or not plan.scatter:
         return None
@@ -38,12 +38,12 @@ def scatter_of(study: Study, plan: TablePlan) -> ScatterFigure | None:
 _NARROW = 5
 
 
-def is_narrow(study: Study, plan: TablePlan) -> bool:
+def is_narrow(study: Reproduction, plan: TablePlan) -> bool:
     """Whether a figure finds room beside the table."""
     return isinstance(plan, ClaimTable) and bool(plan.cells) and len(grid(study, plan).columns) <= _NARROW
 
 
-def table_html(study: Study, plan: TablePlan) -> str:
+def table_html(study: Reproduction, plan: TablePlan) -> str:
     """A table as HTML, without its title and caption."""
     if isinstance(plan, FactTable):
         return _facts(study, plan)
@@ -58,7 +58,7 @@ def _verdict(word: str) -> str:
     return '<span class="unjudged">· excluded</span>' if word == "excluded" else f'<span class="{word}">{SIGN[word]}</span>'
 
 
-def _claims(study: Study, plan: ClaimTable) -> str:
+def _claims(study: Reproduction, plan: ClaimTable) -> str:
     rows = claim_rows(study, plan)
     if not rows:
         return _MISSING
@@ -97,7 +97,7 @@ def _grid_cell(found: Cell | None, column: str, unit: bool) -> str:
     return cell(column, f"<b>{simulated}</b>{tail} {word}<small>published {published}<br>{off}{use}</small>")
 
 
-def _grid(study: Study, plan: ClaimTable) -> str:
+def _grid(study: Reproduction, plan: ClaimTable) -> str:
     found = grid(study, plan)
     if not found.cells:
         return _MISSING
@@ -135,7 +135,7 @@ def fact_cell(value: Any, form: str = "") -> str:
     return escape(str(value))
 
 
-def _facts(study: Study, plan: FactTable) -> str:
+def _facts(study: Reproduction, plan: FactTable) -> str:
     rows = fact_rows(study.facts, plan)
     if not rows:
         return _MISSING
@@ -161,6 +161,6 @@ def _plain(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def scatter_pairs(study: Study, patterns: Sequence[str]) -> list[Any]:
+def scatter_pairs(study: Reproduction, patterns: Sequence[str]) -> list[Any]:
     """The pairs of numbers of all claims that match."""
     return [p for claim, verdict in matching(study, patterns) for p in pairs(study, claim, verdict)]

@@ -20,36 +20,17 @@ from retrompi.base.errors import InputError
 from retrompi.base.units import format_bytes, format_time
 from retrompi.render.html import CONFIG, cell, document, number, table
 from retrompi.sim.timeline import PS, Timeline, call_name
+from retrompi.sim.timeline.kinds import KINDS
 
-__all__ = ["DRAWN", "KINDS", "Bars", "bars", "colour_of", "gantt", "matrix", "matrix_figure", "page", "section", "write"]
+__all__ = ["DRAWN", "Bars", "bars", "gantt", "matrix", "matrix_figure", "page", "section", "write"]
 
 DRAWN = 6_000
 """States and calls that are drawn, each: what a browser moves smoothly."""
 ARROWS = 1_500
 """Messages that are drawn: more would hide the rest."""
-KINDS = (
-    ("computing", "#009E73", "", ("compute",)),
-    ("MPI library", "#0072B2", "", ("library", "poll")),
-    ("memory copy", "#E69F00", "", ("copy",)),
-    ("system: calls, kernel, card", "#CC79A7", "", ("syscall", "event", "switch", "stack", "interrupt", "nic", "wire", "ack", "line")),
-    ("waiting for a message", "#56B4E9", "", ("wait: a message",)),
-    ("waiting for a send to be taken", "#56B4E9", "/", ("wait: a send",)),
-    ("waiting for room in a buffer", "#D55E00", "", ("wait: room",)),
-    ("waiting for a lock", "#D55E00", "x", ("wait: a lock", "lock")),
-    ("waiting for a clock tick", "#F0E442", "", ("tick",)),
-    ("off the processor: another one spins", "#000000", "", ("quantum",)),
-    ("ready, the processor is busy", "#777777", "", ("queueing",)),
-    ("nothing to do", "#DDDDDD", "", ("wait: nothing to do",)),
-)
-"""Name in the legend, colour (Okabe and Ito), hatching, the engine's states: two signs, so that no reader depends on colour alone."""
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _CELLS = 64
 _WRITTEN = 4  # ranks: a matrix of so few has its numbers in its cells
-
-
-def colour_of(state: str) -> str:
-    """The colour of one of the engine's states."""
-    return next((colour for _, colour, _, states in KINDS if state in states), "#999999")
 
 
 @dataclass

@@ -15,7 +15,7 @@ from typing import Any
 
 from retrompi.base.units import format_bytes, format_time
 
-__all__ = ["lines"]
+__all__ = ["lines", "of_run"]
 
 _HELD = 5
 
@@ -44,3 +44,9 @@ def lines(outcome: str, detail: str, waits: list[dict[str, Any]], diagnosis: Map
         place = f"{wait.get('file')}:{wait.get('line')}" if wait.get("file") else f"line {wait.get('line')}"
         out.append(f"  rank {wait.get('rank')} at {place} waits in {wait.get('action')} for {wait.get('on')}")
     return out
+
+
+def of_run(run: Mapping[str, Any]) -> list[str]:
+    """The same of a run as the store has it: its ``outcome``, ``detail`` and ``facts``."""
+    facts = run["facts"]
+    return lines(run["outcome"], run["detail"], facts.get("waits", []), facts.get("diagnosis", {}))

@@ -31,11 +31,13 @@ from retrompi.traces.calls import calls_of
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.sim.message_path import Journey
+    from retrompi.sim.message_path import MessagePath
     from retrompi.sim.timeline import Request
     from retrompi.spec.platform import Platform
 
-__all__ = ["MODES", "WILDCARDS", "Result", "SimulationEnded", "compile_model", "explain", "journey", "pingpong", "place", "run", "startup"]
+__all__ = [
+    "MODES", "WILDCARDS", "Result", "SimulationEnded", "compile_model", "explain", "message_path", "pingpong", "place", "run", "startup",
+]  # fmt: skip
 
 Sets = Mapping[str, str] | Sequence[str]
 Mode = str | Sequence[int]
@@ -88,8 +90,8 @@ class Result:
     """Of a run that did not complete: ``summary``, ``told`` and tables (docs of `retrompi.sim.diagnosis`)."""
     timeline: Any = None
     """The `retrompi.sim.timeline.Timeline` that was asked for."""
-    journey: Any = None
-    """The `retrompi.sim.message_path.Journey` between the legs that were asked for."""
+    message_path: Any = None
+    """The `retrompi.sim.message_path.MessagePath` between the directions that were asked for."""
     profile: dict[str, Any] = field(default_factory=dict)
     """If asked for: ``calls`` (action, bytes, section of MPI_Pcontrol or -1, count, ps) summed over the ranks, ``finalized_ps`` by rank
     (-1: never)."""
@@ -174,7 +176,7 @@ def run(
     wildcards: str = "recorded",
     timeline: Request | None = None,
     profile: bool = False,
-    legs: Sequence[tuple[int, str, int, str]] = (),
+    directions: Sequence[tuple[int, str, int, str]] = (),
     traffic: Sequence[str] = (),
     failures: Sequence[str] = (),
     jobs: Sequence[JobSpec] = (),
@@ -182,8 +184,8 @@ def run(
     """Replay ``trace``. ``timeout_s`` is in simulated seconds, ``program`` says what the trace does not, ``fidelity`` is a rung of
     `retrompi.sim.fidelity`; ``idle_sets`` accepts overrides that nothing reads. ``wildcards`` ``recorded`` lets a receive from any source
     match what it matched when the trace was taken (where the trace says so), ``free`` whatever comes first. ``timeline`` asks for the
-    run's timeline, ``profile`` for its calls summed up, ``legs`` (from rank, its mark, to rank, its mark; with ``anatomy``) for the journey
-    of what is sent between these marks; no time changes by them.
+    run's timeline, ``profile`` for its calls summed up, ``directions`` (from rank, its mark, to rank, its mark; with ``anatomy``) for the
+    message path of what is sent between these marks; no event changes by them.
 
     ``traffic`` of others crosses the wire and ``failures`` take things down for a time, both as of `retrompi.spec.cross_traffic`.
     ``jobs`` run beside it on the same platform and are told of in ``Result.jobs``; what each would have taken alone is another run.
@@ -256,8 +258,8 @@ def run(
         rows |= {"timeline_limit": timeline.limit, "timeline_from": timeline.from_s, "timeline_until": timeline.until_s}
     if profile:
         rows["profile"] = 1
-    if legs:
-        rows["legs"] = [tuple(leg) for leg in legs]
+    if directions:
+        rows["directions"] = [tuple(d) for d in directions]
     beside = [j for j in others if not j.apart]
     if beside:
         from retrompi.spec import cojobs as sharing
@@ -293,7 +295,7 @@ def run(
         waits=got["waits"],
         diagnosis=got.get("diagnosis", {}),
         timeline=_timeline(got, trace, timeline, {"model": model, "platform": platform, "mode": _mode_name(mode)}),
-        journey=_journey(got),
+        message_path=_message_path(got),
         profile=got.get("profile", {}),
         startup=steps,
         cautions=[*cls().cautions(values, room, placement), *notes],
@@ -371,12 +373,12 @@ def _check_collectives(values: Values, used: Collection[str]) -> None:
             )
 
 
-def _journey(got: Mapping[str, Any]) -> Any:
-    if "journey" not in got:
+def _message_path(got: Mapping[str, Any]) -> Any:
+    if "message_path" not in got:
         return None
-    from retrompi.sim.message_path import Journey
+    from retrompi.sim.message_path import MessagePath
 
-    return Journey.from_engine(got["journey"])
+    return MessagePath.from_engine(got["message_path"])
 
 
 def _processes(rows: Mapping[str, Any]) -> list[str]:
@@ -518,18 +520,18 @@ def explain(
     }
 
 
-LEGS = ((0, "anatomy", 1, "there"), (1, "there", 0, "end"))
+DIRECTIONS = ((0, "anatomy", 1, "there"), (1, "there", 0, "end"))
 """There and back."""
 
 
-def journey(model: str, platform: str, mode: Mode, size: int, sets: Sets = (), *, seed: int = 1) -> Journey:
-    """The journey of the message that `explain` explains, and of its answer: the legs sum to the round trip exactly.
+def message_path(model: str, platform: str, mode: Mode, size: int, sets: Sets = (), *, seed: int = 1) -> MessagePath:
+    """The path of the message that `explain` explains, and of its answer: the directions sum to the round trip exactly.
 
     Raises SimulationEnded when the message does not arrive.
     """
-    result = run(model, platform, _explained_trace(size), mode=mode, sets=sets, seed=seed, anatomy=True, legs=LEGS)
+    result = run(model, platform, _explained_trace(size), mode=mode, sets=sets, seed=seed, anatomy=True, directions=DIRECTIONS)
     require_completed(result, f"PingPong of {model} on {platform}, {mode}, {size} B")
-    told: Journey = result.journey
+    told: MessagePath = result.message_path
     return told
 
 

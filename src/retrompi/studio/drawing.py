@@ -9,11 +9,11 @@ from typing import Any
 import plotly.graph_objects as go
 
 from retrompi.base.units import format_bytes
+from retrompi.measure.stored_curves import StoredCurve
 from retrompi.papers.exhibits import CurveFigure
 from retrompi.render.figures import AXES, DASHES, PALETTE, curve_figure, name_of, place
-from retrompi.render.measured import Measured
-from retrompi.render.measured import add as add_measured
 from retrompi.render.overlay import Mark
+from retrompi.render.stored_curves import add as add_measured
 from retrompi.studies import metrics
 from retrompi.studio.parameters import readable
 
@@ -54,7 +54,7 @@ def curves_figure(answer: Mapping[str, Any], series: str, y: str = "log", publis
     figure = curve_figure(points, plan, marks)
     simulated = [o for o in answer["overlays"] if o["kind"] == "simulated"]
     measured = [
-        Measured(o["run"], o["kind"], plain(o["name"], 40), tuple(o["rows"]), "", o["about"],
+        StoredCurve(o["run"], o["kind"], plain(o["name"], 40), tuple(o["rows"]), "", o["about"],
                  {int(k): tuple(v) for k, v in o["bands"].items()})
         for o in answer["overlays"] if o["kind"] != "simulated"
     ]  # fmt: skip

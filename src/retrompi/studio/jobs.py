@@ -27,7 +27,7 @@ from typing import Any
 
 from retrompi.base.errors import EngineError, UsageError
 from retrompi.studio import child
-from retrompi.studio.room import Limits
+from retrompi.studio.limits import Limits
 
 __all__ = ["JobState", "Jobs", "Report"]
 

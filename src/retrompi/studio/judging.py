@@ -13,14 +13,14 @@ def run(report: Callable[[int, int, str], None], store: str | None, papers: Sequ
 
     Gives how many statements pass, fail and are not judged by use, how many runs were simulated, and how many there are.
     """
-    from retrompi.papers import run_papers, setup, setups
+    from retrompi.papers import all_papers, find_paper, run_papers
     from retrompi.papers.verdicts import summary
     from retrompi.store import open_store
 
     def whole(done: int, total: int, what: str) -> None:
         report(round(done / 1000), round(total / 1000), what)  # work is counted in thousandths of a job
 
-    keys = [setup(p).paper for p in papers] or list(setups())
+    keys = [find_paper(p).key for p in papers] or list(all_papers())
     done = run_papers(keys, open_store(store), fresh, whole)
     told = summary([v for s in done for v in s.verdicts])
     return {

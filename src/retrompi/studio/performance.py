@@ -69,7 +69,8 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
 
 def sums(t: Any) -> list[dict[str, Any]]:
     """Of each process: its share of the run in each kind of state."""
-    from retrompi.render.timeline import KINDS, order
+    from retrompi.render.timeline import order
+    from retrompi.sim.timeline.kinds import KINDS
 
     rows = []
     for i in order(t):

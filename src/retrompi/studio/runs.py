@@ -150,19 +150,19 @@ def _published(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]],
     from dataclasses import asdict
 
     from retrompi.papers.claims import by_paper, checks
-    from retrompi.papers.study import setups
+    from retrompi.papers.paper import all_papers
     from retrompi.papers.verdicts import judge
     from retrompi.render.overlay import marks
 
     told: list[dict[str, Any]] = []
     rows: dict[str, dict[str, Any]] = {}
-    for plan in setups().values():
+    for plan in all_papers().values():
         mine = [c for c in made if c["platform"] == plan.platform and c["model"] in plan.models and c["outcome"] == "completed"]
         if not mine:
             continue
         points = [{**r, "model": c["model"], "mode": c["mode"]} for c in mine for r in c["rows"]]
         drawn = {(c["model"], c["mode"]) for c in mine}
-        claims = by_paper(plan.paper)
+        claims = by_paper(plan.key)
         about = {
             c.id for c in claims for check in checks().get(c.id, ())
             if check.get("mode") and any((m, check["mode"]) in drawn for m in check.get("models", ()))
@@ -177,7 +177,7 @@ def _published(made: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]],
 def _overlay(store: Store | None, name: str) -> dict[str, Any]:
     """A run of the user's store by number, or a measured curve by its label."""
     from retrompi.base.errors import UsageError
-    from retrompi.render.measured import from_store
+    from retrompi.measure.stored_curves import from_store
 
     if store is None:
         raise UsageError(f"no run {name}: there is no store that can be read", code="unknown-run")

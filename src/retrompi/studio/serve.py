@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.studio.guard import Guard
-from retrompi.studio.room import Limits, Room
+from retrompi.studio.limits import Limits
+from retrompi.studio.room import Room
 
 __all__ = ["LEAST_TOKEN", "Studio", "is_loopback"]
 

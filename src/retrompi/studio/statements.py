@@ -11,7 +11,7 @@ from typing import Any
 from retrompi.base.errors import UsageError
 from retrompi.papers.claims import Claim, checks, load, paper_key, papers
 from retrompi.papers.findings import residual
-from retrompi.papers.study import Setup, setups
+from retrompi.papers.paper import Paper, all_papers
 from retrompi.papers.systems import SYSTEMS, system_of
 from retrompi.papers.verdicts import Summary, Verdict, judge, summary
 
@@ -53,12 +53,12 @@ class Statement:
     @property
     def place(self) -> Place | None:
         """Where its curves can be seen; None for a statement that is about no curve."""
-        return _place(self.claim, self.how, setups().get(self.paper))
+        return _place(self.claim, self.how, all_papers().get(self.paper))
 
     @property
     def messages(self) -> tuple[tuple[str, str, str, int], ...]:
         """(model, platform, mode, bytes) of the messages whose anatomy explains it, of those that the anatomy page can show."""
-        plan = setups().get(self.paper)
+        plan = all_papers().get(self.paper)
         if plan is None:
             return ()
         told = [w for w in plan.why if self.claim.id in w.claims and w.mode in ANATOMY_MODES]
@@ -67,7 +67,7 @@ class Statement:
     @property
     def mechanisms(self) -> tuple[tuple[str, str], ...]:
         """(title, text) of the anomalies that it belongs to."""
-        plan = setups().get(self.paper)
+        plan = all_papers().get(self.paper)
         return tuple((w.title, f"{w.mechanism}: {w.text}") for w in (plan.why if plan else ()) if self.claim.id in w.claims)
 
     def row(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class Choice:
     text: str = ""
 
 
-def _place(claim: Claim, how: Sequence[Mapping[str, Any]], plan: Setup | None) -> Place | None:
+def _place(claim: Claim, how: Sequence[Mapping[str, Any]], plan: Paper | None) -> Place | None:
     curved = [c for c in how if c.get("mode") and (c.get("models") or c.get("better"))]
     curved += [c for c in how if "better" in c and "mode" not in c]
     if not curved or plan is None or not plan.modes:

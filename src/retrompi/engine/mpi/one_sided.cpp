@@ -36,30 +36,28 @@ Task OneSided::put(int32_t target, int64_t bytes) {
   co_await rank_.thread.run(s.latency, Stage::Nic);
   const size_t there = rank_.job.rank(target).host_index;
   const Ps left = rank_.world.net->burst(rank_.common, rank_.host_index, there, std::max<int64_t>(bytes, 1), s.put_rate, s.piece,
-                                         &OneSided::on_put_arrived, this, 0);
+                                         delivery<&OneSided::put_arrived>(*this));
   co_await rank_.thread.run(left - rank_.world.loop.now, Stage::Nic);
 }
 
-void OneSided::on_put_arrived(void* self, uint64_t) {
-  auto& mine = *static_cast<OneSided*>(self);
-  RETROMPI_ASSERT(mine.puts_open_ > 0);
-  --mine.puts_open_;
-  mine.rank_.thread.signal();
+void OneSided::put_arrived() {
+  RETROMPI_ASSERT(puts_open_ > 0);
+  --puts_open_;
+  rank_.thread.signal();
 }
 
-void OneSided::on_get_arrived(void* self, uint64_t) {
-  auto& mine = *static_cast<OneSided*>(self);
-  mine.get_open_ = false;
-  mine.rank_.thread.signal();
+void OneSided::get_arrived() {
+  RETROMPI_ASSERT(get_open_);
+  get_open_ = false;
+  rank_.thread.signal();
 }
 
-void OneSided::on_requested_get_arrived(void* self, uint64_t number) {
-  auto& mine = *static_cast<OneSided*>(self);
-  const auto get = mine.gets_open_.find(number);
-  RETROMPI_ASSERT(get != mine.gets_open_.end());
+void OneSided::requested_get_arrived(uint64_t number) {
+  const auto get = gets_open_.find(number);
+  RETROMPI_ASSERT(get != gets_open_.end());
   get->second->done = true;
-  mine.gets_open_.erase(get);
-  mine.rank_.thread.signal();
+  gets_open_.erase(get);
+  rank_.thread.signal();
 }
 
 Task OneSided::get(int32_t target, int64_t bytes, Request* later) {
@@ -76,11 +74,12 @@ Task OneSided::get(int32_t target, int64_t bytes, Request* later) {
   if (later) {
     const uint64_t number = ++gets_;
     gets_open_.emplace(number, later);
-    rank_.world.net->burst(rank_.common, there, rank_.host_index, moved, s.get_rate, s.piece, &OneSided::on_requested_get_arrived, this, number);
+    rank_.world.net->burst(rank_.common, there, rank_.host_index, moved, s.get_rate, s.piece,
+                           delivery<&OneSided::requested_get_arrived>(*this, number));
     co_return;
   }
   get_open_ = true;
-  rank_.world.net->burst(rank_.common, there, rank_.host_index, moved, s.get_rate, s.piece, &OneSided::on_get_arrived, this, 0);
+  rank_.world.net->burst(rank_.common, there, rank_.host_index, moved, s.get_rate, s.piece, delivery<&OneSided::get_arrived>(*this));
   co_await rank_.until([this] { return !get_open_; }, rank_.spec.recv_wait, false);
 }
 

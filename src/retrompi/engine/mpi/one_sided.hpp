@@ -36,9 +36,9 @@ class OneSided {
   Task send_to_each(std::span<const int64_t> ranks, int32_t ctx, int32_t tag);
   Task receive_from_each(std::span<const int64_t> ranks, int32_t ctx, int32_t tag);
   [[nodiscard]] const RmaSpec& rma(int32_t target) const;
-  static void on_put_arrived(void* self, uint64_t);
-  static void on_get_arrived(void* self, uint64_t);
-  static void on_requested_get_arrived(void* self, uint64_t number);
+  void put_arrived();
+  void get_arrived();
+  void requested_get_arrived(uint64_t number);
 
   struct Epoch {                                 // of this rank in a window
     std::vector<int64_t> exposed_to, access_to;  // world ranks

@@ -40,7 +40,7 @@ Task Rank::main() {
   now_at = nullptr;
   finished = true;
   end = world.loop.now;
-  if (++job.finished == static_cast<int32_t>(job.ranks.size())) job.over(job.owner);
+  if (++job.finished == static_cast<int32_t>(job.ranks.size())) job.over();
   // The library of the time goes on answering until the job is over (MPI_Finalize waits for everybody).
   while (true) {
     if (!inbox.empty())

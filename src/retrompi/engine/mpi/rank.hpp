@@ -46,8 +46,8 @@ class Rank final : public Proc {
   Job& job;
   const RankSpec& spec;
   const int32_t id;
-  Ways out;   // first hop towards each rank
-  Ways bulk;  // the same for the data of a rendezvous; null: as everything else
+  ChannelMap out;   // first hop towards each rank
+  ChannelMap bulk;  // the same for the data of a rendezvous; null: as everything else
   Ps end = 0, mpi = 0, compute = 0;
   int64_t sends = 0, receives = 0, bytes_sent = 0, bytes_received = 0;
   const Action* now_at = nullptr;    // the action being executed; stands where `place_` is, also when an error has ended the coroutine

@@ -82,16 +82,16 @@ Task ReceiveSide::copy_directly(Message& m) {
   // The envelope that told of the message passes through the first level as well.
   const double near = 2 * n + static_cast<double>(rank_.out[static_cast<size_t>(m.src)]->spec.header);
   const CopySide source{.near = near, .set = 2 * n, .held = CopySide::Clean}, target{.near = near, .set = 2 * n};
-  Journey& journey = rank_.world.anatomy.journey;
-  int32_t passage = -1;
-  if (journey.on) {
+  MessagePath& path = rank_.world.anatomy.path;
+  int32_t transit = -1;
+  if (path.on) {
     const Ps now = rank_.world.loop.now;
-    passage = journey.ask(
-        {-1, sender.thread.log(), rank_.thread.log(), m.src, m.dst, Packet::Data, true, true, m.at, m.bytes, m.bytes, now, now, now, now});
+    transit = path.add(PacketTransit{-1, sender.thread.log(), rank_.thread.log(), m.src, m.dst, Packet::Data, true, true, m.at, m.bytes, m.bytes, now,
+                                     now, now, now});
   }
   co_await rank_.thread.run(rank_.host.spec.syscall + rank_.host.scaled(rank_.spec.direct_call), Stage::Syscall);
   co_await rank_.copy(rank_.host.copy_cost(m.bytes, source, target, rank_.host.kinship(rank_.core, sender.core)), sender.core);
-  journey.taken(passage, rank_.world.loop.now);
+  path.copy_out_ends(transit, rank_.world.loop.now);
   m.arrived = m.bytes;
   Packet p{.m = &m, .from = rank_.id, .to = m.src, .kind = Packet::Done, .first = true, .last = true};
   co_await rank_.post(*rank_.out[static_cast<size_t>(m.src)], p);

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base.errors import UsageError, nearest
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 __all__ = ["Done", "Job", "jobs", "merge", "names"]
@@ -48,10 +48,10 @@ def names() -> list[str]:
     return sorted(m.name for m in pkgutil.iter_modules(__path__))
 
 
-def jobs(kind: str, plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(kind: str, plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """The jobs of one kind for a study; UsageError for an unknown kind."""
     if kind not in names():
-        raise UsageError(f"paper '{plan.paper}': no experiment '{kind}'{nearest(kind, names())}", code="unknown-name")
+        raise UsageError(f"paper '{plan.key}': no experiment '{kind}'{nearest(kind, names())}", code="unknown-name")
     module = importlib.import_module(f"{__name__}.{kind}")
     found: list[Job] = module.jobs(plan, store, fresh)
     return found

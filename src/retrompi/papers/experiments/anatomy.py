@@ -10,13 +10,13 @@ from retrompi.papers.experiments import Done, Job
 from retrompi.store import lookup as experiment
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 KEYS = ("stage", "process", "seconds", "ps")
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``messages``, each with ``model``, ``mode``, ``size`` and, if it is not the study's first, ``platform``."""
 
     def explain(model: str, mode: str, size: int, platform: str) -> Done:

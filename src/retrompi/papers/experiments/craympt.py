@@ -14,7 +14,7 @@ from retrompi.spec.model import resolve
 from retrompi.traces import generate
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
     from retrompi.studies.scenario import Scenario
 
@@ -22,7 +22,7 @@ FITTED = "hw-*-point-*"
 """Scenarios of the tables that a fit may see."""
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """None of its own: the study runs the scenarios."""
     return []
 

@@ -12,7 +12,7 @@ from retrompi.papers.experiments import Done, Job
 from retrompi.sim import fidelity
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 SIZES = "0,64B..4MiB:x4"
@@ -34,7 +34,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``modes``, and if wanted ``places`` (platforms; default: the study's first), ``models``, ``sizes``, ``reps``."""
     options = plan.options("fidelity")
     sizes = units.parse_sizes(options.get("sizes", SIZES))

@@ -15,7 +15,7 @@ from retrompi.store.identity import run_spec, sha256_json
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 POOL_STEP = 256 << 10
@@ -24,7 +24,7 @@ POOL_STEP = 256 << 10
 
 @dataclass(frozen=True)
 class _Study:
-    plan: Setup
+    plan: Paper
     store: Store
     fresh: bool
 
@@ -165,7 +165,7 @@ def _model(name: str) -> Any:
     return registry.model(name)
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: tables ``kills`` (model, kill, size, reps), ``pool``, ``buffers``, ``joins``, ``administration``.
 
     The facts are ``killed.MODEL``, ``pool.wmpi``, ``buffers.MODEL``, ``joins.MODEL.CLUSTER`` and ``administration.MODEL.MODE``.

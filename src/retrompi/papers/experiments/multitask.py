@@ -11,7 +11,7 @@ from retrompi.store import lookup as experiment
 from retrompi.store.identity import run_spec, sha256_json
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 ENOUGH = 0.5
@@ -20,7 +20,7 @@ STEPS = 12
 """Bisections for the parallel fraction: to a 4000th."""
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``model``, ``platform``, ``flops``, ``fraction_of`` and ``processors_of``: claims whose number sets the one while the other
     is found. Facts ``multitask``: limit (processors), fraction (%), efficiency by number of processors."""
     o = plan.options("multitask")

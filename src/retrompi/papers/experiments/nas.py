@@ -10,14 +10,14 @@ from retrompi.papers.experiments import Done, Job
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 # Seconds that replaying a trace takes on the machine where this was measured, about: the longest are begun first.
 WEIGHT = {"LUA": {4: 3.0, 8: 6.0, 16: 16.0}, "LUB": {4: 4.0, 8: 10.0, 16: 26.0}}
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``platform``, and ``systems``: L and W -> a model. One job a trace, so that it is parsed once for all systems.
 
     The facts are ``nas.PROGRAM.CELL``: ``timed_s``, ``speedup`` against one process (where that is published), ``replay_s``;

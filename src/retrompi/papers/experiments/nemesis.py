@@ -19,7 +19,7 @@ from retrompi.store.identity import run_spec, sha256_json
 from retrompi.traces import osu
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 LARGE = 1 << 20
@@ -85,7 +85,7 @@ def _overlap(store: Store, name: str, o: Mapping[str, Any], args: Mapping[str, A
     return Done(f"overlap.{name}", facts["overlap"], (run_id,), int(not found))
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``curves`` (benchmark, model, platform, placement, mode as the curve is called, sizes, reps, set), ``zero_byte``,
     ``compared``, ``threads`` and ``overlap``, as ``papers/krishna-2010.toml`` shows.
     """

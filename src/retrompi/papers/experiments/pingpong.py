@@ -14,11 +14,11 @@ from retrompi.spec import registry
 from retrompi.store import lookup as experiment
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``modes``, ``sizes``; models and the first platform are the study's."""
 
     def curve(model: str, mode: str) -> Done:

@@ -10,11 +10,11 @@ from retrompi.papers.experiments import Done, Job
 from retrompi.spec import registry
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Option ``platform`` (the study's first); the facts are ``rinf1.HOST.KERNEL.min`` and ``max``, ``rinf1.peak``, ``rinf1.ratio``."""
     platform = str(plan.options("rinf1").get("platform", plan.platform))
     hosts = [h.name for h in registry.platform(platform).hosts]

@@ -12,11 +12,11 @@ from retrompi.spec import registry
 from retrompi.store import lookup as experiment
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``names``, patterns such as "hw-*". Facts: outcome, time_s, cautions, and of a benchmark ``peak`` (B/s), ``startup`` (s),
     model, platform, rule (what its rate counts)."""
 

@@ -10,11 +10,11 @@ from retrompi.store import lookup as experiment
 from retrompi.store.identity import run_spec, sha256_json
 
 if TYPE_CHECKING:
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.store.database import Store
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``processes``, ``machines``, ``starts``; the facts are ``startup.MODEL``, ``machines`` and ``processes``."""
     o = plan.options("startup")
     processes, starts = int(o["processes"]), int(o["starts"])

@@ -21,7 +21,7 @@ from retrompi.store.identity import run_spec, sha256_json
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.papers.study import Setup
+    from retrompi.papers.paper import Paper
     from retrompi.sim.simulate import Result
     from retrompi.store.database import Store
 
@@ -107,7 +107,7 @@ def _causes(model: str, platform: str, mode: str, failed: Mapping[str, Trace], r
     return {"memory_related": helped, "other_causes": len(failed) - helped}
 
 
-def jobs(plan: Setup, store: Store, fresh: bool) -> list[Job]:
+def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``archive``, ``platform``, ``modes``, ``settings`` (each ``name``, ``model``, ``sets``), and ``relief``: overrides by
     model that give it more memory than it had. The facts are ``suite.MODEL.NAME.MODE``, see `summary`.
     """

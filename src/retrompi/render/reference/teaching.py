@@ -9,8 +9,8 @@ from retrompi.base.units import format_bytes, format_time
 from retrompi.labs.lab import Lab, labs
 from retrompi.render.reference.markdown import Page, escape, link, slug, table
 from retrompi.studio.app import KEYS
+from retrompi.studio.limits import Limits
 from retrompi.studio.page import pages as studio
-from retrompi.studio.room import Limits
 
 __all__ = ["lab_pages", "studio_pages"]
 

@@ -9,6 +9,7 @@ import itertools
 from pathlib import Path
 
 from retrompi.sim.timeline import Timeline, call_name
+from retrompi.sim.timeline.kinds import colour_of
 
 __all__ = ["LOSS", "write"]
 
@@ -106,8 +107,6 @@ def _quoted(text: str) -> str:
 
 def write(timeline: Timeline, path: Path) -> list[str]:
     """Write it to ``path``; returns what the format cannot say."""
-    from retrompi.render.timeline import colour_of
-
     t = timeline
     start, ending = _window(t)
     out = [_HEADER, "".join(f"# {note}\n" for note in t.notes())]

@@ -9,7 +9,7 @@ from dash import Dash, Input, Output, State, ctx, dcc, html
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.papers.claims import papers
-from retrompi.papers.study import setups
+from retrompi.papers.paper import all_papers
 from retrompi.papers.systems import SYSTEMS
 from retrompi.studio import judging, parts, statement_cards
 from retrompi.studio.page import Page
@@ -100,7 +100,7 @@ def layout(query: Query, room: Room) -> Component:
     def options(every: str, some: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
         return [{"label": every, "value": ""}, *({"label": words, "value": value} for value, words in some)]
 
-    titles = [(k, setups()[k].title if k in setups() else k) for k in papers()]
+    titles = [(k, all_papers()[k].title if k in all_papers() else k) for k in papers()]
     fields = [
         parts.field(
             "Paper",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.base.errors import InputError
 from retrompi.base.paths import validate_dir
-from retrompi.papers import disk_replication as replication
+from retrompi.papers import disk_replication
 from retrompi.papers.claims import Claim, find, for_fit
 from retrompi.papers.disk_replication import Copy
 from retrompi.store import lookup as experiment
@@ -63,11 +63,11 @@ def copy(disk: float, network: float) -> Copy:
 def rates(store: Store, network: str, platform: str, *, fresh: bool = False) -> tuple[int, dict[str, Any], bool]:
     """(run id, facts, found): simulated TCP rates, bytes/s, through a ``relay`` and to a machine that only receives (``one_way``)."""
     t = task()
-    asked = {"network": dict(replication.NETWORKS[network].sets), "chunk": t.chunk, "chunks": replication.RELAYED}
+    asked = {"network": dict(disk_replication.NETWORKS[network].sets), "chunk": t.chunk, "chunks": disk_replication.RELAYED}
     spec = run_spec("replication", "sockets", platform, mode="distributed", trace=f"relay on {network}", trace_hash=sha256_json(asked))
 
     def work() -> dict[str, Any]:
-        relay, one_way = (replication.network_rate(network, platform, int(t.chunk), relayed=r) for r in (True, False))
+        relay, one_way = (disk_replication.network_rate(network, platform, int(t.chunk), relayed=r) for r in (True, False))
         return {"relay": relay, "one_way": one_way}
 
     return experiment.facts_of(store, spec, work, fresh=fresh)
@@ -95,7 +95,7 @@ def calibrate(store: Store, platform: str, *, write: bool = True) -> dict[str, A
     machines = task().machines
 
     def time_of(disk: float) -> float:
-        return replication.simulate_chain(copy(disk, network), machines)
+        return disk_replication.simulate_chain(copy(disk, network), machines)
 
     a, b = low, high  # time falls with the disk's rate
     for _ in range(40):

@@ -1,0 +1,26 @@
+"""The engine's states by kind, with the sign and colour that every drawing of a timeline gives them."""
+
+from __future__ import annotations
+
+__all__ = ["KINDS", "colour_of"]
+
+KINDS = (
+    ("computing", "#009E73", "", ("compute",)),
+    ("MPI library", "#0072B2", "", ("library", "poll")),
+    ("memory copy", "#E69F00", "", ("copy",)),
+    ("system: calls, kernel, card", "#CC79A7", "", ("syscall", "event", "switch", "stack", "interrupt", "nic", "wire", "ack", "line")),
+    ("waiting for a message", "#56B4E9", "", ("wait: a message",)),
+    ("waiting for a send to be taken", "#56B4E9", "/", ("wait: a send",)),
+    ("waiting for room in a buffer", "#D55E00", "", ("wait: room",)),
+    ("waiting for a lock", "#D55E00", "x", ("wait: a lock", "lock")),
+    ("waiting for a clock tick", "#F0E442", "", ("tick",)),
+    ("off the processor: another one spins", "#000000", "", ("quantum",)),
+    ("ready, the processor is busy", "#777777", "", ("queueing",)),
+    ("nothing to do", "#DDDDDD", "", ("wait: nothing to do",)),
+)
+"""Name in the legend, colour (Okabe and Ito), hatching, the engine's states: two signs, so that no reader depends on colour alone."""
+
+
+def colour_of(state: str) -> str:
+    """The colour of one of the engine's states."""
+    return next((colour for _, colour, _, states in KINDS if state in states), "#999999")
