@@ -16,12 +16,12 @@ atlas: setup
 	$(BIN)/retrompi reproduce all --out out/atlas
 
 test: setup unit apt-mpi apt-postgres apt-chromium
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 25
 
 # The engine's C++ unit tests, with assertions of invariants on; built incrementally in build/unit.
 unit: apt apt-gtest
-	@mkdir -p build && cmake -S . -B build/unit -G Ninja -DCMAKE_BUILD_TYPE=Debug -DRETROMPI_MODULE=OFF -DRETROMPI_UNIT_TESTS=ON -DRETROMPI_WERROR=ON >build/unit.log 2>&1 \
-	  && cmake --build build/unit >>build/unit.log 2>&1 || { cat build/unit.log >&2; exit 1; }
+	@mkdir -p build && cmake -S . -B build/unit -G Ninja -DCMAKE_BUILD_TYPE=Debug -DPython_EXECUTABLE=$(shell command -v $(PYTHON)) \
+	  -DRETROMPI_MODULE=OFF -DRETROMPI_UNIT_TESTS=ON -DRETROMPI_WERROR=ON >build/unit.log 2>&1 && cmake --build build/unit >>build/unit.log 2>&1 || { cat build/unit.log >&2; exit 1; }
 	build/unit/engine_unit --gtest_brief=1
 
 # The site is built without a network and read without one; a warning is an error.
@@ -43,6 +43,8 @@ lint: setup
 	cd build/lint && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p retrompi
 	@# every lab's reference.py has the same module name, so each is looked at by itself
 	cd build/lint && for f in ../../labs/*/reference.py; do ../../$(BIN)/mypy --config-file ../../pyproject.toml $$f || exit 1; done
+	@# who imports whom: the contracts of pyproject.toml, and no circles
+	$(BIN)/python packaging/imports.py
 	@if command -v clang-format >/dev/null; then clang-format --dry-run -Werror src/retrompi/engine/*/*.?pp src/retrompi/measure/smpi/native/*.?pp benchmarks/*.cpp tests/cpp/*.?pp; \
 	  else echo "clang-format is not installed: C++ layout not checked"; fi
 

@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from retrompi.spec.question import Question, Replay
+
 sys.path.insert(0, str(Path(__file__).parent))
 import rival
 
@@ -150,8 +152,8 @@ def measure(case: Case, models: Sequence[str], rungs: Sequence[str], rounds: int
                 progress(f"{case.name}, round {turn + 1} of {rounds}: {model}, {rung}")
                 size = f"{MODELS[model]}*{trace.ranks}"
                 if turn == 0:  # the model is imported and the curves are sampled
-                    simulate.run(model, f"{MODELS[model]}*2", warm, fidelity=rung, server=at)
-                told[model, rung] = simulate.run(model, size, trace, fidelity=rung, server=at)
+                    simulate.run(Question(model, f"{MODELS[model]}*2", Replay(warm), fidelity=rung), server=at)
+                told[model, rung] = simulate.run(Question(model, size, Replay(trace), fidelity=rung), server=at)
                 known.append(dict(at.spent))
     progress("")
     rows = []
@@ -201,7 +203,7 @@ def growth(model: str, ranks: Sequence[int], iterations: int, actions: Sequence[
         reading = time.process_time() - begin
         with server() as at:
             begin = time.process_time()
-            result = simulate.run(model, f"{MODELS[model]}*{n}", trace, fidelity="curve", server=at)
+            result = simulate.run(Question(model, f"{MODELS[model]}*{n}", Replay(trace), fidelity="curve"), server=at)
             preparing = time.process_time() - begin
             simulate.require_completed(result, f"halo of {n} ranks")
             spent = at.spent

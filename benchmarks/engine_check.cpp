@@ -73,7 +73,8 @@ SimConfig room(size_t hosts, size_t ranks, std::vector<HopSpec> route, WaitPolic
   SimConfig c;
   for (size_t i = 0; i < hosts; ++i) c.hosts.push_back(computer("host" + std::to_string(i)));
   c.link = {.kind = "cable", .shape = {}, .bandwidth = 12.5e6, .latency = 1e-6};
-  c.frame_overhead = 58;
+  c.link.frame_overhead = 58;
+  c.link.mtu = 1500;
   for (size_t r = 0; r < ranks; ++r) c.placement.push_back(r % hosts);
   (hosts > 1 ? c.remote : c.same) = std::move(route);
   for (size_t i = 0; i < hosts; ++i) c.positions.push_back(i);
@@ -256,7 +257,7 @@ void links(const Trace& pair) {
         c.link.wan_bandwidth = 2e6;
         c.link.wan_latency = 3e-3;
         c.link.rails = static_cast<size_t>(rails);
-        c.stripe = rails == 3;
+        c.link.rail_policy = rails == 3 ? RailPolicy::Stripe : RailPolicy::Pair;
         expect(kind + " of " + std::to_string(rails), c, pair, "completed");
         const bool others = kind != "cable";
         if (others) c.positions = {0, 1, 2, 3};

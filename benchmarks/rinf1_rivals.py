@@ -16,8 +16,9 @@ from typing import Any
 
 from retrompi.papers import claims, rinf1
 from retrompi.papers.metrics import SAME
-from retrompi.sim import simulate
+from retrompi.sim import loop_rates, simulate
 from retrompi.spec import kernels, registry
+from retrompi.spec.question import Question, Replay
 from retrompi.traces import generate
 
 HOSTS = {"server": "S", "workstation": "W"}
@@ -331,8 +332,8 @@ def main(chosen: list[str]) -> None:
                 m = kernels.machine(room, host).changed(values)
                 inner = kernels.machine
                 kernels.machine = lambda room, at, inner=inner, m=m, i=i, host=host: m if at in (i, host) else inner(room, at)
-                result = simulate.run("wmpi", "nt-pair", generate.rinf1(""), mode=[i])
-                tables[host] = rinf1.table(rinf1.readings(result, m.tick))
+                result = simulate.run(Question("wmpi", "nt-pair", Replay(generate.rinf1("")), [i]))
+                tables[host] = loop_rates.table(loop_rates.readings(result, m.tick))
             fitted, held, away = judge(rinf1.facts(tables))
         if rival.key == "in-force":
             base = set(held)

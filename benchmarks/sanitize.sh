@@ -7,7 +7,8 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 engine=$root/src/retrompi/engine
 out=${RETROMPI_SANITIZE_DIR:-$root/build/sanitize}
 mkdir -p "$out"
-flags="-std=c++20 -g -O1 -fno-omit-frame-pointer -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover=undefined -I$engine"
+flags="-std=c++20 -g -O1 -fno-omit-frame-pointer -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover=undefined -I$engine -I$out"
+PYTHONPATH=$root/src python3 -S -m retrompi.spec.cpp "$out/generated/specs.hpp"
 # SimGrid switches the stacks of its actors itself, which the check for returned stack frames takes for errors; what the
 # engine and SimGrid keep until the process ends is no leak worth a report.
 export ASAN_OPTIONS="detect_stack_use_after_return=0:detect_leaks=0:abort_on_error=0"
@@ -23,7 +24,7 @@ build() { # TARGET SOURCE...: what is older than its source or a header is compi
   for f in "$@"; do
     o=$out/$(echo "${f#"$root"/}" | tr / _).o
     objects="$objects $o"
-    for h in "$f" "$engine"/*/*.hpp "$root"/tests/cpp/*.hpp; do
+    for h in "$f" "$engine"/*/*.hpp "$out"/generated/*.hpp "$root"/tests/cpp/*.hpp; do
       if [ ! -e "$o" ] || [ "$h" -nt "$o" ]; then
         stale="$stale $f $o"
         break

@@ -37,16 +37,16 @@ def command(model: str, given: ExplainOptions, output: RunOutput) -> None:
       retrompi explain wmpi --mode shared --size 512KiB
       retrompi explain mpibip -p myrinet-piii --mode distributed --size 1KiB --csv
     """
-    from retrompi.store import lookup as experiment
+    from retrompi.sim.resolved import Resolved
+    from retrompi.spec.question import Message, Question
+    from retrompi.store.lookup import answer
 
-    given.check(model)
     sizes = parse_sizes(given.size)
     if len(sizes) != 1:
         raise UsageError(f"--size {given.size}: give one size", code="bad-size")
+    asked = Resolved.of(Question(model, given.platform, Message(sizes[0]), given.mode, given.sets, fidelity=given.fidelity))
     store_ = output.open()
-    found = experiment.explain(
-        store_, model, given.platform, given.mode, sizes[0], sets=given.sets, fresh=output.fresh, fidelity=given.fidelity
-    )
+    found = answer(store_, asked, fresh=output.fresh)
     total = store_.run(found.run_id)["time_s"]
     if output.as_json:
         print_json({"total_s": total, "stages": [{k: row[k] for k in KEYS} for row in found.rows]})

@@ -11,7 +11,7 @@ from retrompi.base.units import format_bytes, format_time, parse_sizes
 from retrompi.cli.bundle import option, options
 from retrompi.cli.options import RunOutput, Seeded, complete_model, warn
 from retrompi.cli.output import Column, time_column
-from retrompi.spec.channels import NO_LIMIT
+from retrompi.spec.media import NO_LIMIT
 
 CURVE = (
     Column("size_B", "size", lambda v: format_bytes(v), right=True),
@@ -52,18 +52,19 @@ def command(ctx: click.Context, model: str, given: FidelityOptions, output: RunO
     """
     from retrompi import traces
     from retrompi.sim import fidelity
-    from retrompi.spec import registry
+    from retrompi.sim.resolved import Resolved
     from retrompi.spec.calibrated_range import outside, outside_of_trace
+    from retrompi.spec.question import Question, Replay, pingpong
+    from retrompi.store.lookup import samples_in
+    from retrompi.store.rungs import spread, spread_of_trace
 
-    given.check(model)
+    asked = Resolved.of(Question(model, given.platform, pingpong(reps=given.reps), given.mode, given.sets, given.seed))
     if given.trace is not None:
         if given.sizes is not None:
             raise UsageError("--sizes is of the PingPong; a trace has its own", code="unused-option")
         read = traces.read(given.trace)
-        warnings = warn(outside_of_trace(model, given.platform, read, sets=given.sets), model)
-        row = fidelity.spread_of_trace(
-            output.open(), read, given.trace, model, given.platform, given.mode, sets=given.sets, seed=given.seed, fresh=output.fresh
-        )
+        warnings = warn(outside_of_trace(asked.model, asked.platform, read, sets=given.sets), model)
+        row = spread_of_trace(output.open(), asked.changed(workload=Replay(read, given.trace)), fresh=output.fresh)
         outcomes = list(dict.fromkeys(row[f"outcome_{rung}"] for rung in fidelity.RUNGS))
         row |= {"trace": given.trace, "outcomes": ", ".join(outcomes), "warnings": warnings}
         keys = [c.key for c in TRACE]
@@ -72,17 +73,15 @@ def command(ctx: click.Context, model: str, given: FidelityOptions, output: RunO
             ctx.exit(1)
         return
     wanted = None if given.sizes is None else parse_sizes(given.sizes)
-    rows = fidelity.spread(
-        model, given.platform, given.mode, wanted, sets=given.sets, seed=given.seed, reps=given.reps,
-        store=output.open(), fresh=output.fresh,
-    )  # fmt: skip
-    warnings = warn(outside(model, given.platform, sizes=[r["size_B"] for r in rows], ranks=2, sets=given.sets), model)
+    store = output.open()
+    rows = spread(store, asked.changed(workload=pingpong(wanted, given.reps)), fresh=output.fresh)
+    warnings = warn(outside(asked.model, asked.platform, sizes=[r["size_B"] for r in rows], ranks=2, sets=given.sets), model)
     keys = [c.key for c in CURVE]
     told = [{**r, "warnings": warnings} for r in rows]
     output.emit(told, CURVE, keys=[*keys, "warnings", "run_ids"] if output.as_json else keys)
     if output.text:
         click.echo("")
-        for p in fidelity.loggp(model, given.platform, registry.platform(given.platform).placement(given.mode), given.sets, given.seed):
+        for p in samples_in(store).loggp(asked):
             below = "all messages" if p.high >= NO_LIMIT else f"below {format_bytes(int(p.high))}"
             part = f"from {format_bytes(int(p.low))} on" if p.low else below
             rate = f"{1e-6 / p.G:.4g} MB/s" if p.G > 0 else "no limit"

@@ -21,6 +21,7 @@ from retrompi.cli.output import Output
 
 if TYPE_CHECKING:
     from retrompi.measure.stored_curves import StoredCurve
+    from retrompi.spec.question import Question, Workload
     from retrompi.store import Store
 
 __all__ = [
@@ -177,6 +178,12 @@ class Seeded(Drawn, Placed):
 @dataclass(frozen=True)
 class Asked(Fidelity, Seeded, OfModel):
     """What a run is asked: model, platform, mode, overrides, seed, level of detail."""
+
+    def question(self, workload: Workload, **more: Any) -> Question:
+        """All of it as a question about ``workload``; ``more`` are further fields of it."""
+        from retrompi.spec.question import Question
+
+        return Question(self.model, self.platform, workload, self.mode, self.sets, self.seed, self.fidelity, **more)
 
 
 @dataclass(frozen=True)

@@ -60,24 +60,23 @@ def command(given: PingpongOptions, output: RunOutput) -> None:
       retrompi pingpong -m mpibip -p myrinet-piii --mode distributed --sizes 1KiB..1MiB:x2
       retrompi pingpong -m wmpi --set wmpi.packet=256KiB --csv
     """
+    from retrompi.sim.resolved import Resolved
     from retrompi.spec import cross_traffic as network
     from retrompi.spec.calibrated_range import outside
-    from retrompi.store import lookup as experiment
+    from retrompi.spec.question import Beside, pingpong
+    from retrompi.store.lookup import answer
 
-    given.check(given.model)  # wrong names first, before any store is made
+    asked = Resolved.of(given.question(pingpong(reps=given.reps)))  # wrong names first, before any store is made
     overlaid = given.curves(output)
     wanted = None if given.sizes is None else parse_sizes(given.sizes)
     if wanted is None and overlaid and given.out is None:  # without a page only equal sizes can stand beside each other
         wanted = sorted({int(p["size_B"]) for m in overlaid for p in m.points})
     store_ = output.open()
-    found = experiment.pingpong(
-        store_, given.model, given.platform, given.mode, wanted, sets=given.sets, seed=given.seed, reps=given.reps,
-        fresh=output.fresh, fidelity=given.fidelity,
-        traffic=given.traffic, failures=given.failures,
-    )  # fmt: skip
+    beside = Beside(given.traffic, given.failures)
+    found = answer(store_, asked.changed(workload=pingpong(wanted, given.reps), beside=beside), fresh=output.fresh)
     for line in network.lines(store_.run(found.run_id)["facts"]) if given.traffic or given.failures else []:
         note(line)
-    beyond = outside(given.model, given.platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=given.sets)
+    beyond = outside(asked.model, asked.platform, sizes=[r["size_B"] for r in found.rows], ranks=2, sets=given.sets)
     emit_curve(found.rows, warn(beyond, given.model), output)
     if overlaid and output.text:
         _beside(found.rows, overlaid)

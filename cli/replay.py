@@ -70,43 +70,26 @@ def command(ctx: click.Context, trace: str, given: ReplayOptions, output: RunOut
       retrompi replay examples/traces/jacobi-4.tar.zst -m winmpich -p nt-cluster --timeline run.html
       retrompi replay examples/traces/sort-4.tar.zst -m hpvm -p nt-cluster --kill 'rank 3@1ms'
     """
-    from retrompi.spec import cross_traffic as network
-    from retrompi.spec import kernels
-    from retrompi.store import lookup as experiment
-
     timeline = given.wanted()
-    given.check(given.model)
-    sets = list(given.sets)
-    if given.compute_kernel:
-        sets = [f"{k}={v}" for k, v in kernels.compute_sets(given.platform, given.compute_kernel).items()] + sets
     from retrompi import traces
+    from retrompi.sim.observe import Observe
+    from retrompi.sim.resolved import Resolved
+    from retrompi.spec import cross_traffic as network
     from retrompi.spec.calibrated_range import outside_of_trace
+    from retrompi.spec.question import Beside, Replay
     from retrompi.spec.timed_section import Program
+    from retrompi.store.lookup import answer
 
     program = Program(given.section, None if given.compute is None else parse(given.compute, "s"), given.memory_share)
     read = traces.read(trace, np=given.ranks, undefined_source=given.undefined_source, partial=given.partial)
+    asked = Resolved.of(given.question(
+        Replay(read, trace, program), beside=Beside(given.traffic, given.failures, kills=given.kills), wildcards=given.wildcards,
+        start_up=given.startup, limit_s=None if given.limit is None else some_time("--limit", given.limit),
+        compute_kernel=given.compute_kernel or "",
+    ))  # fmt: skip
     store_ = output.open()
-    warnings = warn(outside_of_trace(given.model, given.platform, read, sets=given.sets), given.model)
-    found = experiment.replay(
-        store_,
-        read,
-        trace,
-        given.model,
-        given.platform,
-        given.mode,
-        sets=sets,
-        seed=given.seed,
-        limit_s=None if given.limit is None else some_time("--limit", given.limit),
-        with_startup=given.startup,
-        fidelity=given.fidelity,
-        kills=given.kills,
-        traffic=given.traffic,
-        failures=given.failures,
-        program=program,
-        wildcards=given.wildcards,
-        fresh=output.fresh,
-        timeline=timeline.request if timeline else None,
-    )
+    warnings = warn(outside_of_trace(asked.model, asked.platform, read, sets=given.sets), given.model)
+    found = answer(store_, asked, fresh=output.fresh, observe=Observe(timeline=timeline.request if timeline else None))
     run = store_.run(found.run_id)
     if timeline:
         write_timeline(found.timeline, timeline, [] if run["outcome"] == "completed" else diagnosis.of_run(run))

@@ -71,8 +71,9 @@ def command(given: Rinf1Options, output: RunOutput) -> None:
       retrompi rinf1 --platform nt-pair --host server
       retrompi rinf1 --kernels daxpy --csv
     """
-    from retrompi.papers import rinf1
     from retrompi.spec import kernels, registry
+    from retrompi.spec.question import Benchmark, Question
+    from retrompi.store.lookup import answer
 
     room = registry.platform(given.platform)
     hosts = [room.host(given.host).name] if given.host else [h.name for h in room.hosts]
@@ -85,7 +86,8 @@ def command(given: Rinf1Options, output: RunOutput) -> None:
     store_ = output.open()
     tables: dict[str, list[dict[str, Any]]] = {}
     for h in hosts:
-        found = rinf1.measure(store_, given.platform, h, loops=given.loops, sets=given.sets, seed=given.seed, fresh=output.fresh)
+        question = Question("wmpi", given.platform, Benchmark("rinf1", {"kernels": given.loops}), h, given.sets, given.seed)
+        found = answer(store_, question, fresh=output.fresh)
         tables[h] = published(found.rows, room.name, h)
         note_run(found.run_id, found.found)
     if not output.text:

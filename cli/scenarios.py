@@ -99,13 +99,13 @@ def run_scenario(ctx: click.Context, scenario: str, given: RunScenarioOptions, o
     from retrompi.cli import pingpong, replay, rinf1, startup
     from retrompi.spec import registry
     from retrompi.spec.calibrated_range import outside
-    from retrompi.store import lookup as experiment
+    from retrompi.store.lookup import answer
     from retrompi.studies.scenario import trace_of
 
     s = registry.scenario(scenario)
     s = replace(s, traffic=(*s.traffic, *given.traffic), failures=(*s.failures, *given.failures))
     store_ = output.open()
-    found = experiment.run_scenario(store_, s, fresh=output.fresh)
+    found = answer(store_, s.question(), fresh=output.fresh)
     if output.text:
         click.echo(f"{s.name}: {s.title}")
         if s.expect:

@@ -54,10 +54,12 @@ def export_command(model: str, given: ExportOptions, output: StoreOutput) -> Non
     """
     from retrompi.measure.smpi.export import export
     from retrompi.measure.smpi.plain import plain as for_plain_smpi
+    from retrompi.spec.question import Question, Starts
 
     if given.pairs is not None and not given.plain:
         raise UsageError("--pairs is for --plain: the plug-in reads both kinds of pairs", code="unused-option")
-    facts = export(model, given.platform, given.mode, given.ranks, given.sets, given.seed, output.open())
+    asked = Question(model, given.platform, Starts(given.ranks), given.mode, given.sets, given.seed)
+    facts = export(asked, given.ranks, output.open())
     if output.as_csv:
         print_csv(list(facts.points()), POINTS)
     if not given.plain:

@@ -46,13 +46,13 @@ def command(ctx: click.Context, given: StartupOptions, output: Output) -> None:
       retrompi startup -m winmpich -p nt-cluster --starts 1000 --json
     """
     from retrompi.sim import simulate
+    from retrompi.sim.resolved import Resolved
     from retrompi.spec import registry
+    from retrompi.spec.question import Question, Starts
 
-    cls, room = registry.model(given.model), registry.platform(given.platform)
-    n = given.ranks or len(room.hosts)
-    where = room.placement(given.mode)
-    told = simulate.startup(given.model, given.platform, n, range(given.seed, given.seed + given.starts), given.sets, where)
-    apart = cls().joins(room, simulate.place(room, where, n))
+    ranks = given.ranks or len(registry.platform(given.platform).hosts)
+    asked = Resolved.of(Question(given.model, given.platform, Starts(ranks, given.starts), given.mode, given.sets, given.seed))
+    told, apart = simulate.startup(asked), asked.apart
     if output.as_json:
         print_json({**told, "refused": apart})
     else:

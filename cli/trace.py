@@ -79,8 +79,9 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
       retrompi trace info examples/traces/jacobi-4.tar.zst --csv
     """
     from retrompi import traces
+    from retrompi.sim import preflight
     from retrompi.spec import registry
-    from retrompi.traces import preflight
+    from retrompi.spec.question import Question, Replay
 
     read = traces.read(trace, np=given.ranks, undefined_source=given.undefined_source)
     told = preflight.summary(read)
@@ -90,12 +91,11 @@ def info(trace: str, given: TraceInfoOptions, output: Output) -> None:
         output.emit(pairs, PAIRS)
         return
     models = [given.model] if given.model else [name for name in registry.models() if ":" not in name]
-    fates: list[dict[str, Any]] = [preflight.fate(read, m, given.platform) for m in models]
+    fates: list[dict[str, Any]] = [preflight.fate(Question(m, given.platform, Replay(read))) for m in models]
     cost = None
     if given.model and fates[0]["fate"] != "refused":
-        registry.platform(given.platform).placement(given.mode)
         about = {**told, "sizes": [(s["up_to_B"], s["messages"]) for s in sizes]}
-        cost = preflight.estimate(about, given.model, given.platform, given.mode, list(given.sets))
+        cost = preflight.estimate(about, Question(given.model, given.platform, Replay(read), given.mode, given.sets))
     if output.as_json:
         print_json({**told, "pairs": pairs, "sizes": sizes, "models": fates, "estimate": cost})
         return
@@ -158,7 +158,7 @@ def scale(trace: str, out: Path, given: TraceScaleOptions, output: Output) -> No
       retrompi trace scale my-trace scaled --compute 9.46s --rate 97Mflop/s
     """
     from retrompi import traces
-    from retrompi.spec.timed_section import compute_scale
+    from retrompi.traces.timed_section import compute_scale
 
     factor = given.factor
     if (factor is None) == (given.compute is None):

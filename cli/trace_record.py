@@ -112,7 +112,7 @@ def _tell(result: Any, output: Output) -> None:
     ]
     told: dict[str, Any] = {"out": str(result.path), "ranks": result.ranks, "exit_code": result.exit_code, "partial": result.partial}
     if result.trace is not None:
-        from retrompi.traces import preflight
+        from retrompi.sim import preflight
 
         full = preflight.summary(result.trace)
         told |= {k: full[k] for k in ("actions", "sends", "bytes_sent", "messages", "wildcards")}

@@ -13,6 +13,7 @@ from retrompi import _engine
 from retrompi.base.errors import RetrompiError
 from retrompi.sim import simulate
 from retrompi.spec import registry
+from retrompi.spec.question import Question, Replay
 from retrompi.traces import generate
 
 TRACES = {
@@ -30,7 +31,7 @@ def main() -> None:
             for name, trace in TRACES.items():
                 for wire in ("native", "simgrid"):
                     try:
-                        r = simulate.run(model, platform, trace, idle_sets=True, wire=wire)
+                        r = simulate.run(Question(model, platform, Replay(trace), idle_overrides=True, network=wire))
                     except RetrompiError as error:  # a room too small, a runtime that does not fit: also the same on both
                         print(model, platform, wire, name, "refused:", str(error).splitlines()[0])
                         continue

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from asking import ask
+
 from retrompi import traces
 from retrompi.sim import simulate
 from retrompi.sim.simulate import Result
+from retrompi.spec.question import Question, pingpong
 
 MODELS = ("winmpich", "wmpi", "hpvm")
 MODES = ("shared", "distributed")
@@ -28,7 +31,7 @@ def run(trace: Any, model: str = "hpvm", mode: Any = "shared", platform: str | N
     """Runs on the pair of the study, or on the cluster when more than two machines are needed."""
     if platform is None:
         platform = "nt-pair" if trace.ranks <= 2 or mode == "shared" else "nt-cluster"
-    return simulate.run(model, platform, trace, mode=mode, **options)
+    return ask(model, platform, trace, mode, **options)
 
 
 def completed(trace: Any, model: str, mode: Any, **options: Any) -> Result:
@@ -45,5 +48,5 @@ def completed(trace: Any, model: str, mode: Any, **options: Any) -> Result:
 
 def one_way(model: str, mode: Any, size: int, *, platform: str = "nt-pair", sets: Any = (), reps: int = 4) -> float:
     """Seconds of a message of ``size`` bytes, one way, in a short PingPong."""
-    rows = simulate.pingpong(model, platform, mode, [size], sets=sets, reps=reps)
+    rows = simulate.benchmark(Question(model, platform, pingpong([size], reps=reps), mode, sets))
     return float(rows[0]["time_us"]) * 1e-6

@@ -12,9 +12,11 @@ from functools import cache
 from typing import Any
 
 from retrompi import _engine, traces
-from retrompi.spec import channels as rows
 from retrompi.spec import registry
+from retrompi.spec.channels import Library, Path, Row
+from retrompi.spec.fields import to_engine
 from retrompi.spec.layout import Layout
+from retrompi.spec.media import BLOCK, NO_LIMIT, Curve
 from retrompi.spec.model import RuntimeModel, Values
 from retrompi.spec.platform import Platform
 
@@ -38,30 +40,30 @@ def _platform() -> Platform:
 class _Ideal(RuntimeModel):
     """Costs nothing but what its curve says."""
 
-    def __init__(self, hop: rows.Row) -> None:
+    def __init__(self, hop: Curve) -> None:
         self.hop = hop
 
-    def calls(self, p: Values, layout: Layout) -> rows.Library:
-        return rows.Library(0, 0, rows.BLOCK, rows.BLOCK)
+    def calls(self, p: Values, layout: Layout) -> Library:
+        return Library(0, 0, BLOCK, BLOCK)
 
-    def within_host(self, p: Values, layout: Layout) -> rows.Path:
-        return rows.Path([self.hop])
+    def within_host(self, p: Values, layout: Layout) -> Path:
+        return Path([self.hop])
 
     between_hosts = within_host
 
 
 @cache
-def _host(number: int) -> rows.Row:
-    h = rows.host_row(_platform().hosts[0])
+def _host(number: int) -> Row:
+    h = to_engine(_platform().hosts[0])
     fast = dict.fromkeys(("copy_l1", "copy_l2", "copy_mem", "nic_rate", "bus_rate", "fsb_rate", "flops"), 1e18)
     still = dict.fromkeys(("dispatch", "syscall", "tcp_segment", "tcp_byte", "interrupt", "loopback_segment", "nic_latency", "wait_charge",
                            "line_shared", "line_bus", "delayed_ack", "quantum_at_tick", "quantum_carry", "boost"), 0.0)  # fmt: skip
-    return h | fast | still | {"name": f"h{number}", "speed": 1.0, "cores": 64, "quantum": 1e3, "tick": 1e-12, "big_endian": 0}
+    return h | fast | still | {"name": f"h{number}", "speed": 1.0, "cores": 64, "quantum": 1e3, "tick": 1e-12, "byte_order": "little"}
 
 
 def compiled(
     ranks: int, *, open_network: bool = False, envelope: int = 0, algorithms: Mapping[str, str] | None = None, hosts: Sequence[int] = ()
-) -> rows.Row:
+) -> Row:
     """The engine's rows; ``hosts`` places the ranks (else each has its own), ``algorithms`` chooses by operation, a message is ``envelope``
     bytes longer on the network."""
     where = list(hosts) or list(range(ranks))
@@ -69,11 +71,12 @@ def compiled(
     busy, flight = (0, 1) if open_network else (1, 0)
     points = [(size, t * busy, t * flight, 0, 0, 0, 0, 0) for size, t in ends]
     tables = {"classes": [0] * ranks, "of": [[0]], "ports": "rank", "tables": [(points, None, "")]}
-    hop = rows.curve(tables, connect=0.0)
+    hop = Curve(("rank", "rank"), packet=NO_LIMIT, header=0, curve=tables)
     made = _Ideal(hop).compile(Values("ideal", {}, {}), Layout(_platform(), [0] * ranks), {"calls", "within_host", "between_hosts"})
     chosen = [(op, name, 0.0, None, 1, None, "any", "both", False) for op, name in (algorithms or {}).items()]
     return made | {
-        "hosts": [_host(i) for i in range(max(where) + 1)], "positions": list(range(max(where) + 1)), "placement": where, "remote": [hop],
+        "hosts": [_host(i) for i in range(max(where) + 1)], "positions": list(range(max(where) + 1)), "placement": where,
+        "remote": [hop.to_engine()],
         "collectives": chosen, "kernels": [], "seed": 1, "limit_s": 0.0, "compute_scale": 1.0, "memory_share": 0.0,
         "anatomy": False, "anatomy_rank": 0, "anatomy_from": "", "anatomy_to": "",
     }  # fmt: skip

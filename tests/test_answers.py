@@ -18,8 +18,7 @@ import pytest
 from conftest import Outcome, Watched
 
 from retrompi.spec import registry
-from retrompi.store import lookup as experiment
-from retrompi.store import open_store
+from retrompi.store import lookup, open_store
 from retrompi.studies import case, keys, metrics
 from retrompi.studies.scenario import Scenario, load
 
@@ -52,7 +51,7 @@ def value(store_path: Path, scenario: Scenario, metric: str, **values: str) -> f
 
     store = open_store(store_path.with_name("grid.db"))
     try:
-        run = experiment.run_scenario(store, case.apply(scenario, {k.replace("__", "."): v for k, v in values.items()})).run_id
+        run = lookup.answer(store, case.apply(scenario, {k.replace("__", "."): v for k, v in values.items()}).question()).run_id
     except SimulationEnded:
         return None
     return metrics.parse(metric).of(store.run(run), store.points(run), store.ranks(run))

@@ -6,14 +6,15 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from conftest import Outcome
 from engine_runs import job
 from hypothesis import assume, given, settings
 from random_jobs import jobs
+from refusals import refused
 
 from retrompi import traces
 from retrompi.sim import simulate
+from retrompi.spec.question import Question, Replay
 from retrompi.traces import Trace, TraceError
 from retrompi.traces.cut import cut
 from retrompi.traces.lines import join, parse_group, rank_lines, show_group, split
@@ -69,7 +70,7 @@ def test_one_after_the_other() -> None:
     assert [line for line in lines(merged, 0) if line.startswith(("comm_split", "win_create", "finalize", "init"))] == [
         "init", "comm_split 1 1,0", "win_create 1 8", "comm_split 2 1,0", "win_create 2 8", "finalize",
     ]  # fmt: skip
-    with pytest.raises(TraceError, match=r"has 1 ranks and rank-0.txt has 2; one after the other needs equal numbers"):
+    with refused(TraceError, "wrong-ranks | rank-0.txt"):
         then([left_open, job("compute 1")])
 
 
@@ -134,7 +135,7 @@ def test_then_cuts_back(one: Trace, two: Trace) -> None:
 @given(one=jobs(max_ranks=3, max_steps=10), two=jobs(max_ranks=3, max_steps=10))
 def test_what_is_merged_runs(one: Trace, two: Trace) -> None:
     for merged in [side_by_side([one, two])] + ([then([one, two])] if one.ranks == two.ranks else []):
-        result = simulate.run("mpibip", "myrinet-piii", merged, mode="distributed")
+        result = simulate.run(Question("mpibip", "myrinet-piii", Replay(merged), "distributed"))
         assert result.outcome == "completed", result.waits
 
 

@@ -6,9 +6,11 @@ from collections import Counter
 
 import pytest
 from engine_runs import MODELS, MODES, PATHS, run
+from refusals import refused
 
 from retrompi.base.errors import RetrompiError
 from retrompi.sim import simulate
+from retrompi.spec.question import Message, Question
 
 KIB = 1024
 STAGES = {
@@ -19,7 +21,7 @@ STAGES = {
 
 def shares(model: str, mode: str, size: int, sets: list[str] | None = None) -> dict[str, float]:
     """Share of every stage in the time of a message."""
-    told = simulate.explain(model, "nt-pair", mode, size, sets or [])
+    told = simulate.explain(Question(model, "nt-pair", Message(size), mode, sets or []))
     by_stage: Counter[str] = Counter()
     for row in told["stages"]:
         by_stage[row["stage"]] += row["ps"]
@@ -29,14 +31,14 @@ def shares(model: str, mode: str, size: int, sets: list[str] | None = None) -> d
 @pytest.mark.parametrize(("model", "mode"), PATHS)
 @pytest.mark.parametrize("size", [0, 1, 1000, 16 * KIB, 65 * KIB + 1, 512 * KIB, 4 * KIB * KIB])
 def test_the_stages_sum_exactly_to_the_total(model: str, mode: str, size: int) -> None:
-    told = simulate.explain(model, "nt-pair", mode, size)
+    told = simulate.explain(Question(model, "nt-pair", Message(size), mode))
     assert sum(s["ps"] for s in told["stages"]) == told["total_ps"]
     assert sum(s["seconds"] for s in told["stages"]) == told["total_s"]
     assert told["total_s"] == pytest.approx(told["total_ps"] * 1e-12, rel=1e-12)
     assert {s["stage"] for s in told["stages"]} <= STAGES
     assert all(s["ps"] > 0 and s["process"] for s in told["stages"])
     assert len({(s["stage"], s["process"]) for s in told["stages"]}) == len(told["stages"])
-    trace = simulate._explained_trace(size)
+    trace = simulate.explained_trace(size)
     result = run(trace, model, mode, anatomy=True)
     times = {m["label"]: m["time_ps"] for m in result.marks}
     assert abs(2 * told["total_ps"] - (times["end"] - times["anatomy"])) <= 2
@@ -78,16 +80,17 @@ def test_the_delayed_acknowledgement_rival_shows_the_acknowledgement(mode: str) 
 
 
 def test_a_lost_datagram_shows_its_retry() -> None:
-    lossy = [simulate.explain("wmpi", "nt-pair", "distributed", 100, ["loss=0.3"], seed=s) for s in range(1, 9)]
+    lossy = [simulate.explain(Question("wmpi", "nt-pair", Message(100), "distributed", ["loss=0.3"], seed=s)) for s in range(1, 9)]
     retried = [told for told in lossy if any(s["process"] == "udp retry" for s in told["stages"])]
     assert retried
     assert all(sum(s["ps"] for s in told["stages"] if s["stage"] == "ack") > told["total_ps"] / 2 for told in retried)
 
 
 def test_two_equal_explanations_are_equal() -> None:
-    assert simulate.explain("wmpi", "nt-pair", "distributed", 5000) == simulate.explain("wmpi", "nt-pair", "distributed", 5000)
+    question = Question("wmpi", "nt-pair", Message(5000), "distributed")
+    assert simulate.explain(question) == simulate.explain(question)
 
 
 def test_an_explanation_of_a_run_that_ends_badly_says_so() -> None:
-    with pytest.raises(RetrompiError, match=r"aborted.*after 10 retries"):
-        simulate.explain("wmpi", "nt-pair", "distributed", 0, ["loss=1"])
+    with refused(RetrompiError, "not-completed | 10"):
+        simulate.explain(Question("wmpi", "nt-pair", Message(0), "distributed", ["loss=1"]))

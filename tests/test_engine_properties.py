@@ -79,7 +79,7 @@ def test_the_same_seed_gives_the_same_result(model: str, mode: str, seed: int) -
 def test_anatomy_observes_and_changes_nothing(model: str, mode: str, seed: int) -> None:
     trace = matched(seed, 3, 3)
     plain = completed(trace, model, mode, seed=3)
-    watched = completed(trace, model, mode, seed=3, anatomy=True, anatomy_between=("round", "round"))
+    watched = completed(trace, model, mode, seed=3, anatomy=True, between=("round", "round"))
     assert watched.time_ps == plain.time_ps
     assert watched.marks == plain.marks
     assert watched.per_rank == plain.per_rank
@@ -88,7 +88,7 @@ def test_anatomy_observes_and_changes_nothing(model: str, mode: str, seed: int) 
 @everywhere
 def test_anatomy_does_not_change_a_pingpong(model: str, mode: str) -> None:
     for size in (0, 9000, 512 * 1024):
-        trace = simulate._explained_trace(size)
+        trace = simulate.explained_trace(size)
         times = {completed(trace, model, mode, anatomy=a).time_ps for a in (False, True)}
         assert len(times) == 1
 

@@ -17,6 +17,7 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.base.paths import reference_dir
 from retrompi.sim import simulate
 from retrompi.spec import registry
+from retrompi.spec.question import Question, Replay
 from retrompi.traces import Trace
 
 FOLDER = reference_dir() / "traces"
@@ -45,7 +46,7 @@ def carried_out(model: str, name: str, trace: Trace, wanted: Account) -> str:
     refused = trace.unsupported()
     fidelity = "mechanism" if trace.actions <= DETAILED else "curve"
     try:
-        result = simulate.run(model, ROOMS.get(model, "nt-cluster"), trace, mode="distributed", fidelity=fidelity)
+        result = simulate.run(Question(model, ROOMS.get(model, "nt-cluster"), Replay(trace), "distributed", fidelity=fidelity))
     except (InputError, UsageError) as error:
         why = str(error)
     else:

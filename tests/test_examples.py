@@ -22,8 +22,9 @@ from retrompi import traces
 from retrompi.measure import record
 from retrompi.sim import simulate
 from retrompi.spec import registry
+from retrompi.spec.question import Question, Replay
 
-pytestmark = pytest.mark.usefixtures("here", "one_cache", "open_mpi_runs")
+pytestmark = pytest.mark.usefixtures("here", "open_mpi_runs")
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SPOIL = Path(__file__).parent / "data" / "programs" / "spoil.c"
@@ -167,7 +168,7 @@ def test_every_model_replays_it(name: str, example: Build) -> None:
     for model in MODELS:
         platform = ROOMS.get(model.partition(":")[0], "nt-cluster")
         for fidelity in ("mechanism", "curve") if ":" not in model else ("curve",):
-            result = simulate.run(model, platform, trace, fidelity=fidelity)
+            result = simulate.run(Question(model, platform, Replay(trace), fidelity=fidelity))
             assert result.outcome == "completed", (model, fidelity, result.detail)
 
 
@@ -186,7 +187,7 @@ def test_life_in_python(ranks: int) -> None:
     calls = Counter(action for _, action, *_ in result.trace.rank_actions(0))
     # 9 generations are rounded up to 12, in three parts; every part ends with a sum, and the check is one more.
     assert (calls["sendRecv"], calls["allreduce"], calls["mark pcontrol 5"], calls["mark pcontrol -5"]) == (24, 4, 1, 2)
-    assert simulate.run("wmpi", "nt-cluster", result.trace).outcome == "completed"
+    assert simulate.run(Question("wmpi", "nt-cluster", Replay(result.trace))).outcome == "completed"
 
 
 def test_life_notices_a_damaged_message(tmp_path: Path) -> None:
@@ -214,5 +215,5 @@ def test_recorded_traces_are_replayed(archive: str) -> None:
     assert traces.unsupported(trace) == []
     assert any(action.startswith("mark pcontrol ") for _, action, *_ in trace.rank_actions(0))
     for model in ("wmpi", "nemesis"):
-        result = simulate.run(model, ROOMS.get(model, "nt-cluster"), trace, fidelity="curve")
+        result = simulate.run(Question(model, ROOMS.get(model, "nt-cluster"), Replay(trace), fidelity="curve"))
         assert result.outcome == "completed", result.detail

@@ -12,15 +12,19 @@ import pytest
 from engine_runs import completed, job, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from retrompi.base.errors import UsageError
-from retrompi.sim import fidelity, sampling, simulate
+from retrompi.sim import fidelity, samples, sampling, simulate
+from retrompi.sim.resolved import MODES, Resolved
 from retrompi.sim.sampling import Point
 from retrompi.spec import calibrated_range as calibrated
-from retrompi.spec import channels as rows
 from retrompi.spec import registry
-from retrompi.store import lookup as experiment
+from retrompi.spec.media import NO_LIMIT
+from retrompi.spec.question import Message, Question, pingpong
 from retrompi.store import open_store
+from retrompi.store.lookup import answer
+from retrompi.store.rungs import spread
 
 MODELS = {name: cls for name, cls in registry.models().items() if cls.calibrated is not None}
 BASES = [name for name, cls in MODELS.items() if cls.variant_of is None]
@@ -39,7 +43,7 @@ HOMES = [
     (name, platform, mode)
     for name in BASES
     for platform in (MODELS[name].calibrated or _range(BASES[0])).platforms
-    for mode in simulate.MODES
+    for mode in MODES
 ]
 
 
@@ -60,7 +64,7 @@ def test_every_model_and_rival_carries_messages_at_every_rung(name: str, rung: s
         + "; barrier",
     )
     for platform in _range(name).platforms:
-        for mode in simulate.MODES:
+        for mode in MODES:
             result = completed(trace, name, mode, platform=platform, fidelity=rung)
             assert result.frames == 0
             assert result.time_ps > 0
@@ -71,7 +75,8 @@ def test_a_curve_reproduces_the_pingpong_it_was_sampled_from(name: str, platform
     def reps(size: int) -> int:
         return 60 if size <= KIB else 6
 
-    mechanism, curve = (simulate.pingpong(name, platform, mode, SIZES, reps=reps, fidelity=f) for f in ("mechanism", "curve"))
+    question = Question(name, platform, pingpong(SIZES, reps), mode)
+    mechanism, curve = (simulate.benchmark(question.with_(fidelity=f)) for f in ("mechanism", "curve"))
     for a, b in zip(mechanism, curve, strict=True):
         assert b["time_us"] == pytest.approx(a["time_us"], rel=0.01), a["size_B"]
 
@@ -79,7 +84,8 @@ def test_a_curve_reproduces_the_pingpong_it_was_sampled_from(name: str, platform
 @pytest.mark.parametrize(("name", "platform", "mode"), HOMES)
 def test_a_curve_is_straight_between_its_points_and_goes_on_beyond(name: str, platform: str, mode: str) -> None:
     sizes = (0, 2 * KIB, 3 * KIB, 4 * KIB, 4 * KIB * KIB, 8 * KIB * KIB)
-    _, two, three, four, last, beyond = (r["time_us"] for r in simulate.pingpong(name, platform, mode, sizes, reps=2, fidelity="curve"))
+    rows = simulate.benchmark(Question(name, platform, pingpong(sizes, 2), mode, fidelity="curve"))
+    _, two, three, four, last, beyond = (r["time_us"] for r in rows)
     bounds = {p.size for p in next(iter(_points(name, platform, mode)))}
     if not bounds & set(range(2 * KIB + 1, 4 * KIB)):
         assert three == pytest.approx((two + four) / 2, rel=1e-6)
@@ -88,9 +94,9 @@ def test_a_curve_is_straight_between_its_points_and_goes_on_beyond(name: str, pl
 
 def _points(name: str, platform: str, mode: str) -> list[tuple[Point, ...]]:
     """The points both ways, as sampled for the first two ranks."""
-    _, room, placement = simulate.compile_model(name, platform, mode, 2)
-    pair = fidelity._pairs(fidelity._classes(placement, room), placement, room)[0]
-    sample = fidelity._sample(name, platform, room, pair, (), 1)
+    asked = Resolved.of(Question(name, platform, pingpong(), mode))
+    pair = fidelity.pairs_of(fidelity.classes_of(asked.placement, asked.room), asked.placement, asked.room)[0]
+    sample = samples.Samples(simulate.run).of(asked, pair)
     return [sample.there, sample.back]
 
 
@@ -118,8 +124,8 @@ def test_same_seed_same_result(name: str) -> None:
 @pytest.mark.parametrize("rung", LOWER)
 def test_the_stages_of_a_message_sum_to_its_time(rung: str) -> None:
     for name in ("wmpi", "hpvm", "winmpich"):
-        for mode in simulate.MODES:
-            told = simulate.explain(name, "nt-pair", mode, 70_000, fidelity=rung)
+        for mode in MODES:
+            told = simulate.explain(Question(name, "nt-pair", Message(70_000), mode, fidelity=rung))
             assert sum(s["ps"] for s in told["stages"]) == told["total_ps"]
             assert {s["stage"] for s in told["stages"]} <= {"library", "wire", "queueing"}
 
@@ -166,7 +172,7 @@ def test_a_hub_carries_one_message_at_a_time() -> None:
 
 def test_a_curve_ends_where_the_mechanism_did_not_complete() -> None:
     small = ["wmpi.pool=100 KiB", "wmpi.packet=1 MiB"]
-    assert simulate.pingpong("wmpi", "nt-pair", "shared", [KIB], reps=2, sets=small, fidelity="curve")
+    assert simulate.benchmark(Question("wmpi", "nt-pair", pingpong([KIB], reps=2), "shared", small, fidelity="curve"))
     trace = job("send 1 0 131072 6", "recv 0 0 131072 6")
     for rung in fidelity.RUNGS:
         result = run(trace, "wmpi", "shared", sets=small, fidelity=rung)
@@ -177,7 +183,7 @@ def test_a_curve_ends_where_the_mechanism_did_not_complete() -> None:
 
 
 def test_wrong_rungs_are_refused() -> None:
-    with pytest.raises(UsageError, match="curve"):
+    with refused(UsageError, "unknown-name"):
         run(job("", ""), fidelity="curves")
 
 
@@ -221,11 +227,15 @@ def test_loggp_of_any_curve_is_physical(times: list[int]) -> None:
     assert all(min(fidelity._numbers(p)) >= 0 for p in lines)
 
 
+def loggp(model: str, mode: str) -> list[fidelity.LogGP]:
+    return samples.Samples(simulate.run).loggp(Resolved.of(Question(model, "nt-pair", pingpong(), mode)))
+
+
 def test_loggp_has_parameters_of_its_own_where_the_protocol_asks_first() -> None:
-    below, above = fidelity.loggp("wmpi", "nt-pair", "shared")
+    below, above = loggp("wmpi", "shared")
     assert below.high == above.low == 256 * KIB + 1
     assert above.L + 2 * above.o > 10 * (below.L + 2 * below.o)  # the burnt quantum
-    assert len(fidelity.loggp("hpvm", "nt-pair", "distributed")) == 1
+    assert len(loggp("hpvm", "distributed")) == 1
 
 
 # -- the store, the command line, the spread ---------------------------------------------------------------------------------
@@ -233,17 +243,18 @@ def test_loggp_has_parameters_of_its_own_where_the_protocol_asks_first() -> None
 
 def test_samples_and_runs_of_every_rung_are_kept(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = open_store(store_path)
-    monkeypatch.setattr(fidelity, "_KNOWN", {})
-    first = fidelity.spread("hpvm", "nt-pair", "shared", [0, KIB], reps=2, store=store)
+    monkeypatch.setattr(samples, "_KNOWN", {})
+    question = Question("hpvm", "nt-pair", pingpong([0, KIB], 2), "shared")
+    first = spread(store, question)
     assert [r["kind"] for r in store.runs()].count("sample") == 1
     assert {r["fidelity"] for r in store.runs(kind="pingpong")} == set(fidelity.RUNGS)
     count = len(store.runs())
-    assert fidelity.spread("hpvm", "nt-pair", "shared", [0, KIB], reps=2, store=store) == first
+    assert spread(store, question) == first
     assert len(store.runs()) == count
     # A sample is taken from the store: nothing is simulated for it in a process that does not know it.
-    monkeypatch.setattr(fidelity, "_KNOWN", {})
+    monkeypatch.setattr(samples, "_KNOWN", {})
     monkeypatch.setattr(sampling, "measure", lambda *a, **k: pytest.fail("sampled again"))
-    experiment.pingpong(store, "hpvm", "nt-pair", "shared", [4 * KIB], reps=2, fidelity="loggp")
+    answer(store, Question("hpvm", "nt-pair", pingpong([4 * KIB], reps=2), "shared", fidelity="loggp"))
     for row in first:
         times = [row[f"{rung}_us"] for rung in fidelity.RUNGS]
         assert row["spread"] == max(times) / min(times) >= 1
@@ -288,7 +299,7 @@ def test_every_model_states_the_range_it_is_calibrated_in() -> None:
     assert calibrated.outside("hpvm", "nt-pair", sets=["platform.host.cores=2"]) == []
     with pytest.raises(ValueError, match="source"):
         calibrated.Range(("0 B", "1 B"), (1, 2), ("nt-pair",), "somewhere")
-    assert _range("wmpi").bytes[1] < rows.NO_LIMIT
+    assert _range("wmpi").bytes[1] < NO_LIMIT
 
 
 def test_scenarios_and_their_hash_know_the_rung(tmp_path: Path) -> None:

@@ -6,23 +6,25 @@ import math
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from retrompi import traces
 from retrompi.base.errors import InputError, RetrompiError
 from retrompi.papers import replication_task
 from retrompi.sim import simulate
+from retrompi.spec.question import Beside, Question, Replay
 
 
 @pytest.mark.parametrize("action", ["compute 1e300", "sleep 1e30", "kernel daxpy 1000 1e300", "compute 1e16"])
 def test_a_time_that_cannot_be_counted_is_refused(action: str) -> None:
     read = traces.parse([f"0 init\n0 {action}\n0 finalize\n"])
     with pytest.raises(RetrompiError, match="simulated time would pass"):
-        simulate.run("wmpi", "nt-pair", read, mode="shared")
+        simulate.run(Question("wmpi", "nt-pair", Replay(read), "shared"))
 
 
 def test_a_death_beyond_the_clock_never_happens() -> None:
     read = traces.parse(["0 init\n0 compute 1e3\n0 finalize\n"])
-    assert simulate.run("wmpi", "nt-pair", read, mode="shared", kills=["rank 0@1e30s"]).outcome == "completed"
+    assert simulate.run(Question("wmpi", "nt-pair", Replay(read), "shared", beside=Beside(kills=["rank 0@1e30s"]))).outcome == "completed"
 
 
 def test_a_broadcast_by_reference_waits_for_its_own_receivers_only() -> None:
@@ -30,7 +32,7 @@ def test_a_broadcast_by_reference_waits_for_its_own_receivers_only() -> None:
     pause, first, second = "compute 1e9", "bcast 5000 0 6", "bcast 9000 2 6"
     ranks = [[first, "# mark free", second], [pause, first, pause, second], [first, second]]
     text = ["".join(a + "\n" if a.startswith("#") else f"{r} {a}\n" for a in ("init", *acts, "finalize")) for r, acts in enumerate(ranks)]
-    result = simulate.run("craympt:pvm", "cray-j90", traces.parse(text), mode="shared")
+    result = simulate.run(Question("craympt:pvm", "cray-j90", Replay(traces.parse(text)), "shared"))
     free = next(m["time_s"] for m in result.marks)
     assert free < 0.6 * result.time_s
 
@@ -49,7 +51,7 @@ def test_a_dry_run_of_the_disk_fit_writes_nothing(monkeypatch: pytest.MonkeyPatc
 
 def test_the_disk_fit_is_refused_a_held_out_row() -> None:
     held_out = next(c.id for c in replication_claims() if c.use == "validate")
-    with pytest.raises(InputError, match="no fit may see it"):
+    with refused(InputError, "held-out"):
         replication_task._for_fit(held_out)
 
 

@@ -6,11 +6,14 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from asking import ask
 from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrompi.sim import simulate
+from retrompi.sim.observe import Observe
+from retrompi.spec.question import Question, Replay
 from retrompi.traces import generate
 
 TCP = [
@@ -36,7 +39,7 @@ def run(model: str, platform: str, trace: Any, *downs: tuple[float, float | None
     if platform == "cray-t3e":
         link = "link pe0-pe1"
     failures = [f"{link}@{a:.12g}s..{'' if b is None else f'{b:.12g}s'}" for a, b in downs]
-    return simulate.run(model, platform, trace, mode="distributed", failures=failures, timeout_s=20000, **more)
+    return ask(model, platform, trace, failures=failures, limit_s=20000, **more)
 
 
 @pytest.mark.parametrize(("model", "platform"), [*TCP, ("wmpi", "nt-pair")])
@@ -146,8 +149,8 @@ def test_what_a_card_loses_is_lost(model: str, platform: str, host: str) -> None
 def test_a_second_job_goes_on_when_the_first_loses_its_connection() -> None:
     from retrompi.spec.cojobs import JobSpec
 
-    result = simulate.run("winmpich", "nt-cluster", SHORT, mode="n1,n2", failures=["link n1@0.05s"], sets={"platform.link.kind": "switch"},
-                          jobs=[JobSpec("winmpich", generate.pingpong([1024], 2000), "n3,n4")])  # fmt: skip
+    result = ask("winmpich", "nt-cluster", SHORT, "n1,n2", failures=["link n1@0.05s"], sets={"platform.link.kind": "switch"},
+                 jobs=[JobSpec("winmpich", generate.pingpong([1024], 2000), "n3,n4")])  # fmt: skip
     assert result.outcome == "aborted"
     assert result.jobs[0]["outcome"] == "completed"
     assert result.jobs[0]["time_s"] > result.time_s
@@ -157,9 +160,9 @@ def test_an_anatomy_names_the_wait() -> None:
     """A round trip during which a frame is lost: the time until it is sent again is one of TCP's waits."""
     trip = "send 1 0 1000 6; recv 1 0 1000 6"
     trace = job(f"{trip}; # mark anatomy; {trip}; # mark end", "; ".join(["recv 0 0 1000 6; send 0 0 1000 6"] * 2))
-    alone = simulate.run("hpvm", "nt-pair", trace, mode="distributed", anatomy=True)
+    alone = simulate.run(Question("hpvm", "nt-pair", Replay(trace), "distributed"), Observe(anatomy=True))
     at = alone.marks[0]["time_s"]
-    result = simulate.run("hpvm", "nt-pair", trace, mode="distributed", anatomy=True, failures=[f"link server@{at}s..{at + 0.1}s"])
+    result = ask("hpvm", "nt-pair", trace, failures=[f"link server@{at}s..{at + 0.1}s"], anatomy=True)
     assert result.outcome == "completed"
     waited = sum(r["ps"] for r in result.anatomy if r["process"] == "tcp retransmission")
     assert waited > 0.2e12

@@ -7,6 +7,7 @@ from engine_runs import MODES, completed, job, run
 
 from retrompi.sim import simulate
 from retrompi.spec import registry
+from retrompi.spec.question import Question, Starts
 
 ALL = sorted(registry.models())
 PLATFORMS = sorted(registry.platforms())
@@ -39,7 +40,7 @@ def test_every_model_says_who_it_is_and_where_its_numbers_are_from(name: str) ->
 
 
 def test_starts_as_the_papers_tell_them() -> None:
-    told = {name: simulate.startup(name, "nt-pair", 2, range(400)) for name in ("winmpich", "wmpi", "hpvm")}
+    told = {name: simulate.startup(Question(name, "nt-pair", Starts(2, 400), seed=0)) for name in ("winmpich", "wmpi", "hpvm")}
     assert 0.2 < told["winmpich"]["failure_rate"] < 0.45  # about one in three
     assert told["wmpi"]["failures"] == told["hpvm"]["failures"] == 0
     assert told["hpvm"]["manual_steps_per_job"] > told["winmpich"]["manual_steps_per_job"]

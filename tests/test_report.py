@@ -12,12 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import Page
+from refusals import refused
 
 from retrompi import render as report
 from retrompi.base import units
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.papers import claims, markdown, paper, reproduction, verdicts
 from retrompi.papers.exhibits import CurveFigure
+from retrompi.papers.experiments import anatomy, pingpong, startup
 from retrompi.papers.paper import find_paper
 from retrompi.papers.reproduction import Reproduction
 from retrompi.render import cards, exhibits, export, figures, overlay, page
@@ -25,8 +27,8 @@ from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import resolve
-from retrompi.store import lookup as experiment
-from retrompi.store import open_store
+from retrompi.spec.question import Question
+from retrompi.store import lookup, open_store
 
 PLAN = find_paper("baker-fox")
 CURVES = replace(PLAN, experiments=("pingpong", "startup", "anatomy"))
@@ -292,11 +294,11 @@ def test_every_anomaly_points_at_things_that_exist() -> None:
 
 
 def test_setup_of_an_unknown_or_unmodelled_paper(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="baker-fox"):
+    with refused(UsageError, "unknown-paper | baker-fox"):
         find_paper("baker")
     assert find_paper("baker-fox-long").key == "baker-fox"
     monkeypatch.setattr(paper, "all_papers", lambda: {"baker-fox": PLAN})
-    with pytest.raises(UsageError, match="not modelled yet"):
+    with refused(UsageError, "unknown-paper"):
         find_paper("hudson-wang")
 
 
@@ -353,7 +355,7 @@ def test_write_makes_the_page_and_the_tables(made_up: Reproduction, tmp_path: Pa
 @pytest.mark.usefixtures("no_models")
 def test_write_where_nothing_can_be_written(made_up: Reproduction, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot write the report"):
+    with refused(InputError, "unwritable-file"):
         report.write(made_up, tmp_path / "file" / "out", footer="v1")
 
 
@@ -367,13 +369,13 @@ def test_images_without_a_browser_are_one_line(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_images_refuse_an_unknown_format_and_a_broken_browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="png"):
+    with refused(UsageError, "no-image"):
         export.images({}, tmp_path, ("pnj",))
     fake = tmp_path / "browser"
     fake.write_text("#!/bin/sh\necho no display >&2\n")
     fake.chmod(0o755)
     monkeypatch.setenv("RETROMPI_BROWSER", str(fake))
-    with pytest.raises(RetrompiError, match="no display"):
+    with refused(RetrompiError, "no-image"):
         export.images({}, tmp_path, ("png",))
 
 
@@ -415,22 +417,24 @@ def no_engine(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     asked: list[tuple[Any, ...]] = []
     rows = made_up_points()
 
-    def pingpong(store: Any, model: str, platform: str, mode: str, sizes: Any, *, fresh: bool, fidelity: str) -> experiment.Found:
-        asked.append(("pingpong", model, platform, mode, fresh))
+    def curve(store: Any, question: Question, *, fresh: bool) -> lookup.Found:
+        model, mode = question.model, question.placement
+        asked.append(("pingpong", model, question.platform, mode, fresh))
         keys = ("size_B", "time_us", "bandwidth_MBps", "repetitions")
         mine = [{k: r[k] for k in keys} for r in rows if (r["model"], r["mode"]) == (model, mode)]
-        return experiment.Found(7, mine, not fresh)
+        return lookup.Found(7, mine, not fresh)
 
-    def explain(store: Any, model: str, platform: str, mode: str, size: int, *, fresh: bool, fidelity: str) -> experiment.Found:
-        asked.append(("explain", model, mode, size, fresh))
-        return experiment.Found(8, [{"stage": "copy", "process": "rank 0", "seconds": 0.5, "ps": None}], not fresh)
+    def explain(store: Any, question: Question, *, fresh: bool) -> lookup.Found:
+        asked.append(("explain", question.model, question.placement, question.workload, fresh))
+        return lookup.Found(8, [{"stage": "copy", "process": "rank 0", "seconds": 0.5, "ps": None}], not fresh)
 
-    monkeypatch.setattr(experiment, "pingpong", pingpong)
-    monkeypatch.setattr(experiment, "explain", explain)
+    monkeypatch.setattr(pingpong, "answer", curve)
+    monkeypatch.setattr(anatomy, "answer", explain)
+
     def facts_of(store: Any, spec: Any, work: Any, *, fresh: bool) -> tuple[int, dict[str, Any], bool]:
         return 99, {"startup": FACTS["startup"][spec.model]}, not fresh
 
-    monkeypatch.setattr(experiment, "facts_of", facts_of)
+    monkeypatch.setattr(startup, "facts_of", facts_of)
     monkeypatch.setattr(reproduction, "find_paper", lambda paper: CURVES)
     monkeypatch.setattr(reproduction, "_parameters", lambda plan: {"wmpi": {"packet": 131072.0}})
     return asked
@@ -466,10 +470,10 @@ def test_run_paper_again_is_the_same_and_simulates_nothing() -> None:
 
 @pytest.mark.usefixtures("no_engine")
 def test_run_paper_passes_a_failure_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*args: Any, **kwargs: Any) -> experiment.Found:
+    def broken(*args: Any, **kwargs: Any) -> lookup.Found:
         raise RetrompiError("the engine stopped")
 
-    monkeypatch.setattr(experiment, "explain", broken)
+    monkeypatch.setattr(anatomy, "answer", broken)
     shelf = Shelf()
     with pytest.raises(RetrompiError, match="the engine stopped"):
         reproduction.run_paper("baker-fox", shelf)  # type: ignore[arg-type]

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from retrompi import _engine
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
 from retrompi.sim.worker import ForkServer
 from retrompi.spec import registry
+from retrompi.spec.question import Question, Replay
 from retrompi.traces import Trace, TraceError, generate
 
 # --- channels on first use -------------------------------------------------------------------------------------------------
@@ -53,8 +55,8 @@ GOLDEN = [
 @pytest.mark.parametrize(("model", "platform", "rung", "halo", "everybody"), GOLDEN, ids=lambda v: str(v) if isinstance(v, str) else "")
 def test_channels_made_on_first_use_change_no_time(model: str, platform: str, rung: str, halo: int, everybody: int) -> None:
     ranks = 4 if platform == "abe" else 6
-    first = simulate.run(model, platform, generate.halo2d(ranks // 2, 2, 3000, 3, periodic=True), fidelity=rung)
-    second = simulate.run(model, platform, generate.all_at_once(ranks, 20000), fidelity=rung)
+    first = simulate.run(Question(model, platform, Replay(generate.halo2d(ranks // 2, 2, 3000, 3, periodic=True)), fidelity=rung))
+    second = simulate.run(Question(model, platform, Replay(generate.all_at_once(ranks, 20000)), fidelity=rung))
     assert abs(first.time_ps - halo) <= 2  # SimGrid carried frames then, and rounded its seconds to picoseconds
     assert abs(second.time_ps - everybody) <= 2
 
@@ -63,7 +65,7 @@ def test_many_ranks_that_know_few_others() -> None:
     trace = generate.halo(512, 2, 100)
     with_server = ForkServer()
     try:
-        result = simulate.run("mpibip", "myrinet-piii*512", trace, fidelity="curve", server=with_server)
+        result = simulate.run(Question("mpibip", "myrinet-piii*512", Replay(trace), fidelity="curve"), server=with_server)
     finally:
         with_server.close()
     assert result.outcome == "completed"
@@ -81,7 +83,8 @@ def test_a_larger_room_is_the_same_where_it_was_there() -> None:
     assert large.quantities["server-3.quantum"] == small.quantities["server.quantum"]
     assert large.name == "nt-pair*5"
     trace = generate.pingpong([100], 3)
-    assert simulate.run("wmpi", "nt-pair*5", trace).time_ps == simulate.run("wmpi", "nt-pair", trace).time_ps
+    five, two = (simulate.run(Question("wmpi", platform, Replay(trace))) for platform in ("nt-pair*5", "nt-pair"))
+    assert five.time_ps == two.time_ps
 
 
 @pytest.mark.parametrize(("hosts", "shape"), [(64, (4, 4, 4)), (8, (2, 2, 2)), (2, (2, 2, 2)), (100, (5, 5, 4)), (17, (3, 3, 2))])
@@ -97,7 +100,7 @@ def test_a_placement_goes_with_its_hosts() -> None:
 
 
 def test_a_room_of_no_size_is_refused() -> None:
-    with pytest.raises(UsageError, match="can have 1 to 65536 hosts, not 0"):
+    with refused(UsageError, "out-of-range | 65536"):
         registry.platform("nt-pair*0")
 
 
@@ -155,7 +158,7 @@ def test_a_generated_halo_of_two_dimensions_is_the_known_one() -> None:
     assert trace.info()["calls"] == known.info()["calls"]
     pairs = [sorted((a, b, n, size) for a, b, n, size in t.traffic()["pairs"]) for t in (trace, known)]
     assert pairs[0] == pairs[1]
-    with pytest.raises(UsageError, match="a grid of 2x2 has 4 places, not 8"):
+    with refused(UsageError, "wrong-ranks"):
         generate.halo(8, 1, 1, (2, 2))
 
 
@@ -204,8 +207,8 @@ def test_the_same_result_from_memory_and_from_the_file() -> None:
         for limit in (1 << 30, 0):
             _engine.trace_memory(limit)
             trace = generate.halo(8, 200, 700)
-            assert simulate.run("wmpi", "nt-cluster*8", trace, fidelity="loggp").outcome == "completed"
-            results.append((trace.sha256, simulate.run("mpibip", "myrinet-piii", trace).time_ps))
+            assert simulate.run(Question("wmpi", "nt-cluster*8", Replay(trace), fidelity="loggp")).outcome == "completed"
+            results.append((trace.sha256, simulate.run(Question("mpibip", "myrinet-piii", Replay(trace))).time_ps))
     finally:
         _engine.trace_memory(before)
     assert results[0] == results[1]

@@ -27,6 +27,7 @@ from retrompi.measure.smpi.export import SETTINGS, Export, export
 from retrompi.measure.smpi.plain import plain
 from retrompi.sim import simulate
 from retrompi.spec import registry
+from retrompi.spec.question import Question, Replay, Starts
 from retrompi.store import open_store
 
 ROOT = Path(__file__).parents[1]
@@ -60,7 +61,7 @@ SMALL = {
 
 @cache
 def costs(model: str, platform: str, mode: str, ranks: int) -> Export:
-    return export(model, platform, mode, ranks)
+    return export(Question(model, platform, Starts(ranks), mode), ranks)
 
 
 def run(program: Path, arguments: list[str], ranks: int, facts: Export, folder: Path) -> tuple[Any, Online, Any, Path]:
@@ -74,7 +75,7 @@ def agreement(program: Path, arguments: list[str], ranks: int, model: str, platf
     """The run and the replay of its trace."""
     ended, told, _, trace = run(program, arguments, ranks, costs(model, platform, mode, ranks), folder)
     assert told.outcome == "completed", (told, ended.errors)
-    return told, simulate.run(model, platform, traces.read(trace), mode=mode, fidelity="curve")
+    return told, simulate.run(Question(model, platform, Replay(traces.read(trace)), mode, fidelity="curve"))
 
 
 def apart(told: Online, replay: Any) -> int:
@@ -253,7 +254,7 @@ def test_what_is_stored(tmp_path: Path) -> None:
     assert done.fidelity == "curve"
     assert done.completed
     assert {c.call for c in done.calls} >= {"MPI_Send", "MPI_Recv"}
-    assert simulate.run("mpibip", "myrinet-piii", traces.read(Path(done.trace)), fidelity="curve").outcome == "completed"
+    assert simulate.run(Question("mpibip", "myrinet-piii", Replay(traces.read(Path(done.trace))), fidelity="curve")).outcome == "completed"
 
 
 # -- the export ------------------------------------------------------------------------------------------------------------

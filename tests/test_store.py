@@ -15,9 +15,11 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from postgres import Server
+from refusals import refused
 
 from retrompi.base.errors import StoreError, UsageError
-from retrompi.store import RunSpec, Store, code_version, database, default_path, open_store, run_spec
+from retrompi.spec.question import Question, pingpong
+from retrompi.store import RunSpec, Store, code_version, database, default_path, open_store, specification
 from retrompi.store.schema import REVISION, VERSION_TABLE, Base
 
 SPEC = RunSpec(
@@ -233,7 +235,7 @@ def test_read_only_store(store_path: Path) -> None:
     assert "is read-only; choose another with --store or RETROMPI_STORE" in _fails(store_path)
     reading = open_store(store_path, write=False)
     assert len(reading.runs()) == 1
-    with pytest.raises(StoreError, match="is read-only"):
+    with refused(StoreError, "store-read-only | read-only"):
         reading.add_run(SPEC)
     store_path.chmod(0o644)
     store_path.parent.chmod(0o555)
@@ -247,7 +249,7 @@ def test_locked_store(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
     other = sqlite3.connect(store_path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreError, match=r"is locked by another process \(waited 0.1 s\); try again"):
+    with refused(StoreError, "store-failed | 0.1 s"):
         store.add_run(SPEC)
     assert store.runs() == []  # readers do not wait for a writer
     other.execute("ROLLBACK")
@@ -334,16 +336,17 @@ def test_identity_covers_all_that_changes_a_result() -> None:
     assert replace(SPEC, overrides={}).identity != SPEC.identity
 
 
-def test_run_spec_resolves(toy: Path) -> None:
-    plain = run_spec("pingpong", str(toy), "nt-pair", mode="shared", trace_hash="t")
+def test_a_specification_resolves(toy: Path) -> None:
+    question = Question(str(toy), "nt-pair", pingpong(), "shared")
+    plain = specification(question)
     assert plain.parameters == {"packet": 16384, "call": 1e-5, "wait": "block"}
     assert (plain.model, plain.platform, plain.mode) == ("toy", "nt-pair", "shared")
-    other = run_spec("pingpong", str(toy), "nt-pair", mode=[0, 1], sets=["platform.host.cores=2"], trace_hash="t")
+    other = specification(question.with_(placement=[0, 1], overrides=["platform.host.cores=2"]))
     assert other.mode == "0,1"
     assert other.platform_hash != plain.platform_hash
     assert other.overrides == {"platform.host.cores": "2"}
     with pytest.raises(UsageError):
-        run_spec("pingpong", str(toy), "nt-pair", mode="shared", sets=["packt=1"], trace_hash="t")
+        specification(question.with_(overrides=["packt=1"]))
 
 
 def test_code_version_names_version_and_code() -> None:

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from retrompi.sim.observe import Observe
+from retrompi.spec.question import Message, Question, Replay
+
 pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
 from retrompi.sim import simulate
@@ -34,8 +37,8 @@ def home(model: str) -> str:
 def travelled(model: str, mode: str, size: int) -> simulate.Result:
     key = (model, mode, size)
     if key not in _KEPT:
-        trace = simulate._explained_trace(size)
-        _KEPT[key] = simulate.run(model, home(model), trace, mode=mode, anatomy=True, directions=simulate.DIRECTIONS)
+        message = Replay(simulate.explained_trace(size))
+        _KEPT[key] = simulate.run(Question(model, home(model), message, mode), Observe(anatomy=True, directions=simulate.DIRECTIONS))
     return _KEPT[key]
 
 
@@ -145,12 +148,12 @@ def test_the_picture_is_plain_json_and_its_strip_covers_the_leg(result: simulate
 
 @pytest.mark.parametrize(("model", "mode", "size"), [e for e in EVERY if ":" not in e[0] and e[2] in (1000, 1024 * KIB)])
 def test_recording_a_path_changes_no_time(model: str, mode: str, size: int) -> None:
-    bare = simulate.run(model, home(model), simulate._explained_trace(size), mode=mode)
+    bare = simulate.run(Question(model, home(model), Replay(simulate.explained_trace(size)), mode))
     told = travelled(model, mode, size)
     assert [(m["rank"], m["label"], m["time_ps"]) for m in bare.marks] == [(m["rank"], m["label"], m["time_ps"]) for m in told.marks]
     assert bare.time_ps == told.time_ps
     assert bare.message_path is None
-    half = simulate.explain(model, home(model), mode, size)
+    half = simulate.explain(Question(model, home(model), Message(size), mode))
     assert abs(2 * half["total_ps"] - told.anatomy_ps) <= 2
 
 
@@ -158,15 +161,11 @@ def test_recording_a_path_changes_no_time(model: str, mode: str, size: int) -> N
 def test_recording_observes_and_changes_no_event(model: str, mode: str) -> None:
     """Whatever is recorded, the same events happen: anatomy, message path, timeline, calls."""
     size = 129 * KIB
-    trace = simulate._explained_trace(size)
-    bare = simulate.run(model, home(model), trace, mode=mode)
+    asked = Question(model, home(model), Replay(simulate.explained_trace(size)), mode)
+    bare = simulate.run(asked)
     assert bare.events > 0
-    for told in (
-        travelled(model, mode, size),
-        simulate.run(model, home(model), trace, mode=mode, anatomy=True),
-        simulate.run(model, home(model), trace, mode=mode, timeline=Request()),
-        simulate.run(model, home(model), trace, mode=mode, profile=True),
-    ):
+    observed = [simulate.run(asked, o) for o in (Observe(anatomy=True), Observe(timeline=Request()), Observe(profile=True))]
+    for told in (travelled(model, mode, size), *observed):
         assert (told.events, told.time_ps, told.frames, told.packets) == (bare.events, bare.time_ps, bare.frames, bare.packets)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from retrompi.measure import curves, launch
 from retrompi.sim import simulate
+from retrompi.spec.question import Question, pingpong
 from retrompi.store import open_store
 
 FOLDER = os.environ.get("RETROMPI_THIRD_PARTY", "")
@@ -70,7 +71,7 @@ def test_osu_runs_and_is_read(name: str, family: str, tmp_path: Path) -> None:
     if name == "osu_latency" and family == "smpi":
         sizes = [1024, 65536, 1048576]
         told = {p.size_B: p.time_us for p in curve.points if p.time_us is not None}
-        for row in simulate.pingpong(MODEL, PLATFORM, "distributed", sizes, reps=3, fidelity="curve")[1:]:
+        for row in simulate.benchmark(Question(MODEL, PLATFORM, pingpong(sizes, reps=3), "distributed", fidelity="curve"))[1:]:
             # the program computes between its calls as well, which SMPI measures here: under 1 us
             assert told[row["size_B"]] == pytest.approx(row["time_us"], rel=0.02, abs=1)
 

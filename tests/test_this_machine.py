@@ -21,6 +21,7 @@ from retrompi.measure.this_machine import core_distance, estimate, fit_recording
 from retrompi.measure.this_machine.bench import Bench, Row, parse, two_ranks, version
 from retrompi.sim import simulate
 from retrompi.spec import platform_file, registry
+from retrompi.spec.question import Question, pingpong
 
 RECORDED = Path(__file__).parent / "data" / "machine" / "epyc-mpich.json.zst"
 
@@ -151,7 +152,7 @@ def test_the_model_runs_as_it_was_fitted(found: fit_recording.Found, tmp_path: P
     fit_recording.write(found, folder, room)
     sizes = sorted({*plan.FIT_SIZES[::5], *plan.HELD_OUT[::5]})
     # The first message of all pays what the first use of the library's queues costs.
-    first, *rows = simulate.pingpong(str(folder), str(room), "shared", sizes, reps=3)
+    first, *rows = simulate.benchmark(Question(str(folder), str(room), pingpong(sizes, reps=3), "shared"))
     same = found.kinds["same"]
     assert [r["time_us"] for r in rows] == pytest.approx([same.fit.time(r["size_B"]) * 1e6 for r in rows], rel=0.01)
     assert first["time_us"] == pytest.approx(same.fit.time(first["size_B"]) * 1e6 + same.sample.connect * 1e-6 / 6, rel=0.01)

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from retrompi import traces
 from retrompi.base.errors import InputError
-from retrompi.sim import simulate
+from retrompi.sim import preflight, simulate
 from retrompi.spec import registry
-from retrompi.traces import generate, preflight
+from retrompi.spec.question import Question, Replay
+from retrompi.traces import generate
 
 DATA = Path(__file__).parent / "data" / "traces"
 Run = Callable[..., Outcome]
@@ -38,7 +39,7 @@ def test_traffic_counts_what_every_send_says() -> None:
 def test_the_matrix_adds_up_to_what_a_replay_sends(ranks: int, size: int, reps: int) -> None:
     trace = generate.ring(ranks, size, reps)
     told = preflight.summary(trace)
-    result = simulate.run("hpvm", "nt-cluster", trace, mode="shared")
+    result = simulate.run(Question("hpvm", "nt-cluster", Replay(trace), "shared"))
     assert sum(p[2] for p in told["pairs"]) == result.messages == told["messages"]
     assert sum(p[3] for p in told["pairs"]) == result.bytes
 
@@ -49,29 +50,29 @@ LINES = ["bcast 100 0 6", "reduce 100 0 0 6", "allreduce 100 0 6", "allgather 10
 @pytest.mark.parametrize("line", LINES)
 def test_the_messages_of_collectives_are_about_those_of_a_replay(line: str) -> None:
     trace = job(*[line] * 4)
-    sent = simulate.run("mpibip", "myrinet-piii", trace, mode="distributed").messages
+    sent = simulate.run(Question("mpibip", "myrinet-piii", Replay(trace), "distributed")).messages
     assert sent / 2 <= preflight.messages(trace.info(), trace.communicators()) <= 2 * sent
 
 
 def test_one_sided_calls_are_refused_by_line_where_a_runtime_has_none() -> None:
     trace = job("send 1 0 8 6; Put 1 0 8 6; Win_fence", "recv 0 0 8 6; Win_fence")
-    refused = preflight.fate(trace, "wmpi", "nt-pair")
+    refused = preflight.fate(Question("wmpi", "nt-pair", Replay(trace)))
     assert (refused["fate"], refused["lines"]) == ("refused", 1)
     assert refused["why"] == "rank-0.txt:3: Put: this runtime has no one-sided operations"
-    assert preflight.fate(trace, "craympt:shmem", "cray-t3e")["fate"] == "simulated"
+    assert preflight.fate(Question("craympt:shmem", "cray-t3e", Replay(trace)))["fate"] == "simulated"
 
 
 def test_what_no_runtime_simulates_is_refused_and_what_is_ignored_is_approximated() -> None:
     for model in registry.models():
-        assert preflight.fate(job("ibarrier", ""), model, "nt-cluster")["fate"] == "refused"
-        told = preflight.fate(job("comm_split 0", ""), model, "nt-cluster")
+        assert preflight.fate(Question(model, "nt-cluster", Replay(job("ibarrier", ""))))["fate"] == "refused"
+        told = preflight.fate(Question(model, "nt-cluster", Replay(job("comm_split 0", ""))))
         assert told["fate"] == "approximated"
         assert "rank-0.txt:2: comm_split" in told["why"]
 
 
 def test_calls_of_mpi_3_are_approximated_on_older_runtimes() -> None:
     trace = job("barrier; ibarrier req=1; wait req=1", "barrier; ibarrier req=1; wait req=1")
-    told = preflight.fate(trace, "wmpi", "nt-pair")
+    told = preflight.fate(Question("wmpi", "nt-pair", Replay(trace)))
     assert (told["fate"], told["lines"]) == ("approximated", 1)
     assert told["why"] == "rank-0.txt:3: ibarrier: a call of MPI-3, which this runtime is older than: made of what it has"
 
@@ -84,14 +85,14 @@ def test_what_the_pre_flight_says_is_what_a_run_does(model: str, platform: str) 
     fates = set()
     for seed in range(25):
         trace = traces.parse(random_trace(seed))
-        told = preflight.fate(trace, model, platform)
+        told = preflight.fate(Question(model, platform, Replay(trace)))
         fates.add(told["fate"])
         if told["fate"] == "refused":
             with pytest.raises(InputError) as caught:
-                simulate.run(model, platform, trace, mode="distributed")
+                simulate.run(Question(model, platform, Replay(trace), "distributed"))
             assert told["why"] in str(caught.value)
             continue
-        result = simulate.run(model, platform, trace, mode="distributed")
+        result = simulate.run(Question(model, platform, Replay(trace), "distributed"))
         assert result.outcome == "completed", (seed, result.detail, result.waits)
         assert result.messages == result.delivered
     assert fates - {"refused"}

@@ -11,6 +11,7 @@ import pytest
 
 from retrompi import _engine
 from retrompi.sim import simulate
+from retrompi.spec.question import Question, Replay
 from retrompi.traces import generate
 
 MB, US = 1e6, 1e-6
@@ -124,8 +125,8 @@ ROOMS = ("nt-pair", "nt-cluster", "abe", "cray-t3e", "myrinet-piii", "nt-fat-tre
 @pytest.mark.parametrize("platform", ROOMS)
 def test_every_runtime_on_every_platform_ends_as_with_simgrid(model: str, platform: str) -> None:
     trace = generate.pingpong([0, 100, 5000, 70_000], 3)
-    native = simulate.run(model, platform, trace, idle_sets=True)
-    reference = simulate.run(model, platform, trace, idle_sets=True, wire="simgrid")
+    native = simulate.run(Question(model, platform, Replay(trace), idle_overrides=True))
+    reference = simulate.run(Question(model, platform, Replay(trace), idle_overrides=True, network="simgrid"))
     for what in ("outcome", "detail", "messages", "packets", "frames", "delivered", "waits", "retransmissions"):
         assert getattr(native, what) == getattr(reference, what)
     assert native.outcome in ("completed", "failed-start")
@@ -141,8 +142,8 @@ def test_a_crowd_ends_as_with_simgrid(model: str, platform: str) -> None:
     may differ then, and an acknowledgement more or less be sent. On myrinet-clos that moves one runtime by three percent: there the
     native wire agrees with both wires on a switch, which the four hosts below one leaf have."""
     trace = generate.halo2d(2, 2, 3000, 2, periodic=True) if platform != "nt-pair" else generate.all_at_once(2, 5000)
-    native = simulate.run(model, platform, trace, idle_sets=True)
-    reference = simulate.run(model, platform, trace, idle_sets=True, wire="simgrid")
+    native = simulate.run(Question(model, platform, Replay(trace), idle_overrides=True))
+    reference = simulate.run(Question(model, platform, Replay(trace), idle_overrides=True, network="simgrid"))
     for what in ("outcome", "detail", "messages", "packets", "delivered", "waits", "retransmissions"):
         assert getattr(native, what) == getattr(reference, what)
     assert native.time_ps == pytest.approx(reference.time_ps, rel=1e-3)

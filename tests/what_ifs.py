@@ -14,6 +14,7 @@ from typing import Any
 
 from retrompi.sim import simulate
 from retrompi.spec import registry
+from retrompi.spec.question import Message, Question
 from retrompi.studies import design, metrics
 from retrompi.studies.case import Job, apply, evaluate
 
@@ -57,7 +58,7 @@ def row_of(name: str, point: design.Point) -> dict[str, Any]:
 
 def anatomy(design_name: str, size: int) -> dict[str, Any]:
     """Where a WinMPICH message's time goes between machines: seconds in all, and by stage inside the proxies."""
-    told = simulate.explain("winmpich", "nt-pair", "distributed", size, list(DESIGNS[design_name]))
+    told = simulate.explain(Question("winmpich", "nt-pair", Message(size), "distributed", list(DESIGNS[design_name])))
     proxies = dict.fromkeys(IN_PROXIES, 0.0)
     for stage in told["stages"]:
         if stage["process"].startswith("proxy"):

@@ -14,11 +14,11 @@ TWO = {"platform.host.cores": "2"}
 TEXTS = {
     "why": (
         "The receiver polls and keeps the processor until its quantum is over. Only then does the sender run: it receives, sends its "
-        "own message and begins to poll as well, and burns its quantum in turn. So every message waits for one whole quantum. As long "
+        "own message and begins to poll as well, using up its quantum in turn. So every message waits for one whole quantum. As long "
         "as all bytes fit into the window they are sent within one turn, so the size does not matter."
     ),
     "verdict": (
-        "The quantum fits both: between two machines nobody takes the processor from anybody, so the message takes milliseconds. The "
+        "The quantum fits both: between two machines no process competes for the processor, so the message takes milliseconds. The "
         "delayed acknowledgement would show between two machines too. In 1997 I would have run the test on NT Workstation: the quantum "
         "predicts 20 to 60 ms there, the acknowledgement no change at all."
     ),

@@ -11,7 +11,7 @@ from typing import Any
 from retrompi.base.units import format_bytes
 from retrompi.labs.bench import Bench
 from retrompi.labs.text import fill
-from retrompi.store import lookup as experiment
+from retrompi.store.lookup import answer
 from retrompi.studies import scenario
 
 HERE = Path(__file__).parent
@@ -22,8 +22,8 @@ ROOMS = {
         "nemesis:windows", "abe-windows*16", "1000Mbps", "Abe (NCSA, 2007) under Windows, Gigabit Ethernet and a switch",
         "MPICH2 Nemesis of 2010",
     ),
-    "myrinet": ("mpibip", "myrinet-piii*16", "250MB/s", "dual Pentium III machines of 2000 on a switch of Myrinet 2000", "MPI-BIP"),
-    "nt": ("hpvm", "nt-cluster*16", "100Mbps", "NT machines of 1998, put on a switch of Fast Ethernet", "HPVM 1.0"),
+    "myrinet": ("mpibip", "myrinet-piii*16", "250MB/s", "dual Pentium III machines of 2000 on a Myrinet 2000 switch", "MPI-BIP"),
+    "nt": ("hpvm", "nt-cluster*16", "100Mbps", "NT machines of 1998 on a Fast Ethernet switch", "HPVM 1.0"),
 }  # fmt: skip
 """Room -> model, platform, bandwidth of the wire, the room and the runtime in words."""
 ALGORITHMS = ("doubling", "rabenseifner", "ring")
@@ -32,7 +32,7 @@ TEXTS = {
         "The formulas name the right algorithm for very short and very long vectors, because start-ups and bytes are counted right. "
         "Near the crossover, and for the size of the gain, they cannot be trusted: every message is priced as if it travelled "
         "alone, but in the ring each machine sends and receives at once, steps wait for each other, and longer messages may have a "
-        "handshake. And on a hub all messages share one wire, which the formulas do not know at all."
+        "handshake. And on a hub all messages share one medium, which the formulas ignore."
     ),
 }
 
@@ -49,7 +49,7 @@ def rows(name: str, p: Mapping[str, Any], bench: Bench, **sets: str) -> dict[int
     known = {**derive(p), "ranks": str(int(p["ranks"])), **{k: format_bytes(p[k]) for k in ("small", "large", "vector")}}
     data = tomllib.loads(fill((HERE / name).read_text(encoding="utf-8"), known))
     data["set"] |= {k.replace("__", "."): v for k, v in sets.items()}
-    found = experiment.run_scenario(bench.store, scenario.from_data(data, HERE / name))
+    found = answer(bench.store, (scenario.from_data(data, HERE / name)).question())
     return {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in found.rows}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from retrompi.base.units import format_bytes, format_time
 from retrompi.labs.bench import Bench
 from retrompi.labs.text import fill
-from retrompi.store import lookup as experiment
+from retrompi.store.lookup import answer
 from retrompi.studies import scenario
 
 HERE = Path(__file__).parent
@@ -49,7 +49,7 @@ def seconds(name: str, p: Mapping[str, Any], bench: Bench, trace: Mapping[str, A
     data = tomllib.loads(fill((HERE / name).read_text(encoding="utf-8"), known))
     data["trace"] |= trace or {}
     data["set"] = data.get("set", {}) | {f"nemesis.{k}": v for k, v in sets.items()}
-    found = experiment.run_scenario(bench.store, scenario.from_data(data, HERE / name))
+    found = answer(bench.store, (scenario.from_data(data, HERE / name)).question())
     return float(found.rows[0]["time_us"]) * 1e-6
 
 

@@ -10,8 +10,9 @@ from retrompi import traces
 from retrompi.base.paths import reference_dir
 from retrompi.labs.bench import Bench
 from retrompi.labs.student import Parameters
+from retrompi.spec.question import Question, Replay
 from retrompi.spec.timed_section import Program
-from retrompi.store import lookup as experiment
+from retrompi.store.lookup import answer
 
 FILES = {1: "one.tar.zst", 4: "four.tar.zst", 8: "eight.tar.zst"}
 TITLES = {"cg": "CG, conjugate gradients", "mg": "MG, multigrid", "is": "IS, an integer sort"}
@@ -53,8 +54,8 @@ def replayed(
 
     def work() -> list[dict[str, Any]]:
         trace = traces.read_once(_trace(p, ranks))
-        where = SYSTEMS[p["system"]][0], PLATFORM, mode
-        return experiment.replay(bench.store, trace, FILES[ranks], *where, sets=sets, program=Program(memory_share=share)).rows
+        workload = Replay(trace, FILES[ranks], Program(memory_share=share))
+        return answer(bench.store, Question(SYSTEMS[p["system"]][0], PLATFORM, workload, mode, sets)).rows
 
     rows: list[dict[str, Any]] = bench.once(("replay", tuple(sorted(p.texts.items())), ranks, mode, share, own), work)
     return rows

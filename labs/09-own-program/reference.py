@@ -22,7 +22,8 @@ from retrompi.labs.student import Parameters
 from retrompi.measure.launch import mpi_job
 from retrompi.measure.launch.mpi_job import Ended
 from retrompi.sim import simulate
-from retrompi.store import lookup as experiment
+from retrompi.spec.question import Question, Replay
+from retrompi.store.lookup import answer
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
@@ -98,8 +99,9 @@ def replayed(way: str, p: Parameters, bench: Bench, strict: bool = True) -> tupl
     """(outcome, seconds) of one of the four."""
 
     def work() -> tuple[str, float]:
-        trace = traces.parse(ring_of(way, p))
-        run = bench.run(experiment.replay(bench.store, trace, f"{way}.ti", *ROOM, sets=STRICT if strict else {}).run_id)
+        model, platform, mode = ROOM
+        workload = Replay(traces.parse(ring_of(way, p)), f"{way}.ti")
+        run = bench.run(answer(bench.store, Question(model, platform, workload, mode, STRICT if strict else {})).run_id)
         return str(run["outcome"]), float(run["time_s"])
 
     found: tuple[str, float] = bench.once(("ring", way, strict, tuple(sorted(p.texts.items()))), work)
@@ -191,7 +193,7 @@ def judged(trace: Trace, p: Parameters) -> str:
                 return f"line {line} of rank {rank}: another tag than the asked one"
     if calls.get("allreduce", 0) != n:
         return "after the rounds there is one MPI_Allreduce on every rank"
-    result = simulate.run(*ROOM[:2], trace, mode=ROOM[2], sets=STRICT, timeout_s=3600.0, idle_sets=True)
+    result = simulate.run(Question(*ROOM[:2], Replay(trace), ROOM[2], STRICT, limit_s=3600.0, idle_overrides=True))
     if result.outcome == "deadlock":
         return "it completes only where the library buffers: without that it is a deadlock (replay your trace with --set nemesis.eager=0B)"
     return "" if result.outcome == "completed" else f"without buffering it ends as {result.outcome}"

@@ -14,6 +14,7 @@ from retrompi.labs.student import Parameters
 from retrompi.measure.fit.make import held_out
 from retrompi.measure.fit.segments import Fit, fit
 from retrompi.sim import simulate
+from retrompi.spec.question import Question, pingpong
 
 MODEL, PLATFORM = "mpibip", "myrinet-piii"
 LARGEST = 4 << 20
@@ -51,7 +52,7 @@ def hidden(machine: int) -> dict[str, str]:
 @lru_cache(maxsize=64)
 def truth(machine: int, sizes: tuple[int, ...]) -> dict[int, float]:
     """Size -> one-way time without noise, s."""
-    rows = simulate.pingpong(MODEL, PLATFORM, "distributed", list(sizes), sets=hidden(machine), reps=20)
+    rows = simulate.benchmark(Question(MODEL, PLATFORM, pingpong(list(sizes), reps=20), "distributed", hidden(machine)))
     return {int(r["size_B"]): float(r["time_us"]) * 1e-6 for r in rows}
 
 

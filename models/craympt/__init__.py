@@ -7,18 +7,17 @@ T3E: E-registers put and get remote memory by the processor that asks. MPI and P
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
-from typing import Any
 
-from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
 from retrompi.spec.channels import Library, Path
 from retrompi.spec.collectives import MPICH1, Choice
+from retrompi.spec.host import Host
 from retrompi.spec.layout import Layout
+from retrompi.spec.media import Broadcast, Dma, Medium, OneSided, Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
-
-Hop = dict[str, Any]
 
 _LIKE = "assumed: as MPICH 1, on which Cray's MPI was built; MPT's own collectives are not published"
 COLLECTIVES = (
@@ -61,34 +60,34 @@ class CrayMpt(RuntimeModel):
     poll_cost = Param("0.3 us", "s", "one poll for messages", source="assumed: a few remote-memory accesses", low="0.1 us", high="2 us")
     socket_call = Param("60 us", "s", "work of one socket call, if transport is tcp or the machines are connected by a network", source="assumed: a slow scalar unit (HW-04)", low="20 us", high="200 us")
 
-    def shared(self, p: Values) -> Hop:
+    def shared(self, p: Values) -> Medium:
         """Two tasks of one J90: one buffer a receiver; the sender fills it and waits until the receiver has emptied it."""
         half = p.mpi_copies / 2
-        return channels.ring(("rank", "rank"), packet=p.largest, header=p.header, slots=1, until_taken=1, copies_in=half, copies_out=half, space_wait=self.spin(p))
+        return Ring(("rank", "rank"), packet=p.largest, header=p.header, slots=1, until_taken=True, copies_in=half, copies_out=half, space_wait=self.spin(p))
 
-    def put(self, p: Values, rate: float) -> Hop:
+    def put(self, p: Values, rate: float) -> Medium:
         """Two processing elements of a T3E: a mailbox message, copied in, put and copied out."""
-        return channels.dma(
-            ("rank", "rank"), packet=p.largest, header=p.header, piece=64, slots=p.mailboxes, cpu_driven=1, rate=rate, space_wait=self.spin(p)
+        return Dma(
+            ("rank", "rank"), packet=p.largest, header=p.header, piece=64, slots=p.mailboxes, cpu_driven=True, rate=rate, space_wait=self.spin(p)
         )
 
-    def network(self, p: Values, platform: Platform) -> Hop:
+    def network(self, p: Values, platform: Platform) -> Medium:
         return self.put(p, p.put_rate) if platform.link.kind == "torus" else self.sockets(p)
 
-    def sockets(self, p: Values) -> Hop:
-        return channels.stream(("rank", "rank"), packet=p.largest, header=p.header, call=p.socket_call)
+    def sockets(self, p: Values) -> Medium:
+        return Stream(("rank", "rank"), packet=p.largest, header=p.header, call=p.socket_call)
 
-    def spin(self, p: Values) -> Hop:
-        return channels.wait("spin", poll_cost=p.poll_cost)
+    def spin(self, p: Values) -> WaitPolicy:
+        return WaitPolicy("spin", poll_cost=p.poll_cost)
 
     def work(self, p: Values) -> float:
         """Library work of a call, s."""
         return float(p.library)
 
-    def broadcast(self, torus: bool) -> Hop:
+    def broadcast(self, torus: bool) -> Broadcast:
         """A tree of messages on a J90; on a T3E one copy into a library buffer and a tree of puts between such buffers. The copy out
         of it overlaps the next broadcast and is charged to the leaf."""
-        return channels.bcast("put_tree", copies_root=1, copies_leaf=1) if torus else channels.bcast()
+        return Broadcast("put_tree", copies_root=1, copies_leaf=1) if torus else Broadcast()
 
     def calls(self, p: Values, layout: Layout) -> Library:
         across = layout.platform.link.kind == "torus" and layout.several_hosts
@@ -103,20 +102,18 @@ class CrayMpt(RuntimeModel):
     def probing(self, p: Values, layout: Layout) -> float:
         return float(p.poll_cost)
 
-    def one_sided(self, p: Values, layout: Layout) -> tuple[Hop | None, Hop | None]:
+    def one_sided(self, p: Values, layout: Layout) -> tuple[OneSided | None, OneSided | None]:
         torus = layout.platform.link.kind == "torus"
-        rma = channels.one_sided(put_rate=p.put_rate, get_rate=p.get_rate, cpu=p.shmem_library, latency=p.shmem_latency, piece=64)
+        rma = OneSided(put_rate=p.put_rate, get_rate=p.get_rate, cpu=p.shmem_library, latency=p.shmem_latency, piece=64)
         return rma, rma if torus else None
 
-    def host_rows(self, p: Values, layout: Layout) -> list[Hop]:
+    def hosts(self, p: Values, layout: Layout) -> list[Host]:
         share = p.pe_share if layout.platform.link.kind == "torus" else p.vector_share
-        hosts = super().host_rows(p, layout)
-        for host in hosts:
-            for key in ("copy_l1", "copy_l2", "copy_mem"):
-                host[key] *= share
-            # A copy reads and writes every byte: the memory carries twice its rate, puts and gets of both directions included.
-            host["bus_rate"] = min(host["bus_rate"], 2 * host["copy_mem"])
-        return hosts
+        # A copy reads and writes every byte: the memory carries twice its rate, puts and gets of both directions included.
+        return [
+            replace(h, copy_l1=h.copy_l1 * share, copy_l2=h.copy_l2 * share, copy_mem=h.copy_mem * share, bus_rate=min(h.bus_rate, 2 * (h.copy_mem * share)))
+            for h in super().hosts(p, layout)
+        ]
 
     def cautions(self, p: Values, platform: Platform, placement: list[int]) -> list[str]:
         """Non-deterministic failures of MPI programs on the J90, none on the T3E; no rate is published [HW-02]."""
@@ -137,9 +134,9 @@ class CrayPvm(CrayMpt):
     summary = "messages are packed, passed through a pool protected by one lock (J90) or put in fragments (T3E), and unpacked"
     variant_note = "PVM, the second library of the toolkit: pack and unpack, a shared pool protected by one lock, fragments."
 
-    def shared(self, p: Values) -> Hop:
-        return channels.ring(
-            ("rank", "rank"), packet=p.largest, header=p.header, slots=1, until_taken=1, copies_in=1, copies_out=1, lock=1,
+    def shared(self, p: Values) -> Medium:
+        return Ring(
+            ("rank", "rank"), packet=p.largest, header=p.header, slots=1, until_taken=True, copies_in=1, copies_out=1, lock=True,
             pack=p.pvm_pack, unpack=p.pvm_pack, space_wait=self.spin(p),
         )  # fmt: skip
 
@@ -147,19 +144,19 @@ class CrayPvm(CrayMpt):
         """Puts in fragments, each with library work."""
         return float(1 / (1 / p.put_rate + p.pvm_fragment_cost / p.pvm_fragment))
 
-    def network(self, p: Values, platform: Platform) -> Hop:
+    def network(self, p: Values, platform: Platform) -> Medium:
         return self.put(p, self.rate(p)) if platform.link.kind == "torus" else self.sockets(p)
 
     def work(self, p: Values) -> float:
         return float(p.pvm_library)
 
-    def broadcast(self, torus: bool) -> Hop:
+    def broadcast(self, torus: bool) -> Broadcast:
         """On a J90 all receivers unpack from the one packed buffer; on a T3E it goes down a tree of puts in fragments."""
-        return channels.bcast("put_tree", copies_root=1, copies_leaf=1) if torus else channels.bcast("by_reference", copies_root=1, copies_leaf=1)
+        return Broadcast("put_tree", copies_root=1, copies_leaf=1) if torus else Broadcast("by_reference", copies_root=1, copies_leaf=1)
 
-    def one_sided(self, p: Values, layout: Layout) -> tuple[Hop | None, Hop | None]:
+    def one_sided(self, p: Values, layout: Layout) -> tuple[OneSided | None, OneSided | None]:
         same, remote = super().one_sided(p, layout)
-        return same, remote and remote | {"put_rate": self.rate(p)}  # what the tree of a broadcast uses
+        return same, remote and replace(remote, put_rate=self.rate(p))  # what the tree of a broadcast uses
 
     def cautions(self, p: Values, platform: Platform, placement: list[int]) -> list[str]:
         return []
@@ -176,8 +173,8 @@ class CrayShmem(CrayMpt):
     def work(self, p: Values) -> float:
         return float(p.shmem_library)
 
-    def broadcast(self, torus: bool) -> Hop:
-        return channels.bcast("put_tree")
+    def broadcast(self, torus: bool) -> Broadcast:
+        return Broadcast("put_tree")
 
     def cautions(self, p: Values, platform: Platform, placement: list[int]) -> list[str]:
         return []

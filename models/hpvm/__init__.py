@@ -4,13 +4,13 @@ A receive polls FM_extract and never gives the processor away [BF-SM-20: not mad
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from random import Random
-from typing import Any
 
-from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
-from retrompi.spec.channels import Library, Path
+from retrompi.spec.channels import Library, Path, wait_by
 from retrompi.spec.layout import Layout
+from retrompi.spec.media import BLOCK, Stream
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
 
@@ -40,16 +40,16 @@ class Hpvm(RuntimeModel):
     buffer = Param("2 MiB", "B", "fixed buffer for unexpected messages; it cannot be enlarged by the user", source="paper:BF-FUN-09", low="256 KiB", high="8 MiB")
     nagle = Param(0, "count", "1: Nagle's algorithm enabled", source="code:E-P4-11")
 
-    def hop(self, p: Values, message_cpu: float, senders: int = 1) -> dict[str, Any]:
+    def hop(self, p: Values, message_cpu: float, senders: int = 1) -> Stream:
         """TCP from rank to rank, on one machine and between two; a receiver's fixed region is divided among its ``senders``."""
-        return channels.stream(
+        return Stream(
             ("rank", "rank"), packet=p.packet, header=p.header, call=p.socket_call, send_cpu=p.packet_cost, recv_cpu=p.packet_cost, message_cpu=message_cpu,
-            rcvbuf=p.rcvbuf, connect=p.connect, credits=max(1, math.ceil(p.window / p.packet / senders)), nagle=p.nagle, progress=int(p.sends_extract == "yes"),
+            rcvbuf=p.rcvbuf, connect=p.connect, credits=max(1, math.ceil(p.window / p.packet / senders)), nagle=p.nagle, progress=p.sends_extract == "yes",
         )  # fmt: skip
 
     def calls(self, p: Values, layout: Layout) -> Library:
-        receive = channels.wait_by(p.receive, lambda: p.polls, lambda: p.poll_cost)
-        return Library(p.library, p.library, receive, channels.BLOCK, p.buffer)
+        receive = wait_by(p.receive, lambda: p.polls, lambda: p.poll_cost)
+        return Library(p.library, p.library, receive, BLOCK, p.buffer)
 
     def within_host(self, p: Values, layout: Layout) -> Path:
         return Path([self.hop(p, 0.0, self.senders(layout))])
@@ -106,6 +106,6 @@ class DelayedAck(Hpvm):
     nagle = Param(1, "count", "1: Nagle's algorithm enabled", source="assumed: rival hypothesis of mechanisms.md")
     pieces = Param(2, "count", "socket writes per message: header and data", source="assumed: FM 2.x gathers pieces")
 
-    def hop(self, p: Values, message_cpu: float, senders: int = 1) -> dict[str, Any]:
+    def hop(self, p: Values, message_cpu: float, senders: int = 1) -> Stream:
         # The header goes out alone and is acknowledged late; the data wait for that acknowledgement.
-        return super().hop(p, message_cpu, senders) | {"header_write": 1 if p.pieces > 1 else 0}
+        return replace(super().hop(p, message_cpu, senders), header_write=p.pieces > 1)

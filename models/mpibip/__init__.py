@@ -7,16 +7,13 @@ by the card straight between the users' buffers. No system call is on the path b
 from __future__ import annotations
 
 from random import Random
-from typing import Any
 
-from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
-from retrompi.spec.channels import Library, Path
+from retrompi.spec.channels import Library, Path, eager, rendezvous
 from retrompi.spec.layout import Layout
+from retrompi.spec.media import Dma, Ring, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
-
-Hop = dict[str, Any]
 
 
 class MpiBip(RuntimeModel):
@@ -46,20 +43,20 @@ class MpiBip(RuntimeModel):
     node_packet = Param("8 KiB", "B", "size of a packet between two processes on a node", source="assumed: MPICH's shared-memory device", low="4 KiB", high="64 KiB")
     node_slots = Param(16, "count", "number of such packets that a receiver can buffer", source="assumed: MPICH's shared-memory device", low=4, high=64)
 
-    def wire(self, p: Values) -> Hop:
+    def wire(self, p: Values) -> Dma:
         """From rank to rank over the card."""
-        return channels.dma(
+        return Dma(
             ("rank", "rank"), packet=2.0**40, header=p.header, send_cpu=p.overhead, recv_cpu=p.overhead, copies_in=0, slots=p.slots,
             pio_limit=p.short + p.header, pio_rate=p.pio_rate, piece_min=p.piece_min, piece=p.piece, pieces=p.pieces,
             pin=p.pin, pin_page=p.pin_page, page=p.page, space_wait=self.spin(p),
         )  # fmt: skip
 
-    def node(self, p: Values) -> Hop:
+    def node(self, p: Values) -> Ring:
         """From rank to rank through the memory of a node."""
-        return channels.ring(("rank", "rank"), packet=p.node_packet, header=p.header, slots=p.node_slots, ws_message=2, ws_packet=1, space_wait=self.spin(p))
+        return Ring(("rank", "rank"), packet=p.node_packet, header=p.header, slots=p.node_slots, ws_message=2, ws_packet=1, space_wait=self.spin(p))
 
-    def spin(self, p: Values) -> Hop:
-        return channels.wait("spin", poll_cost=p.poll_cost)
+    def spin(self, p: Values) -> WaitPolicy:
+        return WaitPolicy("spin", poll_cost=p.poll_cost)
 
     def calls(self, p: Values, layout: Layout) -> Library:
         return Library(p.library, p.library, self.spin(p), self.spin(p))
@@ -69,7 +66,7 @@ class MpiBip(RuntimeModel):
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         asks = p.short + 1
-        return Path([self.wire(p)], [channels.eager(0, asks), channels.rendezvous(asks)])
+        return Path([self.wire(p)], [eager(0, asks), rendezvous(asks)])
 
     def probing(self, p: Values, layout: Layout) -> float:
         return float(p.poll_cost)

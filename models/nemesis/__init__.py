@@ -3,13 +3,14 @@ buffer or the receiver's own copy for long messages, TCP between nodes. What the
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
-from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
-from retrompi.spec.channels import Library, Path
+from retrompi.spec.channels import Library, Path, direct, eager, rendezvous
 from retrompi.spec.collectives import Choice, Making
 from retrompi.spec.layout import Layout
+from retrompi.spec.media import NO_LIMIT, Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
 
@@ -106,19 +107,19 @@ class Nemesis(RuntimeModel):
     eager = Param("128 KiB", "B", "longest message sent between nodes without a handshake", source="code:E-NEM-08")
     connect = Param("200 us", "s", "time to open a connection, at its first message", source="assumed: three segments and the answer of the peer's progress", low="50 us", high="5 ms")
 
-    def queues(self, p: Values) -> channels.Row:
+    def queues(self, p: Values) -> Ring:
         """The hop between two processes of a node: cells of the sender's free queue."""
-        return channels.ring(
-            ("rank", "rank"), packet=p.cell - p.cell_header, header=p.cell_header, slots=p.cells, slots_of_sender=1, cores=1,
+        return Ring(
+            ("rank", "rank"), packet=p.cell - p.cell_header, header=p.cell_header, slots=p.cells, slots_of_sender=True, cores=True,
             ws_message=2, ws_packet=p.cells, lines_in=p.queue_lines, lines_out=p.cell_lines, space_wait=self.polling(p, 0.0),
         )  # fmt: skip
 
-    def copy_buffer(self, p: Values) -> list[channels.Row]:
+    def copy_buffer(self, p: Values) -> list[Ring]:
         """The hop of long messages' data, if they have one of their own."""
         return [
-            channels.ring(
+            Ring(
                 ("rank", "rank"), packet=p.chunk, header=0, short_packet=p.short_chunk, short_until=p.chunk_switch, slots=p.buffers,
-                one_message=1, cores=1, ws_message=2, ws_packet=p.buffers, lines_in=1, lines_out=1, space_wait=self.polling(p, 0.0),
+                one_message=True, cores=True, ws_message=2, ws_packet=p.buffers, lines_in=1, lines_out=1, space_wait=self.polling(p, 0.0),
             )
         ]  # fmt: skip
 
@@ -128,16 +129,16 @@ class Nemesis(RuntimeModel):
             return 0.0
         return float({"pthread": p.pthread, "critical_section": p.critical_section, "mutex": p.mutex}[p.lock_kind])
 
-    def polling(self, p: Values, network: float, every: float = 1) -> channels.Row:
+    def polling(self, p: Values, network: float, every: float = 1) -> WaitPolicy:
         """Waiting is polling; ``network`` (s) is spent on the network in each poll, or in one of ``every`` polls."""
         each = p.poll_cost + (network if every == 1 else 0.0)
-        return channels.wait("spin", poll_cost=each, look_every=every, look_cost=network if every > 1 else 0.0)
+        return WaitPolicy("spin", poll_cost=each, look_every=every, look_cost=network if every > 1 else 0.0)
 
     def calls(self, p: Values, layout: Layout) -> Library:
         waits = self.polls(p, layout)
         return Library(p.library, p.library, waits, waits, call_lock=self.lock(p))
 
-    def polls(self, p: Values, layout: Layout) -> channels.Row:
+    def polls(self, p: Values, layout: Layout) -> WaitPolicy:
         """Waiting by the progress engine: polls of shared memory, and of the network where ranks are on several hosts."""
         lock, every, network = self.lock(p), 1.0, 0.0
         if layout.several_hosts:
@@ -147,11 +148,11 @@ class Nemesis(RuntimeModel):
                 network = layout.number("syscall") + p.look + p.descriptor * sum(h != layout.placement[0] for h in layout.placement)
         waits = self.polling(p, network, every)
         # In multi-threaded mode each poll gives the lock and the processor away [E-NEM-05].
-        return waits | {"poll_cost": waits["poll_cost"] + (lock + layout.number("syscall") if lock else 0.0)}
+        return replace(waits, poll_cost=waits.poll_cost + (lock + layout.number("syscall") if lock else 0.0))
 
     def probing(self, p: Values, layout: Layout) -> float:
         """A call that only looks does what one poll does."""
-        return float(self.polls(p, layout)["poll_cost"])
+        return self.polls(p, layout).poll_cost
 
     def within_host(self, p: Values, layout: Layout) -> Path:
         protocol = self.protocol(p, p.cell - p.cell_header + 1)
@@ -159,16 +160,16 @@ class Nemesis(RuntimeModel):
         return Path([self.queues(p)], protocol, bulk, direct_call=self.direct_call(p))
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
-        socket = channels.stream(
-            ("rank", "rank"), packet=channels.NO_LIMIT, header=p.header, call=p.socket_call, connect=p.connect,
+        socket = Stream(
+            ("rank", "rank"), packet=NO_LIMIT, header=p.header, call=p.socket_call, connect=p.connect,
             sndbuf=p.socket_buffer, rcvbuf=p.socket_buffer, io="async" if p.progress == "iocp" else "nonblocking", first_read=p.first_read,
             ws_message=1, ws_packet=0, ws_fixed=p.socket_buffer,
         )  # fmt: skip
-        return Path([socket], [channels.eager(0, p.eager + 1), channels.rendezvous(p.eager + 1)])
+        return Path([socket], [eager(0, p.eager + 1), rendezvous(p.eager + 1)])
 
-    def protocol(self, p: Values, eager: float) -> list[tuple[float, float, str]]:
-        """Which messages of a node go how; ``eager`` is the first size that fits into no cell."""
-        return [channels.eager(0, eager), channels.rendezvous(eager)]
+    def protocol(self, p: Values, queued_below: float) -> list[tuple[float, float, str]]:
+        """Which messages of a node go how; ``queued_below`` is the first size that fits into no cell."""
+        return [eager(0, queued_below), rendezvous(queued_below)]
 
     def direct_call(self, p: Values) -> float:
         """The system's part of a direct copy (s); none here."""
@@ -200,10 +201,10 @@ class Windows(Nemesis):
 
     daemon_note = "a service, installed once on each node"
 
-    def protocol(self, p: Values, eager: float) -> list[tuple[float, float, str]]:
-        queued = min(eager, p.direct_from)
-        between = [channels.rendezvous(queued, p.direct_from)] if p.direct_from > queued else []
-        return [channels.eager(0, queued), *between, channels.direct(p.direct_from)]
+    def protocol(self, p: Values, queued_below: float) -> list[tuple[float, float, str]]:
+        queued = min(queued_below, p.direct_from)
+        between = [rendezvous(queued, p.direct_from)] if p.direct_from > queued else []
+        return [eager(0, queued), *between, direct(p.direct_from)]
 
     def direct_call(self, p: Values) -> float:
         return float(p.direct_overhead)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
 
-from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
-from retrompi.spec.channels import Library, Path
+from retrompi.spec.channels import Library, Path, wait_by
 from retrompi.spec.layout import Layout
+from retrompi.spec.media import Stream, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
 
@@ -27,16 +26,16 @@ class Sockets(RuntimeModel):
     receive = Param("block", "choice", "how a read waits", source="assumed: blocking sockets", choices=("block", "spin"))
     poll_cost = Param("5 us", "s", "one poll of an idle socket, if the read spins", source="assumed: a system call", low="1 us", high="20 us")
 
-    def waits(self, p: Values) -> dict[str, Any]:
+    def waits(self, p: Values) -> WaitPolicy:
         """How a read waits, and a write for room."""
-        return channels.wait_by(p.receive, lambda: 1, lambda: p.poll_cost)
+        return wait_by(p.receive, lambda: 1, lambda: p.poll_cost)
 
     def calls(self, p: Values, layout: Layout) -> Library:
         return Library(0, 0, self.waits(p), self.waits(p))
 
     def connection(self, p: Values) -> Path:
         return Path([
-            channels.stream(("rank", "rank"), packet=2.0**40, header=p.header, call=p.call, connect=p.connect, ws_packet=0, ws_fixed=2.0**30, space_wait=self.waits(p))
+            Stream(("rank", "rank"), packet=2.0**40, header=p.header, call=p.call, connect=p.connect, ws_packet=0, ws_fixed=2.0**30, space_wait=self.waits(p))
         ])  # fmt: skip
 
     def within_host(self, p: Values, layout: Layout) -> Path:

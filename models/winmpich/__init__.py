@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
-from typing import Any
 
-from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
 from retrompi.spec.channels import Library, Path
 from retrompi.spec.layout import Layout
+from retrompi.spec.media import BLOCK, Ring, Stream, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
 
@@ -43,18 +42,18 @@ class WinMpich(RuntimeModel):
     region_jitter = Param("1 s", "s", "spread of the times at which processes and proxies start", source="assumed: programs started by hand on loaded machines")
     region_gap = Param("394 ms", "s", "time between the start of a proxy and the attachment of its rank", source="fit:fit.toml", low="0 ms", high="1 s")
 
-    def shared(self, p: Values, between: tuple[str, str], by_event: bool) -> dict[str, Any]:
+    def shared(self, p: Values, between: tuple[str, str], by_event: bool) -> Ring:
         """A hop through shared memory: between ranks, or between a rank and its proxy."""
         ranks = between == ("rank", "rank")
-        return channels.ring(
+        return Ring(
             between, packet=p.packet if ranks else p.proxy_packet - p.header, header=p.header,
             slots=p.slots if ranks else p.proxy_slots, copies_in=p.copies / 2, copies_out=p.copies / 2,
             ws_message=p.live, ws_packet=p.slots if ranks else p.proxy_slots, event=p.event, by_event=by_event,
-            progress=int((p.send_drains if between[0] == "rank" else p.proxy_drains) == "yes"),
+            progress=(p.send_drains if between[0] == "rank" else p.proxy_drains) == "yes",
         )  # fmt: skip
 
     def calls(self, p: Values, layout: Layout) -> Library:
-        return Library(p.library, p.library, channels.BLOCK, channels.BLOCK)
+        return Library(p.library, p.library, BLOCK, BLOCK)
 
     def within_host(self, p: Values, layout: Layout) -> Path:
         return Path([self.shared(p, ("rank", "rank"), True)])
@@ -63,11 +62,11 @@ class WinMpich(RuntimeModel):
         """With the proxies, or by sockets of the ranks themselves."""
         tcp = {"packet": p.proxy_packet - p.header, "header": p.header, "call": p.socket_call}
         if p.proxy == "no":
-            return Path([channels.stream(("rank", "rank"), progress=int(p.send_drains == "yes"), **tcp)])
-        idle = channels.wait("poll", period=p.proxy_timeout) if p.proxy_wait == "poll" else channels.BLOCK
+            return Path([Stream(("rank", "rank"), progress=p.send_drains == "yes", **tcp)])
+        idle = WaitPolicy("poll", period=p.proxy_timeout) if p.proxy_wait == "poll" else BLOCK
         hops = [
             self.shared(p, ("rank", "proxy@src"), p.proxy_wait == "event"),
-            channels.stream(("proxy@src", "proxy@dst"), progress=int(p.proxy_drains == "yes"), **tcp),
+            Stream(("proxy@src", "proxy@dst"), progress=p.proxy_drains == "yes", **tcp),
             self.shared(p, ("proxy@dst", "rank"), True),
         ]
         return Path(hops, idle={"proxy": idle}, forward_cost={"proxy": p.proxy_cost})
@@ -123,4 +122,4 @@ class TickFreeProxy(WinMpich):
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         path = super().between_hosts(p, layout)
-        return replace(path, hops=[hop | {"nagle": 1} if hop["medium"] == "stream" else hop for hop in path.hops])
+        return replace(path, hops=[replace(hop, nagle=True) if isinstance(hop, Stream) else hop for hop in path.hops])

@@ -3,13 +3,14 @@ task -> local daemon (TCP) -> remote daemon (UDP with acknowledgement and retry)
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
-from typing import Any
 
-from retrompi.spec import channels
 from retrompi.spec.calibrated_range import Range
-from retrompi.spec.channels import Library, Path
+from retrompi.spec.channels import Library, Path, eager, rendezvous, wait_by
+from retrompi.spec.host import Host
 from retrompi.spec.layout import Layout
+from retrompi.spec.media import BLOCK, Datagram, Pool, Stream, WaitPolicy
 from retrompi.spec.model import Param, RuntimeModel, StartStep, Values
 from retrompi.spec.platform import Platform
 
@@ -57,9 +58,9 @@ class Wmpi(RuntimeModel):
     xdr_byte = Param("60 ns/B", "s/B", "time to convert a byte, at each end", source="assumed: a call for each 4 B word, nine cycles a byte", low="20 ns/B", high="200 ns/B")
     unexpected = Param("0 B", "B", "library memory for unexpected messages; 0: limited only by the machine", source="assumed: p4 allocates as it needs")
 
-    def waits(self, p: Values, kind: str) -> dict[str, Any]:
+    def waits(self, p: Values, kind: str) -> WaitPolicy:
         """A wait policy with p4's poll pattern."""
-        return channels.wait_by(kind, lambda: p.polls, lambda: p.poll_cost)
+        return wait_by(kind, lambda: p.polls, lambda: p.poll_cost)
 
     def longest_unasked(self, p: Values) -> int:
         """The largest message that goes without asking the receiver, in bytes: what the buffer of a largest packet holds."""
@@ -71,29 +72,29 @@ class Wmpi(RuntimeModel):
 
     def within_host(self, p: Values, layout: Layout) -> Path:
         """p4's pool of buffers between two tasks of one machine."""
-        pool = channels.pool(
-            ("rank", "rank"), packet=p.packet, header=p.header, pool=p.pool, prefix=p.prefix, copies_in=p.copies / 2, copies_out=p.copies / 2,
-            exhausted_aborts=int(p.exhausted == "abort"), event=p.event, hold_unexpected=1, ws_packet=0, ws_fixed=p.copy_set, space_wait=self.waits(p, p.pool_wait),
+        pool = Pool(
+            ("rank", "rank"), packet=p.packet, header=p.header, pool=p.pool, classes=CLASSES, prefix=p.prefix, copies_in=p.copies / 2, copies_out=p.copies / 2,
+            exhausted_aborts=p.exhausted == "abort", event=p.event, hold_unexpected=True, ws_packet=0, ws_fixed=p.copy_set, space_wait=self.waits(p, p.pool_wait),
         )  # fmt: skip
         # E-P4-01 puts the threshold of MPICH's p4 device at 128000 B; WMPI's curve has none there, so the hypothesis is that a
         # message asks first when it does not fit into a buffer of the pool (mechanisms.md). Its developers laid the step to the
         # largest packet (BF-SM-05), so the buffer is the one that such a packet takes: 256 KiB for one of 128 KiB.
         asks = self.longest_unasked(p) + 1
-        return Path([pool], [channels.eager(0, asks), channels.rendezvous(asks)])
+        return Path([pool], [eager(0, asks), rendezvous(asks)])
 
     def between_hosts(self, p: Values, layout: Layout) -> Path:
         """Task, daemon, daemon, task: TCP, UDP and TCP."""
         tcp = {"packet": p.network_packet, "header": p.header, "call": p.socket_call}
         local = {"sndbuf": p.socket_buffer, "rcvbuf": p.socket_buffer, "connect": p.connect}
         hops = [
-            channels.stream(("rank", "daemon@src"), **tcp, **local),
-            channels.datagram(
+            Stream(("rank", "daemon@src"), **tcp, **local),
+            Datagram(
                 ("daemon@src", "daemon@dst"), **tcp, timeout=p.udp_timeout, retries=p.udp_retries, window=p.udp_window,
                 loss=p.loss, duplicate=p.duplicate, reorder=p.reorder, reorder_delay=p.reorder_delay if p.reorder > 0 else 0.0,
             ),
-            channels.stream(("daemon@dst", "rank"), **tcp, **local),
+            Stream(("daemon@dst", "rank"), **tcp, **local),
         ]  # fmt: skip
-        return Path(hops, idle={"daemon": channels.BLOCK}, forward_cost={"daemon": p.daemon})
+        return Path(hops, idle={"daemon": BLOCK}, forward_cost={"daemon": p.daemon})
 
     def probing(self, p: Values, layout: Layout) -> float:
         return float(p.poll_cost)
@@ -127,10 +128,9 @@ class AbsorbedCopies(Wmpi):
     def longest_unasked(self, p: Values) -> int:
         return int(p.largest_class)
 
-    def host_rows(self, p: Values, layout: Layout) -> list[dict[str, Any]]:
-        stated = {"boost": 1, "quantum_carry": 1, "quantum_at_tick": 0}
-        layout.fixed |= stated.keys()
-        return [host | stated for host in super().host_rows(p, layout)]
+    def hosts(self, p: Values, layout: Layout) -> list[Host]:
+        layout.fixed |= {"boost", "quantum_carry", "quantum_at_tick"}
+        return [replace(host, boost=1.0, quantum_carry=1.0, quantum_at_tick=0.0) for host in super().hosts(p, layout)]
 
 
 class AdditiveStall(Wmpi):
@@ -144,8 +144,8 @@ class AdditiveStall(Wmpi):
     stall = Param("130 ms", "s", "time-out of the wait for the answer", source="assumed: T(512K) and T(4M) of mechanisms.md", low="100 ms", high="200 ms")
 
     def calls(self, p: Values, layout: Layout) -> Library:
-        return Library(p.library, p.library, self.waits(p, p.receive_wait), channels.wait("poll", period=p.stall), p.unexpected)
+        return Library(p.library, p.library, self.waits(p, p.receive_wait), WaitPolicy("poll", period=p.stall), p.unexpected)
 
     def within_host(self, p: Values, layout: Layout) -> Path:
         path = super().within_host(p, layout)
-        return Path([hop | {"by_event": 0} for hop in path.hops], path.protocol)
+        return Path([replace(hop, by_event=False) for hop in path.hops if isinstance(hop, Pool)], path.protocol)

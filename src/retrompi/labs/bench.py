@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retrompi.store import lookup as experiment
+from retrompi.spec.question import Beside, Message, Question, Replay, Workload, pingpong
+from retrompi.store.lookup import answer
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.store import Store
+    from retrompi.store.lookup import Found
 
 __all__ = ["Bench", "Curve", "Line", "hockney", "most", "options"]
 
@@ -95,44 +97,31 @@ class Bench:
             self._known[key] = work()
         return self._known[key]
 
+    def ask(self, workload: Workload, model: str, mode: str, given: Mapping[str, Any]) -> Found:
+        """The answer to a question, asked once. ``given``: ``platform`` (default nt-pair), ``sets``, ``seed``, ``failures``."""
+        unknown = given.keys() - {"platform", "sets", "seed", "failures"}
+        if unknown:
+            raise TypeError(f"no such option: {', '.join(sorted(unknown))}")
+        question = Question(
+            model, given.get("platform", "nt-pair"), workload, mode, given.get("sets") or {}, given.get("seed", 1),
+            beside=Beside(failures=given.get("failures", ())),
+        )  # fmt: skip
+        found: Found = self.once(question, lambda: answer(self.store, question))
+        return found
+
     def curve(
-        self, model: str, mode: str = "shared", sizes: Sequence[int] | None = None, *, platform: str = "nt-pair",
-        sets: Mapping[str, str] | None = None, reps: int | None = None, seed: int = 1, traffic: Sequence[str] = (),
-        failures: Sequence[str] = (),
-    ) -> Curve:  # fmt: skip
-        """The PingPong that ``retrompi pingpong`` runs: `Curve`. Raises what `experiment.pingpong` raises."""
-        given = dict(sets or {})
-        key = ("curve", model, platform, mode, tuple(sizes or ()), tuple(given.items()), reps, seed, tuple(traffic), tuple(failures))
-        return Curve(
-            self.once(
-                key, lambda: experiment.pingpong(self.store, model, platform, mode, sizes, sets=given, reps=reps, seed=seed,
-                                                 traffic=traffic, failures=failures).rows,
-            )
-        )  # fmt: skip
+        self, model: str, mode: str = "shared", sizes: Sequence[int] | None = None, *, reps: int | None = None, **given: Any
+    ) -> Curve:
+        """The PingPong that ``retrompi pingpong`` runs: `Curve`. ``given`` as of `ask`. SimulationEnded if it does not complete."""
+        return Curve(self.ask(pingpong(sizes or None, reps), model, mode, given).rows)
 
-    def anatomy(
-        self, model: str, mode: str, size: int, *, platform: str = "nt-pair", sets: Mapping[str, str] | None = None
-    ) -> list[dict[str, Any]]:
-        """Where one message's time goes, as ``retrompi explain`` says: rows stage, process, seconds."""
-        given = dict(sets or {})
-        rows: list[dict[str, Any]] = self.once(
-            ("anatomy", model, platform, mode, size, tuple(given.items())),
-            lambda: experiment.explain(self.store, model, platform, mode, size, sets=given).rows,
-        )
-        return rows
+    def anatomy(self, model: str, mode: str, size: int, **given: Any) -> list[dict[str, Any]]:
+        """Where one message's time goes, as ``retrompi explain`` says: rows stage, process, seconds. ``given`` as of `ask`."""
+        return self.ask(Message(size), model, mode, given).rows
 
-    def replay(
-        self, trace: Trace, label: str, model: str, mode: str = "shared", *, platform: str = "nt-pair",
-        sets: Mapping[str, str] | None = None, seed: int = 1, failures: Sequence[str] = (),
-    ) -> dict[str, Any]:  # fmt: skip
+    def replay(self, trace: Trace, label: str, model: str, mode: str = "shared", **given: Any) -> dict[str, Any]:
         """The stored run of a trace, as ``retrompi replay`` makes it: outcome, time_s, detail, facts ... whether it completed or not."""
-        given = dict(sets or {})
-        key = ("replay", trace.sha256, model, platform, mode, tuple(given.items()), seed, tuple(failures))
-        row: dict[str, Any] = self.once(
-            key, lambda: self.store.run(experiment.replay(self.store, trace, label, model, platform, mode, sets=given, seed=seed,
-                                                          failures=failures).run_id),
-        )  # fmt: skip
-        return row
+        return self.store.run(self.ask(Replay(trace, label), model, mode, given).run_id)
 
     def generated(self, generator: str, args: Mapping[str, Any], model: str, mode: str = "shared", **options: Any) -> dict[str, Any]:
         """`replay` of what a trace generator makes."""

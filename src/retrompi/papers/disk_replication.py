@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from retrompi.base.errors import UsageError
+from retrompi.spec.question import Question, Replay
 
 __all__ = ["LIMIT_CELLS", "NETWORKS", "Copy", "Network", "closed_form", "levels", "network_rate", "replicate", "simulate_chain"]
 
@@ -196,7 +197,7 @@ def _rate(ranks: list[list[str]], chunk: int, network: str, platform: str, sets:
 
     trace = traces.parse(["\n".join([*lines, ""]) for lines in ranks], name="relay")
     given = [*(f"{k}={v}" for k, v in NETWORKS[network].sets.items()), *sets]
-    result = simulate.run("sockets", platform, trace, mode=list(range(len(ranks))), sets=given)
+    result = simulate.run(Question("sockets", platform, Replay(trace), range(len(ranks)), given))
     simulate.require_completed(result, f"relay on {network}")
     at = {str(m["label"]): float(m["time_s"]) for m in result.marks}
     return (RELAYED - RELAYED // 3) * chunk / (at["end"] - at["begin"])

@@ -23,7 +23,11 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base.errors import InputError, nearest
 from retrompi.papers.claims import KINDS, USES, Claim, load
 from retrompi.papers.verdicts import EVALUATORS, Verdict, judge
+from retrompi.sim.resolved import MODES
+from retrompi.spec import registry
 from retrompi.spec.model import RuntimeModel
+from retrompi.spec.question import Question, pingpong
+from retrompi.store.lookup import answer
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -89,17 +93,13 @@ def own_for_fit(cls: type[RuntimeModel]) -> Evidence:
 
 def judge_model(model: str, platform: str, store: Store, *, fresh: bool = False) -> list[Verdict]:
     """Judges a model's own evidence by its PingPong curves on ``platform`` and keeps the verdicts; [] without evidence."""
-    from retrompi.sim import simulate
-    from retrompi.spec import registry
-    from retrompi.store import lookup as experiment
-
     cls = registry.model(model)
     claims, checks = evidence(cls)
     if not claims:
         return []
     points, runs = [], []
-    for mode in sorted({str(c["mode"]) for entries in checks.values() for c in entries if "mode" in c}) or list(simulate.MODES):
-        got = experiment.pingpong(store, model, platform, mode, fresh=fresh)
+    for mode in sorted({str(c["mode"]) for entries in checks.values() for c in entries if "mode" in c}) or list(MODES):
+        got = answer(store, Question(model, platform, pingpong(), mode), fresh=fresh)
         runs.append(got.run_id)
         points += [{"model": cls.name, "platform": platform, "mode": mode, **row} for row in got.rows]
     verdicts = judge(claims, points, {}, entries=checks)

@@ -20,9 +20,12 @@ from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError
 from retrompi.base.paths import reference_dir, validate_dir
 from retrompi.papers.claims import Claim, by_paper, for_fit
+from retrompi.sim import simulate
+from retrompi.sim.resolved import Resolved
+from retrompi.spec.question import Experiment, Question, Replay
 from retrompi.spec.timed_section import Program
-from retrompi.store import lookup as experiment
-from retrompi.store.identity import run_spec, sha256_json
+from retrompi.store.identity import specification
+from retrompi.store.lookup import facts_of
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
@@ -165,14 +168,12 @@ def cell(
     """
     compute_s = fit.of(at.processes)
     program = Program(section(at.trace), compute_s, fit.memory_share(at.program))
-    key = sha256_json({"file": _bytes_hash(at.trace), **program.row()})
-    spec = run_spec("nas", model, platform, mode="distributed", trace=at.trace, trace_hash=key)
+    made = {"file": _bytes_hash(at.trace), **program.row()}
+    asked = Resolved.of(Question(model, platform, Experiment.of("nas", at.trace, made)))
 
     def work() -> dict[str, Any]:
-        from retrompi.sim import simulate
-
         found = trace() if trace is not None else read(at.trace)
-        result = simulate.run(model, platform, found, mode="distributed", program=program)
+        result = simulate.run(asked.changed(workload=Replay(found, at.trace, program)))
         simulate.require_completed(result, f"{at.trace} of {model} on {platform}")
         assert result.section is not None
         in_mpi = sum(r["mpi_s"] for r in result.per_rank) / max(sum(r["time_s"] for r in result.per_rank), 1e-30)
@@ -180,7 +181,7 @@ def cell(
         timed = {"timed_s": result.section["seconds"], "replay_s": result.wall_s, "mpi_share": in_mpi, "compute_s": compute_s}
         return {**counted, **timed}
 
-    return experiment.facts_of(store, spec, work, fresh=fresh)
+    return facts_of(store, specification(asked), work, fresh=fresh)
 
 
 Progress = Callable[[int, int, str], None]

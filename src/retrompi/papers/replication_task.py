@@ -15,8 +15,9 @@ from retrompi.base.paths import validate_dir
 from retrompi.papers import disk_replication
 from retrompi.papers.claims import Claim, find, for_fit
 from retrompi.papers.disk_replication import Copy
-from retrompi.store import lookup as experiment
-from retrompi.store.identity import code_version, run_spec, sha256_json
+from retrompi.spec.question import Experiment, Question
+from retrompi.store.identity import code_version, specification
+from retrompi.store.lookup import facts_of
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -63,14 +64,14 @@ def copy(disk: float, network: float) -> Copy:
 def rates(store: Store, network: str, platform: str, *, fresh: bool = False) -> tuple[int, dict[str, Any], bool]:
     """(run id, facts, found): simulated TCP rates, bytes/s, through a ``relay`` and to a machine that only receives (``one_way``)."""
     t = task()
-    asked = {"network": dict(disk_replication.NETWORKS[network].sets), "chunk": t.chunk, "chunks": disk_replication.RELAYED}
-    spec = run_spec("replication", "sockets", platform, mode="distributed", trace=f"relay on {network}", trace_hash=sha256_json(asked))
+    made = {"network": dict(disk_replication.NETWORKS[network].sets), "chunk": t.chunk, "chunks": disk_replication.RELAYED}
+    spec = specification(Question("sockets", platform, Experiment.of("replication", f"relay on {network}", made)))
 
     def work() -> dict[str, Any]:
         relay, one_way = (disk_replication.network_rate(network, platform, int(t.chunk), relayed=r) for r in (True, False))
         return {"relay": relay, "one_way": one_way}
 
-    return experiment.facts_of(store, spec, work, fresh=fresh)
+    return facts_of(store, spec, work, fresh=fresh)
 
 
 def _for_fit(claim_id: str) -> Claim:

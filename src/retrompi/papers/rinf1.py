@@ -1,121 +1,33 @@
 """The Rinf1 benchmark: 17 loops at many vector lengths, timed with the system's clock, as a scenario and as a calibration.
 
-The engine runs the loops as a one-rank trace (``kernel NAME N REPS`` between marks); `readings` turns the marks into what a
-program of the time saw: a clock that stands still between two ticks. `fit` finds the machines' free numbers from the claims
+The engine runs the loops as a one-rank trace (``kernel NAME N REPS`` between marks); `retrompi.sim.loop_rates` turns the marks into what
+a program of the time saw: a clock that stands still between two ticks. `fit` finds the machines' free numbers from the claims
 that a fit may see, with the same rule for the clock in its mean effect.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import InputError, UsageError
-from retrompi.base.units import PS
 from retrompi.spec import kernels, registry
 
 if TYPE_CHECKING:
     from retrompi.papers.claims import Claim
-    from retrompi.sim.simulate import Result
     from retrompi.spec.platform import Platform
-    from retrompi.store.database import Store
-    from retrompi.store.lookup import Found
-    from retrompi.studies.scenario import Scenario
 
-__all__ = ["Fit", "facts", "fit", "measure", "readings", "table"]
+__all__ = ["Fit", "facts", "fit"]
 
 FREE = ("cycle_scale", "startup", "line_copy", "read_share")
 """What a fit may move; the ranges are the machines' own."""
 STARTS = 12
 """Starts of the optimiser: the shortest vectors and the longest compete for the minimum of a loop, so there are several valleys."""
 PATH = "rinf1"
-
-
-def readings(result: Result, tick: float) -> list[dict[str, Any]]:
-    """Rows kernel, n, repetitions, seconds, clock_s, rate, seen from the marks ``kernel NAME n N reps R`` of rank 0.
-
-    ``seconds`` is the time that passed, ``clock_s`` what a clock with ``tick`` s shows of it; ``rate`` and ``seen`` the
-    operations a second by one and the other.
-    """
-    marks = [m for m in result.marks if m["rank"] == 0]
-    tick_ps = round(tick / PS)
-    rows = []
-    for mark, after in pairwise(marks):
-        words = str(mark["label"]).split()
-        if len(words) != 6 or words[::2] != ["kernel", "n", "reps"]:
-            continue
-        which, n, reps = kernels.loop(words[1]), int(words[3]), int(words[5])
-        passed = after["time_ps"] - mark["time_ps"]
-        # A program that saw no time pass could not print a rate: it has seen at most one tick.
-        ticks = max(1, after["time_ps"] // tick_ps - mark["time_ps"] // tick_ps)
-        done = which.counted * which.turns(n) * reps
-        rows.append({"kernel": which.key, "n": n, "repetitions": reps, "seconds": passed * PS, "clock_s": ticks * tick,
-                     "rate": done / (passed * PS), "seen": done / (ticks * tick)})  # fmt: skip
-    return rows
-
-
-def measure(
-    store: Store,
-    platform: str,
-    mode: str,
-    *,
-    loops: str = "",
-    model: str = "wmpi",
-    sets: Mapping[str, str] | Sequence[str] = (),
-    seed: int = 1,
-    fresh: bool = False,
-    scenario: Scenario | None = None,
-) -> Found:
-    """Runs the benchmark on the host that ``mode`` names (one rank) and gives `table`'s rows; found in the store when it was run before.
-
-    One rank sends nothing, so ``model`` only has to be a runtime that exists.
-    """
-    from retrompi.sim import simulate
-    from retrompi.spec.model import resolve
-    from retrompi.store.identity import run_spec, sha256_json
-    from retrompi.store.lookup import Found, facts_of
-    from retrompi.traces import generate
-
-    room = resolve(model, platform, sets)[1]
-    where = room.placement(mode)
-    place = simulate.place(room, where, 1)
-    machine = kernels.machine(room, place[0])
-    spec = run_spec(
-        "rinf1", model, platform, mode=where, sets=sets, seed=seed, trace="rinf1",
-        trace_hash=sha256_json({"generator": "rinf1", "kernels": loops, "model": kernels.model_hash(room)}),
-        scenario=scenario.name if scenario else "", scenario_hash=scenario.hash if scenario else "",
-    )  # fmt: skip
-
-    def work() -> dict[str, Any]:
-        result = simulate.run(model, platform, generate.rinf1(loops), mode=where, sets=sets, seed=seed)
-        simulate.require_completed(result, f"Rinf1 on {platform}, {mode}")
-        return {"time_s": result.time_s, "ranks": 1, "actions": result.actions, "rows": table(readings(result, machine.tick), machine)}
-
-    run_id, kept, found = facts_of(store, spec, work, fresh=fresh)
-    return Found(run_id, list(kept["rows"]), found)
-
-
-def table(rows: Iterable[Mapping[str, Any]], machine: kernels.Machine | None = None) -> list[dict[str, Any]]:
-    """One row a loop: kernel, title, statement, claim, min, max (flop/s by the clock), at_min, at_max (lengths), rinf, n_half.
-
-    The last two need a machine.
-    """
-    by: dict[str, list[Mapping[str, Any]]] = {}
-    for r in rows:
-        by.setdefault(str(r["kernel"]), []).append(r)
-    out = []
-    for key, mine in by.items():
-        which = kernels.loop(key)
-        low, high = min(mine, key=lambda r: r["seen"]), max(mine, key=lambda r: r["seen"])
-        rinf, half = kernels.in_cache(which, machine) if machine else (None, None)
-        out.append({"kernel": key, "title": which.title, "statement": which.statement, "claim": which.claim, "min": low["seen"],
-                    "at_min": low["n"], "max": high["seen"], "at_max": high["n"], "rinf": rinf, "n_half": half})  # fmt: skip
-    return out
 
 
 def facts(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:

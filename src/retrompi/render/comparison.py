@@ -18,8 +18,8 @@ from plotly.subplots import make_subplots
 from retrompi.base.units import format_bytes, format_time
 from retrompi.measure.compare import Comparison, Row, Split, Verdict
 from retrompi.measure.compare.comparison import FIT
-from retrompi.render.figures import faint, layout, name_of, place, size_axis, value_axis
-from retrompi.render.html import cell, document, percent, save, table
+from retrompi.render.figures import AXIS, faint, hatched, layout, name_of, place, size_axis, value_axis
+from retrompi.render.html import Content, boxes, document, percent, save, table
 from retrompi.render.page import drawing, figure_html
 
 __all__ = ["LOOKS", "NAMES", "figures", "pair_name", "places", "share", "steps", "write"]
@@ -35,6 +35,7 @@ _PAIRS = {("model", "native"): LOOKS["model"], ("smpi", "native"): LOOKS["smpi"]
 _HATCH = {("model", "native"): "", ("smpi", "native"): "/", ("model", "smpi"): "x"}
 _OWN_LOOK = (("model", "native"), ("smpi", "native"))
 """Errors that look like the curve that they are of."""
+_ZERO = {"zeroline": True, "zerolinecolor": "#444", "zerolinewidth": 1.5}
 LEAST_CURVE = 4
 """So many sizes make a curve; fewer sections are drawn side by side by their names."""
 _MOST_BARS = 8
@@ -159,11 +160,9 @@ def _curve_figure(c: Comparison) -> go.Figure:
         figure.update_xaxes(title={"text": ""}, row=1, col=1)
         figure.update_yaxes(**{**value_axis("time"), "title": {"text": "time", "standoff": 12}}, row=1, col=1)
     else:
-        figure.update_yaxes(title={"text": "time"}, exponentformat="SI", ticksuffix="s", gridcolor="#e3e3e3", linecolor="#666",
-                            showline=True, ticks="outside", zeroline=False, automargin=True, row=1, col=1)  # fmt: skip
+        figure.update_yaxes(**AXIS, title={"text": "time"}, exponentformat="SI", ticksuffix="s", row=1, col=1)
         figure.update_xaxes(type="category", row=2, col=1)
-    figure.update_yaxes(title={"text": "error, %"}, gridcolor="#e3e3e3", linecolor="#666", showline=True, ticks="outside",
-                        zeroline=True, zerolinecolor="#444", zerolinewidth=1.5, automargin=True, row=2, col=1)  # fmt: skip
+    figure.update_yaxes(**{**AXIS, **_ZERO}, title={"text": "error, %"}, row=2, col=1)
     figure.update_layout(legend={"y": -0.13})
     return figure
 
@@ -188,9 +187,8 @@ def _distribution_figure(c: Comparison) -> go.Figure | None:
     layout(figure, "Distribution of the errors")
     for level in (50, 95):
         figure.add_hline(y=level, line={"color": "#777", "width": 1, "dash": "dash"})
-    figure.update_xaxes(title={"text": "size of the error, %"}, rangemode="tozero", gridcolor="#e3e3e3", showline=True, linecolor="#666")
-    figure.update_yaxes(title={"text": "rows that are no worse, %"}, range=[0, 103], gridcolor="#e3e3e3", showline=True, linecolor="#666",
-                        tickvals=[0, 25, 50, 75, 95])  # fmt: skip
+    figure.update_xaxes(**AXIS, title={"text": "size of the error, %"}, rangemode="tozero")
+    figure.update_yaxes(**AXIS, title={"text": "rows that are no worse, %"}, range=[0, 103], tickvals=[0, 25, 50, 75, 95])
     return figure
 
 
@@ -202,15 +200,14 @@ def _split_figure(c: Comparison) -> go.Figure | None:
         figure.add_trace(go.Bar(
             orientation="h", y=[w for w, _ in bars], x=[v for _, v in bars], name=pair_name(*pair),
             marker={"color": _PAIRS[pair][0],
-                    "pattern": {"shape": _HATCH[pair], "fillmode": "overlay", "fgcolor": "white", "size": 7, "solidity": 0.3}},
+                    "pattern": hatched(_HATCH[pair], 0.3)},
             hovertemplate="%{y}: %{x:+.2f} % of the reference's time<extra></extra>",
         ))  # fmt: skip
     if not figure.data:
         return None
     layout(figure, "Where the difference comes from")
     figure.update_layout(barmode="group", margin={"l": 10})
-    figure.update_xaxes(title={"text": "difference, % of the time of all ranks"}, gridcolor="#e3e3e3", zeroline=True,
-                        zerolinecolor="#444", zerolinewidth=1.5)  # fmt: skip
+    figure.update_xaxes(**{**AXIS, **_ZERO}, title={"text": "difference, % of the time of all ranks"})
     figure.update_yaxes(autorange="reversed", automargin=True)
     return figure
 
@@ -222,7 +219,7 @@ def figures(c: Comparison) -> dict[str, go.Figure]:
 
 
 def _counts(c: Comparison) -> str:
-    boxes = []
+    shown = []
     for backend, reference in c.pairs:
         judged = c.judged()
         use = judged[0].use if judged else None
@@ -235,9 +232,8 @@ def _counts(c: Comparison) -> str:
             told = what
         inside = [i for r in judged if (i := r.inside(backend, reference)) is not None]
         band = f"; {sum(inside)} of {len(inside)} inside the noise band" if inside else ""
-        boxes.append(f'<div class="count">{escape(pair_name(backend, reference))}<b>{100 * found.median:.1f} % off</b>'
-                     f'<small class="soft">{told}{band}</small></div>')  # fmt: skip
-    return f'<div class="counts">{"".join(boxes)}</div>'
+        shown.append((escape(pair_name(backend, reference)), f"{100 * found.median:.1f} % off", f"{told}{band}"))
+    return boxes(shown)
 
 
 def _time(value: float | None) -> str:
@@ -257,46 +253,43 @@ def _rows_table(c: Comparison) -> str:
     head += ["use"] if any(r.use for r in c.rows) else []
     lines = []
     for r in (*c.sections, c.whole):
-        cells = [cell("section", f'<span class="id">{escape(r.label if r.size_B is None else format_bytes(r.size_B))}</span>')]
-        cells += [cell(NAMES[b], _time(r.times.get(b)), "n") for b in c.executions]
+        cells: list[Content] = [f'<span class="id">{escape(r.label if r.size_B is None else format_bytes(r.size_B))}</span>']
+        cells += [(_time(r.times.get(b)), "n") for b in c.executions]
         if native:
             held = r.bands.get("native")
-            cells.append(cell("noise band", f"{_time(held.low)} – {_time(held.high)}" if held else "", "n"))
+            cells.append((f"{_time(held.low)} – {_time(held.high)}" if held else "", "n"))
         for p in c.pairs:
             inside = r.inside(*p)
             sign = "" if inside is None else " <small>(in the band)</small>" if inside else ""
-            cells.append(cell(escape(pair_name(*p)), share(r.error(*p)) + sign, "n"))
+            cells.append((share(r.error(*p)) + sign, "n"))
         if any(x.use for x in c.rows):
-            cells.append(cell("use", escape(r.use)))
-        lines.append(f"<tr>{''.join(cells)}</tr>")
+            cells.append(escape(r.use))
+        lines.append(cells)
     return table(head, lines)
 
 
 def _calls_table(c: Comparison, most: int = 40) -> str:
     head = ["call", "size", *(f"{NAMES[b]}: calls" for b in c.executions), *(f"{NAMES[b]}: in them" for b in c.executions),
             *(pair_name(*p) for p in c.pairs)]  # fmt: skip
-    lines = []
+    lines: list[list[Content]] = []
     for r in c.calls[:most]:
         flat = r.row(c.pairs)
-        cells = [cell("call", f'<span class="id">{escape(r.call)}</span>'), cell("size", escape(format_bytes(r.size_B)), "n")]
-        cells += [cell(f"{NAMES[b]}: calls", str(r.counts.get(b, "")), "n") for b in c.executions]
-        cells += [cell(f"{NAMES[b]}: in them", _time(r.seconds.get(b)), "n") for b in c.executions]
-        cells += [cell(escape(pair_name(*p)), share(flat[f"{p[0]}_to_{p[1]}"]), "n") for p in c.pairs]
-        lines.append(f"<tr>{''.join(cells)}</tr>")
+        numbers = [escape(format_bytes(r.size_B)), *(str(r.counts.get(b, "")) for b in c.executions),
+                   *(_time(r.seconds.get(b)) for b in c.executions), *(share(flat[f"{p[0]}_to_{p[1]}"]) for p in c.pairs)]  # fmt: skip
+        lines.append([f'<span class="id">{escape(r.call)}</span>', *((n, "n") for n in numbers)])
     more = f"<p class='soft'>{len(c.calls) - most} more rows are in the CSV and JSON.</p>" if len(c.calls) > most else ""
     return table(head, lines) + more if lines else ""
 
 
 def _distribution_table(c: Comparison) -> str:
     head = ("pair", "rows", "n", "median", "95th", "worst", "bias", "in the noise band")
-    lines = []
+    lines: list[list[Content]] = []
     for d in c.distributions():
         inside = "" if d["inside"] is None else f"{d['inside']:.0%}"
         words = (escape(pair_name(d["backend"], d["reference"])), escape(d["use"]))
         numbers = (str(d["n"]), f"{100 * d['median']:.2f} %", f"{100 * d['p95']:.2f} %",
                    f"{share(d['worst'])} at {escape(d['where'])}", share(d["bias"]), inside)  # fmt: skip
-        cells = [cell(h, v) for h, v in zip(head, words, strict=False)] + [cell(h, v, "n") for h, v in zip(head[2:], numbers, strict=True)]
-        lines.append(f"<tr>{''.join(cells)}</tr>")
+        lines.append([*words, *((n, "n") for n in numbers)])
     return table(head, lines)
 
 
@@ -316,7 +309,7 @@ def _provenance(c: Comparison, hashes: Mapping[str, str]) -> str:
         values = (NAMES[b], "<br>".join(t for t in (escape(e.mpi), model) if t) + digest, where,
                   f"{n} repetition{'s' if n != 1 else ''}" if b == "native" else "simulated", noise, "<br>".join(map(escape, e.notes)),
                   "" if e.run_id is None else str(e.run_id))  # fmt: skip
-        lines.append("<tr>" + "".join(cell(h, v) for h, v in zip(head, values, strict=True)) + "</tr>")
+        lines.append(values)
     return table(head, lines)
 
 

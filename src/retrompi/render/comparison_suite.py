@@ -12,8 +12,8 @@ from plotly.offline import get_plotlyjs
 
 from retrompi.measure.compare.suite import Judged, row_of, totals, warnings_of
 from retrompi.render.comparison import LOOKS, NAMES, pair_name, share
-from retrompi.render.figures import layout
-from retrompi.render.html import cell, document, save, table
+from retrompi.render.figures import AXIS, layout
+from retrompi.render.html import Content, boxes, document, save, table
 from retrompi.render.page import drawing, figure_html
 
 __all__ = ["figure", "page", "write"]
@@ -47,7 +47,7 @@ def figure(done: Sequence[Judged], bound: float | None, backend: str, reference:
     # One program that is off by far must not press all others against the axis: its line then leaves the figure.
     most = 100 * max([2 * (bound or 0), *(2.5 * r["median"] for r in rows)], default=1)
     top = min(most, 105 * max([bound or 0, *(r["p95"] for r in rows)], default=1))
-    out.update_xaxes(title={"text": "size of the error, %"}, range=[0, top or 1], gridcolor="#e3e3e3", showline=True, linecolor="#666")
+    out.update_xaxes(title={"text": "size of the error, %"}, range=[0, top or 1], **AXIS)
     out.update_yaxes(autorange="reversed", automargin=True)
     out.update_layout(margin={"l": 10}, barmode="overlay")
     return out
@@ -58,9 +58,9 @@ def _size(value: float | None) -> str:
 
 
 def _table(done: Sequence[Judged]) -> str:
-    numbered = ("n", "median", "95th", "worst", "bias", "whole program", "noise", "in the noise")
-    head = ("program", "group", "pair", *numbered, "most from", "runs")
-    lines = []
+    head = ("program", "group", "pair", "n", "median", "95th", "worst", "bias", "whole program", "noise",
+            "in the noise", "most from", "runs")
+    lines: list[list[Content]] = []
     for j in done:
         for r in row_of(j):
             pair = escape(pair_name(r["backend"], r["reference"]))
@@ -70,20 +70,17 @@ def _table(done: Sequence[Judged]) -> str:
             inside = "" if r["inside"] is None else f"{r['inside']:.0%}"
             numbers = (str(r["n"] or ""), _size(r["median"]), _size(r["p95"]), worst, share(r["bias"]), share(r["whole"]), noise, inside)
             tail = (escape(r["most_from"]), ", ".join(map(str, r["runs"])))
-            cells = [cell(h, v) for h, v in zip(head, words, strict=False)]
-            cells += [cell(h, v, "n") for h, v in zip(numbered, numbers, strict=True)]
-            cells += [cell(h, v) for h, v in zip(head[-2:], tail, strict=True)]
-            lines.append(f"<tr>{''.join(cells)}</tr>")
+            lines.append([*words, *((n, "n") for n in numbers), *tail])
     return table(head, lines)
 
 
 def _groups(done: Sequence[Judged]) -> str:
-    boxes = []
+    shown = []
     for t in totals(done):
         told = f"median of {t['n']} held-out rows; 95th percentile {_size(t['p95'])}, worst {share(t['worst'])} at {escape(t['where'])}"
-        boxes.append(f'<div class="count">{escape(t["group"])}, {escape(pair_name(t["backend"], t["reference"]))}'
-                     f'<b>{_size(t["median"])} off</b><small class="soft">{told}</small></div>')  # fmt: skip
-    return f'<div class="counts">{"".join(boxes)}</div>'
+        pair = escape(pair_name(t["backend"], t["reference"]))
+        shown.append((f"{escape(t['group'])}, {pair}", f"{_size(t['median'])} off", told))
+    return boxes(shown)
 
 
 def page(done: Sequence[Judged], bounds: Mapping[str, float], footer: str = "") -> str:

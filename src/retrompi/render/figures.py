@@ -6,23 +6,24 @@ again for print. Sizes are on a logarithmic axis where 0 B has a place of its ow
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import log10
+from math import ceil, floor, log10
 from typing import Any
 
 import plotly.graph_objects as go
 
-from retrompi.base.units import format_bytes
+from retrompi.base.units import format_bytes, format_rate, format_time
 from retrompi.papers.exhibits import CurveFigure
 from retrompi.render.exhibits import Curve, curves
+from retrompi.render.html import brief
 from retrompi.render.overlay import Mark
 
-__all__ = ["AXES", "PALETTE", "anatomy_bars", "anatomy_figure", "curve_figure", "faint", "layout", "looks", "name_of",
-           "place", "size_axis", "size_label", "stage_order", "style", "value_axis"]  # fmt: skip
+__all__ = ["AXES", "AXIS", "PALETTE", "SYMBOLS", "anatomy_bars", "anatomy_figure", "curve_figure", "decades", "faint", "hatched", "layout",
+           "line_trace", "looks", "name_of", "place", "size_axis", "size_label", "stage_order", "style", "value_axis"]  # fmt: skip
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-_SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
+SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
 _PATTERNS = ("", "/", "\\", "x", "-", "|", "+", ".")
 _KNOWN = {"wmpi": 0, "winmpich": 1, "hpvm": 2}
 _BOTH = "#444444"  # a statement about several runtimes together
@@ -56,13 +57,13 @@ def name_of(model: str) -> str:
 def style(model: str, models: Sequence[str]) -> tuple[str, str]:
     """(colour, symbol) of a model among those of a figure; a known runtime keeps its own in every figure."""
     if model in _KNOWN:
-        return PALETTE[_KNOWN[model]], _SYMBOLS[_KNOWN[model]]
+        return PALETTE[_KNOWN[model]], SYMBOLS[_KNOWN[model]]
     taken = {_KNOWN[m] for m in models if m in _KNOWN}
     # Beside a known runtime the colours of all known ones stay theirs.
     free = [i for i in _LINES if not taken or i not in _KNOWN.values()]
     others = [m for m in models if m not in _KNOWN]
     index = free[others.index(model) % len(free)] if model in others else 6
-    return PALETTE[index], _SYMBOLS[index]
+    return PALETTE[index], SYMBOLS[index]
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def looks(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Look]:
         if len(models) == 1 and len(modes) > 1:
             index = _LINES[number % len(_LINES)]
             # Every other one is open: where two curves are the same, both are seen.
-            out[model, mode] = Look(PALETTE[index], _SYMBOLS[index] + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
+            out[model, mode] = Look(PALETTE[index], SYMBOLS[index] + ("-open" if number % 2 else ""), DASHES[number % len(DASHES)])
         else:
             colour, symbol = style(model, models)
             if len(modes) == 1 and model not in _KNOWN:
@@ -107,28 +108,42 @@ def place(size: float) -> float:
 def layout(figure: go.Figure, title: str) -> None:
     """What all figures share: type, colours, margins, a legend below the plot."""
     figure.update_layout(
-        title={
-            "text": title,
-            "x": 0,
-            "xref": "container",
-            "xanchor": "left",
-            "font": {"size": 18},
-            "y": 1,
-            "yanchor": "top",
-            "pad": {"l": 8, "t": 8},
-        },
-        font={
-            "family": "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif",
-            "size": 15,
-            "color": "#1a1a1a",
-        },
+        title={"text": title, "x": 0, "xref": "container", "xanchor": "left", "font": {"size": 18}, "y": 1, "yanchor": "top",
+               "pad": {"l": 8, "t": 8}},
+        font={"family": "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif", "size": 15, "color": "#1a1a1a"},
         template="none",
         margin={"l": 68, "r": 16, "t": 44, "b": 60},
         legend={"orientation": "h", "y": -0.16, "yanchor": "top", "x": 0, "font": {"size": 14}},
         hoverlabel={"align": "left"},
         paper_bgcolor="white",
         plot_bgcolor="white",
-    )
+    )  # fmt: skip
+
+
+AXIS: Mapping[str, Any] = {"gridcolor": "#e3e3e3", "linecolor": "#666", "showline": True, "ticks": "outside", "automargin": True,
+                           "zeroline": False}  # fmt: skip
+"""What all axes share: a pale grid, a line, ticks outside, room for the labels."""
+
+
+def hatched(shape: str, solidity: float, size: int = 7) -> dict[str, Any]:
+    """The pattern of a bar: white lines over its colour, so that bars differ in print too."""
+    return {"shape": shape, "fillmode": "overlay", "fgcolor": "white", "size": size, "solidity": solidity}
+
+
+def line_trace(look: Look, name: str, x: Sequence[float], y: Sequence[float], *, symbol_size: float = 7, **more: Any) -> go.Scatter:
+    """A line with markers in ``look``; ``more`` goes to Plotly's Scatter."""
+    return go.Scatter(
+        x=list(x), y=list(y), name=name, mode="lines+markers", line={"color": look.colour, "width": 2.5, "dash": look.dash},
+        marker={"symbol": look.symbol, "size": symbol_size}, **more,
+    )  # fmt: skip
+
+
+def decades(low: float, high: float, show: Callable[[float], str], room: float = 1.0) -> dict[str, Any]:
+    """Ticks of a logarithmic axis: 1, 2, 5 in each decade of a short one, else the decades; ``room``: a factor beyond the ends."""
+    steps = (1, 2, 5) if log10(high / low) < 2.3 else (1,)
+    found = [s * 10.0**k for k in range(floor(log10(low)) - 1, ceil(log10(high)) + 1) for s in steps]
+    shown = [t for t in found if low / room <= t <= high * room]
+    return {"tickvals": shown, "ticktext": [show(t) for t in shown]}
 
 
 def size_axis(sizes: Iterable[float], least: int = 1 << 22) -> dict[str, Any]:
@@ -141,46 +156,26 @@ def size_axis(sizes: Iterable[float], least: int = 1 << 22) -> dict[str, Any]:
         "tickvals": [place(s) for s in shown if s <= top],
         "ticktext": [size_label(s) for s in shown if s <= top],
         "range": [log10(ZERO) - 0.12, log10(top) + 0.12],
-        "gridcolor": "#e3e3e3",
-        "linecolor": "#666",
-        "showline": True,
-        "ticks": "outside",
+        **AXIS,
         "minor": {"ticks": "outside", "ticklen": 3, "tickvals": [2.0**k for k in range(31)]},
         "tickangle": 0,
-        "zeroline": False,
     }
 
 
-_TIME_TICKS = tuple(
-    (10.0**k, f"{10 ** (k + 3)} ns" if k < 0 else f"{10**k} µs" if k < 3 else f"{10 ** (k - 3)} ms" if k < 6 else f"{10 ** (k - 6)} s")
-    for k in range(-3, 9)
-)
-_RATE_TICKS = tuple(
-    (
-        10.0**k,
-        f"{10 ** (k + 6)} B/s" if k < -3 else f"{10 ** (k + 3)} kB/s" if k < 0 else f"{10**k} MB/s" if k < 3 else f"{10 ** (k - 3)} GB/s",
-    )
-    for k in range(-6, 6)
-)
+_TICKS = {
+    "time": [(10.0**k, format_time(10.0 ** (k - 6)).replace("us", "µs")) for k in range(-3, 9)],
+    "bandwidth": [(10.0**k, format_rate(10.0 ** (k + 6))) for k in range(-6, 6)],
+}
+"""The decades of a logarithmic axis in readable units; Plotly's SI prefixes would call 1,000 µs "1k µs"."""
 
 
 def value_axis(what: str, y: str = "log") -> dict[str, Any]:
     """The axis of a series of `AXES`, logarithmic or linear."""
     _, title, unit = AXES[what]
-    ticks = _TIME_TICKS if what == "time" else _RATE_TICKS
-    scale: dict[str, Any] = {"type": "linear", "title": {"text": f"{title}, {unit}", "standoff": 12}, "rangemode": "tozero"}
-    if y == "log":
-        scale = {"type": "log", "title": {"text": title, "standoff": 12},
-                 "tickvals": [v for v, _ in ticks], "ticktext": [t for _, t in ticks]}  # fmt: skip
-    return {
-        **scale,
-        "gridcolor": "#e3e3e3",
-        "linecolor": "#666",
-        "showline": True,
-        "ticks": "outside",
-        "automargin": True,
-        "zeroline": False,
-    }
+    if y != "log":
+        return {**AXIS, "type": "linear", "title": {"text": f"{title}, {unit}", "standoff": 12}, "rangemode": "tozero"}
+    values, texts = zip(*_TICKS[what], strict=True)
+    return {**AXIS, "type": "log", "title": {"text": title, "standoff": 12}, "tickvals": values, "ticktext": texts}
 
 
 def _mark_traces(mark: Mark, colour: str) -> list[go.Scatter]:
@@ -197,38 +192,17 @@ def _mark_traces(mark: Mark, colour: str) -> list[go.Scatter]:
     told = f"{mark.text}<br>read as {mark.low:.4g}..{mark.high:.4g}" + ("<br>excluded: contradicted in the paper" if excluded else "")
     if mark.shape == "point":
         y = mark.y if mark.y is not None and mark.low <= mark.y <= mark.high else (mark.low * mark.high) ** 0.5
-        return [
-            go.Scatter(
-                x=[place(mark.x0)],
-                y=[y],
-                error_y={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [mark.high - y],
-                    "arrayminus": [y - mark.low],
-                    "thickness": 3,
-                    "width": 9,
-                    "color": colour,
-                },
-                mode="markers",
-                marker={"symbol": "star", "size": 15, "color": "white", "line": {"color": colour, "width": 2.5}},
-                hovertext=[told],
-                **common,
-            )
-        ]
-    x = [place(mark.x0), place(mark.x1)]
-    band = go.Scatter(
-        x=[x[0], x[1], x[1], x[0], x[0]],
-        y=[mark.low, mark.low, mark.high, mark.high, mark.low],
-        fill="toself",
-        mode="lines",
-        line={"width": 1.5, "color": colour, "dash": "dot"},
-        fillcolor=faint(colour),
-        hovertext=told,
-        hoveron="fills+points",
-        **common,
-    )
-    return [band]
+        error = {"type": "data", "symmetric": False, "array": [mark.high - y], "arrayminus": [y - mark.low], "thickness": 3, "width": 9,
+                 "color": colour}  # fmt: skip
+        return [go.Scatter(
+            x=[place(mark.x0)], y=[y], error_y=error, mode="markers", hovertext=[told], **common,
+            marker={"symbol": "star", "size": 15, "color": "white", "line": {"color": colour, "width": 2.5}},
+        )]  # fmt: skip
+    x0, x1 = place(mark.x0), place(mark.x1)
+    return [go.Scatter(
+        x=[x0, x1, x1, x0, x0], y=[mark.low, mark.low, mark.high, mark.high, mark.low], fill="toself", mode="lines",
+        line={"width": 1.5, "color": colour, "dash": "dot"}, fillcolor=faint(colour), hovertext=told, hoveron="fills+points", **common,
+    )]  # fmt: skip
 
 
 def faint(colour: str, alpha: float = 0.22) -> str:
@@ -254,18 +228,9 @@ def _knees(figure: go.Figure, knees: Sequence[Mark], shown: Mapping[tuple[str, s
         sizes = size_label(mark.x0) + (f"–{size_label(mark.x1)}" if mark.x1 != mark.x0 else "")
         edge = at > 5.0  # a label centred here would leave a phone's screen
         figure.add_annotation(
-            x=1 if edge else at,
-            xref="paper" if edge else "x",
-            xanchor="right" if edge else "center",
-            y=1,
-            yref="paper",
-            yshift=2 + 17 * row,
-            text=f"{sizes} · {mark.claim}",
-            hovertext=mark.text,
-            showarrow=False,
-            font={"size": 12.5, "color": colour},
-            yanchor="bottom",
-        )
+            x=1 if edge else at, xref="paper" if edge else "x", xanchor="right" if edge else "center", y=1, yref="paper", yanchor="bottom",
+            yshift=2 + 17 * row, text=f"{sizes} · {mark.claim}", hovertext=mark.text, showarrow=False, font={"size": 12.5, "color": colour},
+        )  # fmt: skip
     figure.update_layout(margin={"t": 46 + 17 * (1 + max((row for _, row in taken), default=-1))})
 
 
@@ -300,32 +265,18 @@ def curve_figure(points: Iterable[Mapping[str, Any]], plan: CurveFigure, marks: 
     for curve in found:
         look = shown[curve.model, curve.mode]
         name = curve.legend or (f"{name_of(curve.model)}, {curve.mode}" if several else name_of(curve.model))
-        figure.add_trace(
-            go.Scatter(
-                x=[place(s) for s in curve.x],
-                y=list(curve.y),
-                name=name,
-                mode="lines+markers",
-                line={"color": look.colour, "width": 2.5, "dash": look.dash},
-                marker={"symbol": look.symbol, "size": 7},
-                customdata=[format_bytes(s) for s in curve.x],
-                hovertemplate=f"{name} %{{customdata}}: %{{y:.4g}} {unit}<extra>simulated</extra>",
-                legendgroup=f"{curve.model} {curve.mode}",
-            )
-        )
+        figure.add_trace(line_trace(
+            look, name, [place(s) for s in curve.x], curve.y, customdata=[format_bytes(s) for s in curve.x],
+            hovertemplate=f"{name} %{{customdata}}: %{{y:.4g}} {unit}<extra>simulated</extra>", legendgroup=f"{curve.model} {curve.mode}",
+        ))  # fmt: skip
     for mark in mine:
         for trace in _mark_traces(mark, _colour(mark, shown)):
             figure.add_trace(trace)
     if any(m.shape == "point" for m in mine):
-        figure.add_trace(
-            go.Scatter(
-                x=[None],
-                y=[None],
-                mode="markers",
-                name="published, with reading tolerance",
-                marker={"symbol": "star", "size": 13, "color": "white", "line": {"color": "#333", "width": 2}},
-            )
-        )
+        figure.add_trace(go.Scatter(
+            x=[None], y=[None], mode="markers", name="published, with reading tolerance",
+            marker={"symbol": "star", "size": 13, "color": "white", "line": {"color": "#333", "width": 2}},
+        ))  # fmt: skip
     layout(figure, plan.title)
     figure.update_xaxes(**size_axis([s for c in found for s in c.x]))
     figure.update_yaxes(**value_axis(plan.what, plan.y))
@@ -384,40 +335,20 @@ def anatomy_figure(anatomy: Iterable[Mapping[str, Any]], title: str = "", order:
     order = stage_order(entries) if order is None else order
     labels, shares, seconds = anatomy_bars(entries, order)
     totals = [sum(seconds[s][i] for s in seconds) for i in range(len(labels))]
-    ticks = [f"{label}<br><b>{_time(t)}</b>" for label, t in zip(labels, totals, strict=True)]
+    ticks = [f"{label}<br><b>{brief(t)}</b>" for label, t in zip(labels, totals, strict=True)]
     figure = go.Figure()
     for stage, values in shares.items():
         i = order.index(stage) if stage in order else -1
-        figure.add_trace(
-            go.Bar(
-                y=ticks,
-                x=values,
-                name=stage,
-                orientation="h",
-                marker={
-                    "color": PALETTE[i % len(PALETTE)] if i >= 0 else "#bbbbbb",
-                    # After the last colour the palette begins again, hatched.
-                    "pattern": {
-                        "shape": _PATTERNS[i // len(PALETTE) % len(_PATTERNS)] if i >= 0 else "",
-                        "fillmode": "overlay",
-                        "fgcolor": "white",
-                        "size": 7,
-                        "solidity": 0.35,
-                    },
-                    "line": {"color": "white", "width": 1},
-                },
-                customdata=[_time(s) for s in seconds[stage]],
-                hovertemplate=f"{stage}: %{{customdata}} (%{{x:.1f}} %)<extra></extra>",
-            )
-        )
+        # After the last colour the palette begins again, hatched.
+        shape = _PATTERNS[i // len(PALETTE) % len(_PATTERNS)] if i >= 0 else ""
+        figure.add_trace(go.Bar(
+            y=ticks, x=values, name=stage, orientation="h", customdata=[brief(s) for s in seconds[stage]],
+            marker={"color": PALETTE[i % len(PALETTE)] if i >= 0 else "#bbbbbb", "pattern": hatched(shape, 0.35),
+                    "line": {"color": "white", "width": 1}},
+            hovertemplate=f"{stage}: %{{customdata}} (%{{x:.1f}} %)<extra></extra>",
+        ))  # fmt: skip
     layout(figure, title)
     figure.update_layout(barmode="stack", margin={"l": 10, "r": 16, "t": 44, "b": 60}, legend={"y": -0.2, "traceorder": "normal"})
     figure.update_xaxes(title={"text": "share of the one-way time, %"}, range=[0, 100], gridcolor="#e3e3e3", zeroline=False)
     figure.update_yaxes(autorange="reversed", automargin=True, zeroline=False)
     return figure
-
-
-def _time(seconds: float) -> str:
-    if seconds >= 1:
-        return f"{seconds:.3g} s"
-    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"

@@ -17,7 +17,7 @@ from retrompi.papers.claims import KINDS, Claim, load, paper_key
 from retrompi.papers.reproduction import Reproduction, judge_all
 from retrompi.papers.systems import SYSTEMS, anchor, system_of
 from retrompi.papers.verdicts import Summary, Verdict, summary
-from retrompi.render.html import bounds, cell, document, number, ranges, table
+from retrompi.render.html import bounds, boxes, document, number, ranges, table
 from retrompi.render.ladder import ladder_rows, ladder_table
 
 if TYPE_CHECKING:
@@ -225,16 +225,11 @@ def _papers(score: Scorecard) -> str:
 
 def _failures(score: Scorecard) -> str:
     rows = [
-        "<tr>"
-        + cell("claim", f'{_link(score, c)}<br><small class="soft">{escape(c.system)}</small>')
-        + cell("use", _USE[c.use])
-        + cell("published", f"{escape(v.observable)}: <b>{escape(v.published)}</b>")
-        + cell("observed", number(v.observed))
-        + cell("read as", bounds(v))
-        + cell("notes", escape("; ".join(t for t in (v.note, v.contradiction) if t)))
-        + "</tr>"
+        (f'{_link(score, c)}<br><small class="soft">{escape(c.system)}</small>', _USE[c.use],
+         f"{escape(v.observable)}: <b>{escape(v.published)}</b>", number(v.observed), bounds(v),
+         escape("; ".join(t for t in (v.note, v.contradiction) if t)))
         for c, v in score.failures()
-    ]
+    ]  # fmt: skip
     if not rows:
         return "<p>None.</p>"
     return table(("claim", "use", "published", "observed", "read as", "notes, contradiction"), rows)
@@ -252,10 +247,9 @@ def _unjudged(score: Scorecard) -> str:
     else:
         parts.append("<p>Every claim that can be judged is judged.</p>")
     rows = [
-        "<tr>" + cell("claim", _link(score, c)) + cell("use", _USE[c.use]) + cell("system", escape(c.system))
-        + cell("published", f"{escape(c.observable)}: {escape(v.published)}") + cell("observed", number(v.observed)) + "</tr>"
+        (_link(score, c), _USE[c.use], escape(c.system), f"{escape(c.observable)}: {escape(v.published)}", number(v.observed))
         for c, v in score.shown_only()
-    ]  # fmt: skip
+    ]
     shown = table(("claim", "use", "system", "published", "observed"), rows)
     parts.append(f"<details><summary>Shown, not judged: {len(rows)} definitions and contradicted statements</summary>{shown}</details>")
     return "".join(parts)
@@ -271,22 +265,21 @@ def _fidelity(score: Scorecard) -> str:
 
 
 def _counts(score: Scorecard) -> str:
-    boxes = []
+    shown = []
     for part in summary(score.verdicts):
-        name = _USE[part.use]
         if part.judged:
             tail = f"; {part.unjudged} not judged" if part.unjudged else ""
             share = f"{part.passed / part.judged:.0%} of what was judged{tail}"
-            boxes.append(f'<div class="count">{name}<b>{part.passed} of {part.judged} pass</b><small class="soft">{share}</small></div>')
+            shown.append((_USE[part.use], f"{part.passed} of {part.judged} pass", share))
         else:
-            boxes.append(f'<div class="count">{name}<b>{part.unjudged}</b><small class="soft">shown, never judged</small></div>')
-    return f'<div class="counts">{"".join(boxes)}</div>'
+            shown.append((_USE[part.use], f"{part.unjudged}", "shown, never judged"))
+    return boxes(shown)
 
 
 def front_page(score: Scorecard, how: Made) -> str:
     """The front page as HTML text. It needs no script and loads nothing."""
     papers = len({c.paper for c in score.claims})
-    rows = [f"<tr>{cell('what', f'<b>{escape(a)}</b>')}{cell('', escape(b))}</tr>" for a, b in how.rows]
+    rows = [(f"<b>{escape(a)}</b>", escape(b)) for a, b in how.rows]
     return document(
         "Atlas",
         f"""<header><h1>retrompi: what {papers} papers said, and what the simulator says</h1>

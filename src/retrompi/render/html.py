@@ -10,7 +10,8 @@ from typing import Any
 from retrompi.base.errors import InputError
 from retrompi.papers.verdicts import Verdict
 
-__all__ = ["CONFIG", "CSS", "SIGN", "USES", "bounds", "cell", "document", "number", "percent", "ranges", "save", "table"]
+__all__ = ["CONFIG", "CSS", "SIGN", "USES", "Content", "bounds", "boxes", "brief", "cell", "document", "number", "percent", "ranges", "row",
+           "save", "table"]
 
 CSS = """
 :root { --ink: #1a1a1a; --soft: #555; --line: #d6d6d6; --paper: #fff; --tint: #f5f6f8;
@@ -94,6 +95,11 @@ def number(value: float | str | None) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
+def brief(seconds: float) -> str:
+    """A time in three digits, in µs at the least."""
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"
+
+
 def bounds(v: Verdict) -> str:
     """How the published statement is read: ``low – high unit``."""
     if v.low is None and v.high is None:
@@ -111,10 +117,27 @@ def cell(label: str, html: str, css: str = "") -> str:
     return f'<td data-label="{label}"{name}><div>{html}</div></td>' if html else f'<td data-label="{label}"{name}></td>'
 
 
-def table(head: Sequence[str], rows: Iterable[str], css: str = "stack") -> str:
-    """A table of ready rows; on a phone a "stack" shows each row as a card."""
-    cells = "".join(f"<th>{escape(h)}</th>" for h in head)
-    return f'<div class="scroll"><table class="{css}"><thead><tr>{cells}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+Content = str | tuple[str, str]
+"""What is in a cell: ready HTML, or that and the cell's CSS class ("n": a number)."""
+
+
+def row(head: Sequence[str], cells: Sequence[Content], mark: str = "") -> str:
+    """A row of a table with the columns ``head``; ``mark`` is the row's id, for links."""
+    shown = "".join(cell(escape(h), *((c,) if isinstance(c, str) else c)) for h, c in zip(head, cells, strict=True))
+    return f'<tr id="{mark}">{shown}</tr>' if mark else f"<tr>{shown}</tr>"
+
+
+def table(head: Sequence[str], rows: Iterable[str | Sequence[Content]], css: str = "stack") -> str:
+    """A table of cells, or of ready rows; on a phone a "stack" shows each row as a card."""
+    names = "".join(f"<th>{escape(h)}</th>" for h in head)
+    body = "".join(r if isinstance(r, str) else row(head, r) for r in rows)
+    return f'<div class="scroll"><table class="{css}"><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def boxes(shown: Iterable[tuple[str, str, str]]) -> str:
+    """Numbers at the top of a page: (what, the number, a remark), all ready HTML."""
+    inside = (f'<div class="count">{a}<b>{b}</b><small class="soft">{c}</small></div>' for a, b, c in shown)
+    return f'<div class="counts">{"".join(inside)}</div>'
 
 
 def percent(value: float | None) -> str:

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from retrompi.papers.exhibits import CurveFigure, FactTable
 from retrompi.render.exhibits import fact_rows
 from retrompi.render.figures import curve_figure, name_of
-from retrompi.render.html import cell, table
+from retrompi.render.html import Content, table
 from retrompi.render.tables import fact_cell
 
 __all__ = ["ladder_figures", "ladder_points", "ladder_rows", "ladder_table"]
@@ -61,10 +61,12 @@ def ladder_table(rows: Sequence[Mapping[str, Any]], *first: str) -> str:
     """The rows as HTML; ``first`` are the names of columns before the model."""
     head = (*first, "model", "where", *(c[1] for c in _COLUMNS))
     forms = {c[0]: c[2] for c in _COLUMNS if len(c) > 2}
-    lines = []
-    for row in rows:
-        cells = [cell(k, fact_cell(row.get(k))) for k in first]
-        cells += [cell("model", f'<span class="id">{escape(name_of(str(row["model"])))}</span>'), cell("where", fact_cell(row["where"]))]
-        cells += [cell(c[1], fact_cell(row.get(c[0]), forms.get(c[0], "")), "n") for c in _COLUMNS]
-        lines.append(f"<tr>{''.join(cells)}</tr>")
+    lines: list[list[Content]] = [
+        [
+            *(fact_cell(row.get(k)) for k in first), f'<span class="id">{escape(name_of(str(row["model"])))}</span>',
+            fact_cell(row["where"]),
+            *((fact_cell(row.get(c[0]), forms.get(c[0], "")), "n") for c in _COLUMNS),
+        ]
+        for row in rows
+    ]  # fmt: skip
     return table(head, lines)

@@ -5,28 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from math import ceil, floor, log10
-from typing import Any
+from math import log10
 
 import plotly.graph_objects as go
 
 from retrompi.papers.exhibits import FactFigure, ScatterFigure
 from retrompi.papers.metrics import PREDICTED, SAME
 from retrompi.render.exhibits import Curve, Pair
-from retrompi.render.figures import PALETTE, layout, looks
+from retrompi.render.figures import AXIS, PALETTE, SYMBOLS, decades, layout, line_trace, looks
 
 __all__ = ["fact_figure", "scatter_figure"]
-
-_AXIS: Mapping[str, Any] = {
-    "gridcolor": "#e3e3e3",
-    "linecolor": "#666",
-    "showline": True,
-    "ticks": "outside",
-    "automargin": True,
-    "zeroline": False,
-}
-_SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star", "hexagon")
-
 
 _SAME: Mapping[str, tuple[str, float]] = {
     "GByte/s": ("MByte/s", 1e3),
@@ -71,12 +59,8 @@ def _middle(value: float, low: float, high: float, log: bool) -> float:
     return log10(value / low) / log10(high / low) if log else (value - low) / (high - low)
 
 
-def _ticks(low: float, high: float) -> dict[str, Any]:
-    """Labels 1, 2, 5 in each decade of a short logarithmic axis, the decades alone of a long one."""
-    steps = (1, 2, 5) if log10(high / low) < 2.3 else (1,)
-    values = [s * 10.0**k for k in range(floor(log10(low)), ceil(log10(high)) + 1) for s in steps]
-    shown = [v for v in values if low <= v <= high]
-    return {"tickvals": shown, "ticktext": [f"{v:,.0f}" if v >= 1 else f"{v:g}" for v in shown]}
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
 
 
 _LABELS = 5
@@ -104,18 +88,10 @@ def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
     edge = [low * slack[0], high * slack[0], high * slack[1], low * slack[1]]
     if off:
         edge = [100 * (s - 1) for s in (slack[0], slack[0], slack[1], slack[1])]
-    figure.add_trace(
-        go.Scatter(
-            x=[low, high, high, low],
-            y=edge,
-            fill="toself",
-            mode="lines",
-            line={"width": 0},
-            fillcolor="rgba(120,120,120,0.15)",
-            hoverinfo="skip",
-            name=f"within a factor {SAME}" if ends else f"within {PREDICTED:.0%}",
-        )
-    )
+    figure.add_trace(go.Scatter(
+        x=[low, high, high, low], y=edge, fill="toself", mode="lines", line={"width": 0}, fillcolor="rgba(120,120,120,0.15)",
+        hoverinfo="skip", name=f"within a factor {SAME}" if ends else f"within {PREDICTED:.0%}",
+    ))  # fmt: skip
     equal = [0, 0] if off else [low, high]
     figure.add_trace(go.Scatter(x=[low, high], y=equal, mode="lines", line={"color": "#444", "width": 1.5}, hoverinfo="skip", name="equal"))
     names = [n for n in (*plan.groups, "other", "") if any(_group_of(p.claim, plan.groups) == n for p in shown)]
@@ -125,49 +101,33 @@ def scatter_figure(found: Sequence[Pair], plan: ScatterFigure) -> go.Figure:
             if not mine:
                 continue
             colour = PALETTE[i % len(PALETTE)] if use != "exclude" else "#777777"
-            symbol = _SYMBOLS[i % len(_SYMBOLS)]
-            figure.add_trace(
-                go.Scatter(
-                    x=[p.published for p in mine],
-                    y=[height(p) for p in mine],
-                    name=", ".join(t for t in (name, meaning) if t),
-                    mode="markers",
-                    marker={
-                        "symbol": symbol if use == "validate" else f"{symbol}-open",
-                        "size": 10,
-                        "color": colour,
-                        "line": {"color": colour, "width": 2},
-                    },
-                    hovertext=[_told(p) for p in mine],
-                    hoverinfo="text",
-                )
-            )
+            symbol = SYMBOLS[i % len(SYMBOLS)]
+            figure.add_trace(go.Scatter(
+                x=[p.published for p in mine], y=[height(p) for p in mine], name=", ".join(t for t in (name, meaning) if t), mode="markers",
+                marker={"symbol": symbol if use == "validate" else f"{symbol}-open", "size": 10, "color": colour,
+                        "line": {"color": colour, "width": 2}},
+                hovertext=[_told(p) for p in mine], hoverinfo="text",
+            ))  # fmt: skip
     bad = [p for p in shown if p.verdict == "fail"]
     if bad:
-        figure.add_trace(
-            go.Scatter(
-                x=[p.published for p in bad],
-                y=[height(p) for p in bad],
-                name="claim fails",
-                mode="markers+text" if len(bad) <= _LABELS else "markers",
-                text=[f"{p.claim} {p.part}".strip() for p in bad],
-                # Towards the middle, where the label has room.
-                textposition=["middle right" if _middle(p.published, low, high, log) < 0.5 else "middle left" for p in bad],
-                textfont={"size": 11, "color": "#b03a00"},
-                marker={"symbol": "circle-open", "size": 20, "color": "#b03a00", "line": {"width": 2}},
-                hoverinfo="skip",
-            )
-        )
+        # Labels stand towards the middle, where they have room.
+        where = ["middle right" if _middle(p.published, low, high, log) < 0.5 else "middle left" for p in bad]
+        figure.add_trace(go.Scatter(
+            x=[p.published for p in bad], y=[height(p) for p in bad], name="claim fails",
+            mode="markers+text" if len(bad) <= _LABELS else "markers", text=[f"{p.claim} {p.part}".strip() for p in bad],
+            textposition=where, textfont={"size": 11, "color": "#b03a00"}, hoverinfo="skip",
+            marker={"symbol": "circle-open", "size": 20, "color": "#b03a00", "line": {"width": 2}},
+        ))  # fmt: skip
     layout(figure, plan.title)
     units = "; ".join(dict.fromkeys(p.unit for p in shown))
     span = [log10(low), log10(high)] if log else [low, high]
-    ticks = _ticks(low, high) if log else {}
-    figure.update_xaxes(**_AXIS, **ticks, type=plan.scale, title={"text": f"published, {units}"}, range=span)
+    ticks = decades(low, high, _plain) if log else {}
+    figure.update_xaxes(**AXIS, **ticks, type=plan.scale, title={"text": f"published, {units}"}, range=span)
     if off:
-        figure.update_yaxes(**_AXIS, title={"text": "simulated against published, %"})
+        figure.update_yaxes(**AXIS, title={"text": "simulated against published, %"})
     else:
         # The same span both ways, so that the line of equality is a diagonal.
-        figure.update_yaxes(**_AXIS, **ticks, type=plan.scale, title={"text": f"simulated, {units}"}, range=span)
+        figure.update_yaxes(**AXIS, **ticks, type=plan.scale, title={"text": f"simulated, {units}"}, range=span)
     return figure
 
 
@@ -181,24 +141,13 @@ def fact_figure(found: Sequence[Curve], plan: FactFigure) -> go.Figure:
     shown = looks([("", c.legend) for c in found])
     figure = go.Figure()
     for c in found:
-        look = shown["", c.legend]
-        figure.add_trace(
-            go.Scatter(
-                x=list(c.x),
-                y=list(c.y),
-                name=c.legend,
-                mode="lines+markers",
-                line={"color": look.colour, "width": 2.5, "dash": look.dash},
-                marker={"symbol": look.symbol, "size": 7},
-                hovertemplate=f"{c.legend} %{{x:.6g}}: %{{y:.4g}}<extra></extra>",
-                showlegend=True,
-            )
-        )
+        hover = f"{c.legend} %{{x:.6g}}: %{{y:.4g}}<extra></extra>"
+        figure.add_trace(line_trace(shown["", c.legend], c.legend, c.x, c.y, hovertemplate=hover, showlegend=True))
     layout(figure, plan.title)
     for update, scale, title, values in (
         (figure.update_xaxes, plan.x_scale, plan.x_title, [v for c in found for v in c.x]),
         (figure.update_yaxes, plan.y_scale, plan.y_title, [v for c in found for v in c.y]),
     ):
         ends = _ends(values, log=True) if scale == "log" and min(values, default=0) > 0 else None
-        update(**_AXIS, **(_ticks(*ends) if ends else {}), type=scale, title={"text": title})
+        update(**AXIS, **(decades(*ends, _plain) if ends else {}), type=scale, title={"text": title})
     return figure

@@ -21,7 +21,7 @@ from retrompi.papers.verdicts import Verdict, summary
 from retrompi.render.cards import Card
 from retrompi.render.exhibits import missing_curves
 from retrompi.render.figures import name_of
-from retrompi.render.html import CONFIG, SIGN, USES, bounds, cell, document, number, ranges, table
+from retrompi.render.html import CONFIG, SIGN, USES, Content, bounds, boxes, brief, document, number, ranges, row, table
 from retrompi.render.ladder import ladder_rows, ladder_table
 from retrompi.render.tables import is_narrow, table_html
 
@@ -36,32 +36,19 @@ def _verdict_row(v: Verdict) -> str:
     if v.contradiction:
         notes.append(f'<span class="contradiction">{escape(v.contradiction)}</span>')
     residual = "" if v.residual is None else "inside" if v.residual == 0 else f"{v.residual:+.3g}"
-    return (
-        f'<tr id="{escape(v.id)}">'
-        + cell("claim", f'<span class="id">{escape(v.id)}</span><br><small class="soft">{escape(v.system)}</small>')
-        + cell("published", published)
-        + cell("observed", number(v.observed), "n" if not isinstance(v.observed, str) else "")
-        + cell("read as", bounds(v))
-        + cell("residual", residual, "n")
-        + cell("verdict", f'<span class="{v.verdict}">{SIGN[v.verdict]}</span>')
-        + cell("notes", "<br>".join(notes))
-        + cell("source", escape(v.source))
-        + "</tr>"
-    )
+    return row(_VERDICTS, [
+        f'<span class="id">{escape(v.id)}</span><br><small class="soft">{escape(v.system)}</small>', published,
+        (number(v.observed), "n" if not isinstance(v.observed, str) else ""), bounds(v), (residual, "n"),
+        f'<span class="{v.verdict}">{SIGN[v.verdict]}</span>', "<br>".join(notes), escape(v.source),
+    ], escape(v.id))  # fmt: skip
+
+
+_VERDICTS = ("claim", "published", "observed", "read as", "residual", "verdict", "notes, reading, contradiction", "source")
 
 
 def _verdict_tables(verdicts: Sequence[Verdict]) -> str:
     out = []
-    head = (
-        "claim",
-        "published",
-        "observed",
-        "read as",
-        "residual",
-        "verdict",
-        "notes, reading, contradiction",
-        "source",
-    )
+    head = _VERDICTS
     for use, name, meaning in USES:
         mine = [v for v in verdicts if v.use == use]
         judged = [v for v in mine if v.verdict != "unjudged"]
@@ -86,10 +73,6 @@ def shares(stages: Sequence[Mapping[str, Any]], most: int = 3) -> list[tuple[str
     return [(name, value, value / whole) for name, value in ranked if whole and value / whole >= 0.005]
 
 
-def _seconds(value: float) -> str:
-    return f"{value:.3g} s" if value >= 1 else f"{value * 1e3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.3g} µs"
-
-
 def why_paragraph(why: Anomaly, study: Reproduction) -> str:
     """The paragraph of an anomaly as HTML: mechanism, text, the simulated shares and the verdicts of its claims."""
     parts = [
@@ -98,8 +81,8 @@ def why_paragraph(why: Anomaly, study: Reproduction) -> str:
     ]
     entry = next((a for a in study.anatomy if (a["model"], a["mode"], a["size_B"]) == (why.model, why.mode, why.size)), None)
     if entry is not None:
-        told = ", ".join(f"{escape(name)} {_seconds(value)} ({share:.0%})" for name, value, share in shares(entry["stages"]))
-        parts.append(f" In the simulated message of {format_bytes(entry['size_B'])} ({_seconds(entry['total_s'])}): {told}.")
+        told = ", ".join(f"{escape(name)} {brief(value)} ({share:.0%})" for name, value, share in shares(entry["stages"]))
+        parts.append(f" In the simulated message of {format_bytes(entry['size_B'])} ({brief(entry['total_s'])}): {told}.")
     found = {v.id: v for v in study.verdicts}
     links = [
         f'<li><a href="#{escape(c)}">{escape(c)}</a> <span class="{found[c].verdict}">{SIGN[found[c].verdict][0]}</span> '
@@ -137,23 +120,14 @@ def drawing(figures: Mapping[str, go.Figure]) -> str:
 
 def _card(card: Card) -> str:
     head = ("parameter", "value", "range", "source", "what it is")
-    rows = [
-        "<tr>"
-        + cell("parameter", f'<span class="id">{escape(r["name"])}</span>')
-        + cell("value", escape(r["value"]), "n")
-        + cell("range", escape(r["range"]))
-        + cell("source", escape(r["source"]))
-        + cell("what it is", escape(r["help"]))
-        + "</tr>"
+    rows: list[Sequence[Content]] = [
+        (f'<span class="id">{escape(r["name"])}</span>', (escape(r["value"]), "n"), *(escape(r[k]) for k in ("range", "source", "help")))
         for r in card.rows
     ]
     fit = ""
     if card.fit:
-        rows_fit = [
-            "<tr>" + cell("what", escape(f["what"])) + cell("name", escape(f["name"])) + cell("text", escape(f["text"])) + "</tr>"
-            for f in card.fit
-        ]
-        fit = "<h3>Fit: bounds, residuals, identifiability</h3>" + table(("what", "name", ""), rows_fit)
+        fitted = [[escape(f[k]) for k in ("what", "name", "text")] for f in card.fit]
+        fit = "<h3>Fit: bounds, residuals, identifiability</h3>" + table(("what", "name", ""), fitted)
     variants = "".join(f"<li><b>{escape(n)}</b>: {escape(note)}</li>" for n, note in card.variants)
     others = f"<h3>Variants and rival hypotheses that can be run</h3><ul>{variants}</ul>" if variants else ""
     return (
@@ -164,51 +138,32 @@ def _card(card: Card) -> str:
 
 def _platform(name: str, rows: Sequence[Mapping[str, str]]) -> str:
     head = ("quantity", "value", "range", "source", "what it is")
-    cells = [
-        "<tr>"
-        + "".join(cell(label, escape(r[k])) for label, k in zip(head, ("name", "value", "range", "source", "help"), strict=True))
-        + "</tr>"
-        for r in rows
-    ]
+    cells = ([escape(r[k]) for k in ("name", "value", "range", "source", "help")] for r in rows)
     return f"<details><summary>Platform {escape(name)}</summary>{table(head, cells)}</details>"
 
 
 def _startup(study: Reproduction) -> str:
-    facts = study.facts.get("startup", {})
-    rows = []
-    for model, f in facts.items():
-        if not isinstance(f, Mapping):
-            continue
-        failed = f"{f['failures']} of {f['attempts']} ({f['failure_rate']:.1%})" if f.get("attempts") else ""
-        steps = "; ".join(escape(str(s.get("step", ""))) + (" <b>by hand</b>" if s.get("manual") else "") for s in f.get("steps", ()))
-        rows.append(
-            "<tr>"
-            + cell("runtime", f'<span class="id">{escape(name_of(model))}</span>')
-            + cell("starts that fail", failed, "n")
-            + cell("windows", number(f.get("windows")), "n")
-            + cell("daemons", number(f.get("daemons")), "n")
-            + cell("by hand", number(f.get("manual_steps_per_job")), "n")
-            + cell("steps", steps)
-            + "</tr>"
-        )
-    if not rows:
-        return ""
-    head = ("runtime", "starts that fail", "console windows", "daemons", "manual steps a job", "steps")
-    return table(head, rows)
+    head = ("runtime", "starts that fail", "console windows", "daemons", "manual steps per job", "steps")
+    rows: list[list[Content]] = []
+    for model, f in study.facts.get("startup", {}).items():
+        if isinstance(f, Mapping):
+            failed = f"{f['failures']} of {f['attempts']} ({f['failure_rate']:.1%})" if f.get("attempts") else ""
+            steps = "; ".join(escape(str(s.get("step", ""))) + (" <b>by hand</b>" if s.get("manual") else "") for s in f.get("steps", ()))
+            counts = [(number(f.get(k)), "n") for k in ("windows", "daemons", "manual_steps_per_job")]
+            rows.append([f'<span class="id">{escape(name_of(model))}</span>', (failed, "n"), *counts, steps])
+    return table(head, rows) if rows else ""
 
 
 def _counts(study: Reproduction) -> str:
-    boxes = []
+    shown = []
     for part in summary(study.verdicts):
         name, meaning = next((n, m) for u, n, m in USES if u == part.use)
         if part.judged:
             tail = f"; {part.unjudged} more not judged" if part.unjudged else ""
-            boxes.append(
-                f'<div class="count">{name}<b>{part.passed} of {part.judged} pass</b><small class="soft">{meaning}{tail}</small></div>'
-            )
+            shown.append((name, f"{part.passed} of {part.judged} pass", f"{meaning}{tail}"))
         elif part.use == "exclude":
-            boxes.append(f'<div class="count">{name}<b>{part.unjudged} shown</b><small class="soft">{meaning}</small></div>')
-    return f'<div class="counts">{"".join(boxes)}</div>'
+            shown.append((name, f"{part.unjudged} shown", meaning))
+    return boxes(shown)
 
 
 _OWN = ("anatomy-", "fidelity-")
@@ -254,7 +209,7 @@ def measured_table(found: Sequence[StoredCurve]) -> str:
     if not found:
         return ""
     told = [row_of(m) for m in found]
-    rows = ["<tr>" + "".join(cell(k, escape(str(v))) for k, v in row.items()) + "</tr>" for row in told]
+    rows = [[escape(str(v)) for v in r.values()] for r in told]
     note = "<p>Drawn in black and grey. They were measured elsewhere than what is published or simulated here, and judge neither.</p>"
     return note + table(tuple(told[0]), rows)
 
@@ -266,18 +221,13 @@ def _index(study: Reproduction) -> str:
     for claim in study.claims:
         found.setdefault((system_of(claim), claim.kind, claim.use), []).append(claim.id)
     names = {use: name for use, name, _ in USES}
+    head = ("system", "kind", "use", "claims")
     rows = []
     for (system, kind, use), ids in sorted(found.items(), key=lambda kv: (SYSTEMS.index(kv[0][0]), kv[0][1:])):
         links = "".join(f'<a href="#{escape(i)}" class="{words[i]}">{SIGN[words[i]][0]} {escape(i)}</a>' for i in ids)
-        rows.append(
-            f'<tr id="{anchor(system, kind, use)}">'
-            + cell("system", escape(system), "id")
-            + cell("kind", escape(kind))
-            + cell("use", names[use])
-            + cell("claims", f'<span class="chips">{links}</span>')
-            + "</tr>"
-        )
-    return table(("system", "kind", "use", "claims"), rows)
+        cells = ((escape(system), "id"), escape(kind), names[use], f'<span class="chips">{links}</span>')
+        rows.append(row(head, cells, anchor(system, kind, use)))
+    return table(head, rows)
 
 
 def page(
@@ -295,7 +245,7 @@ def page(
     paper = study.paper
     readings = table(
         ("the paper's words", "how they are read"),
-        (f"<tr>{cell('words', escape(k))}{cell('read as', escape(v))}</tr>" for k, v in READINGS.items()),
+        ((escape(k), escape(v)) for k, v in READINGS.items()),
     )
     stacks = "".join(figure_html(f, n) for n, f in figures.items() if n.startswith("anatomy-"))
     rungs = "".join(figure_html(f, n) for n, f in figures.items() if n.startswith("fidelity-"))

@@ -17,7 +17,7 @@ from retrompi.papers.claims import by_paper
 from retrompi.papers.exhibits import CurveFigure
 from retrompi.papers.paper import all_papers
 from retrompi.render.figures import curve_figure, name_of
-from retrompi.render.html import cell, document, save, table
+from retrompi.render.html import document, save, table
 from retrompi.render.overlay import Mark, marks
 from retrompi.render.page import drawing, figure_html, measured_table
 from retrompi.render.stored_curves import add
@@ -63,8 +63,8 @@ def page(curve: Simulated, measured: Sequence[StoredCurve] = (), footer: str = "
     drawn = figures(curve, measured)
     head = ("size", "one-way time", "MB/s", "repetitions")
     rows = [
-        "<tr>" + cell("size", escape(format_bytes(r["size_B"])), "n") + cell("one-way time", escape(format_time(r["time_us"] * 1e-6)), "n")
-        + cell("MB/s", f"{r['bandwidth_MBps']:.4g}", "n") + cell("repetitions", str(r["repetitions"]), "n") + "</tr>"
+        [(n, "n") for n in (escape(format_bytes(r["size_B"])), escape(format_time(r["time_us"] * 1e-6)), f"{r['bandwidth_MBps']:.4g}",
+                            str(r["repetitions"]))]
         for r in curve.rows
     ]  # fmt: skip
     overlaid = f"<h2>Measured curves</h2>{measured_table(measured)}" if measured else ""

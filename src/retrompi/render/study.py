@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from retrompi.render.figures import name_of
-from retrompi.render.html import cell, document, ranges, save, table
+from retrompi.render.html import Content, boxes, document, ranges, save, table
 from retrompi.render.page import drawing, figure_html
 from retrompi.render.sweep_figures import Plan, choose, draw
 from retrompi.studies.about import About
@@ -41,20 +41,18 @@ def figures(v: View, plans: Sequence[Plan]) -> dict[str, dict[str, go.Figure]]:
 def _counts(v: View) -> str:
     done = sum(r["outcome"] == "completed" for r in v.rows)
     values = [r["value"] for r in v.rows if r["value"] is not None]
-    boxes = [("points", f"{len(v.rows):,}", f"{done:,} completed" + (f", {len(v.rows) - done:,} not" if done < len(v.rows) else ""))]
+    shown = [("points", f"{len(v.rows):,}", f"{done:,} completed" + (f", {len(v.rows) - done:,} not" if done < len(v.rows) else ""))]
     if values:
-        boxes.append((v.metric.label, f"{v.metric.show(min(values))} – {v.metric.show(max(values))}", "smallest and largest"))
-    shown = (f'<div class="count">{escape(a)}<b>{escape(b)}</b><small class="soft">{escape(c)}</small></div>' for a, b, c in boxes)
-    return f'<div class="counts">{"".join(shown)}</div>'
+        shown.append((v.metric.label, f"{v.metric.show(min(values))} – {v.metric.show(max(values))}", "smallest and largest"))
+    return boxes((escape(a), escape(b), escape(c)) for a, b, c in shown)
 
 
 def _table_html(t: Table) -> str:
     head = (*t.heads, *t.columns)
-    rows = [
-        "<tr>" + "".join(cell(escape(h), escape(name_of(x) if h == "model" else x)) for h, x in zip(t.heads, left, strict=True))
-        + "".join(cell(escape(c), escape(x), "n") for c, x in zip(t.columns, right, strict=True)) + "</tr>"
+    rows: list[list[Content]] = [
+        [*(escape(name_of(x) if h == "model" else x) for h, x in zip(t.heads, left, strict=True)), *((escape(x), "n") for x in right)]
         for left, right in t.rows[:_MOST_ROWS]
-    ]  # fmt: skip
+    ]
     more = f'<p class="soft">{len(t.rows) - _MOST_ROWS:,} more rows are in the export.</p>' if len(t.rows) > _MOST_ROWS else ""
     title = f"<h3>{escape(t.title)}</h3>" if t.title else ""
     across = f'<p class="soft"><small>{escape(t.across)} across</small></p>' if t.across else ""
@@ -66,11 +64,11 @@ def _failures(v: View) -> str:
     if not found:
         return ""
     head = ("point", *(a.key for a in v.axes), "outcome", "reason")
-    rows = [
-        "<tr>" + cell("point", str(f.position), "n") + "".join(cell(escape(a.key), escape(f.values[a.key])) for a in v.axes)
-        + cell("outcome", f'<span class="fail">{escape(f.outcome)}</span>') + cell("reason", escape(f.reason)) + "</tr>"
+    rows: list[list[Content]] = [
+        [(str(f.position), "n"), *(escape(f.values[a.key]) for a in v.axes), f'<span class="fail">{escape(f.outcome)}</span>',
+         escape(f.reason)]
         for f in found[:_MOST_ROWS]
-    ]  # fmt: skip
+    ]
     more = f'<p class="soft">{len(found) - _MOST_ROWS:,} more.</p>' if len(found) > _MOST_ROWS else ""
     return f'<h2 id="failures">Points without a result</h2>{table(head, rows)}{more}'
 
@@ -83,20 +81,15 @@ def _warnings(about: About) -> str:
 
 
 def _definition(definition: Mapping[str, Any]) -> str:
-    head = ("key", "values")
-    rows = []
-    for key, values in definition.get("vary", {}).items():
-        told = values if isinstance(values, str) else ", ".join(map(str, values))
-        rows.append(f"<tr>{cell('key', escape(key))}{cell('values', escape(told))}</tr>")
-    for group in definition.get("zip", ()):
-        for key, values in group.items():
-            told = values if isinstance(values, str) else ", ".join(map(str, values))
-            rows.append(f"<tr>{cell('key', escape(key) + ' <small>(together)</small>')}{cell('values', escape(told))}</tr>")
-    for key, value in definition.get("set", {}).items():
-        rows.append(f"<tr>{cell('key', escape(key) + ' <small>(fixed)</small>')}{cell('values', escape(str(value)))}</tr>")
+    def told(values: Any) -> str:
+        return escape(values if isinstance(values, str) else ", ".join(map(str, values)))
+
+    rows = [(escape(key), told(values)) for key, values in definition.get("vary", {}).items()]
+    rows += [(f"{escape(k)} <small>(together)</small>", told(values)) for group in definition.get("zip", ()) for k, values in group.items()]
+    rows += [(f"{escape(key)} <small>(fixed)</small>", escape(str(value))) for key, value in definition.get("set", {}).items()]
     text = json.dumps(definition, indent=1, ensure_ascii=False)
     return (
-        table(head, rows)
+        table(("key", "values"), rows)
         + f"<details><summary>The whole definition</summary><div class='scroll'><pre><small>{escape(text)}</small></pre></div></details>"
     )
 
@@ -110,12 +103,10 @@ def _provenance(about: About) -> str:
     lines += [(f"model {m}", _short(h)) for m, h in about.models.items()]
     lines += [(f"platform {p}", _short(h)) for p, h in about.platforms.items()]
     lines += [("runs of the store", ranges(about.runs))]
-    head = ("what", "value")
-    out = table(head, [f"<tr>{cell('what', escape(k))}{cell('value', escape(v))}</tr>" for k, v in lines if v])
+    out = table(("what", "value"), [(escape(k), escape(v)) for k, v in lines if v])
     if about.sources:
         names = ("varied", "of", "when not overridden", "source")
-        rows = ["<tr>" + "".join(cell(n, escape(s[k])) for n, k in zip(names, ("key", "of", "value", "source"), strict=True)) + "</tr>"
-                for s in about.sources]  # fmt: skip
+        rows = [[escape(s[k]) for k in ("key", "of", "value", "source")] for s in about.sources]
         out += "<h3>What is varied, and where its usual value is from</h3>" + table(names, rows)
     return out
 

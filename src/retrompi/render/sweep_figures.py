@@ -6,7 +6,7 @@ any colour vision tell them apart; symbols, dashes and numbers in the fields say
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, floor, log2, log10
@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_quantity
-from retrompi.render.figures import PALETTE, Look, layout, looks, name_of, place, size_axis
+from retrompi.render.figures import AXIS, PALETTE, Look, decades, hatched, layout, line_trace, looks, name_of, place, size_axis
 from retrompi.studies.axes import ABSENT
 from retrompi.studies.metrics import Metric
 from retrompi.studies.view import COUNTS, SIZE, Axis, Line, Row, View, by_panel, grid, lines, order_of, ordered, speedups
@@ -31,9 +31,6 @@ _MOST_NUMBERS = 70
 _MOST_TICKS = 7
 _MOST_WRITTEN = 40
 """With more values than these an axis has round ticks, not the values themselves."""
-_GRID: Mapping[str, Any] = {"gridcolor": "#e3e3e3", "linecolor": "#666", "showline": True, "ticks": "outside", "automargin": True,
-                            "zeroline": False}  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -168,13 +165,9 @@ def _looks(v: View, plan: Plan) -> dict[tuple[str, ...], Look]:
     return {label: found[pair] for label, pair in pairs.items()}
 
 
-def _ticks(values: Sequence[float], show: Any) -> dict[str, Any]:
-    """Ticks of a logarithmic axis: decades of a long one, 1, 2, 5 in each of a short one."""
-    low, high = min(values), max(values)
-    steps = (1, 2, 5) if log10(high / low) < 2.3 else (1,)
-    found = [s * 10.0**k for k in range(floor(log10(low)) - 1, ceil(log10(high)) + 1) for s in steps]
-    shown = [t for t in found if low / 2 <= t <= high * 2]
-    return {"tickvals": shown, "ticktext": [show(t) for t in shown]}
+def _ticks(values: Sequence[float], show: Callable[[float], str]) -> dict[str, Any]:
+    """Ticks of a logarithmic axis of these values."""
+    return decades(min(values), max(values), show, room=2)
 
 
 def _size_ticks(low: float, high: float) -> dict[str, Any]:
@@ -190,14 +183,14 @@ def _value_axis(metric: Metric, title: str, values: Iterable[float]) -> dict[str
     known = [y for y in values if y is not None]
     positive = [y for y in known if y > 0]
     if positive and len(positive) == len(known) and max(positive) / min(positive) >= 10:
-        return {**_GRID, "type": "log", "title": {"text": title, "standoff": 12}, **_ticks(positive, lambda t: _short(metric.unit, t))}
+        return {**AXIS, "type": "log", "title": {"text": title, "standoff": 12}, **_ticks(positive, lambda t: _short(metric.unit, t))}
     if metric.unit in ("1", "count"):
-        return {**_GRID, "title": {"text": title, "standoff": 12}, "rangemode": "tozero"}
+        return {**AXIS, "title": {"text": title, "standoff": 12}, "rangemode": "tozero"}
     top = max(known, default=1.0) or 1.0
     step = 10.0 ** floor(log10(top))
     step = next(s * step for s in (0.2, 0.5, 1, 2, 5) if top / (s * step) <= 6)
     ticks = [i * step for i in range(int(top / step) + 2)]
-    return {**_GRID, "title": {"text": title, "standoff": 12}, "range": [0, 1.06 * top],
+    return {**AXIS, "title": {"text": title, "standoff": 12}, "range": [0, 1.06 * top],
             "tickvals": ticks, "ticktext": [_short(metric.unit, t) for t in ticks]}  # fmt: skip
 
 
@@ -220,7 +213,7 @@ def _number_axis(axis: Axis) -> dict[str, Any]:
         scale |= _round_ticks([axis.numbers[t] for t in texts], axis.log, axis.unit)
     else:
         scale |= {"tickvals": [axis.numbers[t] for t in texts[::every]], "ticktext": [_tick(axis, t) for t in texts[::every]]}
-    return {**_GRID, **scale, "title": {"text": _title(axis)}, "tickangle": 0}
+    return {**AXIS, **scale, "title": {"text": _title(axis)}, "tickangle": 0}
 
 
 def _round_ticks(values: Sequence[float], log: bool, unit: str) -> dict[str, Any]:
@@ -269,9 +262,8 @@ def _line_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tuple[
         if line.flat is not None and not points and axis is not None:
             ends = list(axis.numbers.values())
             points = [(min(ends), line.flat, "any"), (max(ends), line.flat, "any")]
-        figure.add_trace(go.Scatter(
-            x=[place(x) if axis is None else x for x, _, _ in points], y=[y for _, y, _ in points], name=name, mode="lines+markers",
-            line={"color": look.colour, "width": 2.5, "dash": look.dash}, marker={"symbol": look.symbol, "size": 8},
+        figure.add_trace(line_trace(
+            look, name, [place(x) if axis is None else x for x, _, _ in points], [y for _, y, _ in points], symbol_size=8,
             customdata=[[said, metric.show(y)] for _, y, said in points], showlegend=bool(plan.by),
             hovertemplate=f"{name}, %{{customdata[0]}}: %{{customdata[1]}}<extra></extra>",
         ))  # fmt: skip
@@ -302,16 +294,15 @@ def _speedup_figure(v: View, plan: Plan, rows: Sequence[Row], shown: Mapping[tup
     for line in lines(v, plan.x, plan.by, rows):
         look, name = shown[line.label], label_of(plan.by, line.label)
         found = speedups(line)
-        figure.add_trace(go.Scatter(
-            x=[f[0] for f in found], y=[f[part] * (1 if part == 1 else 100) for f in found], name=name, mode="lines+markers",
-            line={"color": look.colour, "width": 2.5, "dash": look.dash}, marker={"symbol": look.symbol, "size": 8},
+        figure.add_trace(line_trace(
+            look, name, [f[0] for f in found], [f[part] * (1 if part == 1 else 100) for f in found], symbol_size=8,
             hovertemplate=f"{name}, %{{x}}: %{{y:.3g}}{'' if part == 1 else ' %'}<extra></extra>",
         ))  # fmt: skip
     layout(figure, "")
     # Along even steps the ideal is a straight line.
     figure.update_xaxes(**{**_number_axis(axis), "type": "linear"}, rangemode="tozero")
     title = f"speed-up over {counts[0]:g}" if part == 1 else f"efficiency against {counts[0]:g}, %"
-    figure.update_yaxes(**_GRID, title={"text": title, "standoff": 12}, rangemode="tozero")
+    figure.update_yaxes(**AXIS, title={"text": title, "standoff": 12}, rangemode="tozero")
     return figure
 
 
@@ -365,8 +356,7 @@ def _bar_figure(v: View, plan: Plan, rows: Sequence[Row]) -> go.Figure:
             continue
         figure.add_trace(go.Bar(
             orientation="h", y=[label_of(plan.by, label) for label, _ in mine], x=[r["value"] for _, r in mine],
-            marker={"color": PALETTE[i % 6], "pattern": {"shape": ("", "/", "x", "-", "|", "+")[i % 6], "fgcolor": "white", "size": 7,
-                                                         "solidity": 0.25, "fillmode": "overlay"}},
+            marker={"color": PALETTE[i % 6], "pattern": hatched(("", "/", "x", "-", "|", "+")[i % 6], 0.25)},
             text=[v.metric.show(r["value"]) for _, r in mine], textposition="auto", cliponaxis=False, showlegend=False,
             hovertemplate="%{y}: %{text}<extra></extra>",
         ))  # fmt: skip

@@ -11,7 +11,7 @@ from retrompi.papers.exhibits import ClaimTable, FactTable, ScatterFigure, Table
 from retrompi.papers.reproduction import Reproduction
 from retrompi.render.exhibits import Cell, claim_rows, fact_rows, grid, matching, pairs
 from retrompi.render.figures import name_of
-from retrompi.render.html import SIGN, cell, number, percent, table
+from retrompi.render.html import SIGN, Content, cell, number, percent, table
 
 __all__ = ["fact_cell", "flat_table", "is_narrow", "scatter_of", "scatter_pairs", "table_html"]
 
@@ -63,38 +63,31 @@ def _claims(study: Reproduction, plan: ClaimTable) -> str:
     if not rows:
         return _MISSING
     head = ("claim", plan.head or "what", "published", "simulated", "unit", "deviation", "verdict", "use")
-    cells = []
-    for r in rows:
-        shown = number(r["published"]) if not isinstance(r["published"], str) else escape(r["published"])
-        cells.append(
-            "<tr>"
-            + cell(head[0], f'<span class="id">{_link(r["id"])}</span>')
-            + cell(head[1], escape(r["what"]))
-            + cell(head[2], shown)
-            + cell(head[3], f"<b>{number(r['simulated'])}</b>" if r["simulated"] is not None else "")
-            + cell(head[4], escape(r["unit"]))
-            + cell(head[5], percent(r["deviation_percent"]), "n")
-            + cell(head[6], _verdict(r["verdict"]))
-            + cell(head[7], _SHORT[r["use"]])
-            + "</tr>"
-        )
+    cells: list[list[Content]] = [
+        [
+            f'<span class="id">{_link(r["id"])}</span>', escape(r["what"]), number(r["published"]),
+            f"<b>{number(r['simulated'])}</b>" if r["simulated"] is not None else "", escape(r["unit"]),
+            (percent(r["deviation_percent"]), "n"), _verdict(r["verdict"]), _SHORT[r["use"]],
+        ]
+        for r in rows
+    ]  # fmt: skip
     return table(head, cells)
 
 
-def _grid_cell(found: Cell | None, column: str, unit: bool) -> str:
+def _grid_cell(found: Cell | None, unit: bool) -> str:
     if found is None:
-        return cell(column, "")
+        return ""
     sign = SIGN[found.verdict.verdict][0] if found.claim.use != "exclude" else "excluded"
     word = f'<a class="{found.verdict.verdict}" href="#{escape(found.claim.id)}" title="{escape(found.claim.id)}">{sign}</a>'
     if not found.pairs:
         told = "not simulated" if found.verdict.observed is None else number(found.verdict.observed)
-        return cell(column, f"{told} {word}<small>published {escape(found.claim.value)}</small>")
+        return f"{told} {word}<small>published {escape(found.claim.value)}</small>"
     simulated = " … ".join(number(p.simulated) for p in found.pairs)
     published = " … ".join(number(p.published) for p in found.pairs)
     off = " … ".join(percent(None if p.deviation is None else 100 * p.deviation) for p in found.pairs)
     use = ", fitted" if found.claim.use == "calibrate" else ""
     tail = f" {escape(found.claim.unit)}" if unit else ""
-    return cell(column, f"<b>{simulated}</b>{tail} {word}<small>published {published}<br>{off}{use}</small>")
+    return f"<b>{simulated}</b>{tail} {word}<small>published {published}<br>{off}{use}</small>"
 
 
 def _grid(study: Reproduction, plan: ClaimTable) -> str:
@@ -103,9 +96,10 @@ def _grid(study: Reproduction, plan: ClaimTable) -> str:
         return _MISSING
     units = dict.fromkeys(c.claim.unit for c in found.cells.values())
     head = (plan.head or "", *found.columns)
+    # the first column is a name, without a cell's label
     rows = [
         f"<tr><td>{escape(row)}</td>"
-        + "".join(_grid_cell(found.cells.get((row, column)), column, len(units) > 1) for column in found.columns)
+        + "".join(cell(column, _grid_cell(found.cells.get((row, column)), len(units) > 1)) for column in found.columns)
         + "</tr>"
         for row in found.rows
     ]
@@ -145,15 +139,15 @@ def _facts(study: Reproduction, plan: FactTable) -> str:
     head = [titles.get(k, k.replace("_", " ").replace(".", ", ")) for k in keys]
     cells = []
     for row in rows:
-        shown = []
-        for key, title in zip(keys, head, strict=True):
+        shown: list[Content] = []
+        for key in keys:
             value = row.get(key)
             if key in plan.keys:
                 html = f'<span class="id">{escape(name_of(str(value if value is not None else "")).replace("_", " "))}</span>'
             else:
                 html = fact_cell(name_of(value) if key == "model" and isinstance(value, str) else value, forms.get(key, ""))
-            shown.append(cell(title, html, "n" if _plain(value) else ""))
-        cells.append(f"<tr>{''.join(shown)}</tr>")
+            shown.append((html, "n" if _plain(value) else ""))
+        cells.append(shown)
     return table(head, cells)
 
 

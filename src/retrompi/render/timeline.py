@@ -18,7 +18,8 @@ from plotly.offline import get_plotlyjs
 
 from retrompi.base.errors import InputError
 from retrompi.base.units import format_bytes, format_time
-from retrompi.render.html import CONFIG, cell, document, number, table
+from retrompi.render.figures import AXIS, hatched, layout
+from retrompi.render.html import CONFIG, Content, document, number, table
 from retrompi.sim.timeline import PS, Timeline, call_name
 from retrompi.sim.timeline.kinds import KINDS
 
@@ -169,11 +170,10 @@ def gantt(t: Timeline) -> go.Figure:
         if name in found:
             b = found[name]
             # A hatched bar is much slower to draw than a plain one.
-            hatched = bool(hatch) and len(b.row) < 1500
-            pattern = {"shape": hatch, "fillmode": "overlay", "fgcolor": "white", "size": 6, "solidity": 0.35}
+            few = bool(hatch) and len(b.row) < 1500
             figure.add_trace(go.Bar(
                 orientation="h", y=b.row, x=b.length, base=b.base, width=0.5, name=name, hovertext=b.text, hoverinfo="text",
-                marker={"color": colour, "line": {"width": 0}, **({"pattern": pattern} if hatched else {})},
+                marker={"color": colour, "line": {"width": 0}, **({"pattern": hatched(hatch, 0.35, 6)} if few else {})},
             ))  # fmt: skip
     calls, names = strips(t, rows, scale)
     if calls.row:
@@ -215,8 +215,6 @@ def row_height(t: Timeline) -> int:
 
 
 def _layout(figure: go.Figure, t: Timeline, rows: Mapping[int, int], unit: str) -> None:
-    from retrompi.render.figures import layout
-
     layout(figure, "")
     first, last = _span(t)
     scale = next(s for s, name in _UNITS if name == unit)
@@ -232,8 +230,7 @@ def _layout(figure: go.Figure, t: Timeline, rows: Mapping[int, int], unit: str) 
                 "traceorder": "normal"},
     )  # fmt: skip
     figure.update_xaxes(
-        ticksuffix=f" {unit}", range=[first * PS / scale, last * PS / scale], gridcolor="#e3e3e3", showline=True,
-        linecolor="#666", ticks="outside", zeroline=False, automargin=True, exponentformat="none", separatethousands=True,
+        **AXIS, ticksuffix=f" {unit}", range=[first * PS / scale, last * PS / scale], exponentformat="none", separatethousands=True,
     )  # fmt: skip
     figure.update_yaxes(
         tickvals=[r for r, _ in shown], ticktext=[name for _, name in shown], range=[n - 0.4, -0.6], fixedrange=n <= 24, automargin=True,
@@ -254,8 +251,6 @@ def matrix(t: Timeline, what: str) -> tuple[list[list[float]], int]:
 
 def matrix_figure(t: Timeline, what: str) -> go.Figure:
     """A heat map of the matrix; empty cells stay white."""
-    from retrompi.render.figures import layout
-
     cells, block = matrix(t, what)
     names = [f"{i * block}" if block == 1 else f"{i * block}–{min(t.ranks, (i + 1) * block) - 1}" for i in range(len(cells))]
     say = format_bytes if what == "bytes" else _messages
@@ -283,15 +278,13 @@ def _sums(t: Timeline) -> str:
     """A table of how long each process was in each kind of state."""
     shown = [(name, states) for name, _, _, states in KINDS if any(p.totals.get(s) for p in t.processes for s in states)]
     most = 40
-    rows = []
+    rows: list[list[Content]] = []
     for i in order(t)[:most]:
         p = t.processes[i]
         whole = sum(p.totals.values()) or 1
-        cells = cell("process", f'<span class="id">{escape(p.name)}</span> <small class="soft">{escape(p.host)}</small>')
-        for name, states in shown:
-            share = sum(p.totals.get(s, 0) for s in states) / whole
-            cells += cell(name, f"{share:.1%}" if share >= 0.0005 else "", "n")
-        rows.append(f"<tr>{cells}</tr>")
+        spent = [sum(p.totals.get(s, 0) for s in states) / whole for _, states in shown]
+        rows.append([f'<span class="id">{escape(p.name)}</span> <small class="soft">{escape(p.host)}</small>',
+                     *((f"{share:.1%}" if share >= 0.0005 else "", "n") for share in spent)])  # fmt: skip
     more = f'<p class="soft">{len(t.processes) - most} more processes are not listed.</p>' if len(t.processes) > most else ""
     return table(["process", *(name for name, _ in shown)], rows) + more
 
@@ -303,11 +296,10 @@ def _both(count: int, size: int) -> str:
 def _pairs(t: Timeline) -> str:
     top = sorted(t.traffic, key=lambda x: -(x.bytes + x.collective_bytes + x.transferred))[:12]
     head = ("from", "to", "messages", "bytes", "in collectives", "one-sided")
-    rows = [
-        "<tr>" + cell("from", f"rank {x.source}") + cell("to", f"rank {x.destination}") + cell("messages", number(x.messages), "n")
-        + cell("bytes", format_bytes(x.bytes), "n")
-        + cell("in collectives", _both(x.collective_messages, x.collective_bytes), "n")
-        + cell("one-sided", _both(x.transfers, x.transferred), "n") + "</tr>"
+    rows: list[list[Content]] = [
+        [f"rank {x.source}", f"rank {x.destination}",
+         *((n, "n") for n in (number(x.messages), format_bytes(x.bytes), _both(x.collective_messages, x.collective_bytes),
+                              _both(x.transfers, x.transferred)))]
         for x in top
     ]  # fmt: skip
     more = f'<p class="soft">The {len(top)} pairs with most bytes of {len(t.traffic)}.</p>' if len(t.traffic) > len(top) else ""

@@ -10,29 +10,25 @@ MPI's semantics are the same at every rung: matching, order, rendezvous, progres
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError, nearest
 from retrompi.base.units import PS
-from retrompi.sim import sampling
 from retrompi.sim.sampling import Point, Sample
-from retrompi.spec import channels as _rows
+from retrompi.spec.fields import to_engine
+from retrompi.spec.media import BLOCK, NO_LIMIT, Curve
 from retrompi.spec.platform import Placement
 
 if TYPE_CHECKING:
-    from retrompi._engine import Trace
     from retrompi.spec.platform import Platform
-    from retrompi.store.database import Store
 
-__all__ = ["RUNGS", "LogGP", "Pair", "check", "fit", "loggp", "lowered", "prepare", "spread", "spread_of_trace"]
+__all__ = ["RUNGS", "LogGP", "Pair", "asks_from", "check", "classes_of", "curved", "fit", "host_kind", "lowered", "pairs_of"]
 
 RUNGS = ("mechanism", "curve", "loggp")
 """From the finest to the coarsest."""
 
-Sets = Mapping[str, str] | Sequence[str]
 Row = dict[str, Any]
 
 
@@ -59,7 +55,7 @@ class Pair:
         return self.hosts[0] == self.hosts[1]
 
 
-def _kind(platform: Platform, rank: tuple[int, int]) -> Any:
+def host_kind(platform: Platform, rank: tuple[int, int]) -> Any:
     """What two ranks have in common that behave alike: all of their host but its name; the core is compared by `_relation`."""
     return replace(platform.hosts[rank[0]], name="", os="")
 
@@ -75,13 +71,13 @@ def _relation(platform: Platform, a: tuple[int, int], b: tuple[int, int]) -> Any
     return tuple(a[1] // int(n) == b[1] // int(n) for n in (host.l2_shared_by, host.package_cores)) if min(a[1], b[1]) >= 0 else ()
 
 
-def _classes(placement: Placement, platform: Platform) -> list[int]:
+def classes_of(placement: Placement, platform: Platform) -> list[int]:
     """A small number for every rank: equal for ranks on like hosts and, where they are pinned, on the same core of them."""
     known: dict[Any, int] = {}
     of: dict[tuple[int, int], int] = {}
     for spot in _spots(placement):
         if spot not in of:
-            of[spot] = known.setdefault((_kind(platform, spot), spot[1], _site(platform, spot[0])), len(known))
+            of[spot] = known.setdefault((host_kind(platform, spot), spot[1], _site(platform, spot[0])), len(known))
     return [of[spot] for spot in _spots(placement)]
 
 
@@ -90,7 +86,7 @@ def _spots(placement: Placement) -> list[tuple[int, int]]:
     return list(zip(placement, placement.cores or [-1] * len(placement), strict=True))
 
 
-def _pairs(classes: Sequence[int], placement: Placement, platform: Platform) -> list[Pair]:
+def pairs_of(classes: Sequence[int], placement: Placement, platform: Platform) -> list[Pair]:
     """Every pair kind of a placement, once, each by the first ranks that show it."""
     ranks: dict[tuple[int, int], int] = {}  # (host, core) -> how many ranks
     seen: dict[int, dict[tuple[int, int], None]] = {}  # class -> where
@@ -103,7 +99,7 @@ def _pairs(classes: Sequence[int], placement: Placement, platform: Platform) -> 
     def add(a: int, b: int, x: tuple[int, int], y: tuple[int, int]) -> None:
         same = x[0] == y[0]
         apart = _site(platform, x[0]) != _site(platform, y[0])
-        key = (same, _kind(platform, x), _kind(platform, y), _relation(platform, x, y) if same else apart)
+        key = (same, host_kind(platform, x), host_kind(platform, y), _relation(platform, x, y) if same else apart)
         pinned = (x[1], y[1]) if placement.cores else ()
         found.setdefault(key, (Placement((x[0], y[0]), pinned), []))[1].append((a, b))
 
@@ -126,81 +122,6 @@ def _pairs(classes: Sequence[int], placement: Placement, platform: Platform) -> 
     return [Pair(tuple(joined), where) for where, joined in found.values()]
 
 
-# -- sampling, once -------------------------------------------------------------------------------------------------------
-
-_KNOWN: dict[str, Sample] = {}
-_LOCKS: dict[str, threading.Lock] = {}
-_GUARD = threading.Lock()
-
-
-def _sample(
-    model: str, platform: str, room: Platform, pair: Pair, sets: Sets, seed: int, store: Store | None = None, fresh: bool = False
-) -> Sample:
-    """The sample of a pair kind: the model's own if it is one, else from this process, from the store, or measured now."""
-    from retrompi.measure.fit.model import FittedModel
-    from retrompi.spec import registry
-    from retrompi.store.identity import run_spec, sha256_json
-
-    cls = registry.model(model)
-    if issubclass(cls, FittedModel):
-        return cls.sample(room, pair.hosts)
-
-    spec = run_spec(
-        "sample", model, platform, mode=pair.hosts, sets=sets, seed=seed, trace="sample of a pair", trace_hash=sha256_json(pair.hosts.cores)
-    )
-    with _GUARD:
-        lock = _LOCKS.setdefault(spec.identity, threading.Lock())
-    with lock:
-        if spec.identity not in _KNOWN or (store is not None and store.find_run(spec.identity) is None):
-
-            def measured() -> Row:
-                return (_KNOWN.get(spec.identity) or _measured(model, platform, room, pair, sets, seed)).as_dict()
-
-            if store is None or store.read_only:
-                facts = measured()
-            else:
-                from retrompi.store.lookup import facts_of
-
-                facts = facts_of(store, spec, lambda: {"ranks": 2, "sample": measured()}, fresh=fresh)[1]["sample"]
-            _KNOWN[spec.identity] = Sample.from_dict(facts)
-        return _KNOWN[spec.identity]
-
-
-def _measured(model: str, platform: str, room: Platform, pair: Pair, sets: Sets, seed: int) -> Sample:
-    from retrompi.sim import simulate
-
-    def run(trace: Trace, sides: Sequence[int]) -> simulate.Result:
-        # An override may be of a host that this pair does not use.
-        cores = [pair.hosts.cores[s] for s in sides] if pair.hosts.cores else ()
-        where = Placement((pair.hosts[s] for s in sides), cores)
-        return simulate.run(model, platform, trace, mode=where, sets=sets, seed=seed, idle_sets=True)
-
-    compiled, _, _ = simulate.compile_model(model, platform, pair.hosts, 2, sets, idle_sets=True)
-    where = "same" if pair.same else "remote"
-    hops, protocol = compiled[where], compiled[f"protocol_{where}"]
-    a, b = (room.hosts[h] for h in pair.hosts)
-    cores = int(a.cores) // 2 if pair.same else int(min(a.cores, b.cores))
-    if pair.hosts.cores:  # two ranks on two cores are the pair; others would be another
-        cores = 1
-    return sampling.measure(
-        run,
-        sampling.sizes_for(hops, protocol),
-        pairs=max(1, min(cores, sampling.MOST_PAIRS)),
-        eager_below=_asks_from(protocol),
-        connects=any(h["connect"] > 0 for h in hops),
-        alike=_kind(room, (pair.hosts[0], -1)) == _kind(room, (pair.hosts[1], -1)),
-    )
-
-
-def prepare(store: Store, model: str, platform: str, mode: Any, ranks: int, sets: Sets, seed: int, *, fresh: bool = False) -> None:
-    """Has every sample that a run below ``mechanism`` needs, out of the store or into it."""
-    from retrompi.sim import simulate
-
-    _, room, placement = simulate.compile_model(model, platform, mode, ranks, sets)
-    for pair in _pairs(_classes(placement, room), placement, room):
-        _sample(model, platform, room, pair, sets, seed, store, fresh)
-
-
 # -- LogGP ----------------------------------------------------------------------------------------------------------------
 
 
@@ -213,7 +134,7 @@ class LogGP:
     g: float
     G: float
     low: float = 0.0
-    high: float = _rows.NO_LIMIT
+    high: float = NO_LIMIT
 
     def time(self, size: int) -> float:
         """One-way time of a message of ``size`` bytes, seconds."""
@@ -235,7 +156,7 @@ def _ps(seconds: float) -> int:
     return round(seconds / PS)
 
 
-def _asks_from(protocol: Sequence[tuple[float, float, str]]) -> float:
+def asks_from(protocol: Sequence[tuple[float, float, str]]) -> float:
     """The smallest size whose protocol asks the receiver first; infinity without one."""
     return min((low for low, _, kind in protocol if kind != "eager"), default=float("inf"))
 
@@ -278,7 +199,7 @@ def fit(points: Sequence[Point], asks_from: float = float("inf")) -> list[LogGP]
         weight = sum(1 / g**2 for _, g in gaps)
         gap = sum((g - rate * s) / g**2 for s, g in gaps) / weight if weight else 0.0
         gap = min(max(0.0, gap), start)
-        out.append(LogGP((start - 2 * o) * PS, o * PS, gap * PS, rate * PS, low, min(high, _rows.NO_LIMIT)))
+        out.append(LogGP((start - 2 * o) * PS, o * PS, gap * PS, rate * PS, low, min(high, NO_LIMIT)))
     return out
 
 
@@ -286,16 +207,6 @@ def _constant(values: Sequence[int]) -> float:
     """The constant with the least squares of its relative errors."""
     used = [v for v in values if v > 0]
     return sum(1 / v for v in used) / sum(1 / v**2 for v in used) if used else 0.0
-
-
-def loggp(model: str, platform: str, mode: Any, sets: Sets = (), seed: int = 1) -> list[LogGP]:
-    """The LogGP parameters of a model between the first two ranks of ``mode``, from the first towards the second."""
-    from retrompi.sim import simulate
-
-    compiled, room, placement = simulate.compile_model(model, platform, mode, 2, sets)
-    pair = _pairs(_classes(placement, room), placement, room)[0]
-    sample = _sample(model, platform, room, pair, sets, seed)
-    return fit(sample.there, _asks_from(compiled["protocol_same" if pair.same else "protocol_remote"]))
 
 
 def _lines(points: Sequence[Point], asks_from: float) -> list[Point]:
@@ -335,11 +246,9 @@ PROTOCOLS = ("protocol_same", "protocol_remote")
 
 
 def lowered(
-    compiled: Row, fidelity: str, model: str, platform: str, room: Platform, placement: Placement, sets: Sets, seed: int
+    compiled: Row, fidelity: str, room: Platform, placement: Placement, sample_of: Callable[[Pair], Sample]
 ) -> tuple[Row, list[str]]:
-    """The compiled rows of a model with its mechanism replaced by curves, and what could not be sampled for them.
-
-    Samples are made now unless this process has them (`prepare` fetches them from a store).
+    """The compiled rows of a model with its mechanism replaced by the curves that ``sample_of`` gives, and what could not be sampled.
 
     Hops, proxies, wait policies and the costs of calls go (they are in the overheads); protocols, the ranks' placement, processors
     and rates of computation stay. Raises UsageError for a process to be killed that is no rank: there is no other.
@@ -349,23 +258,23 @@ def lowered(
             raise UsageError(
                 f"at fidelity {fidelity} there is no '{name}' to end, only ranks; leave out --fidelity", code="unknown-process"
             )
-    return curved(compiled, fidelity, room, placement, lambda pair: _sample(model, platform, room, pair, sets, seed))
+    return curved(compiled, fidelity, room, placement, sample_of)
 
 
 def curved(
     compiled: Row, fidelity: str, room: Platform, placement: Placement, sample_of: Callable[[Pair], Sample]
 ) -> tuple[Row, list[str]]:
-    """`lowered` with the samples that ``sample_of`` gives: also what a model that is nothing but curves compiles to."""
-    classes = _classes(placement, room)
+    """`lowered` where nobody is killed: also what a model that is nothing but curves compiles to."""
+    classes = classes_of(placement, room)
     count = max(classes, default=0) + 1
     of = {same: [[-1] * count for _ in range(count)] for same in (True, False)}
     tables: dict[bool, list[Any]] = {True: [], False: []}
     notes: list[str] = []
     connect = {True: 0, False: 0}
-    for pair in _pairs(classes, placement, room):
+    for pair in pairs_of(classes, placement, room):
         sample = sample_of(pair)
         connect[pair.same] = max(connect[pair.same], sample.connect)
-        asks = _asks_from(compiled["protocol_same" if pair.same else "protocol_remote"])
+        asks = asks_from(compiled["protocol_same" if pair.same else "protocol_remote"])
         for points, joined in ((sample.back, [(b, a) for a, b in pair.classes]), (sample.there, pair.classes)):
             table = points if fidelity == "curve" else _lines(points, asks)
             for x, y in joined:
@@ -382,7 +291,7 @@ def curved(
         if not tables[same]:
             return []
         curve = {"classes": classes, "of": of[same], "tables": tables[same], "ports": "host" if fidelity == "curve" else "rank"}
-        return [_rows.curve(curve, connect=connect[same] * PS)]
+        return [Curve(("rank", "rank"), packet=NO_LIMIT, header=0, curve=curve, connect=connect[same] * PS).to_engine()]
 
     lower = {
         "hosts": [{**h, "dispatch": 0.0} for h in compiled["hosts"]],
@@ -390,8 +299,8 @@ def curved(
         "remote": hops(False),
         "send_cpu": 0.0,
         "recv_cpu": 0.0,
-        "recv_wait": _rows.BLOCK,
-        "send_wait": _rows.BLOCK,
+        "recv_wait": to_engine(BLOCK),
+        "send_wait": to_engine(BLOCK),
         "idle": {},
         "forward_cost": {},
         "same_bulk": [],
@@ -404,59 +313,3 @@ def curved(
         **{k: [(low, high, "eager" if kind == "eager" else "rendezvous") for low, high, kind in compiled[k]] for k in PROTOCOLS},
     }
     return compiled | lower, notes
-
-
-# -- spread ---------------------------------------------------------------------------------------------------------------
-
-
-def _spread(times: Mapping[str, float]) -> dict[str, float]:
-    low, high = min(times.values()), max(times.values())
-    return {"spread": high / low if low > 0 else 1.0}
-
-
-def spread(
-    model: str,
-    platform: str,
-    mode: Any,
-    sizes: Sequence[int] | None = None,
-    *,
-    sets: Sets = (),
-    seed: int = 1,
-    reps: int | None = None,
-    store: Store | None = None,
-    fresh: bool = False,
-) -> list[Row]:
-    """PingPong at all rungs: rows size_B, mechanism_us, curve_us, loggp_us (one way), spread (largest over smallest).
-
-    With a ``store`` what it has is used and what is simulated kept; each row then has ``run_ids``, one a rung.
-    """
-    from retrompi.sim import simulate
-    from retrompi.store import lookup as experiment
-
-    times: dict[str, list[Row]] = {}
-    ids: list[int] = []
-    for rung in RUNGS:
-        if store is None:
-            times[rung] = simulate.pingpong(model, platform, mode, sizes, sets=sets, seed=seed, reps=reps, fidelity=rung)
-        else:
-            found = experiment.pingpong(store, model, platform, mode, sizes, sets=sets, seed=seed, reps=reps, fresh=fresh, fidelity=rung)
-            times[rung], ids = found.rows, [*ids, found.run_id]
-    out = []
-    for group in zip(*times.values(), strict=True):
-        us = {rung: float(row["time_us"]) for rung, row in zip(RUNGS, group, strict=True)}
-        row = {"size_B": group[0]["size_B"], **{f"{rung}_us": t for rung, t in us.items()}, **_spread(us)}
-        out.append(row | ({"run_ids": ids} if ids else {}))
-    return out
-
-
-def spread_of_trace(
-    store: Store, trace: Trace, label: str, model: str, platform: str, mode: Any, *, sets: Sets = (), seed: int = 1, fresh: bool = False
-) -> Row:
-    """A trace at all rungs: mechanism_s, curve_s, loggp_s (simulated seconds), spread, and outcome_RUNG and run_ids."""
-    from retrompi.store import lookup as experiment
-
-    found = {r: experiment.replay(store, trace, label, model, platform, mode, sets=sets, seed=seed, fresh=fresh, fidelity=r) for r in RUNGS}
-    runs = {rung: store.run(f.run_id) for rung, f in found.items()}
-    times = {rung: float(run["time_s"]) for rung, run in runs.items()}
-    row = {f"{rung}_s": t for rung, t in times.items()} | _spread(times)
-    return row | {f"outcome_{r}": run["outcome"] for r, run in runs.items()} | {"run_ids": [f.run_id for f in found.values()]}

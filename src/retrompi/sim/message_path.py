@@ -1,7 +1,7 @@
 """The path of a message: what the engine records of each packet, of what crosses cards and wires for it, and of every process meanwhile.
 
-    told = simulate.message_path("wmpi", "nt-pair", "distributed", 100_000)
-    there = told.directions[0]                     # from the call of MPI_Send to the return of MPI_Recv
+    told = simulate.message_path(Question("wmpi", "nt-pair", Message(100_000)))
+    there = told.directions[0]               # from the call of MPI_Send to the return of MPI_Recv
     sum(k.took for k in there.chain) == there.took      # exactly
     [p for p in told.transits if p.sent >= there.begin] # each packet through each channel
 

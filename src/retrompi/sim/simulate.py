@@ -16,35 +16,32 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.units import PS
+from retrompi.sim import fidelity as ladder
+from retrompi.sim.observe import NOTHING, Observe
+from retrompi.sim.resolved import Resolved, place
+from retrompi.sim.samples import Samples
+from retrompi.sim.sampling import NotSampled
 from retrompi.sim.worker import ForkServer, shared_server
+from retrompi.spec import cojobs, kernels
 from retrompi.spec import cross_traffic as network
-from retrompi.spec import registry
-from retrompi.spec.cojobs import Compiled, JobSpec
+from retrompi.spec.cojobs import Compiled
 from retrompi.spec.collectives import PREFIX
-from retrompi.spec.compile import ANYTHING, Calls, compile_runtime, refuse_unused, refuse_unused_parameters
+from retrompi.spec.compile import ANYTHING, Calls, compile_runtime, refuse, unused, unused_by_start, unused_parameters
 from retrompi.spec.compile import Compiled as CompiledRuntime
 from retrompi.spec.layout import Layout
-from retrompi.spec.model import RuntimeModel, Values, parse_sets, resolve
-from retrompi.spec.platform import Placement
-from retrompi.spec.timed_section import Program, compute_scale, prepare, section_of
+from retrompi.spec.model import Values
+from retrompi.spec.question import WILDCARDS, Benchmark, Message, Question, Replay, Starts, pingpong
+from retrompi.traces import generate
 from retrompi.traces.calls import calls_of
+from retrompi.traces.timed_section import compute_scale, prepare, section_of
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.sim.message_path import MessagePath
-    from retrompi.sim.timeline import Request
-    from retrompi.spec.platform import Platform
 
-__all__ = [
-    "MODES", "WILDCARDS", "Result", "SimulationEnded", "compile_model", "explain", "message_path", "pingpong", "place", "run", "startup",
-]  # fmt: skip
+__all__ = ["WILDCARDS", "Benchmark", "Message", "Observe", "Question", "Replay", "Resolved", "Result", "SimulationEnded", "Starts",
+           "benchmark", "compile_question", "explain", "message_path", "pingpong", "place", "run", "startup"]  # fmt: skip
 
-Sets = Mapping[str, str] | Sequence[str]
-Mode = str | Sequence[int]
-Repetitions = int | Mapping[int, int] | Callable[[int], int] | None
-MODES = ("shared", "distributed")
-WILDCARDS = ("recorded", "free")
-NOTHING_MORE = Program()
 EXPLAIN_REPETITIONS = 6
 """Round trips before the one whose anatomy is shown: queues, credits and caches of buffers are then in their steady state."""
 
@@ -109,173 +106,60 @@ class Result:
     """What became of the further jobs, as `retrompi.spec.cojobs.told`; all else is of the first."""
 
 
-def place(platform: Platform, mode: Mode, ranks: int) -> Placement:
-    """Host index of every rank: ``shared`` puts all on the first host, ``distributed`` one on each in turn.
+def compile_question(asked: Resolved, calls: Calls = ANYTHING, others: Sequence[Compiled] = ()) -> CompiledRuntime:
+    """The runtime of what is asked as the engine is given it, for a program of ``calls``.
 
-    A named placement of the platform is used from its first rank on, a list is taken as it is. Raises UsageError for an unknown
-    mode, a wrong length or a host that is not there.
+    Refuses an override that such a run does not use unless the question accepts idle ones; ``others`` are further jobs, which use parts of
+    the platform as well.
     """
-    if isinstance(mode, str):
-        mode = platform.placement(mode)
-    if mode == "shared":
-        return Placement([0] * ranks)
-    if mode == "distributed":
-        return Placement(r % len(platform.hosts) for r in range(ranks))
-    if isinstance(mode, str):
-        placement = platform.placements[mode]
-        if len(placement) < ranks:
-            raise UsageError(
-                f"placement '{mode}' of platform '{platform.name}' is for {len(placement)} ranks, not {ranks}", code="bad-placement"
-            )
-        return Placement(placement[:ranks], placement.cores[:ranks])
-    placement = Placement((int(i) for i in mode), getattr(mode, "cores", ()))
-    if len(placement) != ranks:
-        raise UsageError(f"{len(placement)} hosts are named for {ranks} ranks", code="bad-placement")
-    for i in placement:
-        if not 0 <= i < len(platform.hosts):
-            raise UsageError(f"host index {i} is not in 0..{len(platform.hosts) - 1} of platform '{platform.name}'", code="unknown-host")
-    return placement
+    values = asked.values.fresh()  # what was read before, for another purpose, is not used by this run
+    found = compile_runtime(asked.model, values, Layout(asked.room, asked.placement), calls)
+    if not asked.question.idle_overrides:
+        refuse(unused(asked.model, values, found, calls, [j.found for j in others]))
+    return found
 
 
-def compile_model(
-    model: str, platform: str, mode: Mode, ranks: int, sets: Sets = (), *, idle_sets: bool = False
-) -> tuple[dict[str, Any], Platform, Placement]:
-    """The engine's rows of ``model`` on ``platform`` with overrides; refuses an override that no trace could use unless ``idle_sets``."""
-    cls = registry.model(model)
-    found, values = _compiled(cls, platform, mode, ranks, sets, ANYTHING)
-    if not idle_sets:
-        refuse_unused(cls, values, found, ANYTHING)
-    return found.rows, found.layout.platform, found.layout.placement
+def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkServer | None = None) -> Result:
+    """Replay a trace or run a benchmark as asked. ``server`` is where, by default the one that this process shares.
 
-
-def _compiled(
-    cls: type[RuntimeModel], platform: str, mode: Mode, ranks: int, sets: Sets, calls: Calls
-) -> tuple[CompiledRuntime, Values]:
-    values, room = resolve(cls, registry.platform(platform), sets)
-    return compile_runtime(cls, values, Layout(room, place(room, mode, ranks)), calls), values
-
-
-def run(
-    model: str,
-    platform: str,
-    trace: Trace,
-    *,
-    mode: Mode = "distributed",
-    sets: Sets = (),
-    seed: int = 1,
-    fidelity: str = "mechanism",
-    anatomy: bool = False,
-    anatomy_between: tuple[str, str] = ("anatomy", "end"),
-    timeout_s: float | None = None,
-    with_startup: bool = False,
-    kills: Sequence[str] = (),
-    program: Program = NOTHING_MORE,
-    server: ForkServer | None = None,
-    idle_sets: bool = False,
-    wire: str = "native",
-    wildcards: str = "recorded",
-    timeline: Request | None = None,
-    profile: bool = False,
-    directions: Sequence[tuple[int, str, int, str]] = (),
-    traffic: Sequence[str] = (),
-    failures: Sequence[str] = (),
-    jobs: Sequence[JobSpec] = (),
-) -> Result:
-    """Replay ``trace``. ``timeout_s`` is in simulated seconds, ``program`` says what the trace does not, ``fidelity`` is a rung of
-    `retrompi.sim.fidelity`; ``idle_sets`` accepts overrides that nothing reads. ``wildcards`` ``recorded`` lets a receive from any source
-    match what it matched when the trace was taken (where the trace says so), ``free`` whatever comes first. ``timeline`` asks for the
-    run's timeline, ``profile`` for its calls summed up, ``directions`` (from rank, its mark, to rank, its mark; with ``anatomy``) for the
-    message path of what is sent between these marks; no event changes by them.
-
-    ``traffic`` of others crosses the wire and ``failures`` take things down for a time, both as of `retrompi.spec.cross_traffic`.
-    ``jobs`` run beside it on the same platform and are told of in ``Result.jobs``; what each would have taken alone is another run.
-    ``kills`` ends processes: ``"proxy on server@0.5s"``, ``"rank 3@2s"``, ``"rank 0 of job 2@1s"``. Hosts that the runtime cannot join
-    in one job give the outcome ``failed-start``.
-
-    ``with_startup`` first starts the job as the runtime did, which may fail (outcome ``failed-start``, drawn from ``seed``).
-    ``wire`` is ``native`` or ``simgrid``, the reference that it is tested against: the same times, an order of magnitude slower.
-    Raises UsageError for a wrong name, mode or override, InputError for a trace that cannot be simulated.
+    Hosts that the runtime cannot join in one job give the outcome ``failed-start``. What further jobs would take alone is another run.
+    Raises UsageError for a wrong name, placement or override, InputError for a trace that cannot be simulated.
     """
-    from retrompi.sim import fidelity as ladder
-
-    ladder.check(fidelity)
-    if wildcards not in WILDCARDS:
-        raise UsageError(f"wildcards cannot be '{wildcards}'{nearest(wildcards, WILDCARDS)}", code="unknown-name")
-    refused = trace.unsupported()
-    if refused:
-        file, line, action, reason = refused[0]
-        raise UsageError(f"{file}:{line}: {action}: {reason}", code="unsupported-action")
+    asked = Resolved.of(question)
+    q = asked.question
+    ladder.check(q.fidelity)
+    if q.fidelity != "mechanism" and (q.beside.traffic or q.beside.failures):
+        raise UsageError(f"fidelity '{q.fidelity}' draws no wire, which traffic and failures need: use mechanism", code="needs-mechanism")
+    _refuse_unsupported(asked.trace)
     begin = time.perf_counter()
-    cls = registry.model(model)
-    calls = calls_of(trace, start_up=with_startup, failures=bool(failures))
-    found, values = _compiled(cls, platform, mode, trace.ranks, sets, calls)
-    rows, room, placement = found.rows, found.layout.platform, found.layout.placement
-    others = _compiled_jobs(jobs, platform, sets, fidelity, wire)
-    if not idle_sets:
-        refuse_unused(cls, values, found, calls, [j.found for j in others])
+    others = _compiled_jobs(asked)
+    found = compile_question(asked, calls_of(asked.trace, q), others)
+    rows = found.rows
+    rows["kills"] = _kills(q.beside.kills, rows, others)
+    if asked.apart:
+        return _not_run(asked, "failed-start", asked.apart, begin)
     steps: list[dict[str, Any]] = []
-    notes: list[str] = []
-    rows["kills"] = _kills(kills, rows, others)
-    apart = cls().joins(room, placement)
-    if apart:
-        return Result("failed-start", apart, 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, time.perf_counter() - begin, [], [])
-    if with_startup:
-        told = start(cls, values, room, placement, seed)
+    if q.start_up:
+        told = start(asked, q.seed)
         steps = told["steps"]
         if told["failed"]:
-            return Result("failed-start", told["reason"], 0.0, 0, trace.ranks, trace.actions, 0, 0, 0,
-                          time.perf_counter() - begin, [], [], startup=steps)  # fmt: skip
-    scale = 1.0
-    if program.section is not None:
-        if program.compute_s is not None:
-            scale = compute_scale(trace, program.section, program.compute_s, [room.hosts[h].flops for h in placement])
-        trace = prepare(trace, program.section)
-    if fidelity != "mechanism":
-        from retrompi.sim.sampling import NotSampled
-
+            return _not_run(asked, "failed-start", told["reason"], begin, steps)
+    trace, scale = _timed(asked)
+    notes: list[str] = []
+    if q.fidelity != "mechanism":
+        samples = Samples(run)
         try:
-            rows, notes = ladder.lowered(rows, fidelity, model, platform, room, placement, sets, seed)
+            rows, notes = ladder.lowered(rows, q.fidelity, asked.room, asked.placement, lambda pair: samples.of(asked, pair))
         except NotSampled as error:
-            return Result(error.outcome, str(error), 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, time.perf_counter() - begin, [], [])
-    named = trace.kernels()
-    if named:
-        from retrompi.spec import kernels
-
-        rows["kernels"] = kernels.rows(named, room, placement)
-    rows |= {
-        "seed": seed,
-        "wire": wire,
-        "wildcards": wildcards,
-        "limit_s": timeout_s or 0.0,
-        "compute_scale": scale,
-        "memory_share": program.memory_share,
-        "anatomy": anatomy,
-        "anatomy_rank": 0,
-        "anatomy_from": anatomy_between[0],
-        "anatomy_to": anatomy_between[1],
-    }
-    if timeline is not None:
-        rows |= {"timeline_limit": timeline.limit, "timeline_from": timeline.from_s, "timeline_until": timeline.until_s}
-    if profile:
-        rows["profile"] = 1
-    if directions:
-        rows["directions"] = [tuple(d) for d in directions]
+            return _not_run(asked, error.outcome, str(error), begin)
+    rows |= _asked_of_the_engine(asked, trace, scale) | _observed(observe)
     beside = [j for j in others if not j.apart]
-    if beside:
-        from retrompi.spec import cojobs as sharing
-
-        rows["positions"], rows["hosts"] = sharing.unshared(beside, model, rows)
-        rows["jobs"] = sharing.rows(beside, rows["positions"], room, wildcards)
-    if (traffic or failures) and fidelity != "mechanism":
-        raise UsageError(f"fidelity '{fidelity}' draws no wire, which traffic and failures need: use mechanism", code="needs-mechanism")
-    if traffic:
-        rows["traffic"], rows["positions"] = network.traffic(traffic, room, rows["positions"])
-    if failures:
-        rows["failures"] = network.failures(failures, room)
+    _join(rows, asked, beside)
     got = (server or shared_server()).simulate(rows, trace, trace.sha256, [j.spec.trace for j in beside])
-    if got["outcome"] == "completed" and not idle_sets:
-        _check_collectives(values, {operation for operation, _, _ in got["collectives"]})
+    if got["outcome"] == "completed" and not q.idle_overrides:
+        _check_collectives(asked.values, {operation for operation, _, _ in got["collectives"]})
     marks = [{"rank": r, "label": label, "time_s": t * PS, "time_ps": t} for r, label, t in got["marks"]]
+    section = asked.program.section
     return Result(
         outcome=got["outcome"],
         detail=got["detail"],
@@ -289,56 +173,116 @@ def run(
         wall_s=time.perf_counter() - begin,
         per_rank=[_rank_row(r) for r in got["per_rank"]],
         marks=marks,
-        section=None if program.section is None else section_of(marks, program.section),
+        section=None if section is None else section_of(marks, section),
         anatomy=[{"stage": s, "process": p, "seconds": t * PS, "ps": t} for s, p, t in got["anatomy"]],
         anatomy_ps=got["anatomy_total_ps"],
         waits=got["waits"],
         diagnosis=got.get("diagnosis", {}),
-        timeline=_timeline(got, trace, timeline, {"model": model, "platform": platform, "mode": _mode_name(mode)}),
+        timeline=_timeline(got, trace, observe, {"model": q.model, "platform": q.platform, "mode": q.where}),
         message_path=_message_path(got),
         profile=got.get("profile", {}),
         startup=steps,
-        cautions=[*cls().cautions(values, room, placement), *notes],
+        cautions=[*asked.model().cautions(asked.values, asked.room, asked.placement), *notes],
         used=sorted(found.used),
         collectives=[{"operation": o, "algorithm": a, "calls": n} for o, a, n in got["collectives"]],
-        traffic=network.told(traffic, got["traffic"]),
+        traffic=network.told(q.beside.traffic, got["traffic"]),
         jobs=_told_jobs(others, got["jobs"]),
         **{k: got[k] for k in ("delivered", "delivered_bytes", "own_bytes", "done", "frames", "retransmissions", "duplicates", "events",
                                 "lost", "failed")},
-    )
+    )  # fmt: skip
 
 
-def _compiled_jobs(jobs: Sequence[JobSpec], platform: str, sets: Sets, fidelity: str, wire: str) -> list[Compiled]:
-    """The further jobs in the machine room that the first one's overrides make of ``platform``."""
-    if not jobs:
+def _refuse_unsupported(trace: Trace) -> None:
+    for file, line, action, reason in trace.unsupported()[:1]:
+        raise UsageError(f"{file}:{line}: {action}: {reason}", code="unsupported-action")
+
+
+def _not_run(asked: Resolved, outcome: str, detail: str, begin: float, steps: Sequence[dict[str, Any]] = ()) -> Result:
+    """The result of what could not be started or sampled, ``begin`` seconds ago."""
+    trace = asked.trace
+    wall_s = time.perf_counter() - begin
+    return Result(outcome, detail, 0.0, 0, trace.ranks, trace.actions, 0, 0, 0, wall_s, [], [], startup=list(steps))
+
+
+def _timed(asked: Resolved) -> tuple[Trace, float]:
+    """The trace with its timed section marked, and the factor on its computation."""
+    trace, program = asked.trace, asked.program
+    if program.section is None:
+        return trace, 1.0
+    scale = 1.0
+    if program.compute_s is not None:
+        scale = compute_scale(trace, program.section, program.compute_s, [asked.room.hosts[h].flops for h in asked.placement])
+    return prepare(trace, program.section), scale
+
+
+def _asked_of_the_engine(asked: Resolved, trace: Trace, scale: float) -> dict[str, Any]:
+    """What the question says to the engine itself."""
+    q = asked.question
+    rows: dict[str, Any] = {
+        "seed": q.seed,
+        "wire": q.network,
+        "wildcards": q.wildcards,
+        "limit_s": q.limit_s or 0.0,
+        "compute_scale": scale,
+        "memory_share": asked.program.memory_share,
+    }
+    loops = trace.kernels()
+    if loops:
+        rows["kernels"] = kernels.rows(loops, asked.room, asked.placement)
+    return rows
+
+
+def _observed(observe: Observe) -> dict[str, Any]:
+    rows: dict[str, Any] = {
+        "anatomy": observe.anatomy, "anatomy_rank": 0, "anatomy_from": observe.between[0], "anatomy_to": observe.between[1],
+    }  # fmt: skip
+    if observe.timeline is not None:
+        wanted = observe.timeline
+        rows |= {"timeline_limit": wanted.limit, "timeline_from": wanted.from_s, "timeline_until": wanted.until_s}
+    if observe.profile:
+        rows["profile"] = 1
+    if observe.directions:
+        rows["directions"] = list(observe.directions)
+    return rows
+
+
+def _join(rows: dict[str, Any], asked: Resolved, beside: Sequence[Compiled]) -> None:
+    """Adds to ``rows`` what happens beside the job: further jobs, traffic, failures."""
+    q = asked.question
+    if beside:
+        rows["positions"], rows["hosts"] = cojobs.unshared(beside, q.model, rows)
+        rows["jobs"] = cojobs.rows(beside, rows["positions"], asked.room, q.wildcards)
+    if q.beside.traffic:
+        rows["traffic"], rows["positions"] = network.traffic(q.beside.traffic, asked.room, rows["positions"])
+    if q.beside.failures:
+        rows["failures"] = network.failures(q.beside.failures, asked.room)
+
+
+def _compiled_jobs(asked: Resolved) -> list[Compiled]:
+    """The further jobs on the platform that the first one's overrides make."""
+    q = asked.question
+    if not q.beside.jobs:
         return []
-    from retrompi.spec.cojobs import named
-
-    if fidelity != "mechanism":
+    if q.fidelity != "mechanism":
         raise UsageError(
-            f"jobs share processors, cards and the wire, which fidelity '{fidelity}' does not draw: use mechanism", code="needs-mechanism"
+            f"jobs share processors, cards and the wire, which fidelity '{q.fidelity}' does not draw: use mechanism", code="needs-mechanism"
         )
-    if wire != "native":
+    if q.network != "native":
         raise UsageError("several jobs need the native wire", code="needs-mechanism")
-    room_sets = {k: v for k, v in parse_sets(sets).items() if k.startswith("platform.")}
-    jobs_found = []
-    for spec in named(jobs):
-        for file, line, action, reason in spec.trace.unsupported()[:1]:
-            raise UsageError(f"{file}:{line}: {action}: {reason}", code="unsupported-action")
-        cls = registry.model(spec.model)
+    found = []
+    for spec, job in asked.jobs:
+        _refuse_unsupported(spec.trace)
+        values, calls = job.values.fresh(), calls_of(spec.trace)
         try:
-            calls = calls_of(spec.trace)
-            found, values = _compiled(cls, platform, spec.mode, spec.trace.ranks, {**room_sets, **spec.alone()}, calls)
-            refuse_unused_parameters(cls, values, found, calls)
+            compiled = compile_runtime(job.model, values, Layout(job.room, job.placement), calls)
+            refuse(unused_parameters(job.model, values, compiled, calls))
         except UsageError as error:
             raise UsageError(f"{spec.name}: {error}", code=error.code) from None
-        jobs_found.append(Compiled(spec, cls, found, values, cls().joins(found.layout.platform, found.layout.placement)))
-    return jobs_found
+        found.append(Compiled(spec, job.model, compiled, values, job.apart))
+    return found
 
 
 def _told_jobs(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    from retrompi.spec.cojobs import told
-
     answers = iter(got)
     rows = []
     for job in jobs:
@@ -348,20 +292,16 @@ def _told_jobs(jobs: Sequence[Compiled], got: Sequence[Mapping[str, Any]]) -> li
                 _check_collectives(job.values, {operation for operation, _, _ in answer["collectives"]})
             except UsageError as error:
                 raise UsageError(f"{job.spec.name}: {error}", code=error.code) from None
-        rows.append(told(job, answer, _rank_row))
+        rows.append(cojobs.told(job, answer, _rank_row))
     return rows
 
 
-def _mode_name(mode: Mode) -> str:
-    return mode if isinstance(mode, str) else ",".join(map(str, mode))
-
-
-def _timeline(got: Mapping[str, Any], trace: Trace, wanted: Request | None, about: Mapping[str, Any]) -> Any:
-    if wanted is None:
+def _timeline(got: Mapping[str, Any], trace: Trace, observe: Observe, about: Mapping[str, Any]) -> Any:
+    if observe.timeline is None:
         return None
     from retrompi.sim.timeline import Timeline
 
-    return Timeline.from_engine(got["timeline"], trace.files, got["end_ps"], wanted, {**about, "outcome": got["outcome"]})
+    return Timeline.from_engine(got["timeline"], trace.files, got["end_ps"], observe.timeline, {**about, "outcome": got["outcome"]})
 
 
 def _check_collectives(values: Values, used: Collection[str]) -> None:
@@ -451,32 +391,32 @@ def rows_from_marks(
     return rows
 
 
-def pingpong(
-    model: str,
-    platform: str,
-    mode: Mode,
-    sizes: Sequence[int] | None = None,
-    *,
-    sets: Sets = (),
-    seed: int = 1,
-    reps: Repetitions = None,
-    fidelity: str = "mechanism",
-    server: ForkServer | None = None,
-) -> list[dict[str, Any]]:
-    """A PingPong curve: rows size_B, time_us (one way: half a round trip), bandwidth_MBps (10^6 B/s), repetitions.
+def benchmark(question: Question | Resolved, server: ForkServer | None = None) -> list[dict[str, Any]]:
+    """The curve of a benchmark: rows size_B, time_us (one way: half a round trip), bandwidth_MBps (10^6 B/s), repetitions.
 
-    ``sizes`` in bytes, None for the papers' 0 B to 4 MiB; ``reps`` None for the papers' repetitions. Raises
-    SimulationEnded when the benchmark does not complete.
+    The question's workload is a `Benchmark`. Raises SimulationEnded when it does not complete.
     """
-    from retrompi.traces import generate
-
-    trace = generate.pingpong(sizes, reps)
-    result = run(model, platform, trace, mode=mode, sets=sets, seed=seed, fidelity=fidelity, server=server)
-    require_completed(result, f"PingPong of {model} on {platform}, {mode}")
-    return rows_from_marks(result)
+    asked = Resolved.of(question)
+    result = run(asked, server=server)
+    require_completed(result, curve_title(asked.question))
+    return curve_of(asked, result)
 
 
-def _explained_trace(size: int) -> Trace:
+def curve_title(question: Question) -> str:
+    """What the curve is called in messages: ``PingPong of wmpi on nt-pair, shared``."""
+    label = question.workload.label
+    return f"{'PingPong' if label == 'pingpong' else label} of {question.title}"
+
+
+def curve_of(asked: Resolved, result: Result) -> list[dict[str, Any]]:
+    """`rows_from_marks` by the rules of the benchmark's generator."""
+    workload = asked.question.workload
+    assert isinstance(workload, Benchmark)
+    made = generate.generator(workload.generator)
+    return rows_from_marks(result, made.parts, made.counted, workload.arguments)
+
+
+def explained_trace(size: int) -> Trace:
     """Some round trips of ``size`` bytes, then one between the marks ``anatomy`` and ``end``; rank 1's ``there`` lies between."""
     from retrompi._engine import Trace
 
@@ -488,16 +428,29 @@ def _explained_trace(size: int) -> Trace:
     return Trace.parse([("\n".join(lines).encode(), f"pingpong of {size} B, rank {r}", r) for r, lines in enumerate((first, second))])
 
 
-def explain(
-    model: str, platform: str, mode: Mode, size: int, sets: Sets = (), *, seed: int = 1, fidelity: str = "mechanism"
-) -> dict[str, Any]:
-    """Where the time of one message goes: half of a round trip of the PingPong in its steady state, by stage and process.
+def _size(asked: Resolved) -> int:
+    workload = asked.question.workload
+    assert isinstance(workload, Message)
+    return workload.size
+
+
+def of_message(asked: Resolved) -> Resolved:
+    """What is asked of a `Message` as asked of the trace that has it."""
+    size = _size(asked)
+    return asked.changed(workload=Replay(explained_trace(size), f"{size} B"))
+
+
+def explain(question: Question | Resolved) -> dict[str, Any]:
+    """Where the time of one `Message` goes: half of a round trip of the PingPong in its steady state, by stage and process.
 
     ``stages`` rows have stage, process, seconds and ps; their picoseconds sum to ``total_ps`` and their seconds,
     added in the order given, to ``total_s``, exactly.
     """
-    result = run(model, platform, _explained_trace(size), mode=mode, sets=sets, seed=seed, fidelity=fidelity, anatomy=True)
-    require_completed(result, f"PingPong of {model} on {platform}, {mode}, {size} B")
+    message = Resolved.of(question)
+    asked = of_message(message)
+    q = asked.question
+    result = run(asked, Observe(anatomy=True))
+    require_completed(result, f"PingPong of {q.title}, {q.workload.label}")
     rows = [r for r in result.anatomy if r["ps"] > 0]
     halves = [r["ps"] // 2 for r in rows]
     # Halving integers loses at most one picosecond a row; the odd ones are given back in pairs.
@@ -510,10 +463,10 @@ def explain(
         {"stage": r["stage"], "process": r["process"], "seconds": h * PS, "ps": h} for r, h in zip(rows, halves, strict=True) if h > 0
     ]
     return {
-        "model": model,
-        "platform": platform,
-        "mode": _mode_name(mode),
-        "size_B": size,
+        "model": q.model,
+        "platform": q.platform,
+        "mode": q.where,
+        "size_B": _size(message),
         "total_s": sum(float(s["seconds"]) for s in stages),
         "total_ps": sum(int(s["ps"]) for s in stages),
         "stages": stages,
@@ -524,29 +477,33 @@ DIRECTIONS = ((0, "anatomy", 1, "there"), (1, "there", 0, "end"))
 """There and back."""
 
 
-def message_path(model: str, platform: str, mode: Mode, size: int, sets: Sets = (), *, seed: int = 1) -> MessagePath:
-    """The path of the message that `explain` explains, and of its answer: the directions sum to the round trip exactly.
+def message_path(question: Question | Resolved) -> MessagePath:
+    """The path of the `Message` that `explain` explains, and of its answer: the directions sum to the round trip exactly.
 
     Raises SimulationEnded when the message does not arrive.
     """
-    result = run(model, platform, _explained_trace(size), mode=mode, sets=sets, seed=seed, anatomy=True, directions=DIRECTIONS)
-    require_completed(result, f"PingPong of {model} on {platform}, {mode}, {size} B")
+    asked = of_message(Resolved.of(question))
+    result = run(asked, Observe(anatomy=True, directions=DIRECTIONS))
+    require_completed(result, f"PingPong of {asked.question.title}, {asked.question.workload.label}")
     told: MessagePath = result.message_path
     return told
 
 
-def start(cls: type[RuntimeModel], values: Any, platform: Platform, placement: Sequence[int], seed: int) -> dict[str, Any]:
+def start(asked: Resolved, seed: int) -> dict[str, Any]:
     """One start of a job: its steps (step, manual, windows, daemons, seconds, note) and whether it failed."""
-    steps, reason = cls().startup(values, platform, list(placement), random.Random(seed))
+    steps, reason = asked.model().startup(asked.values, asked.room, list(asked.placement), random.Random(seed))
     return {"steps": [asdict(s) for s in steps], "failed": bool(reason), "reason": reason}
 
 
-def startup(model: str, platform: str, n: int, seeds: Sequence[int], sets: Sets = (), mode: Mode = "distributed") -> dict[str, Any]:
-    """Starts a job of ``n`` ranks once per seed: how often it fails and what a person has to do each time."""
-    cls = registry.model(model)
-    values, room = resolve(cls, registry.platform(platform), sets)
-    placement = place(room, mode, n)
-    told = [start(cls, values, room, placement, s) for s in seeds]
+def startup(question: Question | Resolved) -> dict[str, Any]:
+    """`Starts` of a job: how often it fails and what a person has to do each time."""
+    asked = Resolved.of(question)
+    workload = asked.question.workload
+    assert isinstance(workload, Starts)
+    if not asked.question.idle_overrides:
+        refuse(unused_by_start(asked.model, asked.values, Layout(asked.room, asked.placement)))
+    first = asked.question.seed
+    told = [start(asked, seed) for seed in range(first, first + workload.starts)]
     steps = told[0]["steps"]
     failures = sum(t["failed"] for t in told)
     return {
@@ -558,6 +515,6 @@ def startup(model: str, platform: str, n: int, seeds: Sequence[int], sets: Sets 
         "manual_steps_per_job": sum(int(s["manual"]) for s in steps),
         "seconds": sum(float(s["seconds"]) for s in steps),
         "steps": steps,
-        "hosts": len(set(placement)),
-        "ranks": n,
+        "hosts": len(set(asked.placement)),
+        "ranks": workload.ranks,
     }

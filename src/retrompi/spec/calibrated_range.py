@@ -81,7 +81,8 @@ def outside(
     values, changed = resolve(cls, room, sets)
     params = cls.params()
     what_if = [f"{cls.name}.{name}" for name, s in values.settings.items() if s.overridden and name in params and params[name].fitted]
-    what_if += [f"platform.{path}" for path in sorted(changed.overridden) if room.quantity(path).source.startswith("fit:")]
+    fitted = {path for path, q in room.quantities.items() if q.source.startswith("fit:")}
+    what_if += [f"platform.{path}" for path in sorted(changed.overridden & fitted)]
     if what_if:
         found.append(f"{', '.join(what_if)} overridden, which {'was' if len(what_if) == 1 else 'were'} fitted (a what-if)")
     return found

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import PS
+from retrompi.spec.overrides import parse_sets
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from retrompi.spec.model import RuntimeModel, Values
     from retrompi.spec.platform import Platform
 
-__all__ = ["Compiled", "JobSpec", "identity", "named", "rows", "unshared"]
+__all__ = ["Compiled", "JobSpec", "named", "rows", "unshared"]
 
 ENDED = "ended"
 """The outcome of a background job that was cut because the first job was over."""
@@ -27,7 +28,7 @@ _COUNTS = ("messages", "bytes", "delivered", "delivered_bytes", "own_bytes", "pa
 _ROOM = ("hosts", "link", "positions", "kills")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JobSpec:
     """A job beside the first one. ``sets`` are of its model alone: the machine room is the first job's.
 
@@ -59,9 +60,20 @@ class JobSpec:
 
     def alone(self) -> dict[str, str]:
         """``sets`` as a mapping."""
-        from retrompi.spec.model import parse_sets
-
         return parse_sets(self.sets)
+
+    def facts(self) -> dict[str, Any]:
+        """What of it determines a run, beside the code of its model."""
+        return {
+            "name": self.name, "model": self.model, "trace": self.trace.sha256, "mode": self.where, "sets": self.alone(),
+            "start_s": self.start_s, "background": self.background, "memory_share": self.memory_share,
+        }  # fmt: skip
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JobSpec) and self.facts() == other.facts()
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.model, self.trace.sha256, self.where, self.start_s))
 
 
 @dataclass(frozen=True)
@@ -98,19 +110,6 @@ def named(jobs: Sequence[JobSpec]) -> list[JobSpec]:
                     f"{j.name}: '{key}' is of the machine room, which all jobs share: set it for the whole run", code="bad-jobs"
                 )
     return found
-
-
-def identity(jobs: Sequence[JobSpec]) -> list[dict[str, Any]] | None:
-    """What of the jobs determines a run; None without any."""
-    from retrompi.spec import registry
-
-    return [
-        {
-            "name": j.name, "model": j.model, "model_hash": registry.model(j.model).hash(), "trace": j.trace.sha256, "mode": j.where,
-            "sets": j.alone(), "start_s": j.start_s, "background": j.background, "memory_share": j.memory_share,
-        }
-        for j in named(jobs)
-    ] or None  # fmt: skip
 
 
 def unshared(jobs: Sequence[Compiled], first: str, own: Mapping[str, Any]) -> tuple[list[int], list[dict[str, Any]]]:

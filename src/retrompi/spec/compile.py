@@ -7,7 +7,7 @@ run uses. An override of anything else has no effect and is refused with the rea
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,8 @@ from retrompi.spec.layout import Layout
 if TYPE_CHECKING:
     from retrompi.spec.model import RuntimeModel, Values
 
-__all__ = ["ANYTHING", "PARTS", "Calls", "Compiled", "Part", "compile_runtime", "needed", "refuse_unused", "refuse_unused_parameters"]
+__all__ = ["ANYTHING", "PARTS", "Calls", "Compiled", "Part", "compile_runtime", "needed", "refuse", "unused", "unused_by_start",
+           "unused_parameters"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +52,15 @@ class Calls:
     """What a run does that decides which parts of a runtime it needs.
 
     ``actions``: the names of the trace's actions in lower case, None for a program that may do anything; ``to_self``: whether a rank sends
-    to itself; ``start_up``: whether the job's start is simulated; ``failures``: whether links or hosts fail.
+    to itself; ``start_up``: whether the job's start is simulated; ``failures``: whether links or hosts fail;
+    ``traffic``: whether others send over the link.
     """
 
     actions: frozenset[str] | None = None
     to_self: bool = True
     start_up: bool = True
     failures: bool = True
+    traffic: bool = True
 
     def any(self, wanted: Collection[str]) -> bool:
         """Whether one of ``wanted`` is called, in its blocking, non-blocking or request form."""
@@ -141,32 +144,48 @@ def _start(cls: type[RuntimeModel], values: Values, layout: Layout) -> None:
         cls().startup(values, layout.platform, layout.placement, Random(0))
 
 
-def refuse_unused(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Calls, others: Iterable[Compiled] = ()) -> None:
-    """Raises UsageError for an override that a run does not use, and says why.
+def unused(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Calls, others: Iterable[Compiled] = ()) -> dict[str, str]:
+    """The overrides that a run does not use, by their full names, each with a line that says why.
 
     ``found`` was compiled from ``values``; what the further jobs ``others`` of the run use of the platform counts as well. Algorithms of
     collectives are not looked at: which operations run is known afterwards.
     """
-    refuse_unused_parameters(cls, values, found, calls)
-    used = found.used.union(*(o.used for o in others))
+    lines = unused_parameters(cls, values, found, calls)
+    layout, used = found.layout, found.used.union(*(o.used for o in others))
     by_key: dict[str, list[str]] = {}
-    for path in sorted(found.layout.platform.overridden):
+    for path in sorted(layout.platform.overridden):
         owner, _, key = path.rpartition(".")
         by_key.setdefault(path if owner == "link" else key, []).append(path)
     for key, paths in by_key.items():
         # platform.host.KEY means every host: it is enough that one of them uses it.
         if not any(f"platform.{p}" in used for p in paths):
-            mine = [p for p in paths if p.rpartition(".")[0] in {h.name for h in found.layout.hosts}] or paths
-            name = f"host.{key}" if len(paths) == len(found.layout.platform.hosts) > 1 else mine[0]
-            raise UsageError(f"platform.{name} {platform_use.why_not(mine[0], found.layout)}", code="idle-override")
+            mine = [p for p in paths if p.rpartition(".")[0] in {h.name for h in layout.hosts}] or paths
+            name = f"platform.host.{key}" if len(paths) == len(layout.platform.hosts) > 1 else f"platform.{mine[0]}"
+            lines[name] = f"{name} {platform_use.why_not(mine[0], layout)}"
+    return lines
 
 
-def refuse_unused_parameters(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Calls) -> None:
-    """The same for the parameters of the model alone, as of a further job."""
+def unused_parameters(cls: type[RuntimeModel], values: Values, found: Compiled, calls: Calls) -> dict[str, str]:
+    """`unused` of the model's parameters alone, as of a further job."""
     base = values.model.partition(":")[0]
-    for name in values.overridden():
-        if f"{base}.{name}" not in found.used and not name.startswith(PREFIX):
-            raise UsageError(f"{base}.{name} {_why(cls, values, name, found.layout, calls)}", code="idle-override")
+    names = [n for n in values.overridden() if f"{base}.{n}" not in found.used and not n.startswith(PREFIX)]
+    return {f"{base}.{n}": f"{base}.{n} {_why(cls, values, n, found.layout, calls)}" for n in names}
+
+
+def unused_by_start(cls: type[RuntimeModel], values: Values, layout: Layout) -> dict[str, str]:
+    """`unused` of what only starts a job: a start has steps, no messages."""
+    again = values.fresh()
+    _start(cls, again, layout)
+    base = values.model.partition(":")[0]
+    names = [f"{base}.{n}" for n in again.overridden() if n not in again.read()]
+    names += [f"platform.{path}" for path in sorted(layout.platform.overridden)]
+    return {n: f"{n} is not used; starting a job sends no messages" for n in names}
+
+
+def refuse(lines: Mapping[str, str]) -> None:
+    """Raises UsageError with the first of the ``lines`` of `unused`, if any."""
+    for line in lines.values():
+        raise UsageError(line, code="idle-override")
 
 
 def _why(cls: type[RuntimeModel], values: Values, name: str, layout: Layout, calls: Calls) -> str:

@@ -15,7 +15,7 @@ from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
 from retrompi.spec.platform import Platform
 
-__all__ = ["failures", "lines", "options", "told", "traffic"]
+__all__ = ["failures", "lines", "told", "traffic"]
 
 LAWS = ("constant", "poisson", "onoff")
 MOST_OFFERED = 1000
@@ -196,8 +196,3 @@ def lines(facts: Mapping[str, Any]) -> list[str]:
         gone = "".join(f", {row[k]} {k}" for k in ("dropped", "lost") if row[k])
         said.append(f"traffic {row['traffic']}: {row['arrived']} of {row['frames']} frames arrived{gone}")
     return said + ([facts["failed"]] if facts.get("failed") else [])
-
-
-def options(traffic: Sequence[str], failures: Sequence[str]) -> Mapping[str, Any]:
-    """What of them determines a run, None where there are none."""
-    return {"traffic": list(traffic) or None, "failures": list(failures) or None}

@@ -12,7 +12,6 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from enum import StrEnum
-from functools import cache
 from typing import Any
 
 from retrompi.base import units
@@ -121,6 +120,8 @@ class Field:
         if self.kind == "flag":
             return "" if value in (0, 1) else "is neither 0 nor 1"
         low = self.low or 0.0
+        if value < 0 and units.canonical(self.unit) != "1":
+            return "is negative"
         if self.kind == "whole" and (value < low or value != int(value)):
             return f"is not a whole number from {low:g} on"
         if self.above is not None and not value > self.above:
@@ -132,10 +133,10 @@ class Field:
         return ""
 
 
-def _field(default: Any, **facts: Any) -> Any:
+def _field(default: Any, *, kw_only: bool = False, **facts: Any) -> Any:
     work = facts.get("used_by", Use.ALWAYS)
     facts["used_by"] = (work,) if isinstance(work, Use) else tuple(work)
-    return dataclasses.field(default=default, metadata={"declared": facts})
+    return dataclasses.field(default=default, kw_only=kw_only or MISSING, metadata={"declared": facts})
 
 
 _CPP = {"s": "Ps", "B": "int64_t", "s/B": "PsPerByte"}
@@ -155,13 +156,22 @@ def quantity(
     """A number in ``unit`` (`units.UNITS`). ``more`` are `Field`'s ``area``, ``used_by``, ``plain`` and ``cpp``."""
     if not units.check_unit(unit):
         raise ValueError(f"no base unit '{unit}'")
-    facts = {"kind": "quantity", "unit": unit, "help": help, "low": low, "high": high, "above": above, "cpp": _CPP.get(unit, "double")}
+    facts: dict[str, Any] = {
+        "kind": "quantity",
+        "unit": unit,
+        "help": help,
+        "low": low,
+        "high": high,
+        "above": above,
+        "cpp": _CPP.get(unit, "double"),
+    }
     return _field(default, **facts | more)
 
 
 def whole(help: str, *, default: float = MISSING, low: float = 0, high: float | None = None, **more: Any) -> Any:  # type: ignore[assignment]
     """A whole number from ``low`` on."""
-    return _field(default, **{"kind": "whole", "unit": "count", "help": help, "low": low, "high": high, "cpp": "int"} | more)
+    facts: dict[str, Any] = {"kind": "whole", "unit": "count", "help": help, "low": low, "high": high, "cpp": "int"}
+    return _field(default, **facts | more)
 
 
 def flag(help: str, *, default: float = MISSING, **more: Any) -> Any:  # type: ignore[assignment]
@@ -171,26 +181,36 @@ def flag(help: str, *, default: float = MISSING, **more: Any) -> Any:  # type: i
 
 def choice(help: str, choices: Sequence[str], *, enum: str = "", default: str = MISSING, **more: Any) -> Any:  # type: ignore[assignment]
     """One of ``choices``; in the engine an enumeration called ``enum``, without one a text."""
-    facts = {"kind": "choice", "unit": "choice", "help": help, "choices": tuple(choices), "cpp": enum or "std::string"}
+    facts: dict[str, Any] = {"kind": "choice", "unit": "choice", "help": help, "choices": tuple(choices), "cpp": enum or "std::string"}
     return _field(default, **facts | more)
 
 
-def word(help: str, *, default: str = MISSING, **more: Any) -> Any:  # type: ignore[assignment]
+def word(help: str, *, default: Any = MISSING, **more: Any) -> Any:
     """Any text; with ``cpp`` anything else that is not made from one text."""
     kind = "other" if more.get("cpp", "std::string") not in ("", "std::string") else "word"
     return _field(default, **{"kind": kind, "unit": "str", "help": help, "cpp": "std::string"} | more)
 
 
-@cache
+_DECLARED: dict[type, Mapping[str, Field]] = {}
+_QUANTITIES: dict[type, Mapping[str, Field]] = {}
+
+
 def declared(cls: type) -> Mapping[str, Field]:
     """Name -> declaration of every field of a declaration class, in order."""
+    if cls not in _DECLARED:
+        _DECLARED[cls] = _of(cls)
+    return _DECLARED[cls]
+
+
+def _of(cls: Any) -> Mapping[str, Field]:
     return {f.name: Field(name=f.name, default=f.default, **f.metadata["declared"]) for f in dataclasses.fields(cls)}
 
 
-@cache
 def quantities(cls: type) -> Mapping[str, Field]:
     """Those of `declared` that are numbers."""
-    return {name: f for name, f in declared(cls).items() if f.is_quantity}
+    if cls not in _QUANTITIES:
+        _QUANTITIES[cls] = {name: f for name, f in declared(cls).items() if f.is_quantity}
+    return _QUANTITIES[cls]
 
 
 def used_by(cls: type, work: Iterable[Use]) -> list[str]:

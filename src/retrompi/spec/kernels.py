@@ -24,7 +24,6 @@ from typing import Any
 
 from retrompi.base import paths, units
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.spec import registry
 from retrompi.spec.platform import SOURCE_KINDS, Platform, Quantity
 
 __all__ = ["Loop", "Machine", "Stream", "benchmark_rules", "compute_sets", "cost", "in_order_cycles", "lengths", "loop", "loops",
@@ -421,9 +420,8 @@ def quantities(platform: Platform, host: str) -> dict[str, Quantity]:
     return out
 
 
-def machine(platform: Platform | str, host: str | int) -> Machine:
+def machine(room: Platform, host: str | int) -> Machine:
     """A host as the loops see it; its clock, tick and caches are the platform's, overrides included."""
-    room = registry.platform(platform) if isinstance(platform, str) else platform
     h = room.hosts[host] if isinstance(host, int) else room.host(host)
     own = quantities(room, h.name)
     v = {k: q.value for k, q in own.items()}
@@ -458,13 +456,12 @@ def rows(named: Iterable[tuple[str, int, str, int]], platform: Platform, placeme
     return out
 
 
-def compute_sets(platform: str, kernel: str) -> dict[str, str]:
+def compute_sets(room: Platform, kernel: str) -> dict[str, str]:
     """Overrides that let compute amounts run at a kernel's rate on every host: ``daxpy`` in the cache, ``daxpy:1000`` at a length."""
     name, colon, text = kernel.partition(":")
     which = loop(name)
     if colon and not (text.isdigit() and int(text) > 0):
         raise UsageError(f"'{kernel}' is not KERNEL or KERNEL:LENGTH; example: daxpy:1000", code="bad-syntax")
-    room = registry.platform(platform)
     out = {}
     for h in room.hosts:
         m = machine(room, h.name)
@@ -473,8 +470,7 @@ def compute_sets(platform: str, kernel: str) -> dict[str, str]:
     return out
 
 
-def model_hash(platform: Platform | str) -> str:
+def model_hash(room: Platform) -> str:
     """SHA-256 of the loops and of the machines' own numbers: what a run that names kernels depends on beside trace and platform."""
-    room = registry.platform(platform) if isinstance(platform, str) else platform
     facts = [_file(), [[h.name, [q.value for q in quantities(room, h.name).values()]] for h in room.hosts]]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

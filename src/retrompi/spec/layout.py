@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from retrompi.spec.platform import Host, Placement, Platform
+from retrompi.spec.host import Host
+from retrompi.spec.platform import Placement, Platform
 
 __all__ = ["Layout"]
 

@@ -28,7 +28,7 @@ class Link:
     latency: float = quantity("s", "propagation and forwarding time of one frame", plain="0 us", used_by=Use.WIRE, cpp="double")
     frame_overhead: float = quantity("B", "headers, preamble and gap around the payload of one frame", plain="0 B", used_by=Use.WIRE)
     mtu: float = quantity("B", "largest IP datagram in one frame", above=0, plain="1500 B", used_by=Use.FRAGMENTS)
-    rails: float = whole("cards of a host, and planes of the link", low=1, default=1.0, used_by=Use.WIRE)
+    rails: float = whole("cards of a host, and planes of the link", low=1, default=1.0, cpp="size_t", used_by=Use.WIRE)
     wan_bandwidth: float = quantity("B/s", "rate of the line between two sites, each way", above=0, default=0.0, used_by=Use.SITES)
     wan_latency: float = quantity("s", "latency of the line between two sites", default=0.0, used_by=Use.SITES, cpp="double")
     rail_policy: str = choice("what several rails carry", topology.POLICIES, enum="RailPolicy", default="pair", used_by=Use.WIRE)

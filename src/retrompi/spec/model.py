@@ -22,10 +22,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from retrompi.base import units
 from retrompi.base.errors import InputError, UsageError, nearest
 from retrompi.base.paths import stamp
-from retrompi.spec.channels import NO_PATH, Library, Row, host_row, link_row
+from retrompi.spec.channels import NO_PATH, Library, Row
 from retrompi.spec.channels import Path as MessagePath
 from retrompi.spec.collectives import MPICH1, MPICH1_MAKING, PREFIX, Choice, Making, doors
+from retrompi.spec.fields import to_engine
+from retrompi.spec.host import Host
 from retrompi.spec.layout import Layout
+from retrompi.spec.media import OneSided
+from retrompi.spec.overrides import parse_sets
 from retrompi.spec.platform import SOURCE_KINDS, Platform
 
 if TYPE_CHECKING:
@@ -231,17 +235,17 @@ class RuntimeModel:
         """A call that looks for a message or a completion and finds none, s."""
         return 0.0
 
-    def one_sided(self, p: Values, layout: Layout) -> tuple[Row | None, Row | None]:
-        """One-sided operations (`channels.one_sided`) between ranks of one host and of two; None where the runtime has none."""
+    def one_sided(self, p: Values, layout: Layout) -> tuple[OneSided | None, OneSided | None]:
+        """One-sided operations between ranks of one host and of two; None where the runtime has none."""
         return None, None
 
     def conversion(self, p: Values) -> tuple[float, float, float]:
         """A change of byte order, at either end: seconds a byte, bytes of the buffer it goes through (0: none), seconds a buffer."""
         return 0.0, 0.0, 0.0
 
-    def host_rows(self, p: Values, layout: Layout) -> list[Row]:
+    def hosts(self, p: Values, layout: Layout) -> list[Host]:
         """The hosts as this runtime finds them; a model that states figures of its own for one notes their keys in ``layout.fixed``."""
-        return [host_row(h) for h in layout.hosts]
+        return layout.hosts
 
     def compile(self, p: Values, layout: Layout, parts: Collection[str]) -> Row:
         """What the engine is given for this runtime: the rows of the ``parts`` (`retrompi.spec.compile.PARTS`) that a run needs."""
@@ -256,19 +260,20 @@ class RuntimeModel:
         assert calls is not None, "every run calls the library"
         within = part("within_host", lambda: self.within_host(p, layout), NO_PATH)
         between = part("between_hosts", lambda: self.between_hosts(p, layout), NO_PATH)
-        one_sided = part("one_sided", lambda: self.one_sided(p, layout), (None, None))
+        nowhere: tuple[OneSided | None, OneSided | None] = (None, None)
+        one_sided = part("one_sided", lambda: self.one_sided(p, layout), nowhere)
         convert = part("conversion", lambda: self.conversion(p), (0.0, 0.0, 0.0))
         with p.reading("calls"):
-            hosts = self.host_rows(p, layout)
+            hosts = self.hosts(p, layout)
         return {
-            "hosts": hosts,
-            "link": link_row(layout.platform.link),
+            "hosts": [to_engine(h) for h in hosts],
+            "link": to_engine(layout.platform.link),
             "positions": list(layout.used),
             "placement": [layout.used.index(i) for i in layout.placement],
             "cores": list(layout.placement.cores),
-            "same": list(within.hops),
-            "same_bulk": list(within.bulk),
-            "remote": list(between.hops),
+            "same": [h.to_engine() for h in within.hops],
+            "same_bulk": [h.to_engine() for h in within.bulk],
+            "remote": [h.to_engine() for h in between.hops],
             "protocol_same": list(within.protocol),
             "protocol_remote": list(between.protocol),
             "send_cpu": calls.send_cpu,
@@ -276,18 +281,18 @@ class RuntimeModel:
             "test_cpu": part("probing", lambda: self.probing(p, layout), 0.0),
             "call_lock": calls.call_lock,
             "direct_call": within.direct_call,
-            "recv_wait": calls.recv_wait,
-            "send_wait": calls.send_wait,
-            "idle": {**within.idle, **between.idle},
+            "recv_wait": to_engine(calls.recv_wait),
+            "send_wait": to_engine(calls.send_wait),
+            "idle": {role: to_engine(w) for role, w in {**within.idle, **between.idle}.items()},
             "forward_cost": {**within.forward_cost, **between.forward_cost},
             "unexpected_limit": calls.unexpected_limit,
             "convert_byte": convert[0],
             "convert_buffer": convert[1],
             "convert_call": convert[2],
             "kills": [],
-            "one_sided_same": one_sided[0],
-            "one_sided_remote": one_sided[1],
-            "bcast": calls.broadcast,
+            "one_sided_same": one_sided[0] and to_engine(one_sided[0]),
+            "one_sided_remote": one_sided[1] and to_engine(one_sided[1]),
+            "bcast": to_engine(calls.broadcast),
         }
 
     def joins(self, platform: Platform, placement: list[int]) -> str:
@@ -462,19 +467,6 @@ def _fitted(model: type[RuntimeModel]) -> dict[str, tuple[float | str, str, str]
             if key not in found and params[key] is param:
                 found[key] = (value, str(text), f"fit:fit.toml [{name}]")
     return found
-
-
-def parse_sets(sets: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
-    """``["wmpi.pool=10MiB", ...]`` -> ``{"wmpi.pool": "10MiB"}``; the last of two equal keys wins."""
-    if isinstance(sets, Mapping):
-        return {str(k).strip(): str(v).strip() for k, v in sets.items()}
-    pairs: dict[str, str] = {}
-    for item in sets:
-        key, equals, text = item.partition("=")
-        if not equals or not key.strip() or not text.strip():
-            raise UsageError(f"'--set {item}' is not KEY=VALUE; example: --set wmpi.pool=10MiB", code="bad-syntax")
-        pairs[key.strip()] = text.strip()
-    return pairs
 
 
 def resolve(

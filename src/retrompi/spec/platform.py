@@ -171,7 +171,7 @@ class Platform:
             topology.check(room.link.kind, room.link.shape, len(room.hosts), line=all(f"link.{k}" in room.quantities for k in WAN_KEYS))
         except UsageError as error:
             raise UsageError(f"platform.link: {error}", code=error.code) from None
-        return replace(room, overridden=self.overridden | set(changed))
+        return replace(room, overridden=self.overridden | set(changed) | {f"link.{word}" for word in words})
 
     def _linked(self, words: Mapping[str, str]) -> Link:
         """The link with another kind, shape, sites or rail policy. A new kind without a shape gets its default one."""

@@ -1,7 +1,7 @@
 """Which numbers of a platform a run uses: by the kinds of work (`fields.Use`) that its channels and its program make.
 
 Each field of `Host` and `Link` declares the work that needs it; `work_of` says which kinds a compiled run has. Where no work of a run needs
-a number, an override of it is refused (`retrompi.spec.compile.refuse_unused`).
+a number, an override of it is refused (`retrompi.spec.compile.unused`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from retrompi.spec.fields import Use, declared, quantities, used_by
 from retrompi.spec.host import Host
 from retrompi.spec.link import Link
+from retrompi.spec.media import Medium
 
 if TYPE_CHECKING:
     from retrompi.spec.compile import Calls
@@ -35,36 +36,28 @@ _ABSENT: Mapping[Use, str] = {
 
 def work_of(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[Use]:
     """The kinds of work of a compiled run: of the hops in its ``rows`` and of the ``calls`` of its program."""
-    within, between = [*rows["same"], *rows["same_bulk"]], list(rows["remote"])
-    hops = [*within, *between]
-    streams = [h for h in hops if h["medium"] == "stream"]
-    crossing = [h for h in between if _crosses(h)]
-    media = {h["medium"] for h in crossing}
+    found = {Use.ALWAYS}
+    for hop in (*rows["same"], *rows["same_bulk"], *rows["remote"]):
+        found |= Medium.of(hop).uses(remote=_crosses(hop) and hop in rows["remote"])
     direct = any(kind == "direct" for _, _, kind in rows["protocol_same"])
     one_sided = calls.one_sided or (rows["bcast"]["algorithm"] == "put_tree" and calls.collective)
-    bursts = "dma" in media or (layout.several_hosts and one_sided and rows["one_sided_remote"] is not None)
-    there = {
-        Use.ALWAYS: True,
+    bursts = layout.several_hosts and one_sided and rows["one_sided_remote"] is not None
+    more = {
         Use.COMPUTE: calls.computing,
         Use.KERNELS: calls.kernels,
-        Use.COPIES: any(h["medium"] != "curve" for h in hops) or calls.collective or calls.one_sided,
-        Use.CALLS: any(h["medium"] in ("stream", "datagram") for h in hops) or direct,
+        Use.COPIES: calls.collective or calls.one_sided,
+        Use.CALLS: direct,
         Use.CARRY: any(h["quantum_carry"] for h in rows["hosts"]),
-        Use.TCP: bool(streams),
-        Use.TCP_SEND_BUFFER: any(not h["sndbuf"] for h in streams),
-        Use.TCP_RECEIVE_BUFFER: any(not h["rcvbuf"] for h in streams),
-        Use.TCP_LOCAL: any(h not in crossing for h in streams),
-        Use.TCP_REMOTE: "stream" in media,
-        Use.TCP_LOSS: "stream" in media and calls.failures,
-        Use.IP: bool(media & {"stream", "datagram"}),
-        Use.WIRE: bool(media) or bursts,
-        Use.FRAGMENTS: bool(media & {"datagram", "dma"}) or bursts,
+        Use.TCP_LOSS: Use.TCP_REMOTE in found and calls.failures,
+        Use.IP: calls.traffic,
+        Use.WIRE: bursts or calls.traffic,
+        Use.FRAGMENTS: bursts,
         Use.BURSTS: bursts,
-        Use.CORES: direct or any(h["medium"] == "curve" or h["cores"] for h in within),
+        Use.CORES: direct,
         Use.BYTE_ORDER: layout.mixed_byte_order,
         Use.SITES: layout.several_hosts and layout.platform.link.kind == "wan",
     }
-    return {use for use, yes in there.items() if yes}
+    return found | {use for use, yes in more.items() if yes}
 
 
 def _crosses(hop: Mapping[str, Any]) -> bool:
@@ -78,7 +71,8 @@ def used(layout: Layout, rows: Mapping[str, Any], calls: Calls) -> set[str]:
     work = work_of(layout, rows, calls)
     keys = [k for k in used_by(Host, work) if k in quantities(Host) and k not in layout.fixed]
     found = {f"platform.{h.name}.{k}" for h in layout.hosts for k in keys} | {f"platform.{path}" for path in layout.read}
-    return found | {f"platform.link.{k}" for k in used_by(Link, work) if k in quantities(Link)}
+    of_link = used_by(Link, work)
+    return found | {f"platform.link.{k}" for k in (*of_link, *(["sites"] if "shape" in of_link else []))}
 
 
 def why_not(path: str, layout: Layout) -> str:
@@ -90,5 +84,5 @@ def why_not(path: str, layout: Layout) -> str:
         return f"is not used; no rank of this run is on '{owner}'"
     if key in layout.fixed:
         return "is not used; the model states a value of its own"
-    work = declared(Link if owner == "link" else Host)[key].used_by
+    work = declared(Link if owner == "link" else Host)["shape" if key == "sites" else key].used_by
     return f"belongs to {' and '.join(work)}; {_ABSENT.get(work[0], _NONE_HERE)}"

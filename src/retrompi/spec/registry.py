@@ -101,7 +101,7 @@ def _module_from(folder: Path, name: str) -> ModuleType:
 
 
 _MOVED = {
-    "calibrated": "spec.calibrated_range", "collectives": "spec.collectives", "fitted": "measure.fit", "fitted.model": "measure.fit.model",
+    "calibrated": "spec.calibrated_range", "collectives": "spec.collectives", "fitted": "measure.fit", "fitted.model": "sim.fitted",
     "platform": "spec.platform", "runtime": "spec.model", "units": "base.units",
 }  # fmt: skip
 

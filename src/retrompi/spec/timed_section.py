@@ -3,23 +3,12 @@ that it waits for memory."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from retrompi.base.errors import UsageError
-from retrompi.base.units import PS
-from retrompi.traces.errors import TraceError
-from retrompi.traces.sections import mark_lines
 
-if TYPE_CHECKING:
-    from retrompi._engine import Trace
-
-__all__ = ["Program", "compute_scale", "prepare", "section_of"]
-
-BEGIN = "timed section"
-_LINES = re.compile(r"(\d+)-(\d+)")
+__all__ = ["Program"]
 
 
 @dataclass(frozen=True)
@@ -48,65 +37,3 @@ class Program:
         """What was stated, for a run's identity; {} for nothing."""
         stated = {"section": self.section, "compute_s": self.compute_s, "memory_share": self.memory_share or None}
         return {k: v for k, v in stated.items() if v is not None}
-
-
-def _labels(section: str) -> tuple[str, str]:
-    first, dots, last = section.partition("..")
-    if not dots or not first or not last:
-        raise UsageError(f"no section '{section}'; write FIRST-LAST (lines of rank 0) or LABEL..LABEL (its marks)", code="bad-syntax")
-    return first, last
-
-
-def _lines(trace: Trace, section: str) -> tuple[int, int]:
-    """First and last line of rank 0 in the section."""
-    found = _LINES.fullmatch(section)
-    if found:
-        first, last = int(found[1]), int(found[2])
-        if not 1 <= first <= last:
-            raise TraceError(f"the section {section} is empty", trace.files[0], code="no-section")
-        bottom = max((line for line, *_ in trace.rank_actions(0)), default=0)
-        if last > bottom:
-            raise TraceError(f"the section {section} goes past line {bottom}, the last one of rank 0", trace.files[0], code="no-section")
-        return first, last
-    begin, end = _labels(section)
-    start = 0
-    for line, action, *_ in trace.rank_actions(0):
-        if not start and action == f"mark {begin}":
-            start = line
-        elif start and action == f"mark {end}":
-            return start, line
-    raise TraceError(f"rank 0 has no mark '{end if start else begin}'{' after it' if start else ''}", trace.files[0], code="no-section")
-
-
-def compute_scale(trace: Trace, section: str, seconds: float, flops: Sequence[float]) -> float:
-    """The factor on all amounts of computation that makes those of the section add up to ``seconds`` over the ranks.
-
-    ``flops`` is each rank's host's rate (flop/s). A capture's own bias, such as the tracer's time within every burst,
-    is removed on average, not burst by burst. Raises TraceError when the section computes nothing.
-    """
-    recorded = trace.section_compute(*_lines(trace, section))
-    now = sum(amount / rate for amount, rate in zip(recorded, flops, strict=True))
-    if now <= 0:
-        raise TraceError(f"no computation in the section {section}", trace.files[0], code="no-section")
-    return seconds / now
-
-
-def prepare(trace: Trace, section: str) -> Trace:
-    """``trace`` with marks around a section given by lines; itself when marks name the section."""
-    first, last = _lines(trace, section)
-    return mark_lines(trace, [(BEGIN, first, last)]) if _LINES.fullmatch(section) else trace
-
-
-def section_of(marks: Sequence[dict[str, Any]], section: str) -> dict[str, Any] | None:
-    """Begin, end and length of the section in seconds from rank 0's marks; None when the job did not reach its end."""
-    begin, end = (BEGIN, "end") if _LINES.fullmatch(section) else _labels(section)
-    start: int | None = None
-    for mark in marks:
-        if mark["rank"] != 0:
-            continue
-        if start is None and mark["label"] == begin:
-            start = mark["time_ps"]
-        elif start is not None and mark["label"] == end:
-            stop = mark["time_ps"]
-            return {"section": section, "begin_s": start * PS, "end_s": stop * PS, "seconds": (stop - start) * PS}
-    return None

@@ -1,7 +1,7 @@
 """The store: every run with everything needed to repeat it, and the points, verdicts and anatomy made by it.
 
     store = open_store()                                  # or a path, or a database URL
-    spec = run_spec("pingpong", "wmpi", "nt-pair", mode="shared", trace_hash=trace.sha256)
+    spec = specification(Question("wmpi", "nt-pair", Benchmark("pingpong"), "shared"))
     run_id = store.find_run(spec)                         # None when nobody has simulated this yet
     if run_id is None:
         run_id = store.add_run(spec, {"outcome": "completed", "wall_s": 0.4}, points=rows)
@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store, default_path, open_store
-    from retrompi.store.identity import RunSpec, code_version, run_spec
+    from retrompi.store.identity import RunSpec, code_version, specification
 
-__all__ = ["RunSpec", "Store", "code_version", "default_path", "open_store", "run_spec"]
+__all__ = ["RunSpec", "Store", "code_version", "default_path", "open_store", "specification"]
 
 
 def __getattr__(name: str) -> Any:
@@ -35,7 +35,7 @@ def __getattr__(name: str) -> Any:
         from retrompi.store import database
 
         return getattr(database, name)
-    if name in ("RunSpec", "code_version", "run_spec"):
+    if name in ("RunSpec", "code_version", "specification"):
         from retrompi.store import identity
 
         return getattr(identity, name)

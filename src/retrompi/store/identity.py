@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
 
-from retrompi.spec import registry
-from retrompi.spec.model import RuntimeModel, parse_sets, resolve
-from retrompi.spec.platform import Platform
+from retrompi.sim.resolved import Resolved
+from retrompi.spec import kernels
+from retrompi.spec.question import Benchmark, Question, Replay, canonical_hash
+from retrompi.traces import generate
 
-__all__ = ["RunSpec", "code_version", "run_spec", "sha256_json"]
-
-
-def sha256_json(value: Any) -> str:
-    """SHA-256 of ``value`` as canonical JSON."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+__all__ = ["RunSpec", "code_version", "specification"]
 
 
 @lru_cache(maxsize=1)
@@ -33,7 +27,7 @@ def code_version() -> str:
 
     here = Path(__file__).resolve().parents[1]
     files = [*sorted((here / "base").glob("*.py")), *sorted((here / "spec").glob("*.py")), *sorted((here / "sim").glob("*.py")),
-             *sorted((here / "traces").glob("*.py")), here / "measure" / "fit" / "model.py"]
+             *sorted((here / "traces").glob("*.py"))]
     try:
         spec = importlib.util.find_spec("retrompi._engine")
     except (ImportError, ValueError):
@@ -71,44 +65,58 @@ class RunSpec:
         """The run's name in the store: SHA-256 over every field but the human names of files."""
         # Names are labels: a platform copied under another name simulates alike and hashes alike.
         labels = ("platform", "trace", "scenario")
-        return sha256_json({f.name: getattr(self, f.name) for f in fields(self) if f.name not in labels})
+        return canonical_hash({f.name: getattr(self, f.name) for f in fields(self) if f.name not in labels})
 
 
-def run_spec(
-    kind: str,
-    model: str | type[RuntimeModel],
-    platform: str | Platform,
-    *,
-    mode: str | Sequence[int],
-    sets: Mapping[str, str] | Sequence[str] = (),
-    seed: int = 1,
-    fidelity: str = "mechanism",
-    trace: str = "",
-    trace_hash: str,
-    scenario: str = "",
-    scenario_hash: str = "",
-) -> RunSpec:
-    """The specification of a run, resolved. ``kind`` is pingpong, replay, explain or startup; ``trace`` a label.
+def specification(question: Question | Resolved, kind: str = "") -> RunSpec:
+    """Under what a run is kept. ``kind`` is by default that of the question's workload.
 
-    Raises what `runtime.resolve` raises: UsageError for an unknown name, key or unit.
+    Raises what `Resolved.of` raises: UsageError for an unknown name, key or unit.
     """
-    cls = registry.model(model) if isinstance(model, str) else model
-    room = registry.platform(platform) if isinstance(platform, str) else platform
-    values, changed = resolve(cls, room, sets)
+    asked = Resolved.of(question)
+    q = asked.question
     return RunSpec(
-        kind=kind,
-        model=cls.name,
-        model_hash=cls.hash(),
-        platform=room.name,
-        platform_hash=changed.hash,
-        mode=mode if isinstance(mode, str) else ",".join(str(i) for i in mode),
-        parameters=values.as_dict(),
-        overrides=parse_sets(sets),
-        seed=seed,
-        fidelity=fidelity,
-        trace=trace,
-        trace_hash=trace_hash,
-        scenario=scenario,
-        scenario_hash=scenario_hash,
+        kind=kind or q.workload.kind,
+        model=asked.model.name,
+        model_hash=asked.model.hash(),
+        platform=asked.room.name,
+        platform_hash=asked.room.hash,
+        mode=asked.mode,
+        parameters=asked.values.as_dict(),
+        overrides=q.sets,
+        seed=q.seed,
+        fidelity=q.fidelity,
+        trace=q.workload.label,
+        trace_hash=_workload_hash(asked),
+        scenario=q.asked.scenario,
+        scenario_hash=q.asked.hash,
         code_version=code_version(),
     )
+
+
+def _workload_hash(asked: Resolved) -> str:
+    """One hash over the program and what happens beside it; a trace's own where it runs as it is."""
+    q = asked.question
+    workload, facts = q.workload, q.workload.facts()
+    loops = None
+    if isinstance(workload, Benchmark):
+        facts["args"] = generate.generator(workload.generator).with_defaults(workload.arguments)
+        loops = kernels.model_hash(asked.room) if workload.generator == "rinf1" else None
+    elif isinstance(workload, Replay):
+        loops = kernels.model_hash(asked.room) if workload.trace.kernels() else None
+    more = {
+        "kernels": loops,
+        "cores": q.cores,
+        "limit_s": q.limit_s,
+        "startup": q.start_up,
+        "wildcards": None if q.wildcards == "recorded" else q.wildcards,
+        "network": None if q.network == "native" else q.network,
+        "kills": q.beside.kills,
+        "traffic": q.beside.traffic,
+        "failures": q.beside.failures,
+        "jobs": [{**spec.facts(), "model_hash": job.model.hash()} for spec, job in asked.jobs],
+    }
+    given = {k: v for k, v in more.items() if v}
+    if not given and facts.keys() == {"trace"}:
+        return str(facts["trace"])
+    return canonical_hash({**facts, **given})

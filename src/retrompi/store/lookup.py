@@ -1,4 +1,8 @@
-"""Find a run in the store, or simulate it and store it: the one road from a question to a run identifier."""
+"""Look up or simulate: from a question to a run in the store.
+
+    found = answer(store, Question("wmpi", "nt-pair", pingpong([0, 1024]), "shared"))
+    found.rows, found.run_id, found.found
+"""
 
 from __future__ import annotations
 
@@ -9,24 +13,22 @@ from dataclasses import asdict, dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from retrompi.spec import cross_traffic as network
-from retrompi.spec import registry
-from retrompi.spec.cojobs import identity
-from retrompi.store.identity import RunSpec, run_spec, sha256_json
-from retrompi.studies.scenario import trace_of
+from retrompi.base.errors import UsageError
+from retrompi.sim import loop_rates, simulate
+from retrompi.sim.observe import NOTHING, Observe
+from retrompi.sim.resolved import Resolved
+from retrompi.sim.samples import Samples
+from retrompi.sim.sampling import NotSampled
+from retrompi.sim.timeline import STORED
+from retrompi.spec import kernels
+from retrompi.spec.question import Benchmark, Message, Question, Replay, Starts
+from retrompi.store.identity import RunSpec, specification
 
 if TYPE_CHECKING:
-    from retrompi._engine import Trace
     from retrompi.sim.simulate import Result
-    from retrompi.sim.timeline import Request
-    from retrompi.spec.cojobs import JobSpec
-    from retrompi.spec.timed_section import Program
     from retrompi.store.database import Store
-    from retrompi.studies.scenario import Scenario
 
-__all__ = ["Found", "benchmark", "explain", "facts_of", "pingpong", "pingpong_spec", "replay", "run_scenario"]
-
-Sets = Mapping[str, str] | Sequence[str]
+__all__ = ["Found", "Record", "answer", "facts_of", "prepare_samples"]
 
 
 @dataclass(frozen=True)
@@ -40,26 +42,37 @@ class Found:
     """All of the timeline that was asked for; the store keeps a sample."""
 
 
-def _listed(sets: Sets) -> list[str]:
-    return [f"{k}={v}" for k, v in sets.items()] if isinstance(sets, Mapping) else list(sets)
+@dataclass(frozen=True)
+class Record:
+    """Keeps a replay as a run of another ``kind``: ``about`` turns its result, with the profile of its calls, into facts and points."""
+
+    kind: str
+    about: Callable[[Result], tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]
 
 
-def _with_options(trace_hash: str, **options: Any) -> str:
-    """The trace's hash, or one over it and the options that were given."""
-    given = {k: v for k, v in options.items() if v is not None}
-    return sha256_json({"trace": trace_hash, **given}) if given else trace_hash
+def answer(
+    store: Store, question: Question | Resolved, *, fresh: bool = False, observe: Observe = NOTHING, record: Record | None = None
+) -> Found:
+    """The run that a question asks for: found in the store, or simulated now and put there.
 
+    Rows: of a benchmark its curve (size_B, time_us, bandwidth_MBps, repetitions), of Rinf1 its loops' rates, of a message its stages
+    (stage, process, seconds, ps, which sum to the total), of a start-up its steps, of a trace its ranks; everything else is in the run's
+    row and its ``facts``. ``fresh`` simulates even when an identical run is stored, as asking for a timeline does.
 
-def _prepare(
-    store: Store, model: str, platform: str, mode: Any, ranks: int, sets: Sets, seed: int, fidelity: str, fresh: bool
-) -> None:
-    """Below ``mechanism``: the samples of the mechanism out of the store, or into it."""
-    if fidelity != "mechanism":
-        from retrompi.sim.fidelity import prepare
-        from retrompi.sim.sampling import NotSampled
-
-        with suppress(NotSampled):  # how the mechanism ended is then the end of the run as well
-            prepare(store, model, platform, mode, ranks, _listed(sets), seed, fresh=fresh)
+    Raises `simulate.SimulationEnded` when a benchmark or a message does not complete, for a benchmark after storing how it ended; a trace
+    that does not complete is a result.
+    """
+    asked = Resolved.of(question)
+    workload = asked.question.workload
+    if isinstance(workload, Replay):
+        return _replay(store, asked, fresh, observe, record)
+    if isinstance(workload, Benchmark):
+        return (_loop_rates if workload.generator == "rinf1" else _benchmark)(store, asked, fresh)
+    if isinstance(workload, Message):
+        return _explain(store, asked, fresh)
+    if isinstance(workload, Starts):
+        return _startup(store, asked, fresh)
+    raise UsageError(f"{workload.label} is not simulated by itself")
 
 
 def facts_of(
@@ -75,148 +88,50 @@ def facts_of(
     return run_id, dict(store.run(run_id)["facts"]), False
 
 
-def pingpong_spec(
-    model: str,
-    platform: str,
-    mode: str | Sequence[int],
-    sizes: Sequence[int] | None = None,
-    *,
-    sets: Sets = (),
-    seed: int = 1,
-    reps: int | None = None,
-    fidelity: str = "mechanism",
-    scenario: Scenario | None = None,
-    traffic: Sequence[str] = (),
-    failures: Sequence[str] = (),
-    jobs: Sequence[JobSpec] = (),
-) -> RunSpec:
-    """The specification of a PingPong. The generator's arguments stand for its trace: its code is hashed anyway."""
-    made = {"generator": "pingpong", "sizes": None if sizes is None else list(sizes), "repetitions": reps}
-    return run_spec(
-        "pingpong",
-        model,
-        platform,
-        mode=mode,
-        sets=sets,
-        seed=seed,
-        fidelity=fidelity,
-        trace="pingpong",
-        trace_hash=_with_options(sha256_json(made), jobs=identity(jobs), **network.options(traffic, failures)),
-        scenario=scenario.name if scenario else "",
-        scenario_hash=scenario.hash if scenario else "",
-    )
+@dataclass(frozen=True)
+class _Shelf:
+    """A store as a place for samples (`retrompi.sim.samples.Shelf`)."""
+
+    store: Store
+    fresh: bool
+
+    def has(self, asked: Resolved) -> bool:
+        return self.store.read_only or self.store.find_run(specification(asked)) is not None
+
+    def facts(self, asked: Resolved, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        if self.store.read_only:
+            return measure()
+        work = lambda: {"ranks": 2, "sample": measure()}  # noqa: E731
+        sample: dict[str, Any] = facts_of(self.store, specification(asked), work, fresh=self.fresh)[1]["sample"]
+        return sample
 
 
-def pingpong(
-    store: Store,
-    model: str,
-    platform: str,
-    mode: str | Sequence[int],
-    sizes: Sequence[int] | None = None,
-    *,
-    sets: Sets = (),
-    seed: int = 1,
-    reps: int | None = None,
-    fresh: bool = False,
-    fidelity: str = "mechanism",
-    scenario: Scenario | None = None,
-    traffic: Sequence[str] = (),
-    failures: Sequence[str] = (),
-    jobs: Sequence[JobSpec] = (),
-) -> Found:
-    """A PingPong curve: rows size_B, time_us (one way), bandwidth_MBps (10^6 B/s), repetitions.
-
-    ``sizes`` in bytes, None for the papers' sizes; ``reps`` None for the papers' repetitions. ``fresh`` simulates
-    even when an identical run is stored. A mode by name is resolved on the platform. Raises
-    `simulate.SimulationEnded` when the benchmark does not complete, after storing how it ended.
-    """
-    if sizes is None:
-        from retrompi.traces.generate import DEFAULT_SIZES
-
-        sizes = DEFAULT_SIZES
-    where = _where(platform, mode)
-    spec = pingpong_spec(model, platform, where, sizes, sets=sets, seed=seed, reps=reps, fidelity=fidelity, scenario=scenario,
-                         traffic=traffic, failures=failures, jobs=jobs)  # fmt: skip
-    args = {"sizes": sizes, "reps": reps}
-    return _curve(store, spec, "pingpong", args, model, platform, mode, sets, fresh, traffic, failures, jobs)
+def samples_in(store: Store, fresh: bool = False) -> Samples:
+    """Samples that are looked up and kept in a store."""
+    return Samples(simulate.run, _Shelf(store, fresh))
 
 
-def _where(platform: str, mode: str | Sequence[int]) -> Any:
-    """A mode as the simulation takes it."""
-    return registry.platform(platform).placement(mode) if isinstance(mode, str) else list(mode)
+def prepare_samples(store: Store, asked: Resolved, fresh: bool = False) -> None:
+    """Below ``mechanism``: the samples of the mechanism out of the store, or into it."""
+    if asked.question.fidelity != "mechanism":
+        simulate.compile_question(asked)  # an override that no program could use is refused before anything is sampled
+        with suppress(NotSampled):  # how the mechanism ended is then the end of the run as well
+            samples_in(store, fresh).prepare(asked)
 
 
-def _curve(
-    store: Store,
-    spec: RunSpec,
-    generator: str,
-    args: Mapping[str, Any],
-    model: str,
-    platform: str,
-    mode: str | Sequence[int],
-    sets: Sets,
-    fresh: bool,
-    traffic: Sequence[str] = (),
-    failures: Sequence[str] = (),
-    jobs: Sequence[JobSpec] = (),
-) -> Found:
-    """The points of a benchmark, found under ``spec`` or made now by its generator; SimulationEnded when it does not complete."""
-    from retrompi.sim import simulate
-    from retrompi.traces import generate
-
-    where = _where(platform, mode)
-    benchmarked = "PingPong" if generator == "pingpong" else generator
-    what = f"{benchmarked} of {model} on {platform}, {mode if isinstance(mode, str) else ','.join(map(str, mode))}"
+def _benchmark(store: Store, asked: Resolved, fresh: bool) -> Found:
+    spec = specification(asked)
+    what = simulate.curve_title(asked.question)
     known = None if fresh else store.find_run(spec)
     if known is not None:
         simulate.require_completed(_ended(store.run(known)), what)
         return Found(known, store.points(known), True)
-    made = generate.generator(generator)
-    trace = generate.made(generator, args)
-    _prepare(store, model, platform, where, trace.ranks, sets, spec.seed, spec.fidelity, fresh)
-    result = simulate.run(model, platform, trace, mode=where, sets=_listed(sets), seed=spec.seed, fidelity=spec.fidelity,
-                          traffic=traffic, failures=failures, jobs=jobs)  # fmt: skip
-    rows = simulate.rows_from_marks(result, made.parts, made.counted, args)
+    prepare_samples(store, asked, fresh)
+    result = simulate.run(asked)
     # The marks are the points in another form. A benchmark that did not complete is stored as well: its end is data.
-    run_id = store.add_run(spec, {**asdict(result), "marks": []}, points=rows)
+    run_id = store.add_run(spec, {**asdict(result), "marks": []}, points=simulate.curve_of(asked, result))
     simulate.require_completed(result, what)
     return Found(run_id, store.points(run_id), False)
-
-
-def benchmark(
-    store: Store,
-    generator: str,
-    args: Mapping[str, Any],
-    model: str,
-    platform: str,
-    mode: str | Sequence[int],
-    *,
-    sets: Sets = (),
-    seed: int = 1,
-    fresh: bool = False,
-    fidelity: str = "mechanism",
-    scenario: Scenario | None = None,
-    traffic: Sequence[str] = (),
-    failures: Sequence[str] = (),
-    jobs: Sequence[JobSpec] = (),
-) -> Found:
-    """A benchmark by its generator's name: rows as of `pingpong`, with the generator's rule for what a rate counts.
-
-    Raises UsageError for an unknown generator or argument, `simulate.SimulationEnded` when it does not complete (after
-    storing how it ended).
-    """
-    from retrompi.traces import generate
-
-    generate.generator(generator).check(args)
-    where = _where(platform, mode)
-    spec = run_spec(
-        "benchmark", model, platform, mode=where, sets=sets, seed=seed, fidelity=fidelity, trace=generator,
-        trace_hash=_with_options(
-            sha256_json({"generator": generator, "args": dict(args)}), jobs=identity(jobs), **network.options(traffic, failures)
-        ),
-        scenario=scenario.name if scenario else "", scenario_hash=scenario.hash if scenario else "",
-    )  # fmt: skip
-    return _curve(store, spec, generator, args, model, platform, mode, sets, fresh, traffic, failures, jobs)
 
 
 def _ended(row: Mapping[str, Any]) -> Any:
@@ -224,179 +139,59 @@ def _ended(row: Mapping[str, Any]) -> Any:
     return SimpleNamespace(outcome=row["outcome"], detail=row["detail"], waits=row["facts"].get("waits", []))
 
 
-def explain(
-    store: Store,
-    model: str,
-    platform: str,
-    mode: str | Sequence[int],
-    size: int,
-    *,
-    sets: Sets = (),
-    fresh: bool = False,
-    fidelity: str = "mechanism",
-) -> Found:
-    """Where the time of one message of ``size`` bytes goes: rows stage, process, seconds, ps that sum to the total."""
-    where = _where(platform, mode)
-    made = {"generator": "explain", "size": size}
-    spec = run_spec(
-        "explain", model, platform, mode=where, sets=sets, fidelity=fidelity, trace="one message", trace_hash=sha256_json(made)
-    )
+def _loop_rates(store: Store, asked: Resolved, fresh: bool) -> Found:
+    """Rinf1 on the host of its one rank, which sends nothing: the model only has to be a runtime that exists."""
+    machine = kernels.machine(asked.room, asked.placement[0])
+
+    def work() -> dict[str, Any]:
+        result = simulate.run(asked)
+        simulate.require_completed(result, f"Rinf1 on {asked.question.platform}, {asked.question.where}")
+        rows = loop_rates.table(loop_rates.readings(result, machine.tick), machine)
+        return {"time_s": result.time_s, "ranks": 1, "actions": result.actions, "rows": rows}
+
+    run_id, kept, found = facts_of(store, specification(asked), work, fresh=fresh)
+    return Found(run_id, list(kept["rows"]), found)
+
+
+def _explain(store: Store, asked: Resolved, fresh: bool) -> Found:
+    spec = specification(asked)
     known = None if fresh else store.find_run(spec)
     if known is not None:
         return Found(known, store.anatomy(known), True)
-    from retrompi.sim import simulate
-
-    _prepare(store, model, platform, where, 2, sets, 1, fidelity, fresh)
+    workload = asked.question.workload
+    assert isinstance(workload, Message)
+    prepare_samples(store, simulate.of_message(asked), fresh)
     began = time.perf_counter()
-    answer = simulate.explain(model, platform, where, size, _listed(sets), fidelity=fidelity)
-    facts = {"outcome": "completed", "wall_s": time.perf_counter() - began, "ranks": 2, "time_s": answer["total_s"]}
-    run_id = store.add_run(spec, facts, anatomy=answer["stages"], size_B=size)
+    told = simulate.explain(asked)
+    facts = {"outcome": "completed", "wall_s": time.perf_counter() - began, "ranks": 2, "time_s": told["total_s"]}
+    run_id = store.add_run(spec, facts, anatomy=told["stages"], size_B=workload.size)
     return Found(run_id, store.anatomy(run_id), False)
 
 
-def replay(
-    store: Store,
-    trace: Trace,
-    label: str,
-    model: str,
-    platform: str,
-    mode: str | Sequence[int],
-    *,
-    sets: Sets = (),
-    seed: int = 1,
-    limit_s: float | None = None,
-    with_startup: bool = False,
-    program: Program | None = None,
-    kills: Sequence[str] = (),
-    fresh: bool = False,
-    fidelity: str = "mechanism",
-    wildcards: str = "recorded",
-    scenario: Scenario | None = None,
-    timeline: Request | None = None,
-    kind: str = "replay",
-    about: Callable[[Result], tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]] | None = None,
-    traffic: Sequence[str] = (),
-    failures: Sequence[str] = (),
-    jobs: Sequence[JobSpec] = (),
-) -> Found:
-    """Replay ``trace``; the rows are the per-rank ones, everything else is in the run's row and its ``facts``.
+def _startup(store: Store, asked: Resolved, fresh: bool) -> Found:
+    def work() -> dict[str, Any]:
+        told = simulate.startup(asked)
+        return {"startup": told, "outcome": "failed-start" if asked.apart else "completed", "detail": asked.apart, "ranks": asked.ranks}
 
-    ``program`` says what the trace does not; a section's times are in ``facts``. ``limit_s`` ends the job after so much
-    simulated time (outcome timeout); ``with_startup`` starts it the way the runtime did, which may fail; ``kills``
-    ends processes, ``wildcards`` chooses matches; ``traffic``, ``failures`` and ``jobs`` are beside it, as of `simulate.run`. A
-    ``timeline`` is no part of a run's identity; asking for one simulates anew. ``about`` turns the result, with the profile of its calls,
-    into the facts and points to store with a run of another ``kind``.
-    """
-    where = _where(platform, mode)
-    if trace.kernels():
-        from retrompi.spec import kernels
+    run_id, facts, found = facts_of(store, specification(asked), work, fresh=fresh)
+    return Found(run_id, facts["startup"]["steps"], found)
 
-        loops = kernels.model_hash(platform)
-    else:
-        loops = None
-    spec = run_spec(
-        kind,
-        model,
-        platform,
-        mode=where,
-        sets=sets,
-        seed=seed,
-        fidelity=fidelity,
-        trace=label,
-        trace_hash=_with_options(
-            trace.sha256, limit_s=limit_s, startup=with_startup or None, kills=list(kills) or None, kernels=loops,
-            wildcards=None if wildcards == "recorded" else wildcards, jobs=identity(jobs), **network.options(traffic, failures),
-            **(program.row() if program else {}),
-        ),
-        scenario=scenario.name if scenario else "",
-        scenario_hash=scenario.hash if scenario else "",
-    )
-    known = None if fresh or timeline else store.find_run(spec)
+
+def _replay(store: Store, asked: Resolved, fresh: bool, observe: Observe, record: Record | None) -> Found:
+    label = asked.question.workload.label
+    spec = specification(asked, record.kind if record else "")
+    known = None if fresh or observe.timeline else store.find_run(spec)
     if known is not None:
         old = store.run(known)
         # A trace hashes alike wherever it lies, but who waits for whom is told by file and line.
         if old["outcome"] == "completed" or old["trace"] == label:
             return Found(known, store.ranks(known), True)
-    from retrompi.sim import simulate
-    from retrompi.sim.timeline import STORED
-
-    _prepare(store, model, platform, where, trace.ranks, sets, seed, fidelity, fresh)
-    result = simulate.run(
-        model,
-        platform,
-        trace,
-        mode=where,
-        sets=_listed(sets),
-        seed=seed,
-        fidelity=fidelity,
-        timeout_s=limit_s,
-        with_startup=with_startup,
-        kills=kills,
-        program=program or simulate.NOTHING_MORE,
-        wildcards=wildcards,
-        timeline=timeline,
-        profile=about is not None,
-        traffic=traffic,
-        failures=failures,
-        jobs=jobs,
-    )
+    prepare_samples(store, asked, fresh)
+    result = simulate.run(asked, replace(observe, profile=observe.profile or record is not None))
     whole = result.timeline
     if whole is not None:
         whole.about["trace"] = label
         result = replace(result, timeline=whole.thinned(STORED).row())
-    facts, points = about(result) if about else ({}, ())
+    facts, points = record.about(result) if record else ({}, ())
     run_id = store.add_run(spec, {**asdict(result), **facts}, points=points)
     return Found(run_id, store.ranks(run_id), False, whole)
-
-
-def _start(store: Store, scenario: Scenario, fresh: bool) -> Found:
-    """Starts a job many times; the rows are the steps of a start, the counts are in the run's ``facts``."""
-    model, room = registry.model(scenario.model), registry.platform(scenario.platform)
-    where, ranks, starts = room.placement(scenario.mode), scenario.start["ranks"], scenario.start["starts"]
-
-    def work() -> dict[str, Any]:
-        from retrompi.sim import simulate
-
-        seeds = range(scenario.seed, scenario.seed + starts)
-        told = simulate.startup(scenario.model, scenario.platform, ranks, seeds, _listed(scenario.sets), where)
-        apart = model().joins(room, simulate.place(room, where, ranks))
-        return {"startup": told, "outcome": "failed-start" if apart else "completed", "detail": apart, "ranks": ranks}
-
-    spec = run_spec(
-        "startup", scenario.model, scenario.platform, mode=where, sets=scenario.sets, seed=scenario.seed, trace="start-up",
-        trace_hash=sha256_json({"starts": starts, "ranks": ranks}), scenario=scenario.name, scenario_hash=scenario.hash,
-    )  # fmt: skip
-    run_id, facts, found = facts_of(store, spec, work, fresh=fresh)
-    return Found(run_id, facts["startup"]["steps"], found)
-
-
-def run_scenario(store: Store, scenario: Scenario, *, fresh: bool = False) -> Found:
-    """Run an experiment as its file says: a curve for a PingPong, the loops' rates for Rinf1, the ranks' rows for a trace."""
-    if scenario.start:
-        return _start(store, scenario, fresh)
-    if scenario.generator == "rinf1":
-        from retrompi.papers import rinf1
-
-        return rinf1.measure(
-            store, scenario.platform, scenario.mode, loops=scenario.args.get("kernels", ""), model=scenario.model,
-            sets=scenario.sets, seed=scenario.seed, fresh=fresh, scenario=scenario,
-        )  # fmt: skip
-    if scenario.compute_kernel:
-        from retrompi.spec import kernels
-
-        scenario = replace(scenario, sets={**kernels.compute_sets(scenario.platform, scenario.compute_kernel), **scenario.sets})
-    where = (scenario.model, scenario.platform, scenario.mode)
-    beside: dict[str, Any] = {
-        "sets": scenario.sets, "seed": scenario.seed, "fresh": fresh, "fidelity": scenario.fidelity, "scenario": scenario,
-        "traffic": scenario.traffic, "failures": scenario.failures, "jobs": [j.spec(scenario.platform) for j in scenario.jobs],
-    }  # fmt: skip
-    if scenario.trace is not None:
-        return replay(
-            store, trace_of(scenario), scenario.trace.name, *where, kills=scenario.kills, program=scenario.program, **beside
-        )  # fmt: skip
-    if scenario.kills or scenario.outcome != "completed":
-        # A benchmark that is not to end well has no curve: what became of its ranks is the result.
-        return replay(store, trace_of(scenario), str(scenario.generator), *where, kills=scenario.kills, **beside)
-    if scenario.generator == "pingpong":
-        return pingpong(store, *where, scenario.args.get("sizes"), reps=scenario.args.get("reps"), **beside)
-    return benchmark(store, str(scenario.generator), scenario.args, *where, **beside)

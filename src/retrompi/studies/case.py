@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from retrompi.base import units
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.base.units import LARGEST_SEED
+from retrompi.sim.simulate import SimulationEnded
 from retrompi.spec import cross_traffic as network
 from retrompi.spec import registry, topology
 from retrompi.spec.collectives import PREFIX, doors
@@ -20,7 +21,9 @@ from retrompi.spec.host import Host
 from retrompi.spec.link import Link
 from retrompi.spec.platform import LINK_WORDS, MAX_HOSTS, Platform, declaration
 from retrompi.spec.timed_section import Program
+from retrompi.store import lookup
 from retrompi.store.identity import RunSpec
+from retrompi.store.identity import specification as specify
 from retrompi.store.kept import Kept, Outbox
 from retrompi.studies.scenario import Scenario
 
@@ -381,34 +384,9 @@ class Done:
     wall_s: float = 0.0
 
 
-class _Asked(Exception):
-    """Ends a road to a run where it looks into the store."""
-
-    def __init__(self, spec: RunSpec) -> None:
-        super().__init__()
-        self.spec = spec
-
-
-class _Question:
-    """A store that only listens to which run is looked for."""
-
-    read_only = True
-    label = "question"
-
-    def find_run(self, run: RunSpec) -> int | None:
-        raise _Asked(run)
-
-
 def specification(scenario: Scenario) -> RunSpec:
-    """The specification of a scenario's run: asked of the road that would run it. Raises what resolving it raises."""
-    from retrompi.store import lookup as experiment
-
-    question: Any = _Question()
-    try:
-        experiment.run_scenario(question, scenario)
-    except _Asked as asked:
-        return asked.spec
-    raise AssertionError("a run that is not looked for in the store")
+    """The specification of a scenario's run. Raises what resolving it raises."""
+    return specify(scenario.question())
 
 
 def identity(scenario: Scenario) -> str:
@@ -418,14 +396,11 @@ def identity(scenario: Scenario) -> str:
 
 def evaluate(job: Job) -> Done:
     """Runs a job where no store is. Never raises for what a simulation or its input does: that is the Done's outcome and reason."""
-    from retrompi.sim.simulate import SimulationEnded
-    from retrompi.store import lookup as experiment
-
     outbox: Any = Outbox()
     began = time.perf_counter()
     reason = ""
     try:
-        experiment.run_scenario(outbox, job.scenario)
+        lookup.answer(outbox, job.scenario.question())
     except SimulationEnded as ended:
         reason = str(ended)
     except RetrompiError as error:

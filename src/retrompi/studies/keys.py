@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError
+from retrompi.sim.resolved import place
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
@@ -44,9 +45,7 @@ def ranks_of(scenario: Scenario) -> int:
 
 def hosts_of(scenario: Scenario, room: Platform) -> list[str]:
     """The hosts that run a rank, in the platform's order."""
-    from retrompi.sim import simulate
-
-    return [room.hosts[i].name for i in sorted(set(simulate.place(room, scenario.mode, ranks_of(scenario))))]
+    return [room.hosts[i].name for i in sorted(set(place(room, scenario.mode, ranks_of(scenario))))]
 
 
 def number(scenario: Scenario, key: str) -> Key:
@@ -86,12 +85,11 @@ def sourced(scenario: Scenario) -> list[tornado.Factor]:
     and link. A range that is all that a probability can be
     is nobody's estimate and no factor.
     """
-    from retrompi.sim import simulate
     from retrompi.spec.model import resolve
 
     cls = registry.model(scenario.model)
     values, room = resolve(cls, registry.platform(scenario.platform), scenario.sets)
-    placement = simulate.place(room, scenario.mode, ranks_of(scenario))
+    placement = place(room, scenario.mode, ranks_of(scenario))
     used = compile_runtime(cls, values, Layout(room, placement), calls_of(trace_of(scenario), failures=bool(scenario.failures))).used
     found = []
     for row in values.describe():

@@ -54,11 +54,13 @@ from retrompi.base import toml as toml_text
 from retrompi.base import units
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.base.units import LARGEST_SEED
+from retrompi.sim.fidelity import RUNGS
+from retrompi.spec.cojobs import JobSpec
+from retrompi.spec.question import Asked, Benchmark, Beside, Question, Replay, Starts, Workload
 from retrompi.spec.timed_section import Program
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.spec.cojobs import JobSpec
 
 __all__ = ["FILE_KEYS", "JOB_KEYS", "KEYS", "Neighbour", "Scenario", "from_data", "line_of", "load", "trace_of"]
 
@@ -105,14 +107,11 @@ class Neighbour:
             **self.program.row(),
         }
 
-    def spec(self, platform: str) -> JobSpec:
-        """The job with its trace read or made, its mode resolved on the platform."""
-        from retrompi.spec import registry
-        from retrompi.spec.cojobs import JobSpec
-
+    def spec(self) -> JobSpec:
+        """The job with its trace read or made."""
         return JobSpec(
-            self.model, trace_of(self), registry.platform(platform).placement(self.mode), self.sets, self.start_s, self.background,
-            self.program.memory_share, self.name, self.generator or str(self.trace and self.trace.name),
+            self.model, trace_of(self), self.mode, self.sets, self.start_s, self.background, self.program.memory_share, self.name,
+            self.generator or str(self.trace and self.trace.name),
         )  # fmt: skip
 
 
@@ -187,6 +186,24 @@ class Scenario:
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
+    def question(self) -> Question:
+        """What the scenario asks: a start-up, a curve of a benchmark, or the ranks of a trace."""
+        return Question(
+            self.model, self.platform, self._workload(), self.mode, self.sets, self.seed, self.fidelity,
+            Beside(self.traffic, self.failures, [j.spec() for j in self.jobs], self.kills),
+            compute_kernel=self.compute_kernel, asked=Asked(self.name, self.hash),
+        )  # fmt: skip
+
+    def _workload(self) -> Workload:
+        if self.start:
+            return Starts(self.start["ranks"], self.start["starts"])
+        if self.trace is not None:
+            return Replay(trace_of(self), self.trace.name, self.program)
+        if self.generator != "rinf1" and (self.kills or self.outcome != "completed"):
+            # A benchmark that is not to end well has no curve: what became of its ranks is the result.
+            return Replay(trace_of(self), str(self.generator))
+        return Benchmark(str(self.generator), self.args)
+
     def row(self) -> dict[str, Any]:
         """One flat row for lists and tables."""
         return {
@@ -257,8 +274,6 @@ def from_data(data: Mapping[str, Any], file: Path, text: str = "") -> Scenario:
     seed = data.get("seed", 1)
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
         raise fail(f"'seed' is not a whole number from 0 to {LARGEST_SEED}", "seed", code="bad-value")
-    from retrompi.sim.fidelity import RUNGS
-
     fidelity = data.get("fidelity", "mechanism")
     if fidelity not in RUNGS:
         raise fail(f"no fidelity '{fidelity}'{nearest(str(fidelity), RUNGS)}", "fidelity", code="unknown-name")

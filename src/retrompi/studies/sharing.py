@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError
-from retrompi.spec import registry
+from retrompi.sim.resolved import Resolved
 from retrompi.spec.cojobs import JobSpec, named
-from retrompi.store import lookup as experiment
+from retrompi.spec.question import Beside, Question, Replay
+from retrompi.store.lookup import answer
 from retrompi.studies.scenario import trace_of
 
 if TYPE_CHECKING:
@@ -29,20 +30,21 @@ def compare(
     """
     if not scenario.jobs:
         raise UsageError(f"scenario '{scenario.name}' has no [[job]]: nothing shares its machines (docs/sharing.md)")
-    jobs = named([j.spec(scenario.platform) for j in scenario.jobs])
+    jobs = named([j.spec() for j in scenario.jobs])
     first = JobSpec(
-        scenario.model, trace_of(scenario), registry.platform(scenario.platform).placement(scenario.mode), scenario.sets,
-        memory_share=scenario.program.memory_share, name=scenario.name, label=scenario.generator or str(scenario.trace),
+        scenario.model, trace_of(scenario), scenario.mode, scenario.sets, memory_share=scenario.program.memory_share, name=scenario.name,
+        label=scenario.generator or str(scenario.trace),
     )  # fmt: skip
+    program = replace(scenario.program, section=None, compute_s=None)
+    asked = Resolved.of(Question(
+        scenario.model, scenario.platform, Replay(first.trace, first.label, program), scenario.mode, scenario.sets, scenario.seed,
+    ))  # fmt: skip
     done = 0
 
     def run(trace: Any, label: str, beside: list[JobSpec], kills: Sequence[str] = ()) -> dict[str, Any]:
         nonlocal done
-        found = experiment.replay(
-            store, trace, label, scenario.model, scenario.platform, first.mode, sets=scenario.sets, seed=scenario.seed, kills=kills,
-            program=replace(scenario.program, section=None, compute_s=None), fresh=fresh, jobs=beside,
-            traffic=scenario.traffic, failures=scenario.failures,
-        )  # fmt: skip
+        around = Beside(scenario.traffic, scenario.failures, beside, kills)
+        found = answer(store, asked.changed(workload=Replay(trace, label, program), beside=around), fresh=fresh)
         done += 1
         if report:
             report(done, len(jobs) + 2, label)

@@ -7,7 +7,7 @@ from math import exp
 import plotly.graph_objects as go
 
 from retrompi.base.units import format_bytes, format_rate
-from retrompi.render.figures import DASHES, PALETTE, layout, size_label
+from retrompi.render.figures import AXIS, DASHES, PALETTE, layout, size_label
 from retrompi.spec.host import Host
 from retrompi.spec.platform import Platform
 
@@ -56,7 +56,6 @@ def figure(room: Platform) -> go.Figure:
             hoverinfo="text+name",
         )
     layout(drawn, "Copy rate over the working set")
-    grid = {"gridcolor": "#e3e3e3", "linecolor": "#666", "showline": True, "ticks": "outside", "zeroline": False, "automargin": True}
     shown = [2.0**k for k in range(_FIRST, _LAST + 1, 3)]
     drawn.update_xaxes(
         type="log",
@@ -64,7 +63,7 @@ def figure(room: Platform) -> go.Figure:
         tickvals=shown,
         ticktext=[size_label(s) for s in shown],
         tickangle=0,
-        **grid,
+        **AXIS,
     )
     top = max(copy_rate(h, sizes[0]) for h in room.hosts)
     step = 10.0 ** len(str(int(top / 1e6))) * 1e5 / 2
@@ -74,7 +73,7 @@ def figure(room: Platform) -> go.Figure:
         range=[0, top * 1.06],
         tickvals=ticks[:: max(len(ticks) // 6, 1)],
         ticktext=[format_rate(t) if t else "0" for t in ticks[:: max(len(ticks) // 6, 1)]],
-        **grid,
+        **AXIS,
     )
     drawn.update_layout(showlegend=True, margin={"l": 90})
     return drawn

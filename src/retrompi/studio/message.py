@@ -9,12 +9,13 @@ from typing import Any
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.base.units import format_bytes, parse_sizes
 from retrompi.sim import simulate
-from retrompi.sim.simulate import place
+from retrompi.sim.resolved import place
 from retrompi.spec import registry
 from retrompi.spec.calibrated_range import outside
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import resolve
+from retrompi.spec.question import Message, Question
 from retrompi.studio import scene, words
 from retrompi.traces.calls import PINGPONG
 
@@ -56,7 +57,7 @@ def _one(one: Mapping[str, str], direction: int) -> dict[str, Any]:
     beyond = outside(one["model"], one["platform"], sizes=[size], ranks=2, sets=sets)
     shown: dict[str, Any] = {"title": title, "parameters": parameters(one, sets), "outside": beyond}
     try:
-        told = simulate.message_path(one["model"], one["platform"], one["mode"], size, sets)
+        told = simulate.message_path(Question(one["model"], one["platform"], Message(size), one["mode"], sets))
     except simulate.SimulationEnded as ended:
         return {**shown, "ended": str(ended)}
     chain = told.directions[direction].chain

@@ -15,6 +15,7 @@ from retrompi.spec.fields import quantities
 from retrompi.spec.host import Host
 from retrompi.spec.model import RuntimeModel, model_values
 from retrompi.spec.platform import SOURCE_KINDS, Platform
+from retrompi.spec.question import Question, Starts
 
 __all__ = [
     "AREAS",
@@ -251,11 +252,10 @@ def starts(model: str, platform: str, mode: str = "distributed") -> Mapping[str,
     ``refused`` alone where a start cannot even be described there.
     """
     from retrompi.sim import simulate
+    from retrompi.sim.resolved import Resolved
 
-    cls, room = registry.model(model), registry.platform(platform)
     try:
-        where = room.placement(mode)
-        told = simulate.startup(model, platform, len(room.hosts), range(1, STARTS + 1), (), where)
-        return {**told, "refused": cls().joins(room, simulate.place(room, where, len(room.hosts)))}
+        asked = Resolved.of(Question(model, platform, Starts(len(registry.platform(platform).hosts), STARTS), mode))
+        return {**simulate.startup(asked), "refused": asked.apart}
     except RetrompiError as error:
         return {"steps": [], "refused": str(error)}

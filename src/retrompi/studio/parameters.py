@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError, nearest
-from retrompi.sim.simulate import place
+from retrompi.sim.resolved import place
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout

@@ -8,8 +8,10 @@ from typing import Any
 
 from retrompi.sim import simulate
 from retrompi.sim.diagnosis import lines
+from retrompi.sim.observe import Observe
 from retrompi.sim.timeline import Request
 from retrompi.spec.calibrated_range import outside_of_trace
+from retrompi.spec.question import Question, Replay
 from retrompi.studio.message import sets_of
 from retrompi.studio.programs import load
 
@@ -29,7 +31,8 @@ def perform(report: Any, asked: Mapping[str, Any], path: str, label: str) -> dic
 
     report(1, 3, f"simulating {trace.ranks} ranks, {trace.actions} calls")
     sets = sets_of(asked["set"])
-    result = simulate.run(asked["model"], asked["platform"], trace, mode=asked["mode"], sets=sets, timeline=Request(limit=20_000))
+    question = Question(asked["model"], asked["platform"], Replay(trace, name), asked["mode"], sets)
+    result = simulate.run(question, Observe(timeline=Request(limit=20_000)))
     report(2, 3, "drawing")
     out: dict[str, Any] = {
         "name": name,

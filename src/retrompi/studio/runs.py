@@ -73,22 +73,24 @@ def curve_of(
     """One PingPong: rows (size_B, time_us, bandwidth_MBps, repetitions), run (its number, None if it is not in the user's store), found,
     outcome, detail. A run that did not complete is a result, with the rows that it came to; a wrong name or value raises UsageError.
     """
+    from retrompi.sim.resolved import Resolved
     from retrompi.sim.simulate import SimulationEnded
-    from retrompi.spec import registry
-    from retrompi.store import lookup as experiment
+    from retrompi.spec.question import Question, pingpong
+    from retrompi.store.identity import specification
+    from retrompi.store.lookup import answer
     from retrompi.traces.generate import DEFAULT_SIZES
 
     theirs, ours = stores
     check_names(model, platform)
     wanted = list(DEFAULT_SIZES if sizes is None else sizes)
-    where = registry.platform(platform).placement(mode)
-    spec = experiment.pingpong_spec(model, platform, where, wanted, sets=sets)
+    asked = Resolved.of(Question(model, platform, pingpong(wanted), mode, sets))
+    spec = specification(asked)
     known = theirs.find_run(spec) if theirs is not None else None
     store = theirs if theirs is not None and known is not None else ours
     found = known is not None or store.find_run(spec) is not None
     detail = ""
     try:
-        got = experiment.pingpong(store, model, platform, mode, wanted, sets=sets)
+        got = answer(store, asked)
         run_id, rows = got.run_id, got.rows
     except SimulationEnded as ended:
         detail = str(ended)
@@ -233,17 +235,20 @@ def keep(
     report: Report, places: Places, model: str, platform: str, mode: str, sets: Sequence[str], sizes: Sequence[int] | None = None
 ) -> dict[str, Any]:
     """Has the run in the user's store: its number, and whether it was there already."""
+    from retrompi.sim.resolved import Resolved
     from retrompi.sim.simulate import SimulationEnded
-    from retrompi.spec import registry
-    from retrompi.store import lookup as experiment
+    from retrompi.spec.question import Question, pingpong
     from retrompi.store import open_store
+    from retrompi.store.identity import specification
+    from retrompi.store.lookup import answer
     from retrompi.traces.generate import DEFAULT_SIZES
 
     check_names(model, platform)
     wanted = list(DEFAULT_SIZES if sizes is None else sizes)
     store = open_store(places[0])
-    spec = experiment.pingpong_spec(model, platform, registry.platform(platform).placement(mode), wanted, sets=sets)
+    asked = Resolved.of(Question(model, platform, pingpong(wanted), mode, sets))
+    spec = specification(asked)
     there = store.find_run(spec) is not None
     with suppress(SimulationEnded):  # how it ended is kept as well
-        experiment.pingpong(store, model, platform, mode, wanted, sets=sets)
+        answer(store, asked)
     return {"run": store.find_run(spec), "there": there}

@@ -9,10 +9,11 @@ from retrompi.spec.compile import Calls
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
+    from retrompi.spec.question import Question
 
 __all__ = ["PINGPONG", "calls_of"]
 
-PINGPONG = Calls(frozenset({"init", "send", "recv", "finalize"}), to_self=False, start_up=False, failures=False)
+PINGPONG = Calls(frozenset({"init", "send", "recv", "finalize"}), to_self=False, start_up=False, failures=False, traffic=False)
 """Of a PingPong."""
 
 _KNOWN = 256
@@ -32,10 +33,13 @@ class _ByHash:
         return isinstance(other, _ByHash) and self.trace.sha256 == other.trace.sha256
 
 
-def calls_of(trace: Trace, *, start_up: bool = False, failures: bool = False) -> Calls:
-    """The calls of ``trace`` in a run that does or does not simulate a job's start and failures of links and hosts."""
+def calls_of(trace: Trace, question: Question | None = None) -> Calls:
+    """The calls of ``trace``, with what ``question`` asks for beside it: a job's start, failures of links and hosts, traffic of others."""
     actions, to_self = _calls(_ByHash(trace))
-    return Calls(actions, to_self, start_up, failures)
+    if question is None:
+        return Calls(actions, to_self, start_up=False, failures=False, traffic=False)
+    beside = question.beside
+    return Calls(actions, to_self, question.start_up, bool(beside.failures), bool(beside.traffic))
 
 
 @lru_cache(maxsize=_KNOWN)

@@ -269,6 +269,11 @@ class Generator:
         """The keyword arguments of ``make`` by name."""
         return inspect.signature(self.make).parameters
 
+    def with_defaults(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments with the defaults of those left out: a question that writes them out is the same question."""
+        given = {k: p.default for k, p in self.arguments.items() if p.default is not p.empty} | dict(args)
+        return given | ({"sizes": DEFAULT_SIZES} if given.get("sizes", ()) is None else {})
+
     def check(self, args: Mapping[str, Any]) -> None:
         """Raises UsageError for an unknown or missing argument."""
         for key in args:

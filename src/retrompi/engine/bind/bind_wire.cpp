@@ -41,7 +41,13 @@ std::vector<Ps> carry(const std::string& wire, const std::string& kind, const st
                       const std::vector<Down>& failures) {
   Loop loop;
   Anatomy anatomy;
-  const LinkSpec link{kind, shape, bandwidth, latency, wan_bandwidth, wan_latency, rails};
+  const LinkSpec link{.kind = kind,
+                      .shape = shape,
+                      .bandwidth = bandwidth,
+                      .latency = latency,
+                      .rails = rails,
+                      .wan_bandwidth = wan_bandwidth,
+                      .wan_latency = wan_latency};
   const auto w = wire == "simgrid" ? simgrid_wire(loop, anatomy, positions, link) : native_wire(loop, anatomy, positions, link);
   std::vector<Failure> down;
   for (const Down& d : failures) down.push_back(failure(d));

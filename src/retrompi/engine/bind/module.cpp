@@ -14,10 +14,10 @@ void bind_store(py::module_& m);
 namespace retrompi {
 namespace {
 
-/// Reads one dictionary of a compiled model; a missing or surplus key is our defect and says so.
+/// Reads one dictionary of a compiled model; a missing or surplus key is our defect and says so. What is declared in spec/ reads itself.
 class Reader {
  public:
-  Reader(const py::dict& d, std::string where) : d_(d), where_(std::move(where)) {}
+  Reader(py::dict d, std::string where) : d_(std::move(d)), where_(std::move(where)) {}
   ~Reader() = default;
   double num(const char* k) { return get(k).cast<double>(); }
   Ps ps(const char* k) { return to_ps(num(k)); }
@@ -32,11 +32,47 @@ class Reader {
     if (read_ != py::len(d_)) throw ConfigError(where_ + ": " + std::to_string(py::len(d_) - read_) + " keys are not known to the engine");
   }
 
+  void seconds(const char* k, Ps& v) { v = ps(k); }
+  void seconds_per_byte(const char* k, double& v) { v = num(k) * kPsPerSecond; }
+  void number(const char* k, double& v) { v = num(k); }
+  void flag(const char* k, bool& v) { v = num(k) != 0; }
+  void text(const char* k, std::string& v) { v = text(k); }
+  template <class Whole>
+  void whole(const char* k, Whole& v) {
+    v = static_cast<Whole>(integer(k));
+  }
+  template <class Enum>
+  void choice(const char* k, Enum& v, std::initializer_list<std::pair<const char*, Enum>> words) {
+    const std::string given = text(k);
+    std::string valid;
+    for (const auto& [word, meaning] : words) {
+      if (given == word) return void(v = meaning);
+      valid += (valid.empty() ? "" : ", ") + std::string(word);
+    }
+    throw ConfigError(where_ + ": " + k + ": '" + given + "'; valid: " + valid);
+  }
+  template <class T>
+  void value(const char* k, T& v) {
+    v = get(k).cast<T>();
+  }
+  void require(bool held, const char* k, const char* bounds) const {
+    if (!held) throw ConfigError(where_ + ": " + k + " must be " + bounds);
+  }
+
  private:
   py::dict d_;
   std::string where_;
   size_t read_ = 0;
 };
+
+template <class Spec>
+Spec read(const py::handle& o, const char* where) {
+  Reader r(o.cast<py::dict>(), where);
+  Spec spec;
+  spec.read(r);
+  r.end();
+  return spec;
+}
 
 WaitPolicy policy(const py::object& o, const std::string& where) {
   Reader r(o.cast<py::dict>(), where);
@@ -60,76 +96,6 @@ WaitPolicy policy(const py::object& o, const std::string& where) {
   p.look_cost = r.ps("look_cost");
   r.end();
   return p;
-}
-
-HostSpec host(const py::dict& d) {
-  Reader r(d, "host");
-  HostSpec h;
-  h.name = r.text("name");
-  h.speed = r.num("speed");
-  h.cores = static_cast<int>(r.integer("cores"));
-  h.quantum = r.ps("quantum");
-  h.tick = r.ps("tick");
-  h.dispatch = r.ps("dispatch");
-  h.syscall = r.ps("syscall");
-  h.boost = static_cast<int>(r.integer("boost"));
-  h.quantum_carry = r.num("quantum_carry") != 0;
-  h.wait_charge = r.ps("wait_charge");
-  h.quantum_at_tick = r.num("quantum_at_tick") != 0;
-  h.l1 = r.num("l1");
-  h.l2 = r.num("l2");
-  h.l2_ways = r.num("l2_ways");
-  h.copy_l1 = r.num("copy_l1");
-  h.copy_l2 = r.num("copy_l2");
-  h.copy_mem = r.num("copy_mem");
-  h.tcp_segment = r.ps("tcp_segment");
-  h.tcp_byte = r.num("tcp_byte") * kPsPerSecond;
-  h.interrupt = r.ps("interrupt");
-  h.loopback_segment = r.ps("loopback_segment");
-  h.loopback_mss = r.integer("loopback_mss");
-  h.window = r.integer("window");
-  h.mss = r.integer("mss");
-  h.sndbuf = r.integer("sndbuf");
-  h.delayed_ack = r.ps("delayed_ack");
-  h.rto_first = r.ps("rto_first");
-  h.rto_min = r.ps("rto_min");
-  h.rto_max = r.ps("rto_max");
-  h.tcp_retries = static_cast<int>(r.integer("tcp_retries"));
-  h.dup_acks = static_cast<int>(r.integer("dup_acks"));
-  h.nic_rate = r.num("nic_rate");
-  h.nic_latency = r.ps("nic_latency");
-  h.bus_rate = r.num("bus_rate");
-  h.flops = r.num("flops");
-  h.big_endian = r.num("big_endian") != 0;
-  h.l2_shared_by = static_cast<int>(r.integer("l2_shared_by"));
-  h.package_cores = static_cast<int>(r.integer("package_cores"));
-  h.line_shared = r.ps("line_shared");
-  h.line_bus = r.ps("line_bus");
-  h.lines_in_flight = r.num("lines_in_flight");
-  h.fsb_rate = r.num("fsb_rate");
-  r.end();
-  for (const auto& [what, v] : {std::pair<const char*, double>{"speed", h.speed},
-                                {"cores", h.cores},
-                                {"quantum", to_s(h.quantum)},
-                                {"tick", to_s(h.tick)},
-                                {"copy_l1", h.copy_l1},
-                                {"copy_l2", h.copy_l2},
-                                {"copy_mem", h.copy_mem},
-                                {"nic_rate", h.nic_rate},
-                                {"bus_rate", h.bus_rate},
-                                {"flops", h.flops},
-                                {"l2_shared_by", h.l2_shared_by},
-                                {"package_cores", h.package_cores},
-                                {"lines_in_flight", h.lines_in_flight},
-                                {"fsb_rate", h.fsb_rate},
-                                {"rto_first", to_s(h.rto_first)},
-                                {"rto_min", to_s(h.rto_min)},
-                                {"rto_max", to_s(h.rto_max)},
-                                {"tcp_retries", h.tcp_retries},
-                                {"dup_acks", h.dup_acks},
-                                {"mss", static_cast<double>(h.mss)}})
-    if (!(v > 0)) throw ConfigError("host " + h.name + ": " + what + " must be more than nothing");
-  return h;
 }
 
 std::shared_ptr<const CurveSet> curve_set(const py::object& o) {
@@ -395,22 +361,8 @@ JobConfig further_job(const py::dict& d) {
 SimConfig config(const py::dict& d) {
   Reader r(d, "simulation");
   SimConfig c;
-  for (const auto& h : r.get("hosts").cast<py::list>()) c.hosts.push_back(host(h.cast<py::dict>()));
-  {
-    Reader l(r.get("link").cast<py::dict>(), "link");
-    c.link.kind = l.text("kind");
-    c.link.bandwidth = l.num("bandwidth");
-    c.link.latency = l.num("latency");
-    c.link.shape = l.get("shape").cast<std::vector<unsigned long>>();
-    c.link.wan_bandwidth = l.num("wan_bandwidth");
-    c.link.wan_latency = l.num("wan_latency");
-    c.link.rails = static_cast<size_t>(l.integer("rails"));
-    c.stripe = l.num("stripe") != 0;
-    c.frame_overhead = l.integer("frame_overhead");
-    c.mtu = l.integer("mtu");
-    l.end();
-    if (!(c.link.bandwidth > 0)) throw ConfigError("link: bandwidth must be more than nothing");
-  }
+  for (const auto& h : r.get("hosts").cast<py::list>()) c.hosts.push_back(read<HostSpec>(h, "host"));
+  c.link = read<LinkSpec>(r.get("link"), "link");
   if (d.contains("wire")) {
     const std::string wire = r.text("wire");
     if (wire != "native" && wire != "simgrid") throw ConfigError("unknown wire '" + wire + "'; valid: native, simgrid");

@@ -2,40 +2,13 @@
 #pragma once
 #include <cmath>
 
-#include "event/core.hpp"
+#include "generated/specs.hpp"
 
 namespace retrompi {
 
-/// Published or assumed figures of one host; all times already in picoseconds on this host.
-struct HostSpec {
-  std::string name;
-  double speed = 1;
-  int cores = 1;
-  Ps quantum = 0, tick = 0, dispatch = 0, syscall = 0;
-  int boost = 0;                 // priority added to a thread that a kernel object wakes
-  bool quantum_carry = false;    // the rest of a quantum outlives a wait
-  Ps wait_charge = 0;            // taken off the quantum for each wait
-  bool quantum_at_tick = false;  // a quantum ends at a clock tick
-  double l1 = 0, l2 = 0;         // bytes
-  double l2_ways = 4;
-  double copy_l1 = 0, copy_l2 = 0, copy_mem = 0;  // bytes per second, each byte counted once
-  Ps tcp_segment = 0, interrupt = 0, loopback_segment = 0;
-  double tcp_byte = 0;  // picoseconds per byte
-  int64_t loopback_mss = 0, window = 0, mss = 0, sndbuf = 0;
-  Ps delayed_ack = 0;
-  Ps rto_first = 0, rto_min = 0, rto_max = 0;  // TCP's retransmission timer before a round trip is timed; its bounds
-  int tcp_retries = 1, dup_acks = 1;
-  double nic_rate = 0;  // bytes per second over the card's bus
-  Ps nic_latency = 0;
-  double bus_rate = 1;  // bytes per second between memory and card, both directions together
-  Ps tick_phase = 0;    // clocks of two machines are not synchronised
-  double flops = 1;
-  bool big_endian = false;
-  // Several cores: which of them share caches and buses, and what a line costs that another core holds.
-  int l2_shared_by = 1, package_cores = 1;
-  Ps line_shared = 0, line_bus = 0;
-  double lines_in_flight = 1;  // such lines that a copy fetches at a time
-  double fsb_rate = 1;         // bytes per second over a package's front-side bus
+/// What is declared of a host (spec/host.py), all times already in picoseconds on this host, and what follows from that alone.
+struct HostSpec : HostFields {
+  Ps tick_phase = 0;  // clocks of two machines are not synchronised
 
   /// A cost stated for the reference host, on this host.
   [[nodiscard]] Ps scaled(Ps reference) const { return static_cast<Ps>(static_cast<double>(reference) / speed + 0.5); }

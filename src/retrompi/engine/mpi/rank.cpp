@@ -59,7 +59,7 @@ void Rank::fail(const Action& a, const std::string& why) const {
 }
 
 Ps Rank::conversion(int32_t peer, int64_t bytes) const {
-  if (spec.convert_buffer <= 0 || job.rank(peer).host.spec.big_endian == host.spec.big_endian) return 0;
+  if (spec.convert_buffer <= 0 || job.rank(peer).host.spec.byte_order == host.spec.byte_order) return 0;
   const int64_t buffers = (bytes + spec.convert_buffer - 1) / spec.convert_buffer;
   return host.scaled(static_cast<Ps>(spec.convert_byte * static_cast<double>(bytes)) + buffers * spec.convert_call);
 }

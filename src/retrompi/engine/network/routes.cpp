@@ -14,7 +14,6 @@ size_t product(const std::vector<unsigned long>& v, size_t from, size_t to) {
 
 void check_link(const std::vector<size_t>& positions, const LinkSpec& link) {
   const size_t last = *std::max_element(positions.begin(), positions.end());
-  if (link.rails < 1) throw ConfigError("a link has one rail at least");
   if (link.kind == "torus") {
     const size_t places = product(link.shape, 0, link.shape.size());
     if (link.shape.empty() || places <= last)

@@ -5,20 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "event/core.hpp"
+#include "generated/specs.hpp"
 
 namespace retrompi {
-
-struct LinkSpec {
-  std::string kind = "cable";  // cable (two hosts, both directions at once), hub (one shared medium), switch, torus, fat-tree, wan
-  // torus: places in each dimension; fat-tree: children of a switch, parents and parallel links of what is below it, level by level from
-  // the hosts on; wan: the site of each place.
-  std::vector<unsigned long> shape;
-  double bandwidth = 0;                       // bytes per second
-  double latency = 0;                         // seconds
-  double wan_bandwidth = 0, wan_latency = 0;  // of the line between two sites
-  size_t rails = 1;                           // planes of the same kind; a host has a card on each
-};
 
 /// Something of the room that is down for a time. A place is a host's number in the room.
 struct Failure {

@@ -183,8 +183,10 @@ class Simulation {
     else
       w_.wire = native_wire(w_.loop, w_.anatomy, cards, c_.link);
     if (far && !c_.failures.empty()) w_.wire->fail(c_.failures);
-    if (far) w_.net = std::make_unique<Net>(w_, c_.frame_overhead, c_.mtu, Net::Rails{rails, c_.stripe && rails > 1, c_.positions});
-    if (!c_.traffic.empty()) traffic_.emplace(w_, c_.traffic, c_.positions, rails, c_.frame_overhead, c_.seed);
+    if (far)
+      w_.net = std::make_unique<Net>(w_, c_.link.frame_overhead, c_.link.mtu,
+                                     Net::Rails{rails, c_.link.rail_policy == RailPolicy::Stripe && rails > 1, c_.positions});
+    if (!c_.traffic.empty()) traffic_.emplace(w_, c_.traffic, c_.positions, rails, c_.link.frame_overhead, c_.seed);
     w_.loop.stopped = std::all_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.over || p.c.background; });
   }
 

@@ -31,9 +31,7 @@ struct JobConfig {
 struct SimConfig : JobConfig {
   std::vector<HostSpec> hosts;
   LinkSpec link;
-  bool stripe = false;   // rails: all of them carry what goes between two hosts, else one that the pair has
   bool simgrid = false;  // the reference carries what crosses the wire
-  int64_t frame_overhead = 0, mtu = 1500;
   // Host -> its place in the machine room (a torus has places that no rank uses); then those of machines that only have traffic.
   std::vector<size_t> positions;
   std::vector<TrafficSpec> traffic;

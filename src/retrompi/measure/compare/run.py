@@ -10,7 +10,7 @@ from retrompi.measure import launch
 from retrompi.measure.compare.comparison import Comparison, build
 from retrompi.measure.compare.seen import NOTHING_SEEN, Seen, seen_by
 from retrompi.measure.launch.execution import BACKENDS, Execution
-from retrompi.sim.simulate import place
+from retrompi.sim.resolved import place
 from retrompi.spec import registry
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from retrompi.measure.fit.model import fit_meta
 from retrompi.measure.launch.execution import Execution
+from retrompi.sim.fitted import fit_meta
 from retrompi.spec import registry
 
 __all__ = ["NOTHING_SEEN", "Seen", "seen_by"]

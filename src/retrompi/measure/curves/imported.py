@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import UsageError, nearest
 from retrompi.measure.curves.series import Measured, Point, Provenance
-from retrompi.store.identity import RunSpec, code_version, sha256_json
+from retrompi.spec.question import canonical_hash
+from retrompi.store.identity import RunSpec, code_version
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -38,7 +39,7 @@ def _spec(series: Measured, label: str, number: int) -> RunSpec:
         seed=0,
         fidelity="",
         trace=p.file,
-        trace_hash=sha256_json({"file": p.sha256, "number": number, "declared": declared, "points": rows}),
+        trace_hash=canonical_hash({"file": p.sha256, "number": number, "declared": declared, "points": rows}),
         scenario="",
         scenario_hash="",
         code_version=code_version(),

@@ -13,19 +13,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from retrompi.measure.fit.model import KINDS, NEVER, FittedModel, sizes_seen
     from retrompi.measure.fit.parts import Parts, sample_of
     from retrompi.measure.fit.segments import Fit, Residual, Segment, Threshold, fit
     from retrompi.measure.fit.write import check_name, default_folder, write_model, write_room
+    from retrompi.sim.fitted import KINDS, NEVER, FittedModel, sizes_seen
 
 __all__ = ["KINDS", "NEVER", "Fit", "FittedModel", "Parts", "Residual", "Segment", "Threshold", "check_name", "default_folder", "fit",
            "sample_of", "sizes_seen", "write_model", "write_room"]  # fmt: skip
 
 _WHERE = {
-    **dict.fromkeys(("KINDS", "NEVER", "FittedModel", "sizes_seen"), "model"),
-    **dict.fromkeys(("Parts", "sample_of"), "parts"),
-    **dict.fromkeys(("Fit", "Residual", "Segment", "Threshold", "fit"), "segments"),
-    **dict.fromkeys(("check_name", "default_folder", "write_model", "write_room"), "write"),
+    **dict.fromkeys(("KINDS", "NEVER", "FittedModel", "sizes_seen"), "retrompi.sim.fitted"),
+    **dict.fromkeys(("Parts", "sample_of"), "retrompi.measure.fit.parts"),
+    **dict.fromkeys(("Fit", "Residual", "Segment", "Threshold", "fit"), "retrompi.measure.fit.segments"),
+    **dict.fromkeys(("check_name", "default_folder", "write_model", "write_room"), "retrompi.measure.fit.write"),
 }
 
 
@@ -33,4 +33,4 @@ def __getattr__(name: str) -> Any:
     # A fitted model is imported with this package; scipy, which only fitting needs, is not.
     if name not in _WHERE:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    return getattr(import_module(_WHERE[name]), name)

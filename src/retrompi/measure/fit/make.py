@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import paths, units
 from retrompi.base.errors import UsageError, nearest
 from retrompi.measure.curves.series import Measured
-from retrompi.measure.fit.model import NEVER
 from retrompi.measure.fit.parts import OVERHEAD, Parts, sample_of
 from retrompi.measure.fit.segments import LEVEL, Fit, Residual, fit
 from retrompi.measure.fit.write import Limit, check_name, default_folder, write_model, write_room
 from retrompi.measure.launch.stats import rank_quantile
+from retrompi.sim.fitted import NEVER
 from retrompi.spec import registry
 
 if TYPE_CHECKING:

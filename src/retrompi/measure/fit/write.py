@@ -13,7 +13,7 @@ import retrompi
 from retrompi.base import paths, units
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, UsageError, nearest
-from retrompi.measure.fit.model import COLUMNS, KINDS, NEVER, WORK_COLUMNS, work_names
+from retrompi.sim.fitted import COLUMNS, KINDS, NEVER, WORK_COLUMNS, work_names
 from retrompi.spec import registry
 from retrompi.spec.fields import quantities
 from retrompi.spec.host import Host
@@ -120,7 +120,7 @@ def _module(
     texts = "".join(f"    {key} = {text!r}\n" for key, text in words.items())
     return (
         f'"""{doc.replace(chr(92), "/").replace(chr(34) * 3, chr(39) * 3)}"""\n\n{also}from retrompi.spec.calibrated_range import Range\n'
-        f"from retrompi.measure.fit.model import FittedModel\nfrom retrompi.spec.model import Param\n\n\n"
+        f"from retrompi.sim.fitted import FittedModel\nfrom retrompi.spec.model import Param\n\n\n"
         f"class Fitted(FittedModel):\n    name = {name!r}\n"
         f"{texts}    calibrated = {known}\n{table}" + "".join(f"    {p.line()}\n" for p in params)
     )

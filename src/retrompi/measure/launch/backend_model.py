@@ -20,7 +20,9 @@ from retrompi.measure.launch.mpiexec import TITLES, find_mpiexec
 from retrompi.measure.record import Clock, RecordError, record
 from retrompi.measure.record.compiled import cache_dir, making
 from retrompi.measure.record.library import recorder_version
-from retrompi.store.identity import run_spec, sha256_json
+from retrompi.spec.question import Experiment, Question, Replay
+from retrompi.store.identity import specification
+from retrompi.store.lookup import Record, answer
 
 if TYPE_CHECKING:
     from retrompi.sim.simulate import Result
@@ -138,11 +140,9 @@ def execute(store: Store, request: Request) -> Execution:
         if program.failed:
             done.outcome, done.detail = "failed", f"the program failed while its trace was recorded: {program.failed}"
             made = [done.program, done.arguments, done.ranks, done.detail]
-            spec = run_spec(
-                KINDS["model"], model, platform, mode=mode, sets=request.sets, seed=request.seed, fidelity=request.fidelity,
-                trace=done.program, trace_hash=sha256_json(made),
-            )  # fmt: skip
-            return executions.save(store, spec, done)
+            failed = Experiment.of(KINDS["model"], done.program, made)
+            asked = Question(model, platform, failed, mode, request.sets, request.seed, request.fidelity)
+            return executions.save(store, specification(asked), done)
         folder = program.folder
         recorder = TITLES.get(program.family, program.family)
         done.notes.append(f"its trace was recorded on this machine with {recorder}; a second of its computation counts as 1 Gflop")
@@ -153,7 +153,10 @@ def execute(store: Store, request: Request) -> Execution:
     if read.ranks != request.ranks:
         raise UsageError(f"{folder} is of {read.ranks} ranks, not {request.ranks}", code="wrong-ranks")
     done.notes += _outside(request, model, platform, read)
-    return _replayed(store, request, done, read, model, platform, mode)
+    asked = Question(
+        model, platform, Replay(read, done.program), mode, request.sets, request.seed, request.fidelity, limit_s=request.timeout_s
+    )
+    return _replayed(store, request, done, asked)
 
 
 def _outside(request: Request, model: str, platform: str, read: Any) -> list[str]:
@@ -163,19 +166,14 @@ def _outside(request: Request, model: str, platform: str, read: Any) -> list[str
     return [f"outside the calibrated range of {model}: {'; '.join(lines)}"] if lines else []
 
 
-def _replayed(store: Store, request: Request, done: Execution, read: Any, model: str, platform: str, mode: str) -> Execution:
-    from retrompi.store import lookup as experiment
-
+def _replayed(store: Store, request: Request, done: Execution, asked: Question) -> Execution:
     def about(result: Result) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
         told = _told(done, result)
         # The marks are the sections in another form, the profile is the calls.
         return {**executions.facts(told), "detail": told.detail, "marks": [], "profile": {}}, executions.points(told)
 
     request.report(0, 1, "replaying")
-    found = experiment.replay(
-        store, read, done.program, model, platform, mode, sets=request.sets, seed=request.seed, limit_s=request.timeout_s,
-        fresh=request.fresh, fidelity=request.fidelity, kind="program", about=about,
-    )  # fmt: skip
+    found = answer(store, asked, fresh=request.fresh, record=Record("program", about))
     again = executions.load(store, found.run_id)
     # An identical trace may have been another program's: what does not hang on the trace is this one's.
     return replace(

@@ -27,7 +27,8 @@ from retrompi.measure.record.compiled import cache_dir
 from retrompi.measure.smpi.export import Export, export
 from retrompi.measure.smpi.plugin import plugin
 from retrompi.sim.sampling import NotSampled
-from retrompi.store.identity import run_spec, sha256_json
+from retrompi.spec.question import Experiment, Question
+from retrompi.store.identity import specification
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -160,13 +161,11 @@ def execute(store: Store, request: Request) -> Execution:
     model, platform, mode, done = on_model("smpi", request, FIDELITY)
     built = build(request.program, "smpi")
     made = [built.digest, list(request.arguments), request.ranks]
-    spec = run_spec(
-        KINDS["smpi"], model, platform, mode=mode, sets=request.sets, seed=request.seed, fidelity=FIDELITY, trace=done.program,
-        trace_hash=sha256_json(made),
-    )  # fmt: skip
+    asked = Question(model, platform, Experiment.of(KINDS["smpi"], done.program, made), mode, request.sets, request.seed, FIDELITY)
+    spec = specification(asked)
     request.report(0, 2, "the model's curves")
     try:
-        facts = export(model, platform, mode, request.ranks, request.sets, request.seed, store)
+        facts = export(asked, request.ranks, store)
     except NotSampled as error:
         done.outcome, done.detail = error.outcome, str(error)
         return executions.save(store, spec, done)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base.errors import UsageError
 from retrompi.measure.launch.execution import KINDS, Call, Execution, Machine, Noise
 from retrompi.measure.launch.stats import quantile
-from retrompi.store.identity import RunSpec, code_version, sha256_json
+from retrompi.spec.question import canonical_hash
+from retrompi.store.identity import RunSpec, code_version
 
 if TYPE_CHECKING:
     from retrompi.store.database import Store
@@ -50,9 +51,9 @@ def measured_spec(execution: Execution, digest: str) -> RunSpec:
     where.pop("load", None)
     what = {"program": digest, "arguments": execution.arguments, "ranks": execution.ranks}
     return RunSpec(
-        kind=KINDS[execution.backend], model=execution.mpi, model_hash=sha256_json(execution.mpi), platform=where.get("host", ""),
-        platform_hash=sha256_json(where), mode=execution.mode, parameters={}, overrides={}, seed=0, fidelity=execution.fidelity,
-        trace=execution.program, trace_hash=sha256_json(what), scenario="", scenario_hash="", code_version=code_version(),
+        kind=KINDS[execution.backend], model=execution.mpi, model_hash=canonical_hash(execution.mpi), platform=where.get("host", ""),
+        platform_hash=canonical_hash(where), mode=execution.mode, parameters={}, overrides={}, seed=0, fidelity=execution.fidelity,
+        trace=execution.program, trace_hash=canonical_hash(what), scenario="", scenario_hash="", code_version=code_version(),
     )  # fmt: skip
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from retrompi.base.errors import UsageError
-from retrompi.spec import channels as _rows
-from retrompi.spec.compile import ANYTHING, compile_runtime
-from retrompi.spec.layout import Layout
-from retrompi.spec.model import resolve
-
-if TYPE_CHECKING:
-    from retrompi.sim.simulate import Sets
-    from retrompi.spec.platform import Placement
+from retrompi.sim import fidelity, simulate
+from retrompi.sim.resolved import Resolved
+from retrompi.sim.samples import Samples
+from retrompi.spec.compile import ANYTHING
+from retrompi.spec.media import NO_LIMIT
+from retrompi.spec.question import Question, Replay, Starts
+from retrompi.store.lookup import samples_in
+from retrompi.traces.generate import DEFAULT_SIZES
 
 __all__ = ["COLLECTIVES", "FORMAT", "SETTINGS", "Export", "export"]
 
@@ -219,7 +219,7 @@ class Export:
 
 
 def _bound(high: float | None) -> str:
-    return NONE if high is None or high >= _rows.NO_LIMIT else str(int(high))
+    return NONE if high is None or high >= NO_LIMIT else str(int(high))
 
 
 def _number(value: float) -> str:
@@ -244,14 +244,11 @@ def _phases(hosts: Sequence[Mapping[str, Any]], seed: int) -> list[int]:
     return phases
 
 
-def _puts(
-    model: str, platform: str, placement: Placement, sets: Sets, seed: int, sizes: Sequence[int]
-) -> dict[str, list[tuple[int, int, int]]]:
+def _puts(asked: Resolved, sizes: Sequence[int]) -> dict[str, list[tuple[int, int, int]]]:
     """What a put costs between two ranks of each kind: the engine's own, one at a time."""
     from retrompi._engine import Trace
-    from retrompi.sim import simulate
-    from retrompi.spec.platform import Placement as Where
 
+    placement = asked.placement
     spots = list(zip(placement, placement.cores or [-1] * len(placement), strict=True))
     found: dict[str, list[tuple[int, int, int]]] = {}
     for a in range(len(spots)):
@@ -270,37 +267,30 @@ def _puts(
                 mine += ["win_free 1", "finalize"]
             texts = ["\n".join(x if x.startswith("#") else f"{r} {x}" for x in mine) + "\n" for r, mine in enumerate(lines)]
             trace = Trace.parse([(text.encode(), f"puts, rank {r}", r) for r, text in enumerate(texts)])
-            where = Where((spots[a][0], spots[b][0]), cores)
-            result = simulate.run(model, platform, trace, mode=where, sets=sets, seed=seed, fidelity="curve", idle_sets=True)
-            simulate.require_completed(result, f"puts of {model} on {platform}")
+            pair = asked.changed(workload=Replay(trace), placement=(spots[a][0], spots[b][0]), cores=cores, idle_overrides=True)
+            result = simulate.run(pair)
+            simulate.require_completed(result, f"puts of {asked.question.model} on {asked.question.platform}")
             at = {m["label"]: int(m["time_ps"]) for m in result.marks}
             found[which] = [(s, at[f"{s} left"] - at[f"{s} begin"], at[f"{s} there"] - at[f"{s} begin"]) for s in sizes]
     return found
 
 
-def export(model: str, platform: str, mode: Any, ranks: int, sets: Sets = (), seed: int = 1, store: Any = None) -> Export:
-    """The ``curve`` rung of ``model`` for ``ranks`` ranks on ``platform`` placed by ``mode``.
+def export(question: Question | Resolved, ranks: int, store: Any = None) -> Export:
+    """The ``curve`` rung of what is asked for ``ranks`` ranks; the question's workload and fidelity do not matter.
 
     ``store``: where samples of the mechanism are looked up and kept. Raises UsageError for a wrong name, mode or override and for hosts
     that the runtime cannot join, SimulationEnded's kin `sampling.NotSampled` when not even the smallest message completes.
     """
-    from retrompi.sim import fidelity, simulate
-    from retrompi.spec import registry
-
-    cls = registry.model(model)
-    if store is not None:
-        fidelity.prepare(store, model, platform, mode, ranks, sets, seed)
-    values, room = resolve(cls, platform, sets)
-    placement = simulate.place(room, mode, ranks)
-    rows = compile_runtime(cls, values, Layout(room, placement), replace(ANYTHING, start_up=False)).rows
-    apart = cls().joins(room, placement)
-    if apart:
-        raise UsageError(f"{model} on {platform}: {apart}")
-    lowered, notes = fidelity.lowered(rows, "curve", model, platform, room, placement, sets, seed)
+    asked = Resolved.of(question).changed(workload=Starts(ranks), fidelity="curve")
+    q = asked.question
+    samples = Samples(simulate.run) if store is None else samples_in(store)
+    samples.prepare(asked)
+    rows = simulate.compile_question(asked, replace(ANYTHING, start_up=False)).rows
+    if asked.apart:
+        raise UsageError(f"{q.model} on {q.platform}: {asked.apart}")
+    lowered, notes = fidelity.lowered(rows, "curve", asked.room, asked.placement, lambda pair: samples.of(asked, pair))
     puts: dict[str, list[tuple[int, int, int]]] = {}
     if lowered["bcast"]["algorithm"] == "put_tree" or any(c[1] == "put_tree" for c in lowered["collectives"]):
-        from retrompi.traces.generate import DEFAULT_SIZES
-
-        puts = _puts(model, platform, placement, sets, seed, DEFAULT_SIZES)
-    cautions = cls().cautions(values, room, placement)
-    return Export(model, platform, simulate._mode_name(mode), ranks, seed, lowered, puts, tuple(notes), tuple(cautions))
+        puts = _puts(asked, DEFAULT_SIZES)
+    cautions = asked.model().cautions(asked.values, asked.room, asked.placement)
+    return Export(q.model, q.platform, q.where, ranks, q.seed, lowered, puts, tuple(notes), tuple(cautions))

@@ -16,6 +16,7 @@ from pathlib import Path
 from retrompi.measure.record.compiled import cache_dir, compile_to, digest, kept
 from retrompi.measure.record.errors import RecordError
 from retrompi.measure.record.library import Compiler, find_compiler
+from retrompi.spec import cpp
 
 __all__ = ["SONAME", "plugin", "source_files"]
 
@@ -58,7 +59,7 @@ def plugin(given: str | None = None, report: Callable[[int, int, str], None] = _
     ``report(done, total, what)`` is told of progress. Raises RecordError naming the package, or with the compiler's first error.
     """
     c, cxx = _compiler(given)
-    name = digest([cxx, *_FLAGS, c.header], source_files())
+    name = digest([cxx, *_FLAGS, c.header, cpp.header()], source_files())
     # Not executable: smpirun would take it for a program.
     return kept(cache_dir("smpi") / name / SONAME, lambda made: _make(made, c, cxx, report), mode=0o644)
 
@@ -66,11 +67,13 @@ def plugin(given: str | None = None, report: Callable[[int, int, str], None] = _
 def _make(made: Path, c: Compiler, cxx: str, report: Callable[[int, int, str], None]) -> None:
     sources = _sources()
     objects = [made.parent / f"{i}.o" for i in range(len(sources))]
+    cpp.write(made.parent / "generated" / "specs.hpp")
+    flags = [*_FLAGS, f"-I{made.parent}"]
     done = 0
 
     def one(source: Path, target: Path) -> None:
         nonlocal done
-        compile_to([cxx, *_FLAGS, "-c", str(source), "-o", str(target)], _WHAT, c.environment())
+        compile_to([cxx, *flags, "-c", str(source), "-o", str(target)], _WHAT, c.environment())
         done += 1
         report(done, len(sources) + 1, f"compiling {_WHAT}")
 

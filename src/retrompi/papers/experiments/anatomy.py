@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from retrompi.base import units
 from retrompi.papers.experiments import Done, Job
-from retrompi.store import lookup as experiment
+from retrompi.spec.question import Message, Question
+from retrompi.store.lookup import answer
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
@@ -20,7 +21,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``messages``, each with ``model``, ``mode``, ``size`` and, if it is not the study's first, ``platform``."""
 
     def explain(model: str, mode: str, size: int, platform: str) -> Done:
-        got = experiment.explain(store, model, platform, mode, size, fresh=fresh, fidelity=plan.fidelity)
+        got = answer(store, Question(model, platform, Message(size), mode, fidelity=plan.fidelity), fresh=fresh)
         stages = [{k: row[k] for k in KEYS if row.get(k) is not None} for row in got.rows]
         entry = {"model": model, "mode": mode, "size_B": size, "stages": stages, "run_id": got.run_id}
         total = sum(s["seconds"] for s in stages)

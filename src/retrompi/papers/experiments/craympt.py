@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.papers.experiments import Job
 from retrompi.sim import simulate
+from retrompi.sim.resolved import place
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.spec.model import resolve
-from retrompi.traces import generate
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
@@ -30,8 +30,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
 def _read_by(scenario: Scenario, sets: Sequence[str]) -> list[str]:
     """Those of ``sets`` that the scenario's library reads on its machine: the toolkit's three libraries share one set of numbers."""
     values, room = resolve(scenario.model, scenario.platform)
-    placement = simulate.place(room, scenario.mode, 2)
-    compile_runtime(registry.model(scenario.model), values, Layout(room, placement))
+    compile_runtime(registry.model(scenario.model), values, Layout(room, place(room, scenario.mode, 2)))
     return [s for s in sets if s.partition("=")[0].rpartition(".")[2] in values.read()]
 
 
@@ -44,11 +43,7 @@ def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str,
         if not fnmatch(name, FITTED):
             continue
         scenario = registry.scenario(name)
-        made = generate.generator(str(scenario.generator))
         mine = _read_by(scenario, sets)
-        trace = made.make(**scenario.args)
-        result = simulate.run(scenario.model, scenario.platform, trace, mode=scenario.mode, sets=mine, seed=scenario.seed)
-        simulate.require_completed(result, name)
-        rows = simulate.rows_from_marks(result, made.parts, made.counted, scenario.args)
+        rows = simulate.benchmark(scenario.question().with_(overrides=mine))
         facts[name] = {"peak": max(r["bandwidth_MBps"] for r in rows) * 1e6}
     return [], {"scenarios": facts}

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base import units
 from retrompi.papers.experiments import Done, Job
-from retrompi.sim import fidelity
+from retrompi.spec.question import Question, pingpong
+from retrompi.store.rungs import spread
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
@@ -43,7 +44,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     def one(model: str, platform: str, mode: str) -> Done:
         newest = store.runs(limit=1)
         before = newest[0]["id"] if newest else 0
-        rows = fidelity.spread(model, platform, mode, sizes, reps=reps, store=store, fresh=fresh)
+        rows = spread(store, Question(model, platform, pingpong(sizes, reps), mode), fresh=fresh)
         ids = tuple(rows[0]["run_ids"])
         return Done("fidelity", {model: {f"{platform} {mode}": summary(rows)}}, ids, sum(i > before for i in ids))
 

@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base import units
 from retrompi.papers.claims import for_fit
 from retrompi.papers.experiments import Done, Job, suite
-from retrompi.store import lookup as experiment
-from retrompi.store.identity import run_spec, sha256_json
+from retrompi.sim import simulate
+from retrompi.spec import registry
+from retrompi.spec.question import Beside, Experiment, Question, Replay, Starts, pingpong
+from retrompi.store.identity import specification
+from retrompi.store.lookup import facts_of
+from retrompi.traces import generate
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
@@ -34,8 +38,8 @@ class _Study:
         if "archive" in options:
             options["archive"] = suite.archive_hash(options["archive"])
         options["models"] = {m: _model(m).hash() for m in options.get("sets", ())}
-        spec = run_spec("function", model, platform, mode="distributed", trace=what, trace_hash=sha256_json({"what": what, **options}))
-        run_id, facts, found = experiment.facts_of(self.store, spec, lambda: {"function": work()}, fresh=self.fresh)
+        spec = specification(Question(model, platform, Experiment.of("function", what, options)))
+        run_id, facts, found = facts_of(self.store, spec, lambda: {"function": work()}, fresh=self.fresh)
         return Done(where, facts["function"], (run_id,), int(not found))
 
     # ---- a process dies
@@ -44,11 +48,8 @@ class _Study:
         """A PingPong during which somebody ends a process: how the job ends, and whether the runtime told its owner."""
 
         def work() -> dict[str, Any]:
-            from retrompi.sim import simulate
-            from retrompi.traces import generate
-
-            trace = generate.pingpong([int(units.parse(k["size"], "B"))], int(k["reps"]))
-            r = simulate.run(k["model"], self.plan.platform, trace, kills=[k["kill"]])
+            program = pingpong([int(units.parse(k["size"], "B"))], int(k["reps"]))
+            r = simulate.run(Question(k["model"], self.plan.platform, program, beside=Beside(kills=[k["kill"]])))
             # The owner of the time sees what the library prints when it gives up; a hang prints nothing.
             return {"killed": k["kill"], "outcome": r.outcome, "detail": r.detail, "waits": r.waits, "seconds": r.time_s,
                     "messages_to_owner": int(r.outcome == "aborted")}  # fmt: skip
@@ -65,8 +66,6 @@ class _Study:
         room, archive = o["platform"], o["archive"]
 
         def work() -> dict[str, Any]:
-            from retrompi.traces import generate
-
             runs: dict[str, Trace] = {r: t for r, t in suite.runs_of(archive).items() if not t.unsupported()}
             stress = {text: generate.all_at_once(int(o["ranks"]), int(units.parse(text, "B"))) for text in o["blocks"]}
             default = self._completes(room, runs | stress, [])
@@ -106,16 +105,14 @@ class _Study:
         """A receiver that is late for more and more: the volume at which each runtime gives up."""
 
         def work() -> dict[str, Any]:
-            from retrompi.sim import simulate
-            from retrompi.traces import generate
-
             size = int(units.parse(o["message"], "B"))
             told: dict[str, Any] = {}
             for model, sets in o["sets"].items():
                 rows: list[dict[str, Any]] = []
                 for volume in o["volumes"]:
                     count = int(units.parse(volume, "B")) // size
-                    r = simulate.run(model, self.plan.platform, generate.late_receive(2, size, count), mode="shared", sets=sets)
+                    late = Replay(generate.late_receive(2, size, count))
+                    r = simulate.run(Question(model, self.plan.platform, late, "shared", sets))
                     rows.append({"bytes": count * size, "outcome": r.outcome, "detail": r.detail})
                 held = [row["bytes"] for row in rows if row["outcome"] == "completed"]
                 told[model] = {"rows": rows, "largest_B": max(held, default=0), **{k: rows[-1][k] for k in ("outcome", "detail")}}
@@ -129,39 +126,31 @@ class _Study:
         """A short PingPong on each mixed cluster: whether the runtime runs there at all, and what it costs."""
 
         def work() -> dict[str, Any]:
-            from retrompi.sim import simulate
-            from retrompi.traces import generate
-
             size = int(units.parse(o["size"], "B"))
             told: dict[str, Any] = {}
             for name, platform in o["platforms"].items():
-                r = simulate.run(model, platform, generate.pingpong([size], 10))
+                r = simulate.run(Question(model, platform, pingpong([size], 10)))
                 told[name] = {"outcome": r.outcome, "detail": r.detail, "seconds": r.time_s}
             return told
-
-        from retrompi.spec import registry
 
         hashes = {p: registry.platform(p).hash for p in o["platforms"].values()}
         return self.kept("joins", f"joins.{model}", model, self.plan.platform, {**o, "hashes": hashes}, work)
 
     def administration(self, model: str, o: Mapping[str, Any]) -> Done:
         """Starting a job on every machine of the cluster, and one on a single machine: what a person does, how often it fails."""
-        from retrompi.sim import simulate
-
-        starts = range(1, int(o["starts"]) + 1)
+        starts = int(o["starts"])
+        asked = Question(model, o["platform"], Starts(int(o["machines"]), starts))
 
         def work() -> dict[str, Any]:
             return {
-                "distributed": simulate.startup(model, o["platform"], int(o["machines"]), starts),
-                "shared": simulate.startup(model, o["platform"], int(o["processes"]), starts, mode="shared"),
+                "distributed": simulate.startup(asked),
+                "shared": simulate.startup(asked.with_(workload=Starts(int(o["processes"]), starts), placement="shared")),
             }
 
         return self.kept("administration", f"administration.{model}", model, o["platform"], dict(o), work)
 
 
 def _model(name: str) -> Any:
-    from retrompi.spec import registry
-
     return registry.model(name)
 
 

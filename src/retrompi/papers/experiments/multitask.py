@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.papers.claims import find
 from retrompi.papers.experiments import Done, Job
-from retrompi.spec import registry
-from retrompi.store import lookup as experiment
-from retrompi.store.identity import run_spec, sha256_json
+from retrompi.sim.resolved import Resolved
+from retrompi.spec.question import Experiment, Question, Replay
+from retrompi.store.identity import specification
+from retrompi.store.lookup import facts_of
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
@@ -29,31 +30,31 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     span = find(o["processors_of"])
     processors = round(((span.low or 0) + (span.high or 0)) / 2)
 
-    def speed(ranks: int, part: float) -> float:
+    def speed(asked: Resolved, ranks: int, part: float) -> float:
         from retrompi.sim import simulate
         from retrompi.traces import rates
 
-        result = simulate.run(model, platform, rates.fork_join(ranks, part, flops), mode="shared")
+        result = simulate.run(asked.changed(workload=Replay(rates.fork_join(ranks, part, flops))))
         simulate.require_completed(result, f"fork-join on {ranks} processors")
         begin, end = (m["time_s"] for m in result.marks)
         return 1 / float(end - begin)
 
-    def measure() -> dict[str, Any]:
-        cores = int(registry.platform(platform).hosts[0].cores)
-        one = speed(1, fraction)
-        efficiency = {n: speed(n, fraction) / one / n for n in range(1, cores + 1)}
+    def measure(asked: Resolved) -> dict[str, Any]:
+        cores = int(asked.room.hosts[0].cores)
+        one = speed(asked, 1, fraction)
+        efficiency = {n: speed(asked, n, fraction) / one / n for n in range(1, cores + 1)}
         low, high = 0.0, 1.0
         for _ in range(STEPS):
             middle = (low + high) / 2
-            good = speed(processors, middle) / speed(1, middle) / processors >= ENOUGH
+            good = speed(asked, processors, middle) / speed(asked, 1, middle) / processors >= ENOUGH
             low, high = (low, middle) if good else (middle, high)
         limit = max(n for n, e in efficiency.items() if e >= ENOUGH)
         return {"multitask": {"limit": limit, "fraction": 100 * high, "efficiency": {str(n): e for n, e in efficiency.items()}}}
 
     def work() -> Done:
         made = {"flops": flops, "fraction": fraction, "processors": processors, "enough": ENOUGH}
-        spec = run_spec("multitask", model, platform, mode="shared", trace="fork-join", trace_hash=sha256_json(made))
-        run_id, facts, found = experiment.facts_of(store, spec, measure, fresh=fresh)
+        asked = Resolved.of(Question(model, platform, Experiment.of("multitask", "fork-join", made), "shared"))
+        run_id, facts, found = facts_of(store, specification(asked), lambda: measure(asked), fresh=fresh)
         return Done("multitask", facts["multitask"], (run_id,), int(not found))
 
     return [Job("multitasking", work, 2.0)]

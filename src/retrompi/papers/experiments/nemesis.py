@@ -12,11 +12,12 @@ from retrompi.papers.claims import SizeRange
 from retrompi.papers.experiments import Done, Job
 from retrompi.papers.metrics import curves, median_ratio
 from retrompi.sim import simulate
+from retrompi.sim.resolved import Resolved
 from retrompi.spec import registry
 from retrompi.spec.model import model_values
-from retrompi.store import lookup as experiment
-from retrompi.store.identity import run_spec, sha256_json
-from retrompi.traces import osu
+from retrompi.spec.question import Benchmark, Question
+from retrompi.store.identity import specification
+from retrompi.store.lookup import answer, facts_of
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
@@ -27,14 +28,14 @@ LARGE = 1 << 20
 
 def _curve(store: Store, c: Mapping[str, Any], fresh: bool) -> Done:
     args = {"sizes": units.parse_sizes(c["sizes"]), **({"reps": c["reps"]} if "reps" in c else {})}
-    got = experiment.benchmark(store, c["benchmark"], args, c["model"], c["platform"], c["placement"], sets=c.get("set", ()), fresh=fresh)
+    got = answer(store, Question(c["model"], c["platform"], Benchmark(c["benchmark"], args), c["placement"], c.get("set", ())), fresh=fresh)
     tag = {"model": c["model"], "platform": c["platform"], "mode": c["mode"]}
     return Done("points", [{**tag, **row, "run_id": got.run_id} for row in got.rows], (got.run_id,), int(not got.found))
 
 
 def _zero(store: Store, model: str, platform: str, placement: str, sets: Sequence[str], fresh: bool) -> tuple[float, int, int]:
     """(one-way time at 0 B in s, run id, simulated now) of OSU latency."""
-    got = experiment.benchmark(store, "osu_latency", {"sizes": [0]}, model, platform, placement, sets=sets, fresh=fresh)
+    got = answer(store, Question(model, platform, Benchmark("osu_latency", {"sizes": [0]}), placement, sets), fresh=fresh)
     return float(got.rows[0]["time_us"]) * 1e-6, got.run_id, int(not got.found)
 
 
@@ -69,19 +70,17 @@ def _threads(store: Store, name: str, o: Mapping[str, Any], placement: str, fres
 def _overlap(store: Store, name: str, o: Mapping[str, Any], args: Mapping[str, Any], placement: str, fresh: bool) -> Done:
     """Time inside MPI and the user's share of the time, between the marks of rank 0."""
     args = {**args, "ranks": o.get("ranks", 2)}
-    sets = tuple(o.get("set", ()))
-    made = sha256_json({"generator": "overlap", "args": args})
-    spec = run_spec("overlap", o["model"], o["platform"], mode=placement, sets=sets, trace="overlap", trace_hash=made)
+    asked = Resolved.of(Question(o["model"], o["platform"], Benchmark("overlap", args), placement, tuple(o.get("set", ()))))
 
     def work() -> dict[str, Any]:
-        result = simulate.run(o["model"], o["platform"], osu.overlap(**args), mode=placement, sets=sets)
+        result = simulate.run(asked)
         simulate.require_completed(result, f"overlap test of {o['model']}")
         (row,) = simulate.rows_from_marks(result, 1)
         total = float(row["time_us"]) * 1e-6
         user = args["tests"] * args["compute_ns"] * 1e-9
         return {"overlap": {"total_s": total, "inside_s": total - user, "user_share": user / total}}
 
-    run_id, facts, found = experiment.facts_of(store, spec, work, fresh=fresh)
+    run_id, facts, found = facts_of(store, specification(asked, "overlap"), work, fresh=fresh)
     return Done(f"overlap.{name}", facts["overlap"], (run_id,), int(not found))
 
 
@@ -110,7 +109,7 @@ PLACEMENT = "shared-cache"
 
 def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """What a calibration sees of a model with overrides: the zero-byte latency of two ranks that share a cache."""
-    result = simulate.run(model, platform, osu.latency([0]), mode=PLACEMENT, sets=sets)
+    result = simulate.run(Question(model, platform, Benchmark("osu_latency", {"sizes": [0]}), PLACEMENT, sets))
     simulate.require_completed(result, f"OSU latency of {model} on {platform}")
     (row,) = simulate.rows_from_marks(result, 2)
     return [], {"zero_byte": {model: float(row["time_us"]) * 1e-6}}

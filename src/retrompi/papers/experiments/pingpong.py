@@ -10,8 +10,10 @@ from retrompi.papers.claims import checks
 from retrompi.papers.evidence import evidence
 from retrompi.papers.experiments import Done, Job
 from retrompi.sim import simulate
+from retrompi.sim.resolved import MODES
 from retrompi.spec import registry
-from retrompi.store import lookup as experiment
+from retrompi.spec.question import Question, Starts, pingpong
+from retrompi.store.lookup import answer
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
@@ -22,7 +24,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     """Options: ``modes``, ``sizes``; models and the first platform are the study's."""
 
     def curve(model: str, mode: str) -> Done:
-        got = experiment.pingpong(store, model, plan.platform, mode, plan.sizes, fresh=fresh, fidelity=plan.fidelity)
+        got = answer(store, Question(model, plan.platform, pingpong(plan.sizes), mode, fidelity=plan.fidelity), fresh=fresh)
         tag = {"model": model, "platform": plan.platform, "mode": mode}
         return Done("points", [{**tag, **row, "run_id": got.run_id} for row in got.rows], (got.run_id,), int(not got.found))
 
@@ -49,16 +51,16 @@ def _judged_modes(model: str) -> list[str]:
     theirs = [c for entries in checks().values() for c in entries if base in c.get("models", ())]
     theirs += [c for entries in evidence(cls)[1].values() for c in entries]
     judged = {str(c.get("mode")) for c in theirs}
-    return [m for m in simulate.MODES if m in judged]
+    return [m for m in MODES if m in judged]
 
 
 def look(model: str, platform: str, sets: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """What a calibration sees of a model with overrides: points of both modes with few repetitions, and facts of its start-up."""
     base = registry.model(model).name.partition(":")[0]
     points = []
-    for mode in _judged_modes(model) or simulate.MODES:
-        rows = simulate.pingpong(model, platform, mode, sets=sets, reps=_repetitions)
+    for mode in _judged_modes(model) or MODES:
+        rows = simulate.benchmark(Question(model, platform, pingpong(reps=_repetitions), mode, sets))
         points += [{"model": base, "platform": platform, "mode": mode, **r} for r in rows]
     own = [s for s in sets if not s.startswith("platform.")]
-    started = simulate.startup(model, platform, 2, range(1, STARTUP_SEEDS + 1), own)
+    started = simulate.startup(Question(model, platform, Starts(2, STARTUP_SEEDS), overrides=own))
     return points, {"startup": {base: started}, "parameters": {base: {}}}

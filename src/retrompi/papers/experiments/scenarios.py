@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from retrompi.papers.experiments import Done, Job
 from retrompi.spec import registry
-from retrompi.store import lookup as experiment
+from retrompi.store.lookup import answer
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
@@ -26,7 +26,7 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
         scenario = registry.scenario(name)
         if plan.fidelity != "mechanism":
             scenario = replace(scenario, fidelity=plan.fidelity)
-        got = experiment.run_scenario(store, scenario, fresh=fresh)
+        got = answer(store, scenario.question(), fresh=fresh)
         run = store.run(got.run_id)
         facts = {
             "outcome": run["outcome"], "time_s": run["time_s"], "model": scenario.model, "platform": scenario.platform,

@@ -6,8 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from retrompi.papers.experiments import Done, Job
-from retrompi.store import lookup as experiment
-from retrompi.store.identity import run_spec, sha256_json
+from retrompi.sim import simulate
+from retrompi.sim.resolved import Resolved
+from retrompi.spec.question import Question, Starts
+from retrompi.store.identity import specification
+from retrompi.store.lookup import facts_of
 
 if TYPE_CHECKING:
     from retrompi.papers.paper import Paper
@@ -20,13 +23,8 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
     processes, starts = int(o["processes"]), int(o["starts"])
 
     def start(model: str) -> Done:
-        from retrompi.sim import simulate
-
-        made = {"starts": starts, "processes": processes}
-        spec = run_spec("startup", model, plan.platform, mode="distributed", trace="start-up", trace_hash=sha256_json(made))
-        run_id, facts, found = experiment.facts_of(
-            store, spec, lambda: {"startup": simulate.startup(model, plan.platform, processes, range(1, starts + 1))}, fresh=fresh
-        )
+        asked = Resolved.of(Question(model, plan.platform, Starts(processes, starts)))
+        run_id, facts, found = facts_of(store, specification(asked), lambda: {"startup": simulate.startup(asked)}, fresh=fresh)
         return Done(f"startup.{model}", facts["startup"], (run_id,), int(not found))
 
     told = [Job(f"{model} start-up", partial(start, model)) for model in plan.models]

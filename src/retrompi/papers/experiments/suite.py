@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from retrompi.base.errors import EngineError, InputError
 from retrompi.base.paths import reference_dir
 from retrompi.papers.experiments import Done, Job
-from retrompi.store import lookup as experiment
-from retrompi.store.identity import run_spec, sha256_json
+from retrompi.spec.question import Experiment, Question, Replay
+from retrompi.store.identity import specification
+from retrompi.store.lookup import facts_of
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
     from retrompi.papers.paper import Paper
-    from retrompi.sim.simulate import Result
     from retrompi.store.database import Store
 
 LOST = "the size is lost"
@@ -64,7 +64,7 @@ def outcome_of(model: str, platform: str, mode: str, trace: Trace, sets: Sequenc
         _, line, action, reason = refused[0]
         return ("lost" if reason.startswith(LOST) else "missing"), f"line {line}: {action}: {reason}"
     try:
-        result: Result = simulate.run(model, platform, trace, mode=mode, sets=sets)
+        result = simulate.run(Question(model, platform, Replay(trace), mode, sets))
     except InputError as error:
         return "missing", str(error)
     except EngineError as error:
@@ -124,8 +124,8 @@ def jobs(plan: Paper, store: Store, fresh: bool) -> list[Job]:
             failed = {run: runs[run] for run, (end, _) in outcomes.items() if end not in ("completed", "lost")}
             return {"suite": summary(outcomes) | _causes(model, o["platform"], mode, failed, [*sets, *relief])}
 
-        spec = run_spec("suite", model, o["platform"], mode=mode, sets=sets, trace=o["archive"], trace_hash=sha256_json(made))
-        run_id, facts, found = experiment.facts_of(store, spec, work, fresh=fresh)
+        spec = specification(Question(model, o["platform"], Experiment.of("suite", o["archive"], made), mode, sets))
+        run_id, facts, found = facts_of(store, spec, work, fresh=fresh)
         return Done(f"suite.{model}.{name}.{mode}", facts["suite"], (run_id,), int(not found))
 
     return [

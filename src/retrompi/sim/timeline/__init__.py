@@ -1,6 +1,6 @@
 """The timeline of a simulated run: states of every process, MPI calls of the ranks, messages with the processes they passed.
 
-    result = simulate.run("wmpi", "nt-pair", trace, timeline=Request())
+    result = simulate.run(Question("wmpi", "nt-pair", Replay(trace)), Observe(timeline=Request()))
     result.timeline.processes[0].totals["copy"]         # picoseconds
     write(result.timeline, "run.html")                  # .html, .otf2, .paje, .json or .csv
 
@@ -39,7 +39,7 @@ class Request:
         if self.limit < 1:
             raise UsageError(f"a timeline of {self.limit} records shows nothing; the limit must be at least 1", code="out-of-range")
         if not 0 <= self.from_s < self.until_s:
-            raise UsageError(f"a timeline from {self.from_s:g} s to {self.until_s:g} s shows nothing")
+            raise UsageError(f"a timeline from {self.from_s:g} s to {self.until_s:g} s shows nothing", code="out-of-range")
 
 
 @dataclass

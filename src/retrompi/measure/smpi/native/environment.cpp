@@ -105,7 +105,10 @@ HostSpec host(Lines& l) {
   h.boost = l.take<int>();
   h.quantum_carry = l.take<int>() != 0;
   h.quantum_at_tick = l.take<int>() != 0;
-  for (double* v : {&h.l1, &h.l2, &h.l2_ways, &h.copy_l1, &h.copy_l2, &h.copy_mem}) *v = l.take<double>();
+  h.l1 = l.take<double>();
+  h.l2 = l.take<double>();
+  h.l2_ways = static_cast<int>(l.take<double>());
+  for (double* v : {&h.copy_l1, &h.copy_l2, &h.copy_mem}) *v = l.take<double>();
   return h;
 }
 

@@ -1,0 +1,136 @@
+"""Before a run: what a trace holds, and what each runtime will do with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from retrompi.sim import simulate
+from retrompi.sim.resolved import Resolved
+from retrompi.spec.layout import Layout
+from retrompi.spec.question import Question, pingpong
+
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
+
+__all__ = ["ONE_SIDED", "estimate", "fate", "messages", "summary"]
+
+ONE_SIDED = (
+    *("Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap", "Rput", "Rget", "Raccumulate", "Rget_accumulate"),
+    *("win_create", "win_free", "Win_fence", "Win_flush_all", "Win_flush", "Win_flush_local_all", "Win_flush_local"),
+    *("Win_lock", "Win_lock_all", "Win_unlock", "Win_unlock_all", "Win_post", "Win_start", "Win_complete", "Win_wait"),
+)
+"""Calls that need a runtime with one-sided operations."""
+TRANSFERS = ONE_SIDED[:10]
+MPI3 = 2012
+"""The year of MPI-3 (doc: MPI: A Message-Passing Interface Standard, Version 3.0)."""
+_OF_MPI3 = (
+    *("neighbor_", "ineighbor_", "ibarrier", "ibcast", "ireduce", "iallreduce", "igather", "iscatter", "iallgather", "ialltoall"),
+    *("iscan", "iexscan", "Rput", "Rget", "Raccumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap", "comm_create_group"),
+)
+PROBE_MESSAGES = 400
+"""Messages of the short run that `estimate` times."""
+
+
+def messages(info: Mapping[str, Any], communicators: Sequence[Mapping[str, Any]]) -> int:
+    """Messages that a replay sends, about: point-to-point as counted, collectives by the trees and rings that the runtimes use.
+
+    ``info`` is `Trace.info`, ``communicators`` is `Trace.communicators`.
+    """
+    once = sum(int(info["calls"].get(c, 0)) for c in TRANSFERS)
+    fences = int(info["calls"].get("Win_fence", 0)) * max(int(info["ranks"]) - 1, 0).bit_length()
+    return int(info["sends"]) + once + round(fences + sum(_of_collectives(c) for c in communicators))
+
+
+def _of_collectives(comm: Mapping[str, Any]) -> float:
+    n = int(comm["size"]) + int(comm["remote_size"])
+    tree, everybody, rounds = 1 - 1 / max(n, 1), max(n - 1, 0), max(n - 1, 0).bit_length()
+    per_call = {
+        "bcast": tree, "reduce": tree, "gather": tree, "gatherv": tree, "scatter": tree, "scatterv": tree,
+        "scan": tree, "exscan": tree,
+        "allreduce": 2 * tree, "reducescatter": 2 * tree, "reducescatterblock": 2 * tree, "barrier": rounds,
+        "allgather": everybody, "allgatherv": everybody, "alltoall": everybody, "alltoallv": everybody, "alltoallw": everybody,
+    }  # fmt: skip
+    neighbours = int(comm["neighbours"]) / max(n, 1)
+    total = 0.0
+    for name, count in comm["calls"].items():
+        blocking = name.removeprefix("i")
+        total += count * (neighbours if blocking.startswith("neighbor_") else per_call[blocking])
+    return total
+
+
+def summary(trace: Trace) -> dict[str, Any]:
+    """What `Trace.info`, `Trace.traffic` and `Trace.communicators` tell, with the messages of a replay and two shares.
+
+    ``wildcard_share`` is that of the receives that name no source, ``matched_share`` that of these whose match is recorded.
+    """
+    info, traffic, comms = trace.info(), trace.traffic(), trace.communicators()
+    return {
+        **info,
+        **traffic,
+        "communicators": comms,
+        "messages": messages(info, comms),
+        "wildcard_share": traffic["wildcards"] / max(traffic["receives"], 1),
+        "matched_share": traffic["matched"] / max(traffic["wildcards"], 1),
+    }
+
+
+def fate(question: Question | Resolved) -> dict[str, Any]:
+    """What becomes of a trace on a runtime: ``simulated``, ``approximated`` or ``refused``, and why, with file and line.
+
+    Refused is what no runtime simulates (`Trace.unsupported`) and one-sided calls on a runtime without them. Approximated: lines that are
+    accepted and ignored, collectives that differ between ranks, and calls of MPI-3 on a runtime that is older than it, which run on what
+    the runtime has. ``lines`` counts the lines, of kinds of calls the first.
+    """
+    asked = Resolved.of(question)
+    trace, model = asked.trace, asked.question.model
+    why = [f"{file}:{line}: {action}: {reason}" for file, line, action, reason in trace.unsupported()]
+    first = trace.first_lines()
+    one_sided = [c for c in ONE_SIDED if c in first]
+    if one_sided:
+        hosts = [0, min(1, len(asked.room.hosts) - 1)]
+        if asked.model().one_sided(asked.values, Layout(asked.room, hosts)) == (None, None):
+            name = min(one_sided, key=lambda c: _order(trace, first[c]))
+            why.append(f"{_place(first[name])}: {name}: this runtime has no one-sided operations")
+    if why:
+        return {"model": model, "fate": "refused", "lines": len(why), "why": why[0]}
+    notes = [f"{file}:{line}: {action}: {reason}" for file, line, action, reason in trace.warnings]
+    if _ended_before(asked.model.years, MPI3):
+        new = [c for c in first if c.startswith(_OF_MPI3)]
+        notes += [f"{_place(first[c])}: {c}: a call of MPI-3, which this runtime is older than: made of what it has" for c in new]
+    if notes:
+        return {"model": model, "fate": "approximated", "lines": len(notes), "why": notes[0]}
+    return {"model": model, "fate": "simulated", "lines": 0, "why": ""}
+
+
+def _place(at: tuple[str, int]) -> str:
+    return f"{at[0]}:{at[1]}"
+
+
+def _order(trace: Trace, at: tuple[str, int]) -> tuple[int, int]:
+    return trace.files.index(at[0]), at[1]
+
+
+def _ended_before(years: str, year: int) -> bool:
+    """Whether a runtime's years, ``1996-1998`` or ``1983-``, end before ``year``."""
+    last = years.rpartition("-")[2]
+    return last.isdigit() and int(last) < year
+
+
+def estimate(told: Mapping[str, Any], question: Question | Resolved) -> dict[str, float]:
+    """Memory and time that a replay of a trace, of which `summary` told, will take: memory_B of the trace's columns in both processes,
+    seconds from a short run.
+
+    A PingPong of messages of the trace's mean length is replayed on the runtime and timed; the simulated program may contend more.
+    """
+    asked = Resolved.of(question)
+    sent = max(sum(count for _, count in told["sizes"]), 1)
+    size = int(told["bytes_sent"] // sent)
+    probe = asked.changed(workload=pingpong([size], PROBE_MESSAGES // 2))
+    simulate.run(asked.changed(workload=pingpong([0], 1)))  # the server is up before the clock runs
+    began = time.perf_counter()
+    result = simulate.run(probe)
+    simulate.require_completed(result, f"a short PingPong of {size} B")
+    each = (time.perf_counter() - began) / PROBE_MESSAGES
+    return {"memory_B": 2.0 * float(told["memory_B"]), "seconds": each * float(told["messages"]), "messages_per_s": 1 / each}

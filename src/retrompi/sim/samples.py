@@ -1,0 +1,101 @@
+"""What the coarser rungs are made of: each pair kind of a run sampled once in a process, and once in a store.
+
+The runs are made by the function that a `Samples` is given, so that the simulation can ask for the samples that it needs itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from retrompi.sim import sampling
+from retrompi.sim.fidelity import LogGP, Pair, asks_from, classes_of, fit, host_kind, pairs_of
+from retrompi.sim.fitted import FittedModel
+from retrompi.sim.sampling import Sample
+from retrompi.spec.compile import compile_runtime
+from retrompi.spec.layout import Layout
+from retrompi.spec.question import Beside, Experiment, Replay
+
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
+    from retrompi.sim.resolved import Resolved
+    from retrompi.sim.simulate import Result
+
+__all__ = ["SAMPLE", "Samples", "Shelf"]
+
+SAMPLE = Experiment("sample", "sample of a pair", "null")
+
+_KNOWN: dict[str, Sample] = {}
+_LOCKS: dict[str, threading.Lock] = {}
+_GUARD = threading.Lock()
+
+
+class Shelf(Protocol):
+    """Where samples outlive the process: a store."""
+
+    def has(self, asked: Resolved) -> bool:
+        """Whether this sample need not be offered again."""
+
+    def facts(self, asked: Resolved, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The kept sample, or what ``measure`` gives, kept from now on."""
+
+
+class Samples:
+    """Samples of pairs of ranks. ``run`` simulates a resolved question at fidelity ``mechanism``."""
+
+    def __init__(self, run: Callable[[Resolved], Result], shelf: Shelf | None = None) -> None:
+        self.run, self.shelf = run, shelf
+
+    def of(self, asked: Resolved, pair: Pair) -> Sample:
+        """The sample of a pair kind: the model's own if it is one, else from this process, from the shelf, or measured now."""
+        if issubclass(asked.model, FittedModel):
+            return asked.model.sample(asked.room, pair.hosts)
+        at = asked.changed(
+            workload=SAMPLE, placement=pair.hosts, cores=pair.hosts.cores, fidelity="mechanism", beside=Beside(), start_up=False,
+            limit_s=None, wildcards="recorded", network="native", idle_overrides=True,
+        )  # fmt: skip
+        with _GUARD:
+            lock = _LOCKS.setdefault(at.key, threading.Lock())
+        with lock:
+            if at.key not in _KNOWN or (self.shelf is not None and not self.shelf.has(at)):
+
+                def measured() -> dict[str, Any]:
+                    return (_KNOWN.get(at.key) or self._measured(at, pair)).as_dict()
+
+                _KNOWN[at.key] = Sample.from_dict(measured() if self.shelf is None else self.shelf.facts(at, measured))
+            return _KNOWN[at.key]
+
+    def prepare(self, asked: Resolved) -> None:
+        """Has every sample that a run below ``mechanism`` needs."""
+        for pair in pairs_of(classes_of(asked.placement, asked.room), asked.placement, asked.room):
+            self.of(asked, pair)
+
+    def loggp(self, asked: Resolved) -> list[LogGP]:
+        """The LogGP parameters of a model between the first two ranks, from the first towards the second."""
+        pair = pairs_of(classes_of(asked.placement, asked.room), asked.placement, asked.room)[0]
+        sample = self.of(asked, pair)
+        compiled = compile_runtime(asked.model, asked.values.fresh(), Layout(asked.room, asked.placement)).rows
+        return fit(sample.there, asks_from(compiled["protocol_same" if pair.same else "protocol_remote"]))
+
+    def _measured(self, at: Resolved, pair: Pair) -> Sample:
+        def run(trace: Trace, sides: Sequence[int]) -> Result:
+            # An override may be of a host that this pair does not use.
+            cores = [pair.hosts.cores[s] for s in sides] if pair.hosts.cores else ()
+            return self.run(at.changed(workload=Replay(trace), placement=tuple(pair.hosts[s] for s in sides), cores=cores))
+
+        compiled = compile_runtime(at.model, at.values, Layout(at.room, pair.hosts)).rows
+        where = "same" if pair.same else "remote"
+        hops, protocol = compiled[where], compiled[f"protocol_{where}"]
+        a, b = (at.room.hosts[h] for h in pair.hosts)
+        processors = int(a.cores) // 2 if pair.same else int(min(a.cores, b.cores))
+        if pair.hosts.cores:  # two ranks on two cores are the pair; others would be another
+            processors = 1
+        return sampling.measure(
+            run,
+            sampling.sizes_for(hops, protocol),
+            pairs=max(1, min(processors, sampling.MOST_PAIRS)),
+            eager_below=asks_from(protocol),
+            connects=any(h["connect"] > 0 for h in hops),
+            alike=host_kind(at.room, (pair.hosts[0], -1)) == host_kind(at.room, (pair.hosts[1], -1)),
+        )

@@ -1,0 +1,188 @@
+"""The engine's structs and their readers, made from the declarations when the engine is built: ``python -m retrompi.spec.cpp FILE``.
+
+Nothing generated is kept in the repository. The build runs this before anything of the package is installed (and the SMPI plug-in, which
+is compiled on the user's machine, runs it there), so that it may import declarations and the standard library only.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import MISSING
+from pathlib import Path
+from typing import Any
+
+from retrompi.spec.fields import Field, declared
+from retrompi.spec.host import Host
+from retrompi.spec.link import Link
+from retrompi.spec.media import MEDIA, Checked, WaitPolicy
+
+__all__ = ["header", "write"]
+
+_READERS = {
+    "Ps": "seconds",
+    "PsPerByte": "seconds_per_byte",
+    "double": "number",
+    "bool": "flag",
+    "int": "whole",
+    "int64_t": "whole",
+    "size_t": "whole",
+    "std::string": "text",
+}
+"""The engine's type -> what a reader calls to read it; an enumeration is a choice, anything else a value."""
+
+
+def _struct_name(cls: type) -> str:
+    """`Host` and `WaitPolicy` have behaviour in the engine, written by hand around the generated fields."""
+    return f"{cls.__name__}{'Fields' if cls in (Host, WaitPolicy) else 'Spec'}"
+
+
+def _enumerator(word: str) -> str:
+    return "".join(part.capitalize() for part in word.replace("-", "_").split("_"))
+
+
+def _own(cls: type) -> Iterator[Field]:
+    """The fields that a declaration adds to its base, as far as the engine has them."""
+    above = {name for base in cls.__mro__[1:] if base not in (object, Checked) for name in declared(base)}
+    yield from (f for name, f in declared(cls).items() if name not in above and f.cpp)
+
+
+def _initial(f: Field) -> str:
+    """An initial value within the bounds: the default, or the lowest."""
+    value: Any = f.default
+    if f.kind == "choice":
+        word = f.choices[0] if value is MISSING else value
+        return f' = "{word}"' if f.cpp == "std::string" else f" = {f.cpp}::{_enumerator(word)}"
+    if not f.is_quantity:
+        return f' = "{value}"' if isinstance(value, str) else ""
+    if value is MISSING:
+        value = f.low if f.low else 1 if f.above is not None else 0
+    if f.cpp == "bool":
+        return " = true" if value else " = false"
+    return f" = {round(value * 1e12) if f.cpp == 'Ps' else f'{value:g}'}"
+
+
+def _read(f: Field) -> str:
+    if f.kind == "choice" and f.cpp != "std::string":
+        words = ", ".join(f'{{"{w}", {f.cpp}::{_enumerator(w)}}}' for w in f.choices)
+        return f'r.choice("{f.name}", {f.name}, {{{words}}});'
+    return f'r.{_READERS.get(f.cpp, "value")}("{f.name}", {f.name});'
+
+
+def _bounds(f: Field) -> Iterator[tuple[str, str]]:
+    """(condition, in words) of each bound; where the default lies outside of them it stands for "none"."""
+    if not f.is_quantity or f.cpp == "bool":
+        return
+    ends = [(f.low, ">=", "or more"), (f.high, "<=", "or less"), (f.above, ">", "")]
+    if f.low is None and f.above is None:
+        ends.append((0.0, ">=", "or more"))
+    for bound, sign, words in ends:
+        if bound is not None:
+            scale = 1e12 if f.cpp == "Ps" else 1
+            told = f"more than {bound:g}" if sign == ">" else f"{bound:g} {words}"
+            absent = f"{f.name} == 0 || " if f.default == 0 and (f.above is not None or (f.low or 0) > 0) else ""
+            yield f"{absent}{f.name} {sign} {bound * scale:g}", told
+
+
+def _struct(cls: type) -> Iterator[str]:
+    base = cls.__mro__[1]
+    inherits = "" if base in (object, Checked) else f" : {_struct_name(base)}"
+    fields = list(_own(cls))
+    yield f"struct {_struct_name(cls)}{inherits} {{"
+    if cls in MEDIA.values():
+        yield f"  static constexpr Medium kMedium = Medium::{cls.__name__};"
+    for f in fields:
+        yield f"  {'double' if f.cpp == 'PsPerByte' else f.cpp} {f.name}{_initial(f)};  // {f.help}{_unit(f)}"
+    yield "  template <class Reader>"
+    yield "  void read(Reader& r) {"
+    if inherits:
+        yield f"    {_struct_name(base)}::read(r);"
+    for f in fields:
+        yield f"    {_read(f)}"
+        for condition, told in _bounds(f):
+            yield f'    r.require({condition}, "{f.name}", "{told}");'
+    yield "  }"
+    yield "};"
+
+
+def _unit(f: Field) -> str:
+    told = {"Ps": "ps", "PsPerByte": "ps/B"}.get(f.cpp, f.unit if f.kind == "quantity" and f.unit != "count" else "")
+    return f" ({told})" if told else ""
+
+
+def _declarations() -> list[type]:
+    """Every declaration after those it extends."""
+    out: list[type] = []
+    for cls in (Host, Link):
+        out += [c for c in reversed(cls.__mro__) if c not in (object, Checked) and c not in out]
+    return out
+
+
+def _enums() -> Iterator[str]:
+    known: dict[str, tuple[str, ...]] = {}
+    for cls in _declarations():
+        for f in declared(cls).values():
+            if f.kind == "choice" and f.cpp not in ("", "std::string"):
+                known[f.cpp] = f.choices
+    for name, words in known.items():
+        yield f"enum class {name} : uint8_t {{ {', '.join(map(_enumerator, words))} }};"
+
+
+def header() -> str:
+    """The header ``specs.hpp``: enumerations, a struct for each declaration, and the variant of all media with its reader."""
+    names = [cls.__name__ for cls in MEDIA.values()]
+    specs = [_struct_name(cls) for cls in MEDIA.values()]
+    lines = [
+        "// Made by retrompi.spec.cpp from the declarations in src/retrompi/spec; not to be edited.",
+        "#pragma once",
+        "#include <memory>", "#include <string>", "#include <variant>", "#include <vector>", "",
+        '#include "event/core.hpp"', "",
+        "namespace retrompi {", "",
+        "class Chan;", "class Proc;", "struct CurveSet;", "struct SharedParts;", "struct World;", "",
+        "/// The processes at both ends of a hop: rank, NAME@src, NAME@dst.",
+        "struct Ends {", "  std::string from, to;", "};", "",
+        f"enum class Medium : uint8_t {{ {', '.join(names)} }};",
+        "inline const char* medium_name(Medium m) {",
+        "  static constexpr const char* kNames[] = {" + ", ".join(f'"{n}"' for n in MEDIA) + "};",
+        "  return kNames[static_cast<size_t>(m)];",
+        "}", "",
+        *_enums(), "",
+    ]  # fmt: skip
+    lines = [*lines[:8], "", "namespace retrompi {", *_enums(), ""]
+    for cls in _declarations():
+        lines += [f"/// {(cls.__doc__ or '').partition(chr(10))[0]}", *_struct(cls), ""]
+    return "\n".join([*lines, "}  // namespace retrompi", ""])
+    lines += [
+        "/// One hop of a message's path.",
+        f"using HopSpec = std::variant<{', '.join(specs)}>;",
+        "inline const MediumSpec& common(const HopSpec& h) {",
+        "  return std::visit([](const auto& s) -> const MediumSpec& { return s; }, h);",
+        "}",
+        "template <class Reader>",
+        "HopSpec read_hop(Reader& r) {",
+        "  std::string medium;",
+        '  r.text("medium", medium);',
+        "  auto read = [&r](auto s) -> HopSpec {",
+        "    s.read(r);",
+        "    return s;",
+        "  };",
+        *(f'  if (medium == "{name}") return read({_struct_name(cls)}{{}});' for name, cls in MEDIA.items()),
+        "  throw ConfigError(\"unknown medium '\" + medium + \"'; valid: " + ", ".join(sorted(MEDIA)) + '");',
+        "}", "",
+        "/// The channel of a medium from one process to another; a file of engine/channel/ defines each.",
+        *(f"std::unique_ptr<Chan> make_chan(World&, SharedParts&, const {spec}&, Proc&, Proc&);" for spec in specs), "",
+        "}  // namespace retrompi", "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def write(file: Path) -> None:
+    """Writes the header unless the file has it already: what includes it is then not compiled again."""
+    text = header()
+    if not file.is_file() or file.read_text(encoding="utf-8") != text:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

@@ -1,0 +1,238 @@
+"""What is asked of the simulator: one frozen, hashable value that goes from a command, a study, a lab or a page to store and engine.
+
+    Question("wmpi", "nt-pair", Benchmark("pingpong", {"sizes": [0, 1024]}), "shared", ["wmpi.pool=10MiB"])
+
+Two questions that ask the same are equal and hash alike, however their overrides and sizes were written. Names are texts here;
+`retrompi.sim.resolved.Resolved` looks each of them up, once. What is only observed of a run (`retrompi.sim.observe.Observe`) and where it
+is kept (`retrompi.store`) change no time and are no part of a question.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from retrompi.base.errors import UsageError, nearest
+from retrompi.spec.cojobs import JobSpec
+from retrompi.spec.overrides import parse_sets
+from retrompi.spec.platform import Placement
+from retrompi.spec.timed_section import Program
+
+if TYPE_CHECKING:
+    from retrompi._engine import Trace
+
+__all__ = ["NETWORKS", "WILDCARDS", "Asked", "Benchmark", "Beside", "Experiment", "Message", "Question", "Replay", "Starts", "Workload",
+           "canonical_hash", "pingpong"]  # fmt: skip
+
+NETWORKS = ("native", "simgrid")
+"""Which implementation of the network carries the frames; ``simgrid`` is the reference, an order of magnitude slower."""
+WILDCARDS = ("recorded", "free")
+"""What a receive from any source matches: what it matched when the trace was taken (where the trace says so), or what comes first."""
+
+Overrides = Mapping[str, str] | Sequence[str] | tuple[tuple[str, str], ...]
+
+
+def canonical_hash(value: Any) -> str:
+    """SHA-256 of ``value`` as canonical JSON."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(v) for v in value) if isinstance(value, list | tuple) else value
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A generated program and the keyword arguments of its generator (`retrompi.traces.generate.GENERATORS`); None is a default."""
+
+    generator: str
+    args: Mapping[str, Any] | tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        pairs = self.args.items() if isinstance(self.args, Mapping) else self.args
+        object.__setattr__(self, "args", tuple(sorted((k, _frozen(v)) for k, v in pairs if v is not None)))
+
+    @property
+    def kind(self) -> str:
+        """How the store calls such a run."""
+        return self.generator if self.generator in ("pingpong", "rinf1") else "benchmark"
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return self.generator
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """``args`` as keyword arguments."""
+        return dict(self.args)
+
+    def facts(self) -> dict[str, Any]:
+        """What determines the program; its code is hashed anyway."""
+        return {"generator": self.generator, "args": self.arguments}
+
+
+def pingpong(sizes: Sequence[int] | None = None, reps: Any = None) -> Benchmark:
+    """The PingPong: ``sizes`` in bytes (None: the papers'), ``reps`` a number or a function of the size (None: the papers')."""
+    return Benchmark("pingpong", {"sizes": sizes, "reps": reps})
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A trace, what people call it, and what it does not say of its program. Equal traces are equal wherever they lie."""
+
+    trace: Trace
+    label: str = ""
+    program: Program = field(default_factory=Program)
+    kind: ClassVar[str] = "replay"
+
+    def facts(self) -> dict[str, Any]:
+        """What determines the program."""
+        return {"trace": self.trace.sha256, **self.program.row()}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Replay) and self.facts() == other.facts()
+
+    def __hash__(self) -> int:
+        return hash(self.trace.sha256)
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of ``size`` bytes of a PingPong in its steady state, whose time is explained."""
+
+    size: int
+    kind: ClassVar[str] = "explain"
+    label: ClassVar[str] = "one message"
+
+    def facts(self) -> dict[str, Any]:
+        """What determines the program."""
+        return {"generator": "explain", "size": self.size}
+
+
+@dataclass(frozen=True)
+class Starts:
+    """Only starting a job of ``ranks`` ranks, so many times: the seeds are the question's and those after it."""
+
+    ranks: int
+    starts: int = 1
+    kind: ClassVar[str] = "startup"
+    label: ClassVar[str] = "start-up"
+
+    def facts(self) -> dict[str, Any]:
+        """What determines the program."""
+        return {"ranks": self.ranks, "starts": self.starts}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is computed from several runs and kept as one: its ``kind`` in the store, a label, and as JSON text all that determines it."""
+
+    kind: str
+    label: str
+    made: str
+
+    @classmethod
+    def of(cls, kind: str, label: str, made: Any) -> Experiment:
+        """With ``made`` as a value."""
+        return cls(kind, label, json.dumps(made, sort_keys=True, default=str))
+
+    def facts(self) -> dict[str, Any]:
+        """What determines the program."""
+        return {"experiment": self.kind, "made": json.loads(self.made)}
+
+
+Workload = Benchmark | Replay | Message | Starts | Experiment
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What happens beside the program: ``traffic`` of others and ``failures`` as of `retrompi.spec.cross_traffic`, further ``jobs`` on the
+    same platform, and ``kills``: processes ended at a time, ``"proxy on server@0.5s"``, ``"rank 3@2s"``, ``"rank 0 of job 2@1s"``."""
+
+    traffic: Sequence[str] = ()
+    failures: Sequence[str] = ()
+    jobs: Sequence[JobSpec] = ()
+    kills: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("traffic", "failures", "jobs", "kills"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """By which file a question was asked: a scenario's name and the hash of all in it that determines a run."""
+
+    scenario: str = ""
+    hash: str = ""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a run is asked.
+
+    ``model`` and ``platform`` are names or paths. ``placement`` is ``shared`` (all ranks on the first host), ``distributed`` (one on each
+    host in turn), a placement's name, hosts by name (``server,workstation``) or the host index of every rank; ``cores`` pins them.
+    ``overrides`` are ``--set`` pairs as a mapping, ``KEY=VALUE`` texts or pairs; the last of equal keys counts. ``fidelity`` is a rung of
+    `retrompi.sim.fidelity`. ``start_up`` first starts the job as the runtime did, which may fail, drawn from ``seed``; ``limit_s`` ends it
+    after so many simulated seconds. ``compute_kernel`` lets compute amounts run at the rate of a loop of `retrompi.spec.kernels`
+    (``daxpy``, ``daxpy:1000``). ``idle_overrides`` accepts overrides that this run does not use, and changes no result.
+    """
+
+    model: str
+    platform: str
+    workload: Workload
+    placement: str | Sequence[int] = "distributed"
+    overrides: Overrides = ()
+    seed: int = 1
+    fidelity: str = "mechanism"
+    beside: Beside = field(default_factory=Beside)
+    network: str = "native"
+    wildcards: str = "recorded"
+    start_up: bool = False
+    limit_s: float | None = None
+    compute_kernel: str = ""
+    idle_overrides: bool = False
+    cores: Sequence[int] = ()
+    asked: Asked = field(default_factory=Asked)
+
+    def __post_init__(self) -> None:
+        given = self.overrides
+        if not isinstance(given, Mapping) and any(isinstance(item, tuple) for item in given):
+            given = dict(given)  # type: ignore[arg-type]
+        cores = tuple(self.cores) or tuple(getattr(self.placement, "cores", ()))
+        object.__setattr__(self, "overrides", tuple(parse_sets(given).items()))  # type: ignore[arg-type]
+        object.__setattr__(self, "cores", cores)
+        if not isinstance(self.placement, str):
+            object.__setattr__(self, "placement", tuple(int(i) for i in self.placement))
+        for what, word, words in (("network", self.network, NETWORKS), ("wildcards", self.wildcards, WILDCARDS)):
+            if word not in words:
+                raise UsageError(f"{what} cannot be '{word}'{nearest(word, words)}", code="unknown-name")
+
+    @property
+    def sets(self) -> dict[str, str]:
+        """The overrides as a mapping."""
+        return dict(self.overrides)  # type: ignore[arg-type]
+
+    @property
+    def where(self) -> str:
+        """The placement as text."""
+        return self.placement if isinstance(self.placement, str) else ",".join(map(str, self.placement))
+
+    @property
+    def place(self) -> str | Placement:
+        """The placement as `retrompi.sim.resolved.place` takes it."""
+        return self.placement if isinstance(self.placement, str) else Placement(self.placement, self.cores)
+
+    @property
+    def title(self) -> str:
+        """``wmpi on nt-pair, shared``."""
+        return f"{self.model} on {self.platform}, {self.where}"
+
+    def with_(self, **changes: Any) -> Question:
+        """The same question with other fields."""
+        return replace(self, **changes)
