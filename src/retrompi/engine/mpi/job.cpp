@@ -8,10 +8,10 @@ Message& Job::new_message() {
   if (free_messages_.empty()) return messages_.emplace_back();
   Message& m = *free_messages_.back();
   free_messages_.pop_back();
-  auto held = std::move(m.held);  // keeps its capacity
-  held.clear();
+  auto in_pool = std::move(m.in_pool);  // keeps its capacity
+  in_pool.clear();
   m = Message{};
-  m.held = std::move(held);
+  m.in_pool = std::move(in_pool);
   return m;
 }
 

@@ -75,7 +75,7 @@ Task Rank::handle(Packet p) {
 Task Rank::handle_with_work(Packet p, bool called) {
   if (called) co_await library_call(spec.recv_cpu);
   if (p.kind == Packet::Data && !p.held) {
-    if (!p.m->seen) receiver.arrive(*p.m);
+    if (!p.m->envelope_known) receiver.arrive(*p.m);
     co_await thread.run(conversion(p.m->src, p.bytes), Stage::Library);
   }
   co_await handle_now(p);

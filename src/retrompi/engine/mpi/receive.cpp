@@ -29,7 +29,7 @@ Task ReceiveSide::irecv(int32_t src, int32_t tag, int32_t ctx, int64_t bytes, Re
 }
 
 void ReceiveSide::arrive(Message& m) {
-  m.seen = true;
+  m.envelope_known = true;
   if (Request* r = posted_.empty() ? nullptr : posted_.find(m.ctx, m.src, m.tag, true, [&m](const Request& each) { return matches(each, m); })) {
     posted_.erase(r);
     m.rreq = r;
@@ -45,21 +45,21 @@ Task ReceiveSide::on_match(Message& m) {
   if (m.rendezvous)
     return rank_.post(*rank_.out[static_cast<size_t>(m.src)],
                       {.m = &m, .from = rank_.id, .to = m.src, .kind = Packet::Cts, .first = true, .last = true});
-  if (!m.held.empty() || m.stashed > 0 || (m.sync && !m.ack_sent)) return take_unexpected(m);
+  if (!m.in_pool.empty() || m.unexpected_bytes > 0 || (m.sync && !m.ack_sent)) return take_unexpected(m);
   if (m.arrived == m.bytes && !m.delivered) complete(m);
   return {};
 }
 
 Task ReceiveSide::take_unexpected(Message& m) {
-  while (!m.held.empty()) {
-    const Message::Held h = m.held.front();
-    m.held.erase(m.held.begin());
+  while (!m.in_pool.empty()) {
+    const Message::PoolPacket h = m.in_pool.front();
+    m.in_pool.erase(m.in_pool.begin());
     co_await h.chan->fetch(m, h);
     m.arrived += h.bytes;
   }
-  if (m.stashed > 0) {  // one copy more: from the library's buffer to the user's
-    const int64_t n = m.stashed;
-    m.stashed = 0;
+  if (m.unexpected_bytes > 0) {  // one copy more: from the library's buffer to the user's
+    const int64_t n = m.unexpected_bytes;
+    m.unexpected_bytes = 0;
     unexpected_bytes_ -= n;
     co_await rank_.thread.run(rank_.plain_copy(n), Stage::Copy);
   }
@@ -73,7 +73,7 @@ Task ReceiveSide::take_unexpected(Message& m) {
       co_await rank_.post(*rank_.out[static_cast<size_t>(m.src)], p);
     }
   }
-  if (m.arrived == m.bytes && m.held.empty() && !m.delivered) complete(m);
+  if (m.arrived == m.bytes && m.in_pool.empty() && !m.delivered) complete(m);
 }
 
 Task ReceiveSide::copy_directly(Message& m) {
@@ -110,17 +110,17 @@ void ReceiveSide::complete(Message& m) {
   if (m.number >= 0) rank_.common.timeline->received(m.number, rank_.world.loop.now, m.rendezvous);
   ++rank_.common.count.delivered;
   rank_.common.count.delivered_bytes += m.bytes;
-  if (m.settled) rank_.job.free_message(m);
+  if (m.send_complete) rank_.job.free_message(m);
 }
 
 bool ReceiveSide::leave_in_pool(const Packet& p) {
   if (p.kind != Packet::Data) return false;
-  if (!p.m->seen) arrive(*p.m);
+  if (!p.m->envelope_known) arrive(*p.m);
   return p.m->rreq == nullptr;
 }
 
 Task ReceiveSide::on_data(Message& m, const Packet& p) {
-  if (!m.seen) arrive(m);
+  if (!m.envelope_known) arrive(m);
   if (p.held) return {};
   m.arrived += p.bytes;
   if (!m.rreq) {
@@ -135,7 +135,7 @@ Task ReceiveSide::on_data(Message& m, const Packet& p) {
 
 Task ReceiveSide::from_self(Message& m) {
   m.arrived = m.bytes;
-  m.stashed = m.bytes;
+  m.unexpected_bytes = m.bytes;
   unexpected_bytes_ += m.bytes;
   arrive(m);
   if (!m.sync) rank_.sender.try_complete(m);
@@ -144,8 +144,8 @@ Task ReceiveSide::from_self(Message& m) {
 }
 
 void ReceiveSide::buffer_unexpected(Message& m, int64_t bytes) {
-  if (m.stashed == 0) m.kept_at = rank_.world.loop.now;
-  m.stashed += bytes;
+  if (m.unexpected_bytes == 0) m.unexpected_since = rank_.world.loop.now;
+  m.unexpected_bytes += bytes;
   unexpected_bytes_ += bytes;
   const int64_t limit = rank_.common.unexpected_limit;
   if (limit > 0 && unexpected_bytes_ > limit)

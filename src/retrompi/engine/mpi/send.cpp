@@ -114,8 +114,8 @@ void SendSide::sent(Message& m) {
 }
 
 void SendSide::try_complete(Message& m) {
-  if (m.settled || !m.sent_all || (m.sync && !m.rendezvous && !m.acked)) return;
-  m.settled = true;
+  if (m.send_complete || !m.sent_all || (m.sync && !m.rendezvous && !m.acked)) return;
+  m.send_complete = true;
   --open_;
   if (m.sreq) {
     m.sreq->done = true;

@@ -110,7 +110,7 @@ class RunAnalysis {
     Resource out{
         .name = "the buffer of rank " + std::to_string(r.id) + " for unexpected messages", .total = v_.job.unexpected_limit, .unit = "B", .used = {}};
     for (const Message* m : r.receiver.unexpected())
-      if (m->stashed > 0) out.used.push_back({m, m->stashed, m->kept_at});
+      if (m->unexpected_bytes > 0) out.used.push_back({m, m->unexpected_bytes, m->unexpected_since});
     return out;
   }
 
@@ -214,9 +214,9 @@ class RunAnalysis {
       v_.add_tag(row, m);
       row.insert(row.end(), {{"bytes", m.bytes},
                              {"sent_s", to_s(m.at)},
-                             {"where", std::string(m.lost   ? "lost on the wire"
-                                                   : m.seen ? "at its destination"
-                                                            : "on its way")},
+                             {"where", std::string(m.lost             ? "lost on the wire"
+                                                   : m.envelope_known ? "at its destination"
+                                                                      : "on its way")},
                              {"file", v_.trace.files[static_cast<size_t>(m.src)]},
                              {"line", int64_t{m.line}}});
       d.unreceived.push_back(std::move(row));

@@ -15,7 +15,7 @@ RunView::RunView(const World& w, const Job& j, const std::vector<const Chan*>& c
   to_.resize(job.ranks.size());
   from_.resize(job.ranks.size());
   for (const Message& m : job.messages())
-    if (!(m.delivered && m.settled) && m.line > 0) {
+    if (!(m.delivered && m.send_complete) && m.line > 0) {
       to_[static_cast<size_t>(m.dst)].emplace_back(m);
       from_[static_cast<size_t>(m.src)].emplace_back(m);
     }

@@ -64,22 +64,22 @@ void WaitGraph::in_collective(const Rank& r, const Awaited& x, Wait& w) {
   const int32_t ctx = collective_context(x.comm);
   const Proc* by = nullptr;
   for (const Message& m : v_.to(r.id))
-    if (m.ctx == ctx && !m.seen && m.src == x.rank) by = obstacle(m.src, m.dst);
+    if (m.ctx == ctx && !m.envelope_known && m.src == x.rank) by = obstacle(m.src, m.dst);
   for (const Message& m : v_.from(r.id))
-    if (m.ctx == ctx && !m.seen && m.dst == x.rank) by = obstacle(m.src, m.dst);
+    if (m.ctx == ctx && !m.envelope_known && m.dst == x.rank) by = obstacle(m.src, m.dst);
   w.edges.push_back({by ? by : &v_.rank(x.rank), "with rank " + std::to_string(x.rank)});
 }
 
 void WaitGraph::taken(const Rank& r, const Awaited& x, const char* how, Wait& w) {
   for (const Message& m : v_.from(r.id))
-    if (m.dst == x.rank && m.tag == x.tag && m.ctx == program_context(x.comm) && !m.settled) return send(m, how, w);
+    if (m.dst == x.rank && m.tag == x.tag && m.ctx == program_context(x.comm) && !m.send_complete) return send(m, how, w);
   w.edges.push_back({&v_.rank(x.rank), how + std::to_string(x.rank) + " " + tag_name(x.tag) + " " + std::to_string(x.bytes) + " B"});
 }
 
 void WaitGraph::receive(const Rank& r, int32_t peer, int32_t tag, int32_t ctx, const char* how, Wait& w) {
   const std::string about = of_library(ctx) ? "" : " " + tag_name(tag);
   for (const Message& m : v_.to(r.id))
-    if (!m.seen && m.ctx == ctx && (peer == ANY_SOURCE || peer == m.src) && (tag == ANY_TAG || tag == m.tag)) return arriving(m, how, w);
+    if (!m.envelope_known && m.ctx == ctx && (peer == ANY_SOURCE || peer == m.src) && (tag == ANY_TAG || tag == m.tag)) return arriving(m, how, w);
   if (peer != ANY_SOURCE) {
     w.edges.push_back({&v_.rank(peer), how + std::to_string(peer) + about});
     return;
@@ -102,7 +102,7 @@ void WaitGraph::arriving(const Message& m, const char* how, Wait& w) {
 void WaitGraph::send(const Message& m, const char* how, Wait& w) {
   if (m.dst == m.src) return;
   const std::string what = how + std::to_string(m.dst) + (of_library(m.ctx) ? "" : " " + tag_name(m.tag)) + " " + std::to_string(m.bytes) + " B";
-  const Proc* by = m.seen ? nullptr : obstacle(m.src, m.dst);
+  const Proc* by = m.envelope_known ? nullptr : obstacle(m.src, m.dst);
   w.edges.push_back({by ? by : &v_.rank(m.dst), what});
 }
 
