@@ -306,7 +306,7 @@ def collect_labs(folders: tuple[str, ...], given: CollectLabsOptions, output: St
     from retrompi.base.csv_safe import safe_cell
     from retrompi.labs import collect, submissions
     from retrompi.render.html import save
-    from retrompi.studies.pool import processors
+    from retrompi.studies.worker_pool import processors
 
     output.open()  # a store that cannot be used is said once, not for every submission
     where = output.where

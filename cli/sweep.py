@@ -78,7 +78,7 @@ def command(ctx: click.Context, scenario: str, given: SweepOptions, running: Run
 
 def _study(which: str) -> Study | None:
     """The study of that name or path; None for a scenario."""
-    from retrompi.spec import registry
+    from retrompi.studies import catalogue, design
 
     path = Path(which)
     if path.suffix == ".toml" and path.is_file():
@@ -86,8 +86,8 @@ def _study(which: str) -> Study | None:
             data = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
             return None  # the reader of scenarios says what is wrong with it
-        return registry.study(which) if "model" not in data else None
-    return registry.study(which) if which in registry.study_names() and which not in registry.scenario_names() else None
+        return design.study(which) if "model" not in data else None
+    return design.study(which) if which in design.study_names() and which not in catalogue.scenario_names() else None
 
 
 def _changed(study: Study, given: SweepOptions) -> Study:
@@ -155,7 +155,7 @@ def summary(told: StudyRun) -> str:
 
 def _tell_plan(store: Store, study: Study, running: Running, output: RunOutput) -> None:
     from retrompi.studies.plan import plan
-    from retrompi.studies.pool import processors
+    from retrompi.studies.worker_pool import processors
 
     with progress(f"{study.name}, counting") as report:
         p = plan(store, study, jobs=running.jobs or processors(), limit=running.limit, fresh=output.fresh, report=report)

@@ -25,6 +25,7 @@ from retrompi.manual.commands import commands
 from retrompi.manual.markdown import escape, slug, table
 from retrompi.render import reference
 from retrompi.spec import registry
+from retrompi.studies import catalogue, design
 
 ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r'<a\b[^>]*?\bhref="([^"]*)"')
@@ -115,8 +116,8 @@ def test_everything_has_a_page(html: dict[str, str]) -> None:
     assert _titles("Models") == own
     assert all(v in own for v in ("wmpi", "wmpi:absorbed", "nemesis:windows"))
     assert _titles("Platforms") == {n for n, p in registry.platforms().items() if registry.origin(p.path) == "retrompi"}
-    assert _titles("Scenarios") == set(registry.scenario_names())
-    assert _titles("Studies") == set(registry.study_names())
+    assert _titles("Scenarios") == set(catalogue.scenario_names())
+    assert _titles("Studies") == set(design.study_names())
     assert _titles("Labs") == set(lab_names())
     assert _titles("Commands") == set(command_line.COMMANDS)
     for page in reference.pages():

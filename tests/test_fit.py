@@ -39,9 +39,10 @@ from retrompi.sim.sampling import Point, Sample
 from retrompi.spec import registry
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
-from retrompi.spec.model import fit_tables, resolve
+from retrompi.spec.model import fit_tables
 from retrompi.spec.platform import SOURCE_KINDS, Placement
 from retrompi.spec.question import Question, Replay, pingpong
+from retrompi.spec.registry import resolve
 
 # -- models -----------------------------------------------------------------------------------------------------------------
 
@@ -205,7 +206,7 @@ def test_a_broken_model_of_the_users_breaks_no_other(retrompi: Callable[..., Out
 def test_a_wrong_name_is_not_looked_for_where_one_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(written())
     for wrong in ("nowhere", ""):
-        with pytest.raises(UsageError, match=f"no model '{wrong}'"):
+        with refused(UsageError, f"unknown-model | '{wrong}'"):
             registry.model(wrong)
 
 

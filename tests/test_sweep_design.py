@@ -9,8 +9,7 @@ import pytest
 from refusals import agrees, refused
 
 from retrompi.base.errors import InputError, RetrompiError, UsageError
-from retrompi.spec import registry
-from retrompi.studies import case, design
+from retrompi.studies import case, catalogue, design
 from retrompi.studies.scenario import Scenario, load
 
 EXAMPLE = Path(__file__).parent / "data" / "study-example.toml"
@@ -142,14 +141,14 @@ def test_an_inline_base(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_key_is(key: str, unit: str, text: str) -> None:
-    told = case.about(registry.scenario("bf-wmpi-shared"), key)
+    told = case.about(catalogue.scenario("bf-wmpi-shared"), key)
     assert (told.unit, told.text) == (unit, text)
 
 
 @pytest.mark.parametrize("key", ["wmpi.packt", "foo", "hpvm.packet", "trace.foo", "platform.link.foo", "platform.host.foo"])
 def test_what_is_no_key(key: str) -> None:
     with pytest.raises(UsageError) as caught:
-        case.about(registry.scenario("bf-wmpi-shared"), key)
+        case.about(catalogue.scenario("bf-wmpi-shared"), key)
     assert caught.value.code in ("unknown-key", "unknown-parameter")
     assert key.rpartition(".")[2] in str(caught.value)
 
@@ -219,7 +218,7 @@ def test_a_bad_file_names_file_and_line(tmp_path: Path, line: str, says: str, at
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('name = "s"\nscenario = "bf-wmpi-share"', "unknown-platform | 'bf-wmpi-shared'"),
+        ('name = "s"\nscenario = "bf-wmpi-share"', "unknown-scenario | 'bf-wmpi-shared'"),
         ('name = "12"\nscenario = "bf-wmpi-shared"', "bad-name | 's name is a word or a few, no number and no path, not ' | 12"),
         ('name = "s"\nscenario = "bf-wmpi-shared"\nvray = 1', "unknown-key | 'vary'"),
         ('name = "s"', "bad-value"),
@@ -249,8 +248,8 @@ def test_a_limit_can_be_raised() -> None:
 
 
 def test_every_ready_study_is_right() -> None:
-    for name in registry.study_names():
-        study = registry.study(name)
+    for name in design.study_names():
+        study = design.study(name)
         assert study.name == name
         assert study.title
         assert study.question

@@ -16,13 +16,16 @@ from retrompi import traces
 from retrompi.base.errors import RetrompiError, UsageError
 from retrompi.sim import simulate
 from retrompi.spec import registry
-from retrompi.spec.compile import PARTS, Calls, Compiled, compile_runtime, refuse, unused
+from retrompi.spec.calls import Calls
+from retrompi.spec.compile import PARTS, Compiled, compile_runtime, refuse, unused
 from retrompi.spec.fields import Field, Use, declared, quantities
 from retrompi.spec.host import Host
 from retrompi.spec.layout import Layout
 from retrompi.spec.link import Link
-from retrompi.spec.model import Param, RuntimeModel, Values, resolve
+from retrompi.spec.model import Param, RuntimeModel
 from retrompi.spec.question import Question, Replay
+from retrompi.spec.registry import resolve
+from retrompi.spec.values import Values
 from retrompi.traces import generate
 from retrompi.traces.calls import PINGPONG, calls_of
 

@@ -15,7 +15,7 @@ from retrompi.spec.link import Link
 from retrompi.spec.media import Medium
 
 if TYPE_CHECKING:
-    from retrompi.spec.compile import Calls
+    from retrompi.spec.calls import Calls
     from retrompi.spec.layout import Layout
 
 __all__ = ["used", "why_not", "work_of"]

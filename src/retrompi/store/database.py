@@ -348,21 +348,6 @@ class Store(Studies):
 
     # -- what hangs on a run ---------------------------------------------------------------------------------------
 
-    def add_points(self, run_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Rows size_B, time_us, bandwidth_MBps, repetitions."""
-        with self._connect(write=True) as connection:
-            _insert(connection, Point, run_id, rows)
-
-    def add_ranks(self, run_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Rows rank, host, time_s, mpi_s, compute_s, cpu_s, sent, received, bytes_sent, bytes_received."""
-        with self._connect(write=True) as connection:
-            _insert(connection, RankTime, run_id, rows)
-
-    def add_anatomy(self, run_id: int, rows: Iterable[Mapping[str, Any]], size_B: int | None = None) -> None:
-        """Rows stage, process, seconds and, when known, ps; kept in the order given."""
-        with self._connect(write=True) as connection:
-            _insert(connection, Anatomy, run_id, numbered(rows, size_B))
-
     def points(self, run_id: int) -> Rows:
         """Rows size_B, time_us, bandwidth_MBps, repetitions, in the order they were simulated."""
         return self._hanging(Point, run_id)

@@ -10,9 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from retrompi.base import paths
 from retrompi.base import toml as toml_text
 from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
-from retrompi.studies import case
+from retrompi.spec.overrides import parse_sets
+from retrompi.spec.registry import toml_file, toml_files
+from retrompi.studies import case, catalogue
 from retrompi.studies.axes import ABSENT, Axis, Steps, Text, parse
 from retrompi.studies.scenario import Scenario, from_data, line_of
 
@@ -172,8 +175,6 @@ _NOWHERE = Scenario("", "", "", "", "", "", "")
 
 
 def _base(data: Mapping[str, Any], file: Path | None, text: str, fail: Any) -> Scenario:
-    from retrompi.spec import registry
-
     if "base" in data:
         given = data["base"]
         if not isinstance(given, dict):
@@ -186,7 +187,7 @@ def _base(data: Mapping[str, Any], file: Path | None, text: str, fail: Any) -> S
         raise fail("'scenario' is a name or a path", "scenario", code="bad-value")
     beside = file.parent / which if file is not None else None
     try:
-        base = registry.scenario(str(beside) if beside is not None and which.endswith(".toml") and beside.is_file() else which)
+        base = catalogue.scenario(str(beside) if beside is not None and which.endswith(".toml") and beside.is_file() else which)
     except UsageError as error:
         raise fail(str(error), "scenario", code=error.code) from None
     return base if file is None else replace(base, path=file)  # a trace.file is beside the study
@@ -243,10 +244,7 @@ def from_command(
     metric: str = "",
 ) -> Study:
     """A study of a command line: ``vary`` items KEY=VALUES, ``zip_`` items "KEY=VALUES;KEY=VALUES", ``sample`` "lhs:N"."""
-    from retrompi.spec import registry
-    from retrompi.spec.model import parse_sets
-
-    base = replace(registry.scenario(scenario), path=Path.cwd() / "study")
+    base = replace(catalogue.scenario(scenario), path=Path.cwd() / "study")
     pairs = list(vary.items()) if isinstance(vary, Mapping) else [_pair("--vary", item) for item in vary]
     together = [[_pair("--zip", part) for part in item.split(";")] for item in zip_]
     sampling, samples = _sampling(sample)
@@ -437,3 +435,18 @@ def _samples(study: Study) -> Iterator[dict[str, str]]:
 
 def _at(share: float, group: Sequence[Axis]) -> int:
     return min(int(share * len(group[0])), len(group[0]) - 1)
+
+
+def study_names() -> list[str]:
+    """The names of `studies`, without reading the files."""
+    return list(toml_files(paths.scenarios_dir() / "studies"))
+
+
+def studies() -> dict[str, Study]:
+    """Every ready study by name."""
+    return {name: study(name) for name in study_names()}
+
+
+def study(name_or_path: str) -> Study:
+    """A ready study by name or by the path of a TOML file."""
+    return load(toml_file("study", toml_files(paths.scenarios_dir() / "studies"), name_or_path))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError
-from retrompi.sim.resolved import place
-from retrompi.spec import registry
+from retrompi.sim.resolved import Resolved, place
+from retrompi.spec.calls import ANYTHING
 from retrompi.spec.compile import compile_runtime
 from retrompi.spec.layout import Layout
 from retrompi.studies import axes, case, tornado
@@ -68,7 +68,7 @@ def number(scenario: Scenario, key: str) -> Key:
 
 
 def _alike(scenario: Scenario, name: str) -> None:
-    from retrompi.spec.model import resolve
+    from retrompi.spec.registry import resolve
 
     _, room = resolve(scenario.model, scenario.platform, scenario.sets)
     short = name.rpartition(".")[2]
@@ -85,12 +85,10 @@ def sourced(scenario: Scenario) -> list[tornado.Factor]:
     and link. A range that is all that a probability can be
     is nobody's estimate and no factor.
     """
-    from retrompi.spec.model import resolve
-
-    cls = registry.model(scenario.model)
-    values, room = resolve(cls, registry.platform(scenario.platform), scenario.sets)
-    placement = place(room, scenario.mode, ranks_of(scenario))
-    used = compile_runtime(cls, values, Layout(room, placement), calls_of(trace_of(scenario), failures=bool(scenario.failures))).used
+    asked = Resolved.of(scenario.question())
+    cls, values, room, placement = asked.model, asked.values, asked.room, asked.placement
+    calls = ANYTHING if scenario.start else calls_of(asked.trace, asked.question)
+    used = compile_runtime(cls, values, Layout(room, placement), calls).used
     found = []
     for row in values.describe():
         if row["low"] is not None and row["high"] is not None and f"{cls.name.partition(':')[0]}.{row['name']}" in used:

@@ -304,6 +304,6 @@ def _workers(executor: Executor | None, jobs: int) -> AbstractContextManager[Exe
         return nullcontext(executor)
     if jobs == 1:
         return Here()
-    from retrompi.studies.pool import Pool
+    from retrompi.studies.worker_pool import Pool
 
     return Pool(jobs)

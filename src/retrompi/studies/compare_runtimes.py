@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
 from retrompi.spec import registry
-from retrompi.studies import case, metrics
+from retrompi.studies import case, catalogue, metrics
 from retrompi.studies.run import runs_of
 from retrompi.studies.scenario import Scenario
 
@@ -57,10 +57,10 @@ def program(text: str, arguments: Sequence[str], model: str, platform: str | Non
     """
     from retrompi.traces import generate
 
-    if text in registry.scenario_names() or text.endswith(".toml"):
+    if text in catalogue.scenario_names() or text.endswith(".toml"):
         if arguments:
             raise UsageError(f"a scenario takes no arguments; change it with --set, e.g. --set {arguments[0]}", code="unused-option")
-        found = registry.scenario(text)
+        found = catalogue.scenario(text)
         given = {"platform": platform, "mode": mode, "trace.np": None if np is None or found.trace is None else str(np)}
         return case.apply(found, {k: v for k, v in given.items() if v is not None})
     if platform is None:
@@ -74,7 +74,7 @@ def program(text: str, arguments: Sequence[str], model: str, platform: str | Non
         return _generated(text, arguments, words, np)
     path = Path(text)
     if not path.exists():
-        known_names = [*registry.scenario_names(), *generate.GENERATORS]
+        known_names = [*catalogue.scenario_names(), *generate.GENERATORS]
         raise UsageError(f"no scenario, generator or trace '{text}'{nearest(text, known_names)}", code="unknown-scenario")
     if arguments:
         raise UsageError("a trace takes no arguments", code="unused-option")
