@@ -113,7 +113,7 @@ def test_nothing_is_run_unless_it_may_be(tmp_path: Path, store: Any, monkeypatch
 
     folder, p, bench = begun("student 1", tmp_path, store, may_run=False)
     LAB.reference.solve(folder, p, bench)
-    monkeypatch.setattr(LAB.reference.job, "run", refuse)
+    monkeypatch.setattr(LAB.reference.mpi_job, "run", refuse)
     assert LAB.reference.inspect("program", folder, p, bench) == ""
     assert LAB.reference.inspect("trace", folder, p, bench) == ""
     graded = grade.grade(LAB, folder, student.read_state(folder), bench)
