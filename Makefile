@@ -16,7 +16,7 @@ atlas: setup
 	$(BIN)/retrompi reproduce all --out out/atlas
 
 test: setup apt-mpi apt-postgres apt-chromium
-	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 25
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --durations 25
 
 # The site is built without a network and read without one; a warning is an error.
 docs: setup
