@@ -50,10 +50,11 @@ def run_runtimes(
         wanted = [metrics.parse("section"), *wanted]
     for metric in wanted:
         metric.check(base)
-    warnings = outside_lines(compare_runtimes.resolved(base, models, platforms))
+    candidates = compare_runtimes.Candidates(base, models, platforms, wanted)
+    warnings = outside_lines(compare_runtimes.resolved(candidates))
     kept = output.open()
     with progress("comparing") as report, Executors(given.jobs, None, None).working() as executor:
-        found = compare_runtimes.rows(kept, base, models, platforms, wanted=wanted, executor=executor, fresh=output.fresh, report=report)
+        found = compare_runtimes.rows(kept, candidates, executor=executor, fresh=output.fresh, report=report)
     if output.as_json:
         units = {m.name: m.unit for m in wanted}
         print_json({"program": base.name, "rows": [r.row() for r in found], "units": units, "warnings": warnings})

@@ -28,13 +28,6 @@ LIST = (
     Column("summary", "summary"),
 )
 GOALS = (Column("text", "goal"), Column("topic", "curriculum's topic"), Column("bloom", "level"), Column("area", "area"))
-TASKS = (
-    Column("task", "task"),
-    Column("status", "status"),
-    Column("points", "points", lambda v: f"{v:g}", right=True),
-    Column("of", "of", lambda v: f"{v:g}", right=True),
-    Column("says", "says"),
-)
 GRADES = ("student", "lab", "points", "of", "percent", "passed", "checks", "hints", "source", "alike", "problem")
 SIGN = {"right": ("✓", "green"), "sealed": ("✓", "green"), "changed": ("!", "yellow"), "wrong": ("✗", "red"), "unreadable": ("✗", "red"),
         "missing": ("·", "yellow"), "waiting": ("·", "yellow")}  # fmt: skip

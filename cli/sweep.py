@@ -68,9 +68,8 @@ def command(ctx: click.Context, scenario: str, given: SweepOptions, running: Run
     if found is None:
         from retrompi.studies.design import from_command
 
-        study = from_command(
-            scenario, given.vary, given.zips, list(given.sets), sample=given.sample, seed=given.seed, name=given.name, metric=given.metric
-        )
+        study = from_command(scenario, given.vary, given.zips, list(given.sets), sample=given.sample, seed=given.seed)
+        study = replace(study.called(given.name), metric=given.metric)
     else:
         study = _changed(found, given)
     go(ctx, study, running, output)
@@ -108,6 +107,8 @@ def go(ctx: click.Context, study: Study, running: Running, output: RunOutput) ->
     from retrompi.studies import design
 
     design.check(study, running.limit)
+    for line in study.applies.lines():
+        click.echo(f"note: {line}", err=True)
     store_ = output.open()
     workers = running.make()
     if running.dry_run:

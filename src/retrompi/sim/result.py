@@ -42,8 +42,8 @@ class Result:
     """Of a run that did not complete: ``summary``, ``told`` and tables (docs of `retrompi.sim.diagnosis`)."""
     timeline: Any = None
     """The `retrompi.sim.timeline.Timeline` that was asked for."""
-    journey: Any = None
-    """The `retrompi.sim.message_path.Journey` between the legs that were asked for."""
+    message_path: Any = None
+    """The `retrompi.sim.message_path.MessagePath` between the directions that were asked for."""
     profile: dict[str, Any] = field(default_factory=dict)
     """If asked for: ``calls`` (action, bytes, section of MPI_Pcontrol or -1, count, ps) summed over the ranks, ``finalized_ps`` by rank
     (-1: never)."""

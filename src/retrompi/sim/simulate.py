@@ -38,10 +38,10 @@ from retrompi.traces.timed_section import compute_scale, prepare, section_of
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.sim.message_path import Journey
+    from retrompi.sim.message_path import MessagePath
 
 __all__ = ["WILDCARDS", "Benchmark", "Message", "Observe", "Question", "Replay", "Resolved", "Result", "SimulationEnded", "Starts",
-           "benchmark", "compile_question", "explain", "journey", "pingpong", "place", "run", "startup"]  # fmt: skip
+           "benchmark", "compile_question", "explain", "message_path", "pingpong", "place", "run", "startup"]  # fmt: skip
 
 EXPLAIN_REPETITIONS = 6
 """Round trips before the one whose anatomy is shown: queues, credits and caches of buffers are then in their steady state."""
@@ -127,7 +127,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         waits=got["waits"],
         diagnosis=got.get("diagnosis", {}),
         timeline=_timeline(got, trace, observe, {"model": q.model, "platform": q.platform, "mode": q.where}),
-        journey=_journey(got),
+        message_path=_message_path(got),
         profile=got.get("profile", {}),
         startup=steps,
         cautions=[*asked.model().cautions(asked.values, asked.room, asked.placement), *notes],
@@ -189,8 +189,8 @@ def _observed(observe: Observe) -> dict[str, Any]:
         rows |= {"timeline_limit": wanted.limit, "timeline_from": wanted.from_s, "timeline_until": wanted.until_s}
     if observe.profile:
         rows["profile"] = 1
-    if observe.legs:
-        rows["legs"] = list(observe.legs)
+    if observe.directions:
+        rows["directions"] = list(observe.directions)
     return rows
 
 
@@ -261,12 +261,12 @@ def _check_collectives(values: Values, used: Collection[str]) -> None:
             )
 
 
-def _journey(got: Mapping[str, Any]) -> Any:
-    if "journey" not in got:
+def _message_path(got: Mapping[str, Any]) -> Any:
+    if "message_path" not in got:
         return None
-    from retrompi.sim.message_path import Journey
+    from retrompi.sim.message_path import MessagePath
 
-    return Journey.from_engine(got["journey"])
+    return MessagePath.from_engine(got["message_path"])
 
 
 def _processes(rows: Mapping[str, Any]) -> list[str]:
@@ -421,19 +421,19 @@ def explain(question: Question | Resolved) -> dict[str, Any]:
     }
 
 
-LEGS = ((0, "anatomy", 1, "there"), (1, "there", 0, "end"))
+DIRECTIONS = ((0, "anatomy", 1, "there"), (1, "there", 0, "end"))
 """There and back."""
 
 
-def journey(question: Question | Resolved) -> Journey:
-    """The journey of the `Message` that `explain` explains, and of its answer: the legs sum to the round trip exactly.
+def message_path(question: Question | Resolved) -> MessagePath:
+    """The path of the `Message` that `explain` explains, and of its answer: the directions sum to the round trip exactly.
 
     Raises SimulationEnded when the message does not arrive.
     """
     asked = of_message(Resolved.of(question))
-    result = run(asked, Observe(anatomy=True, legs=LEGS))
+    result = run(asked, Observe(anatomy=True, directions=DIRECTIONS))
     require_completed(result, f"PingPong of {asked.question.title}, {asked.question.workload.label}")
-    told: Journey = result.journey
+    told: MessagePath = result.message_path
     return told
 
 

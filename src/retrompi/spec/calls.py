@@ -44,8 +44,8 @@ class Calls:
 
     @property
     def collective(self) -> bool:
-        """Whether there are collective operations."""
-        return self.any(OPERATIONS)
+        """Whether there are collective operations; making communicators, windows and intercommunicators is one."""
+        return self.any(OPERATIONS) or any(a.startswith(("comm_", "win_", "intercomm_")) for a in self.actions or ())
 
     @property
     def computing(self) -> bool:

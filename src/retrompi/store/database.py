@@ -280,18 +280,16 @@ class Store(Studies):
         ranks: Iterable[Mapping[str, Any]] = (),
         anatomy: Iterable[Mapping[str, Any]] = (),
         size_B: int | None = None,
-        once: bool = False,
     ) -> int:
         """Store one run and what hangs on it in one transaction; returns its id.
 
-        With ``once`` an identical run that is there by then is left as it is and its id returned.
         ``result`` is the engine's Result or a mapping with the same names; what has no column of its own (marks,
         waits, start-up steps) is kept in ``facts``. ``size_B`` is the message size of ``anatomy``.
         """
-        return self.keep(Kept.of(spec, result, points, ranks, anatomy, size_B), once=once)
+        return self.keep(Kept.of(spec, result, points, ranks, anatomy, size_B))
 
     def keep(self, kept: Kept, *, once: bool = False) -> int:
-        """`add_run` of what was collected elsewhere."""
+        """`add_run` of what was collected elsewhere; with ``once`` an identical run that is there by then is left, and its id returned."""
         row = {**kept.row, "created": datetime.now(UTC)}
         with self._connect(write=True) as connection:
             if once:

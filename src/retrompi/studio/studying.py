@@ -7,7 +7,7 @@ files are refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from retrompi.base.errors import RetrompiError, UsageError, nearest
@@ -131,7 +131,7 @@ def asked(scenario: str, vary: Sequence[tuple[str, str]], metric: str = "") -> S
             )
         if case.proper(key) == "trace.file":
             raise UsageError("trace.file is a file of the server: vary it with 'retrompi sweep'")
-    study = design.from_command(scenario, dict(given), metric=metric.strip())
+    study = replace(design.from_command(scenario, dict(given)), metric=metric.strip())
     for axis in study.axes:
         if axis.key in _NO_PATHS:
             valid = registry.model_names() if axis.key == "model" else registry.platform_names()

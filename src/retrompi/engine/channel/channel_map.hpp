@@ -7,16 +7,23 @@
 namespace retrompi {
 
 class Chan;
+class Proc;
 
-/// Rank -> channel. What is not there yet is asked for once, where somebody said whom to ask.
-class Ways {
+/// Who makes the channels between a process and a rank when they are first used.
+class ChannelMaker {
  public:
-  using Missing = void (*)(void* maker, void* owner, size_t to);  // puts it there, if there is one
+  virtual ~ChannelMaker() = default;
+  /// Puts what there is into the maps of `from` and of rank `to`.
+  virtual void connect(Proc& from, size_t to) = 0;
+};
 
-  void ask(Missing missing, void* maker, void* owner) {
-    missing_ = missing;
-    maker_ = maker;
-    owner_ = owner;
+/// Rank -> channel, by open addressing. Where there is a maker, a channel that is missing is made when it is asked for.
+class ChannelMap {
+ public:
+  /// `owner`: the process whose channels these are.
+  void made_by(ChannelMaker& maker, Proc& owner) {
+    maker_ = &maker;
+    owner_ = &owner;
   }
   void put(size_t to, Chan* c) {
     if (2 * (used_ + 1) > slots_.size()) grow();
@@ -26,7 +33,7 @@ class Ways {
   }
   [[nodiscard]] Chan* find(size_t to) const {
     if (slots_.empty()) return nullptr;
-    const Slot& s = const_cast<Ways*>(this)->slot(to);
+    const Slot& s = const_cast<ChannelMap*>(this)->slot(to);
     return s.key == 0 ? nullptr : s.chan;
   }
   Chan* operator[](size_t to) {
@@ -34,8 +41,8 @@ class Ways {
       const Slot& s = slot(to);
       if (s.key != 0) return s.chan;
     }
-    if (!missing_) return nullptr;
-    missing_(maker_, owner_, to);
+    if (!maker_) return nullptr;
+    maker_->connect(*owner_, to);
     return find(to);
   }
 
@@ -58,8 +65,8 @@ class Ways {
   }
   std::vector<Slot> slots_;  // open addressing, a power of two, at most half full
   size_t used_ = 0;
-  Missing missing_ = nullptr;
-  void *maker_ = nullptr, *owner_ = nullptr;
+  ChannelMaker* maker_ = nullptr;
+  Proc* owner_ = nullptr;
 };
 
 }  // namespace retrompi

@@ -1,4 +1,4 @@
-// What is told of the journey of messages between marks of the trace.
+// The record of the path of messages between marks of the trace.
 #pragma once
 #include <memory>
 #include <string>
@@ -8,24 +8,24 @@
 
 namespace retrompi {
 
-/// A leg of a journey: from one rank's mark to another rank's mark.
-struct LegSpec {
+/// One direction of an exchange: from one rank's mark to another rank's mark.
+struct DirectionSpec {
   int32_t from_rank;
   std::string from;
   int32_t to_rank;
   std::string to;
 };
 
-/// What was recorded from the first leg's begin to the last one's end.
-struct JourneyResult {
+/// What was recorded from the begin of the first direction to the end of the last one.
+struct MessagePathResult {
   /// A stretch of the chain of causes; each ends where the next begins.
   struct Link {
     Ps begin, end;
     Stage stage;
     std::string who;
-    int32_t process, thing;  // -1: none
+    int32_t process, packet;  // -1: none
   };
-  struct Leg {
+  struct Direction {
     Ps begin, end;
     std::vector<Link> chain;
   };
@@ -43,18 +43,19 @@ struct JourneyResult {
     std::string where;
     Stage stage, before;
     Ps asked, start, end;
-    int32_t thing;
+    int32_t packet;
   };
-  std::vector<Leg> legs;
+  std::vector<Direction> directions;
   std::vector<std::string> hosts;
   std::vector<Process> processes;  // by the number of their thread's log
   std::vector<Channel> channels;
-  std::vector<Passage> passages;
-  std::vector<Thing> things;
+  std::vector<PacketTransit> transits;
+  std::vector<NetworkPacket> packets;
   std::vector<Work> work;
 };
 
-std::shared_ptr<const JourneyResult> journey_of(const World& world, const Job& job, const Trace& trace, const std::vector<LegSpec>& legs,
-                                                const std::vector<Proc*>& procs, const std::vector<const Chan*>& chans);
+std::shared_ptr<const MessagePathResult> message_path_of(const World& world, const Job& job, const Trace& trace,
+                                                         const std::vector<DirectionSpec>& directions, const std::vector<Proc*>& procs,
+                                                         const std::vector<const Chan*>& chans);
 
 }  // namespace retrompi
