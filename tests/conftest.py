@@ -18,12 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from postgres import Server
 
 from retrompi.base import paths
 
 # Tests are collected before a fixture is set up, and the registry finds a user's own models: not here.
 os.environ["XDG_DATA_HOME"] = os.fspath(Path(__file__).resolve().parent / "no-such-folder")
+
+# A busy machine is no failure, and several tests run at once.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 # Who starts the tests in the background without job control has SIGINT ignored in all that they start; then no Ctrl-C could be tested.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
