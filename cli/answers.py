@@ -67,9 +67,11 @@ def the_scenario(name: str, sets: Sequence[str]) -> Scenario:
     """The scenario with ``--set`` applied; refuses here, before anything runs, what no run could have."""
     from retrompi.spec.model import parse_sets
     from retrompi.studies import case, catalogue
+    from retrompi.studies.applies import refuse_idle
 
     found = case.apply(catalogue.scenario(name), parse_sets(list(sets)))
     case.identity(found)
+    refuse_idle(found)
     return found
 
 

@@ -23,14 +23,14 @@ from retrompi.base.errors import InputError, UsageError
 from retrompi.measure.curves import read
 from retrompi.measure.fit import (
     FittedModel,
+    ModelFiles,
     Parts,
+    PlatformFile,
     check_name,
     default_folder,
     fit,
     sample_of,
     sizes_seen,
-    write_model,
-    write_room,
 )  # fmt: skip
 from retrompi.measure.fit.make import fitted_curve, held_out, make, name_from
 from retrompi.measure.fit.segments import Fit
@@ -51,13 +51,13 @@ def written(name: str = "mine", kinds: Sequence[str] = ("same", "remote"), folde
     """A model found by name with KNOWN within a host and three times that between hosts, and its room."""
     fits = {k: fit(BRACKETED, [t * (3 if k == "remote" else 1) for t in times(KNOWN, BRACKETED)]) for k in kinds}
     samples = {k: sample_of(f, Parts(remote=k == "remote")) for k, f in fits.items()}
-    place = write_model(
-        folder or default_folder(name), name=name, samples=samples, title="A test's curve", version="1", years="2026", summary="segments",
+    place = ModelFiles(
+        name=name, samples=samples, title="A test's curve", version="1", years="2026", summary="segments",
         platform=f"{name}-room", source="fit: made for a test", fits=fits, seen=dict.fromkeys(kinds, BRACKETED),
         eager=dict.fromkeys(kinds, (65537.0, "fit: known", 65537.0, 65537.0)), **more,  # type: ignore[arg-type]
-    )  # fmt: skip
-    write_room(paths.user_platforms_dir() / f"{name}-room.toml", name=f"{name}-room", title="A room", summary="for a test", years="2026",
-               known={"cores": ("2", "assumed: for tests")})  # fmt: skip
+    ).write(folder or default_folder(name))  # fmt: skip
+    PlatformFile(name=f"{name}-room", title="A room", summary="for a test", years="2026",
+               known={"cores": ("2", "assumed: for tests")}).write(paths.user_platforms_dir() / f"{name}-room.toml")  # fmt: skip
     return place
 
 
@@ -136,8 +136,8 @@ def test_curves_of_pinned_ranks_are_chosen_by_what_they_share() -> None:
     for n, kind in enumerate(("same", "same-cache", "same-bus", "same-apart"), 2):
         both = (replace(point, transit=n), replace(point, size=10, transit=n))
         samples[kind] = Sample(both, both, 0)
-    write_model(default_folder("pinned"), name="pinned", samples=samples, title="t", version="1", years="2026", summary="s",
-                platform="abe", source="fit: for a test")  # fmt: skip
+    ModelFiles(name="pinned", samples=samples, title="t", version="1", years="2026", summary="s",
+                platform="abe", source="fit: for a test").write(default_folder("pinned"))  # fmt: skip
     cls, room = registry.model("pinned"), registry.platform("abe")
     assert issubclass(cls, FittedModel)
     found = [cls.sample(room, Placement([0, 0], cores)).there[0].transit for cores in ((), (0, 1), (0, 2), (0, 4))]
@@ -312,7 +312,7 @@ def test_fit_says_its_uncertainty_and_what_is_assumed(retrompi: Callable[..., Ou
     for words in (
         "intervals at 95%",
         "pinned",
-        "messages ask first from 64 KiB on",
+        "rendezvous from 64 KiB on",
         "assumed: 0.25 of the one-way time",
         "retrompi pingpong",
     ):
@@ -415,7 +415,7 @@ def test_a_curve_that_segments_do_not_describe_is_said_to_be_one(retrompi: Calla
     file.write_text(as_table([1e-6 * float(draw.lognormal(0, 1)) for _ in POWERS]))
     told = retrompi("fit", str(file))
     assert told.code == 0
-    assert "what the segments leave is" in told.err
+    assert "the residual noise is" in told.err
 
 
 def test_small_things() -> None:

@@ -107,7 +107,7 @@ def test_ctrl_c(executor: str, number: int, tmp_path: Path, undisturbed: list[di
     assert out == ""
     kept = done(location)
     lines = [line for line in err.splitlines() if line]  # click ends the terminal's line with ^C first
-    assert lines == [f"{kept} of {POINTS} points are stored; the same command goes on from there", "error: interrupted"]
+    assert lines == [f"{kept} of {POINTS} points are stored; run the same command again to continue", "error: interrupted"]
     ended(left)
     assert resumed(location) == (POINTS - kept, kept)
     assert check_store(open_store(location), small()) == undisturbed
@@ -224,7 +224,7 @@ def test_rows_tell_of_runs(undisturbed: list[dict[str, Any]], tmp_path: Path) ->
     from retrompi.studies.design import from_command
 
     store = open_store(tmp_path / "runs.db")
-    other = from_command("bf-wmpi-distributed", ["wmpi.packet=2KiB"], [], ["trace.sizes=1KiB", "trace.reps=20"])
+    other = from_command("bf-wmpi-distributed", ["wmpi.network_packet=2KiB"], [], ["trace.sizes=1KiB", "trace.reps=20"])
     run_study(store, other)
     (row,) = told(store, 1)
     assert row not in undisturbed

@@ -46,10 +46,10 @@ def test_rows_for_scripts(retrompi: Callable[..., Any]) -> None:
 
 
 def test_a_study_file_and_its_overrides(retrompi: Callable[..., Any]) -> None:
-    assert retrompi("sweep", str(EXAMPLE), "-j", "1").out.startswith("12 points, 12 simulated")
+    assert retrompi("sweep", str(EXAMPLE), "-j", "1").out.startswith("12 points, 7 simulated")
     assert retrompi("study", "run", str(EXAMPLE), "-j", "1").out.startswith("12 points, 0 simulated, 12 found")
     assert retrompi("study", "run", "example", "-j", "1").out.startswith("12 points, 0 simulated, 12 found")
-    assert retrompi("sweep", str(EXAMPLE), "--set", "reps=1", "-j", "1").out.startswith("12 points, 12 simulated")
+    assert retrompi("sweep", str(EXAMPLE), "--set", "reps=1", "-j", "1").out.startswith("12 points, 7 simulated")
     told = retrompi("sweep", str(EXAMPLE), "--vary", "seed=1")
     agrees(told, "unused-option | --vary")
     listed = json.loads(retrompi("study", "list", "--json").out)
@@ -60,7 +60,7 @@ def test_a_study_file_and_its_overrides(retrompi: Callable[..., Any]) -> None:
     assert listed[0]["axes"] == ["model", "wmpi.packet", "platform.link.bandwidth", "mode", "seed"]
     assert retrompi("study", "delete", "2").code == 0
     assert retrompi("study", "delete", "2").code == 2
-    assert len(open_store().runs()) == 24
+    assert len(open_store().runs()) == 14
 
 
 def test_the_dry_run_runs_nothing_for_the_store(retrompi: Callable[..., Any]) -> None:
@@ -79,10 +79,20 @@ def test_the_dry_run_runs_nothing_for_the_store(retrompi: Callable[..., Any]) ->
 
 def test_a_point_that_is_no_run_ends_with_1_and_others_are_results(retrompi: Callable[..., Any]) -> None:
     made = ("--set", "trace.sizes=1KiB", "--set", "trace.reps=2", "--jobs", "1")
-    told = retrompi("sweep", "bf-wmpi-shared", "--vary", 'mode="0,0","0,1"', "--set", "platform.workstation.cores=2", *made)
+    told = retrompi("sweep", "bf-wmpi-shared", "--vary", "mode=shared,distributed", "--vary", "kills=daemon on server@1s", *made)
     assert told.code == 1
     assert "1 error" in told.out
-    assert re.search(r"^warning: no run: .*no rank of this run is on", told.err)
+    assert re.search(r"^warning: cannot be run: .*no process 'daemon on server'", told.err)
+    # What a point does not use is said before anything runs, and the point runs without it; what no point uses is refused.
+    mixed = ("--vary", 'mode="0,0","0,1"', "--set", "platform.workstation.cores=2")
+    told = retrompi("sweep", "bf-wmpi-shared", *mixed, *made)
+    assert (told.code, told.err.splitlines()[0]) == (
+        0, "note: platform.workstation.cores applies to 1 of 2 points: "
+        "platform.workstation.cores is not used; no rank of this run is on 'workstation'",
+    )  # fmt: skip
+    told = retrompi("sweep", "bf-wmpi-shared", "--vary", "wmpi.udp_timeout=1s,2s", *made)
+    assert (told.code, told.out) == (2, "")
+    assert told.err.strip() == "error: wmpi.udp_timeout belongs to the path between machines; this run is on one machine"
     told = retrompi("sweep", "bf-wmpi-shared", "--vary", "kills=none,rank 1@1us", *made)
     assert told.code == 0
     assert "1 completed" in told.out
@@ -146,7 +156,7 @@ def test_an_interrupt_keeps_what_has_come_in_and_leaves_no_process(number: int, 
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     kept = open_store(path).runs()
-    assert f"{len(kept)} of 100000 points are stored; the same command goes on from there" in said
+    assert f"{len(kept)} of 100000 points are stored; run the same command again to continue" in said
     assert said.splitlines()[-1] == "error: interrupted"
     for pid in children:
         with pytest.raises(ProcessLookupError):

@@ -95,7 +95,7 @@ def test_keys_of_a_replayed_file(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.ti").write_text("0 init\n0 send 1 0 8 6\n0 finalize\n1 init\n1 recv 0 0 8 6\n1 finalize\n")
     text = HALO.partition("[trace]")[0] + '[trace]\nfile = "a.ti"\n'
-    (tmp_path / "s.toml").write_text(text)
+    (tmp_path / "s.toml").write_text(text.replace("wmpi.packet", "wmpi.network_packet"))
     together = '[[zip]]\n"trace.file" = ["a.ti", "b.ti"]\n"trace.section" = "1-1,1-2"\n'
     (tmp_path / "study.toml").write_text(f'name = "s"\nscenario = "s.toml"\n{together}')
     study = design.load(tmp_path / "study.toml")
@@ -234,7 +234,7 @@ def test_a_bad_file_names_file_and_line(tmp_path: Path, line: str, says: str, at
     ],
 )
 def test_a_wrong_file_is_one_line(tmp_path: Path, text: str, says: str) -> None:
-    (tmp_path / "s.toml").write_text(text)
+    (tmp_path / "s.toml").write_text(text.replace("wmpi.packet", "wmpi.network_packet"))
     with pytest.raises(InputError) as caught:
         design.check(design.load(tmp_path / "s.toml"))
     agrees(caught.value, says)
@@ -255,7 +255,7 @@ def test_every_ready_study_is_right() -> None:
         assert study.title
         assert study.question
         design.check(study)
-        assert design.count(study) == len({tuple(p.values.items()) for p in design.each(study)})
+        assert design.count(study) == len(design.points(study))
         assert design.from_definition(study.definition()).hash == study.hash
         case.identity(next(design.each(study)).scenario)
 

@@ -101,7 +101,7 @@ def test_a_parameter_is_used_or_refused_with_the_reason(name: str, mode: str) ->
          "platform.host.nic_rate belongs to messages between hosts; no message of this run leaves its machine"),
         ("wmpi", "distributed", "platform.host.rto_min=1s",
          "platform.host.rto_min belongs to TCP connections between hosts when something fails on the way; "
-         "nothing fails in this run (--failure)"),
+         "nothing fails in this run (--fail)"),
         ("wmpi", "distributed", "platform.host.flops=1Mflop/s",
          "platform.host.flops belongs to amounts of computation in a trace; the trace has none"),
         ("winmpich", "distributed", "winmpich.region_gap=1ms",

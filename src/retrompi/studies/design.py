@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from retrompi.base.errors import InputError, RetrompiError, UsageError, nearest
 from retrompi.spec.overrides import parse_sets
 from retrompi.spec.registry import toml_file, toml_files
 from retrompi.studies import case, catalogue
+from retrompi.studies.applies import Applies
 from retrompi.studies.axes import ABSENT, Axis, Steps, Text, parse
 from retrompi.studies.scenario import Scenario, from_data, line_of
 
@@ -86,6 +88,14 @@ class Study:
             facts |= {"samples": 0, "seed": 1}
         facts |= {"scenario": self.base.hash, "outcome": self.base.outcome, "order": [[a.key for a in g] for g in self.groups]}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def applies(self) -> Applies:
+        """Which of the study's overrides the runs of its points use."""
+        found = Applies()
+        for values in _values(self):
+            found.count(_scenario(self, values))
+        return found
 
     def fail(self, message: str, key: str = "", code: str | None = None) -> RetrompiError:
         """The error that names the study's file and the line of ``key``, where there is one."""
@@ -340,6 +350,8 @@ def check(study: Study, limit: int = LIMIT) -> None:
             room.check(key, [text])
         except RetrompiError as error:
             raise study.fail(_about(key, str(error)), key, code=error.code) from None
+    for key, line in study.applies.nowhere().items():
+        raise study.fail(line, key, code="idle-override")
 
 
 def _telling(values: Sequence[str]) -> Sequence[str]:
@@ -359,9 +371,23 @@ def _values_of(study: Study, key: str) -> Sequence[str]:
 
 
 def each(study: Study) -> Iterator[Point]:
-    """Every point in turn; the last axis varies fastest. Points that a key of another model would tell apart are one."""
-    for position, values in enumerate(_samples(study) if study.sampling == "lhs" else _grid(study)):
-        yield Point(position, values, _scenario(study, values))
+    """Every point in turn; the last axis varies fastest. Points that a key of another model would tell apart are one.
+
+    A point is without the overrides that its run does not use (`Study.applies`).
+    """
+    nowhere = study.applies.nowhere().keys()
+    for position, values in enumerate(_values(study)):
+        scenario = _scenario(study, values)
+        # What no point uses stays: `check` refuses it.
+        idle = study.applies.of(scenario).keys() - nowhere
+        if idle:
+            scenario = replace(scenario, sets={k: v for k, v in scenario.sets.items() if k not in idle})
+            values = {k: ABSENT if k in idle else v for k, v in values.items()}
+        yield Point(position, values, scenario)
+
+
+def _values(study: Study) -> Iterator[dict[str, str]]:
+    return _samples(study) if study.sampling == "lhs" else _grid(study)
 
 
 def points(study: Study) -> list[Point]:

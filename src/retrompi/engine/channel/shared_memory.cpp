@@ -60,7 +60,7 @@ class SharedChan final : public Chan {
     Entry e = queue_.front();
     queue_.pop_front();
     if (spec.hold_unexpected && to.leave_in_pool(e.p)) {
-      e.p.m->held.push_back({this, e.buffer, e.p.transit, e.p.bytes});
+      e.p.m->in_pool.push_back({this, e.buffer, e.p.transit, e.p.bytes});
       e.p.held = true;
       co_await to.thread.run(to.host.scaled(spec.recv_cpu), Stage::Library);
     } else {
@@ -88,7 +88,7 @@ class SharedChan final : public Chan {
     for (const Entry& e : queue_) out.push_back({e.p.m, 1, e.at});
   }
 
-  Task fetch(Message& m, Message::Held held) override {
+  Task fetch(Message& m, Message::PoolPacket held) override {
     Packet p{.m = &m, .bytes = held.bytes, .transit = held.transit};
     co_await copy_out(p, held.buffer);
   }
