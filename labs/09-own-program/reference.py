@@ -202,27 +202,30 @@ def judged(trace: Trace, p: Parameters) -> str:
 def _read(file: Path) -> Trace:
     """A student's trace, if it is of a size that such a trace can have."""
     if file.stat().st_size > LARGEST_FILE:
-        raise InputError(f"has more than {LARGEST_FILE >> 20} MiB; a trace of this lab has some KiB", file)
+        raise InputError(f"has more than {LARGEST_FILE >> 20} MiB; a trace of this lab has some KiB", file, code="too-large")
     try:
         unpacked = zstandard.ZstdDecompressor().stream_reader(file.read_bytes(), read_across_frames=True).read(LARGEST_TRACE + 1)
     except zstandard.ZstdError:
-        raise InputError("is no archive as 'retrompi trace record -o trace.tar.zst' writes it", file) from None
+        raise InputError("is no archive as 'retrompi trace record -o trace.tar.zst' writes it", file, code="damaged-file") from None
     if len(unpacked) > LARGEST_TRACE:
-        raise InputError(f"unpacks to more than {LARGEST_TRACE >> 20} MiB; a trace of this lab has some KiB", file)
+        raise InputError(f"unpacks to more than {LARGEST_TRACE >> 20} MiB; a trace of this lab has some KiB", file, code="too-large")
     if unpacked[257:262] != b"ustar":  # a list of files would have files read that are none of the student's
-        raise InputError("is no archive as 'retrompi trace record -o trace.tar.zst' writes it", file)
+        raise InputError("is no archive as 'retrompi trace record -o trace.tar.zst' writes it", file, code="damaged-file")
     return traces.read(file)
 
 
 def _recorded(source: Path, ranks: int, work: Path) -> Trace:
     """The trace of the program in ``source``, compiled and run here: under SMPI, or natively where only an MPI is."""
-    from retrompi.measure.launch import backend_native, build
+    from retrompi.measure.launch.build import default_family
+    from retrompi.measure.launch.mpiexec import command_line, find_mpiexec
     from retrompi.measure.record.library import find_compiler
     from retrompi.measure.record.run import record
 
-    family = "smpi" if shutil.which("smpicc") else build.default_family()
+    family = "smpi" if shutil.which("smpicc") else default_family()
     if family is None:
-        raise InputError("neither smpicc nor mpicc is installed (apt-get install libsimgrid-dev, or mpich): not tried", source)
+        raise InputError(
+            "neither smpicc nor mpicc is installed (apt-get install libsimgrid-dev, or mpich): not tried", source, code="missing-tool"
+        )
     compiler = "smpicc" if family == "smpi" else "mpicc"
     wrapper = str(shutil.which("smpicc")) if family == "smpi" else find_compiler(family).path
     program = work / "exchange"
@@ -240,7 +243,7 @@ def _recorded(source: Path, ranks: int, work: Path) -> Trace:
 
     command = [str(program)]
     if family != "smpi":
-        command = backend_native.command_line(build.find_mpiexec(family), ranks, command, len(mpi_job.cores()))
+        command = command_line(find_mpiexec(family), ranks, command, len(mpi_job.cores()))
     done = record(command, out, use_smpi=family == "smpi", ranks=ranks if family == "smpi" else None, runner=run)
     if done.exit_code:
         said = f"the program failed: {done.failed}"
@@ -248,7 +251,7 @@ def _recorded(source: Path, ranks: int, work: Path) -> Trace:
             said = "it did not end by itself: a deadlock, or too long"
         raise InputError(f"{said}; try it with 'retrompi run'", source)
     if done.trace is None:
-        raise InputError("its trace cannot be read", source)
+        raise InputError("its trace cannot be read", source, code="unreadable-file")
     return done.trace  # type: ignore[no-any-return]
 
 
