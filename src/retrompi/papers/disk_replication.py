@@ -143,7 +143,7 @@ class Network:
 
 
 NETWORKS: Mapping[str, Network] = {
-    # IP over GM carries packets of 9000 B at most (assumed: GM's driver). Beside that the platform is the Myrinet cluster.
+    # IP over GM carries packets of 9000 B at most (assumed: GM's driver), so segments of 8960 B. The rest is the Myrinet cluster.
     "myrinet": Network("TCP/IP over GM on Myrinet 2000", {"platform.host.mss": "8960 B"}),
     # 100BASE-TX through a switch: signalling rate and frame overhead of E-REC-03; a card on a PCI bus (assumed as in nt-cluster).
     "fast-ethernet": Network(
