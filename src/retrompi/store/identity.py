@@ -19,21 +19,21 @@ from retrompi.traces import generate
 __all__ = ["RunSpec", "code_version", "specification"]
 
 
-_ONE_AT_A_TIME = threading.Lock()  # Python 3.11 cannot parse in two threads at once (SystemError: AST constructor recursion depth)
+_ONE_AT_A_TIME = threading.Lock()
+"""Python 3.11 cannot parse in two threads at once (SystemError: AST constructor recursion depth mismatch)."""
 
 
 def code_version() -> str:
-    """`_code_version`, found by one thread and waited for by the others."""
+    """``<version>+<8 hex digits>`` over the code that can change a result: the engine, and every module that a simulation imports.
+
+    The digits matter in a checkout, where the version stays and the code does not.
+    """
     with _ONE_AT_A_TIME:
         return _code_version()
 
 
 @lru_cache(maxsize=1)
 def _code_version() -> str:
-    """``<version>+<8 hex digits>`` over the code that can change a result: the engine, and every module that a simulation imports.
-
-    The digits matter in a checkout, where the version stays and the code does not.
-    """
     import retrompi
 
     files = modules(Path(retrompi.__file__).parent)
