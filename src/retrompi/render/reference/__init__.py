@@ -9,6 +9,7 @@ from retrompi.render.reference.commands import command_pages
 from retrompi.render.reference.experiments import scenario_pages, study_pages
 from retrompi.render.reference.files import file_pages
 from retrompi.render.reference.markdown import Page
+from retrompi.render.reference.media import media_page
 from retrompi.render.reference.models import model_pages
 from retrompi.render.reference.platforms import platform_pages
 from retrompi.render.reference.sources import source_pages
@@ -22,6 +23,7 @@ def pages() -> list[Page]:
     return [
         *command_pages(),
         *model_pages(),
+        media_page(),
         *platform_pages(),
         *scenario_pages(),
         *study_pages(),
