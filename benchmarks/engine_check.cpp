@@ -134,71 +134,6 @@ void expect(const std::string& what, SimConfig c, const Trace& t, const std::str
   std::fprintf(stderr, "engine_check: %s: %s (%s), expected %s\n", what.c_str(), r.outcome.c_str(), r.detail.c_str(), outcome.c_str());
 }
 
-/// Events run by time, and at one time in the order in which they were asked for or drew their ticket.
-class Order {
- public:
-  void check() {
-    for (int i = 0; i < 50; ++i) ask();
-    while (!loop_.empty()) loop_.step();
-    if (ran_ > 8'000 && in_order_) return;
-    ++failures;
-    std::fprintf(stderr, "engine_check: events out of order, or too few of them (%d)\n", ran_);
-  }
-
- private:
-  static void on_event(void* p, uint64_t number) {
-    auto& o = *static_cast<Order*>(p);
-    ++o.ran_;
-    const auto now = std::make_pair(o.loop_.now, number);
-    o.in_order_ = o.in_order_ && o.last_ < now;
-    o.last_ = now;
-    if (o.ticket_.second > o.loop_.now) {  // its time has not passed: put in late
-      o.loop_.at_ticket(o.ticket_.second, o.ticket_.first, &Order::on_event, p, o.ticket_.first, true);
-      o.ticket_ = {};
-    }
-    for (uint64_t n = o.rng_.next() % 3; n > 0 && o.asked_ < 20'000; --n) o.ask();
-    while (o.asked_ < 12'000 && o.loop_.empty()) o.ask();
-  }
-  void ask() {
-    ++asked_;
-    // Numbers and places in the order are the same as long as every event goes through the heap or draws a ticket.
-    constexpr std::array<Ps, 5> kAhead{1, 1, 2, 7, 30};
-    const Ps t = loop_.now + kAhead[rng_.next() % kAhead.size()];
-    const uint64_t place = loop_.ticket();
-    if (ticket_.second <= loop_.now && rng_.next() % 4 == 0)
-      ticket_ = {place, t};
-    else
-      loop_.at_ticket(t, place, &Order::on_event, this, place);
-  }
-  Loop loop_;
-  Rng rng_{7};
-  int ran_ = 0, asked_ = 0;
-  bool in_order_ = true;
-  std::pair<Ps, uint64_t> last_{-1, 0};
-  std::pair<uint64_t, Ps> ticket_{};
-};
-
-/// Events for the present time run after those that were asked for before, in the order of asking, before time goes on.
-void present() {
-  static Loop loop;
-  static std::string ran;
-  struct Say {
-    static void now(void*, uint64_t c) {
-      ran += static_cast<char>(c);
-      if (c != 'a') return;
-      loop.at(loop.now, &Say::now, nullptr, 'c');
-      loop.at(loop.now - 5, &Say::now, nullptr, 'd');
-      loop.at(loop.now + 1, &Say::now, nullptr, 'e');
-    }
-  };
-  loop.at(10, &Say::now, nullptr, 'a');
-  loop.at(10, &Say::now, nullptr, 'b');
-  while (!loop.empty()) loop.step();
-  if (ran == "abcde" && loop.now == 11) return;
-  ++failures;
-  std::fprintf(stderr, "engine_check: events of one time ran as %s\n", ran.c_str());
-}
-
 const std::vector<int> kSizes = {0, 1, 5000, 70'000, 300'000};
 
 void one_host() {
@@ -504,7 +439,7 @@ int main(int argc, char** argv) {
   if (argc > 2 && std::string(argv[1]) == "network")
     simgrid = argc > 3, network(std::atoi(argv[2]));
   else
-    Order().check(), present(), one_host(), cores(), others();
+    one_host(), cores(), others();
   if (failures == 0) std::printf("engine_check: no fault\n");
   return failures == 0 ? 0 : 1;
 }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The C++ parts under the address and undefined-behaviour sanitizers: the trace parser with mutated input, and the engine.
+# The C++ parts under the address and undefined-behaviour sanitizers, with assertions on: the trace parser with mutated input, the unit
+# tests (GoogleTest), and the engine.
 # SECONDS_EACH (default 20) is how long the parser is fuzzed. Exit code 0: no fault.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -23,7 +24,7 @@ build() { # TARGET SOURCE...: what is older than its source or a header is compi
   for f in "$@"; do
     o=$out/$(echo "${f#"$root"/}" | tr / _).o
     objects="$objects $o"
-    for h in "$f" "$engine"/*/*.hpp "$out"/generated/*.hpp; do
+    for h in "$f" "$engine"/*/*.hpp "$out"/generated/*.hpp "$root"/tests/cpp/*.hpp; do
       if [ ! -e "$o" ] || [ "$h" -nt "$o" ]; then
         stale="$stale $f $o"
         break
@@ -45,6 +46,11 @@ libs="-lsimgrid"
 # shellcheck disable=SC2046
 build engine_check "$root"/benchmarks/engine_check.cpp $(ls "$engine"/*/*.cpp | grep -v -e /bind/ -e /fuzz_)
 
+libs="-lsimgrid -lgtest -lgtest_main"
+# shellcheck disable=SC2046
+build engine_unit "$root"/tests/cpp/*.cpp $(ls "$engine"/*/*.cpp | grep -v -e /bind/ -e /fuzz_)
+
+"$out/engine_unit" --gtest_brief=1
 "$out/fuzz_trace" "-seconds=${SECONDS_EACH:-20}"
 "$out/engine_check"
 for k in 0 1 2 3 4 5 6 7 8 9 10 11; do "$out/engine_check" network $k; done

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from retrompi.base.errors import UsageError
 from retrompi.base.units import format_bytes, format_time
-from retrompi.cli.bundle import option, options
-from retrompi.cli.options import Drawn, Overrides, RunOutput, Workers, complete_model, complete_platform, progress
+from retrompi.cli.bundle import options
+from retrompi.cli.compare_options import CompareOptions
+from retrompi.cli.compare_runtimes import run_runtimes
+from retrompi.cli.compare_suite import run_suite
+from retrompi.cli.options import RunOutput, progress
 from retrompi.cli.output import Column, note, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
@@ -23,51 +24,6 @@ MOST_CALLS = 12
 _OF_BACKENDS = {"--model": "model", "--backends": "backends", "--mpi": "mpi", "--repetitions": "repetitions", "--trace-from": "trace_from",
                 "--runs": "runs", "--suite": "suite", "--only": "only", "--within": "within", "--out": "out"}  # fmt: skip
 _TOLD = ("mpi", "model", "platform", "mode", "fidelity", "outcome", "detail", "machine", "noise", "notes", "trace", "run_id", "found")
-
-
-def _split(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    return None if value is None else tuple(part.strip() for part in value.split(",") if part.strip())
-
-
-def _ids(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in value.split(",")) if value else ()
-    except ValueError:
-        raise UsageError(
-            f"--runs {value}: the numbers of runs, e.g. --runs 12,13,14 ('retrompi runs list' has them)", code="bad-syntax"
-        ) from None
-
-
-@dataclass(frozen=True)
-class CompareOptions(Overrides, Drawn, Workers):
-    """Options of ``retrompi compare``."""
-
-    ranks: int = option("Number of ranks.", "-n", "--np", type=click.IntRange(1), default=2)
-    model: str | None = option(
-        "Runtime model of the backends smpi and model.", "-m", "--model", metavar="NAME|FOLDER", shell_complete=complete_model)
-    platform: str | None = option(
-        "Platform of the backends smpi and model (default: the model's own).",
-        "-p", "--platform", metavar="NAME|FILE", shell_complete=complete_platform)
-    mode: str | None = option(
-        "Placement of the ranks, as for 'retrompi replay' (default: shared if there is a native run).", metavar="MODE")
-    backends: tuple[str, ...] | None = option(
-        "Two or three of native,smpi,model, separated by commas (default: all).", metavar="LIST", callback=_split)
-    mpi: str | None = option("MPI library for native runs: mpich or openmpi (default: what is installed).", metavar="NAME")
-    repetitions: int = option(
-        "Number of native runs; their spread is the noise band.", "-r", "--repetitions", type=click.IntRange(1), default=10)
-    trace_from: Literal["native", "smpi"] | None = option("Backend whose recording the model replays (default: native, else smpi).")
-    models: tuple[str, ...] | None = option(
-        "Compare these runtimes on one scenario, trace or generator, e.g. wmpi,winmpich,hpvm.", metavar="LIST", callback=_split)
-    platforms: tuple[str, ...] | None = option("With --models: compare on each of these platforms.", metavar="LIST", callback=_split)
-    metrics: tuple[str, ...] = option("With --models: add a column, e.g. time@1MiB (repeatable).", "--metric", metavar="METRIC")
-    runs: tuple[int, ...] = option("Compare stored runs instead of running a program.", metavar="ID,ID[,ID]", callback=_ids)
-    suite: bool = option("Compare the collectives and the example programs in one table of held-out results.")
-    only: tuple[str, ...] = option("With --suite: only this program or group (repeatable).", metavar="NAME")
-    within: str | None = option("Exit code 1 if errors exceed this bound: 10% (median) or median=5%,p95=15%.", metavar="BOUND")
-    out: Path | None = option(
-        "Write an HTML page with the figures.", "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="PAGE.html")
-    fidelity: Literal["mechanism", "curve", "loggp"] | None = option(
-        "Level of detail of the model (default: curve if SMPI is compared, since it runs the sampled curve; else mechanism).")
 
 
 @click.command(context_settings={"allow_interspersed_args": True})
@@ -94,8 +50,6 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
     from retrompi.measure import compare
 
     if given.models is not None:
-        from retrompi.cli.compare_runtimes import run_runtimes
-
         refused = [name for name, value in _OF_BACKENDS.items() if ctx.get_parameter_source(value) == ParameterSource.COMMANDLINE]
         if refused:
             raise UsageError(f"{refused[0]} is of backends, --models of runtimes; give one of them", code="conflicting-options")
@@ -114,8 +68,6 @@ def command(ctx: click.Context, program: str | None, arguments: tuple[str, ...],
     if given.backends is not None:
         how["backends"] = given.backends
     if given.suite:
-        from retrompi.cli.compare_suite import run_suite
-
         run_suite(ctx, given, bounds, how, output)
         return
     if given.runs:

@@ -11,7 +11,7 @@ from retrompi.cli.options import progress
 from retrompi.cli.output import Column, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
-    from retrompi.cli.compare import CompareOptions
+    from retrompi.cli.compare_options import CompareOptions
     from retrompi.cli.options import RunOutput
     from retrompi.measure.compare.suite import Judged
 

@@ -55,7 +55,7 @@ class TimelineOptions:
             if self.timeline_window:
                 raise UsageError("--timeline-window limits a timeline; give --timeline FILE as well", code="missing-option")
             return None
-        from retrompi.sim.timeline.write import check
+        from retrompi.convert.timelines import check
 
         return Wanted(tuple(check(f) for f in self.files), Request(self.timeline_limit, *_window(self.timeline_window)))
 
@@ -71,7 +71,7 @@ def _window(text: str | None) -> tuple[float, float]:
 
 def write_timeline(timeline: Timeline | None, wanted: Wanted, told: Sequence[str] = ()) -> None:
     """Write every file; what a format cannot say goes to stderr. ``told``: how the run ended."""
-    from retrompi.sim.timeline.write import write
+    from retrompi.convert.timelines import write
 
     if timeline is None:
         raise UsageError("the job was never started: there is no timeline", code="no-timeline")
@@ -106,7 +106,7 @@ def command(run_id: int, files: tuple[str, ...], output: StoreOutput) -> None:
       retrompi timeline 12
       retrompi timeline 12 run.html run.otf2
     """
-    from retrompi.sim.timeline.write import check
+    from retrompi.convert.timelines import check
 
     paths = tuple(check(f) for f in files)
     kept = output.open(write=False)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import click
 
+from retrompi import convert
 from retrompi.base.errors import UsageError
 from retrompi.base.units import parse
 from retrompi.cli.bundle import option, options
@@ -24,14 +25,19 @@ LOSSES = (
     Column("what", "what"),
 )
 
+# What another package adds may be read, written or both: it says so itself when it is asked.
+_READ = click.Choice([name for name in convert.names() if name != "smpi"])
+_WRITTEN = click.Choice(["ti", "smpi", "goal", *(name for name in convert.names() if name not in convert.BUILT_IN)])
+
 
 @dataclass(frozen=True)
 class TraceConvertOptions(UndefinedSource):
     """Options of ``retrompi trace_convert``."""
 
-    source: Literal["otf2", "dumpi", "goal", "ti"] | None = option("Format of IN (default: detected from the content).", "--from")
-    target: Literal["ti", "smpi", "goal"] | None = option(
-        "Format of OUT: TI, the subset of TI that SMPI replays, or GOAL (default: goal if OUT ends in .goal, else ti).", "--to")
+    source: str | None = option("Format of IN (default: detected from the content).", "--from", type=_READ)
+    target: str | None = option(
+        "Format of OUT: TI, the subset of TI that SMPI replays, or GOAL (default: goal if OUT ends in .goal, else ti).", "--to",
+        type=_WRITTEN)
     rate: str = option("Rate that converts recorded times to computation, and back.", metavar="RATE", default="1 Gflop/s")
     clock: Literal["cpu", "wall"] | None = option("Clock of DUMPI to use (default: CPU time if recorded).")
     shortest: str = option("Drop bursts of computation shorter than this.", metavar="TIME", default="0 s")
@@ -55,19 +61,18 @@ def command(ctx: click.Context, trace: str, out: Path, given: TraceConvertOption
       retrompi trace convert examples/traces/jacobi-4.tar.zst jacobi.goal
       retrompi trace convert run.otf2 plain --rate 2.4Gflop/s --strict
     """
-    from retrompi.traces import convert
-
     new_path(out)
     flops = parse(given.rate, "flop/s")
     if flops <= 0:
         raise UsageError(f"--rate {given.rate} must be above zero", code="out-of-range")
     target = given.target or ("goal" if out.suffix == ".goal" else "ti")
     with progress("reading") as report:
-        made = convert.load(
-            trace, given.source, rate=flops, clock=given.clock, shortest=parse(given.shortest, "s"), approximate=given.approximate,
+        how = convert.Options(
+            rate=flops, clock=given.clock, shortest=parse(given.shortest, "s"), approximate=given.approximate,
             undefined_source=given.undefined_source, progress=lambda done, total: report(done, total, ""),
         )  # fmt: skip
-    convert.save(made, out, target, rate=flops)
+        made = convert.load(trace, given.source, how)
+    convert.save(made, out, target, how)
     rows: list[dict[str, Any]] = [{**row, "first": row["places"][0] if row["places"] else ""} for row in made.losses.rows()]
     if output.as_csv:
         print_csv(rows, [c.key for c in LOSSES])

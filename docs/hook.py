@@ -1,4 +1,4 @@
-"""MkDocs hook: adds the reference pages that `retrompi.render.reference` writes out of code and evidence, and their navigation."""
+"""MkDocs hook: adds the reference pages that `retrompi.manual` writes out of code and evidence, and their navigation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from retrompi.render.reference import pages
+from retrompi.manual import pages
 
 _WRITTEN = pages()
 _BY_HAND = {"Trace format": "trace-format.md"}

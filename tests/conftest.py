@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,11 +30,70 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# -- who runs what under pytest-xdist (tests/README.md) ------------------------------------------------------------------------
+
+APART = {"test_docs_commands", "test_every_trace", "test_collective_flow", "test_resume", "test_labs", "test_trace_fuzz"}
+"""Files whose long tests have no expensive fixture in common: their tests are shared out one by one, those of other files stay together."""
+TOGETHER = {
+    **dict.fromkeys(("test_compare", "test_examples", "test_lab_program", "test_record", "test_run", "test_this_machine"), "mpi"),
+    **dict.fromkeys(("test_studio_browser", "test_study_show", "test_studio_hostile"), "browser"),
+}
+"""Files that share a group: programs that want the cores for themselves must not run beside each other, nor two browsers."""
+DURATIONS = Path(__file__).with_name("durations.csv")
+
+
+def _unit(nodeid: str) -> str:
+    """What is run by one worker: a group of files, a file, or a test."""
+    name = nodeid.partition("/")[2]
+    file = name.partition(".")[0]
+    return name if file in APART else TOGETHER.get(file, file)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Under pytest-xdist the longest units begin, by the durations of a run before."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    with DURATIONS.open(newline="", encoding="utf-8") as handle:
+        seconds = {row["unit"]: float(row["seconds"]) for row in csv.DictReader(handle)}
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_unit(item.nodeid)))
+    items.sort(key=lambda item: -seconds.get(_unit(item.nodeid), 0.0))
+
+
+class _Durations:
+    """Writes `DURATIONS` anew (``--durations-file``, with pytest-xdist): seconds of every unit that took half a second or more."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.seconds: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[_unit(report.nodeid)] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        with self.path.open("w", newline="", encoding="utf-8") as out:
+            rows = csv.writer(out, lineterminator="\n")
+            rows.writerow(["unit", "seconds"])
+            rows.writerows((unit, f"{seconds:.1f}") for unit, seconds in self.seconds.most_common() if seconds >= 0.5)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--durations-file", type=Path, help="write how long each group took, for the order of the next run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    path = config.getoption("--durations-file")
+    if path is not None and "PYTEST_XDIST_WORKER" not in os.environ:
+        config.pluginmanager.register(_Durations(path))
+
+
 @pytest.fixture(autouse=True)
-def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_environment(tmp_path: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RETROMPI_STORE", "NO_COLOR", "FORCE_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache_folder))
 
 
 def need(*tools: str) -> None:
@@ -49,10 +109,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def one_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One cache of what is compiled a session."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+@pytest.fixture(scope="session")
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache of what is compiled (recorder, timer, plug-in), one for the whole run: the processes of pytest-xdist have it in common."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "cache"
 
 
 @pytest.fixture

@@ -7,10 +7,12 @@ page has it, and an entry that no command needs fails the test.
 
 from __future__ import annotations
 
+import functools
 import re
+import subprocess
 from dataclasses import dataclass
 
-__all__ = ["BACKGROUND", "INSTEAD", "NOT_RUN", "READY", "TOOLS", "Instead", "NotRun", "Ready", "left_out", "replaced"]
+__all__ = ["BACKGROUND", "INSTEAD", "NOT_RUN", "READY", "TOOLS", "Instead", "NotRun", "Ready", "lacking", "left_out", "replaced"]
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,19 @@ TOOLS = [
     (r"mpiexec|--backend (native|model)|compare (examples|--suite)|this-machine --quick|\bmpicc\b", "mpicc"),
 ]
 """A command that matches needs the tool; where it is missing the page is skipped."""
+
+
+@functools.cache
+def _mpi4py() -> bool:
+    try:
+        return subprocess.run(["/usr/bin/python3", "-c", "from mpi4py import MPI"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def lacking(command: str) -> str:
+    """What this one command (as it is run) needs and the machine does not have, "" where nothing is missing: the rest of its page runs."""
+    return "mpi4py for /usr/bin/python3" if "/usr/bin/python3 app.py" in command and not _mpi4py() else ""
 
 
 def replaced(page: str, command: str) -> tuple[str, list[Instead]]:

@@ -61,7 +61,7 @@ def test_one_line_is_a_field_everywhere(changed: Path) -> None:
     told = _python(changed, """
 import json
 from retrompi.base.errors import UsageError
-from retrompi.render.reference.media import media_page
+from retrompi.manual.media import media_page
 from retrompi.spec import cpp
 from retrompi.spec.media import Pipe, Ring, Stream
 ends, sizes = ("rank", "rank"), {"packet": 64, "header": 8}

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from retrompi.cli.main import cli
-from retrompi.render.reference.commands import commands
+from retrompi.manual.commands import commands
 
 EVERY = commands()
 MOST_PARAMETERS = 6

@@ -13,6 +13,7 @@ from collective_flow import run as flow
 from engine_runs import job
 from ideal import cost as c
 from ideal import run as ideal
+from refusals import refused
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.main import cli
@@ -155,16 +156,16 @@ def test_every_model_takes_an_algorithm_by_each_form_of_its_name(model: str, for
 @pytest.mark.parametrize(
     ("item", "says"),
     [
-        ("coll.bcst=binomial", r"no parameter 'coll.bcst'; did you mean 'coll.bcast'\? valid: coll.allgather, "),
-        ("wmpi.coll.bcst=binomial", r"did you mean 'wmpi.coll.bcast'\? valid: wmpi.coll.allgather, "),
-        ("hpvm.coll.bcast=binomial", "model 'wmpi' has no parameter 'hpvm.coll.bcast'"),
-        ("coll.bcast=binomal", r"coll.bcast: 'binomal' is no choice; did you mean 'binomial'\? valid: binomial, by_reference"),
-        ("coll=binomial", "no parameter 'coll'"),
-        ("coll.=binomial", "no parameter 'coll.'"),
+        ("coll.bcst=binomial", "unknown-parameter | 'coll.bcst' | 'coll.bcast' | coll.allgather"),
+        ("wmpi.coll.bcst=binomial", "unknown-parameter | 'wmpi.coll.bcast' | wmpi.coll.allgather"),
+        ("hpvm.coll.bcast=binomial", "unknown-parameter | 'wmpi' | 'hpvm.coll.bcast'"),
+        ("coll.bcast=binomal", "unknown-name | coll.bcast | 'binomal' | 'binomial' | by_reference"),
+        ("coll=binomial", "unknown-parameter | 'coll'"),
+        ("coll.=binomial", "unknown-parameter | 'coll.'"),
     ],
 )
 def test_a_wrong_name_lists_the_right_ones(item: str, says: str) -> None:
-    with pytest.raises(UsageError, match=says):
+    with refused(UsageError, says):
         model_values(registry.model("wmpi"), [item])
 
 
@@ -181,7 +182,7 @@ def test_an_override_of_a_part_counts_in_what_is_made_of_it() -> None:
 
 
 def test_an_override_without_effect_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"--set coll.alltoall has no effect: the trace calls no alltoall"):
+    with refused(UsageError, "idle-override | --set | coll.alltoall"):
         simulate.run(Question("wmpi", "nt-pair", Replay(job("bcast 8 0 6", "bcast 8 0 6")), "shared", ["coll.alltoall=bruck"]))
 
 

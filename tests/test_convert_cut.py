@@ -13,6 +13,7 @@ from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_jobs import jobs
+from refusals import refused
 
 from retrompi import traces
 from retrompi.sim import simulate
@@ -83,7 +84,7 @@ def test_a_message_under_way_is_left_out_at_both_ends_or_refused() -> None:
     assert lines(piece.trace, 1) == ["init", "barrier", "recv 0 6 7 6", "finalize"]
     assert (piece.messages, piece.crossing, piece.crossing_bytes) == (1, 1, 100)
     assert piece.places == ["rank-0.txt:2 -> rank-1.txt:4"]
-    with pytest.raises(TraceError, match=r"1 messages cross the cut, the first rank-0.txt:2 -> rank-1.txt:4"):
+    with refused(TraceError, "cut-crosses | rank-0.txt:2 | rank-1.txt:4"):
         cut(trace, "4", refuse_crossing=True)
 
 
@@ -143,21 +144,21 @@ def test_lists_of_requests_lose_those_outside() -> None:
 @pytest.mark.parametrize(
     ("programs", "first", "last", "why"),
     [
-        (("send 1 0 1 6", "recv 0 0 1 6"), "nothing", None, "rank 0 has no mark 'nothing'"),
-        (PINGPONG, "end", "begin", "rank 0 has no mark 'begin' after it; did you mean"),
-        (PINGPONG, "begun", None, "rank 0 has no mark 'begun'; did you mean 'begin'"),
-        (PINGPONG, "99", None, "rank 0 has no line 99 or later"),
-        (PINGPONG, "9", "3", "nothing lies between 9 and 3"),
+        (("send 1 0 1 6", "recv 0 0 1 6"), "nothing", None, "unknown-name | 'nothing'"),
+        (PINGPONG, "end", "begin", "unknown-name | 'begin'"),
+        (PINGPONG, "begun", None, "unknown-name | 'begun' | 'begin'"),
+        (PINGPONG, "99", None, "no-section | 99"),
+        (PINGPONG, "9", "3", "no-section"),
         (
             ("win_create 1 8; Win_lock 1 0 win=1; Put 1 0 8 6 win=1; Win_unlock 1 win=1", "win_create 1 8"),
             "4",
             None,
-            "rank-0.txt:3: a one-sided epoch",
+            "bad-trace | rank-0.txt:3 | one-sided",
         ),
     ],
 )
 def test_errors(programs: tuple[str, ...], first: str, last: str | None, why: str) -> None:
-    with pytest.raises(TraceError, match=why):
+    with refused(TraceError, why):
         cut(job(*programs), first, last)
 
 
@@ -188,9 +189,9 @@ def test_turns_of_the_loop() -> None:
         counts.append(piece.messages)
     assert counts[1] * 3 == counts[2]
     assert counts[3] <= len(whole.messages)
-    with pytest.raises(TraceError, match="rank 0's loop has turns 1 to 15, not 3 to 16"):
+    with refused(TraceError, "no-section | 15 | 16"):
         cut(trace, turns=(3, 16))
-    with pytest.raises(TraceError, match="rank 0 runs no loop"):
+    with refused(TraceError, "no-section"):
         cut(job("send 1 0 1 6; send 1 0 2 6", "recv 0 0 1 6; recv 0 0 2 6"), turns=(1, 1))
 
 
@@ -228,13 +229,11 @@ def test_ranks_that_keep_to_themselves() -> None:
     kept = keep_ranks(trace, [1, 3])
     assert lines(kept, 0) == ["init", "comm_create_group 1 0,1", "bcast 8 1 6 comm=1", "recv -555 4 8 6 from=1 mtag=4", "finalize"]
     assert lines(kept, 1) == ["init", "comm_create_group 1 0,1", "bcast 8 1 6 comm=1", "send 0 4 8 6", "finalize"]
-    with pytest.raises(
-        TraceError, match=r"1 messages go between ranks that are kept and others, the first from rank-0.txt:2 to rank-2.txt:2"
-    ):
+    with refused(TraceError, "cut-crosses | rank-0.txt:2 | rank-2.txt:2"):
         keep_ranks(trace, [0, 1, 3])
-    with pytest.raises(TraceError, match=r"a collective joins ranks that are kept \(rank-0.txt:2\) and others \(rank-1.txt:2\)"):
+    with refused(TraceError, "cut-crosses | rank-0.txt:2 | rank-1.txt:2"):
         keep_ranks(job("barrier", "barrier"), [0])
-    with pytest.raises(TraceError, match="there is no rank 7"):
+    with refused(TraceError, "unknown-rank"):
         keep_ranks(trace, [7])
 
 

@@ -12,8 +12,10 @@ from conftest import Outcome
 from dumpi_writer import BYTE, DOUBLE, INT, SELF, SUM, WORLD, Rank, array, b, h, i, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
-from retrompi.traces import TraceError, convert
+from retrompi import convert
+from retrompi.traces import TraceError
 
 Run = Callable[..., Outcome]
 Build = Callable[[Rank, int], object]
@@ -56,7 +58,7 @@ def test_messages_requests_and_collectives(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("clock", "each"), [(None, 1000), ("cpu", 1000), ("wall", 3000)])
 def test_computation_is_the_time_between_calls_by_the_chosen_clock(tmp_path: Path, clock: convert.Clock | None, each: int) -> None:
     meta = write(tmp_path, [Rank().init().call("Comm_rank", h(WORLD) + i(0)).call("Barrier", h(WORLD)).finalize()])
-    trace = convert.load(meta, clock=clock, rate=2e9).trace
+    trace = convert.load(meta, options=convert.Options(clock=clock, rate=2e9)).trace
     # Two pieces before the barrier, one behind it: what a call without effect takes is neither computation nor communication.
     assert trace.to_ti(0).splitlines() == ["0 init", f"0 compute {2 * 2 * each}", "0 barrier", f"0 compute {2 * each}", "0 finalize"]
 
@@ -73,7 +75,8 @@ def test_without_the_cpu_clock_the_wall_clock_counts_and_without_any_that_is_a_l
 
 def test_short_pieces_of_computation_are_dropped_when_asked(tmp_path: Path) -> None:
     meta = write(tmp_path, [Rank().init().call("Barrier", h(WORLD), gap=100).call("Barrier", h(WORLD), gap=5000).finalize()])
-    assert [a[7] for a in convert.load(meta, shortest=1e-6).trace.rank_actions(0) if a[1] == "compute"] == [5000.0, 1000.0]
+    trace = convert.load(meta, options=convert.Options(shortest=1e-6)).trace
+    assert [a[7] for a in trace.rank_actions(0) if a[1] == "compute"] == [5000.0, 1000.0]
 
 
 def test_wildcards_keep_the_source_that_matched(tmp_path: Path) -> None:
@@ -261,25 +264,25 @@ def good(folder: Path) -> bytes:
 
 
 def test_a_communicator_that_a_rank_never_makes(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match=r"job-0000.bin, byte 66: rank 0 makes dup with rank 1, which never does"):
+    with refused(TraceError, "bad-trace | job-0000.bin | 66"):
         job(tmp_path, 2, lambda r, me: r.call("Comm_dup", h(WORLD) + h(4)) if me == 0 else None)
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda d: d[:-3], r"no index at the end of the file"),
-        (lambda d: d[: len(d) // 2], r"no index at the end of the file"),
-        (lambda d: d[:-64] + MAGIC_AT_WRONG_BODY, r"the index places the calls at byte 99999999"),
-        (lambda d: d[:16] + b"\x01\x50" + d[18:], r"byte 16: no call has the number 336"),
-        (lambda d: d[:45] + struct.pack(">i", 1 << 27) + d[49:], r"byte \d+: an array of 134217728 elements"),
-        (lambda d: d[:-8], r"the index places the header at byte 0, outside the file"),
+        (lambda d: d[:-3], "damaged-file"),
+        (lambda d: d[: len(d) // 2], "damaged-file"),
+        (lambda d: d[:-64] + MAGIC_AT_WRONG_BODY, "bad-trace | 99999999"),
+        (lambda d: d[:16] + b"\x01\x50" + d[18:], "damaged-file | 16 | 336"),
+        (lambda d: d[:45] + struct.pack(">i", 1 << 27) + d[49:], "damaged-file | 134217728"),
+        (lambda d: d[:-8], "bad-trace"),
     ],
 )
 def test_corrupt_files_end_in_one_line_with_the_byte(tmp_path: Path, change: Callable[[bytes], bytes], why: str) -> None:
     file = tmp_path / "job-0000.bin"
     file.write_bytes(change(good(tmp_path)))
-    with pytest.raises(TraceError, match=why) as told:
+    with refused(TraceError, why) as told:
         convert.load(file, "dumpi")
     assert "\n" not in str(told.value)
 
@@ -287,7 +290,7 @@ def test_corrupt_files_end_in_one_line_with_the_byte(tmp_path: Path, change: Cal
 def test_a_file_without_the_magic_is_no_dumpi_file(tmp_path: Path) -> None:
     file = tmp_path / "job-0000.bin"
     file.write_bytes(b"\0" + good(tmp_path)[1:])
-    with pytest.raises(TraceError, match="is not a DUMPI file: it does not begin with the DUMPI magic"):
+    with refused(TraceError, "bad-trace | DUMPI"):
         convert.load(file, "dumpi")
 
 
@@ -297,13 +300,13 @@ MAGIC_AT_WRONG_BODY = b"\xff\xaa\xddDUMPI" + struct.pack(">7Q", 0, 0, 0, 99, 999
 def test_missing_ranks(tmp_path: Path) -> None:
     good(tmp_path)
     (tmp_path / "job.meta").write_text("numprocs=2\nfileprefix=/elsewhere/job\n")
-    with pytest.raises(TraceError, match=r"job.meta: job-0001.bin is missing, the file of rank 1 of 2"):
+    with refused(TraceError, "not-found | job.meta | job-0001.bin"):
         convert.load(tmp_path)
     (tmp_path / "job-0002.bin").write_bytes(b"")
-    with pytest.raises(TraceError, match=r"job-0001.bin is missing among 2 files"):
+    with refused(TraceError, "not-found | job-0001.bin"):
         convert.load(tmp_path / "job-0000.bin")
     (tmp_path / "job.meta").write_text("numprocs=9999999999\nfileprefix=job\n")
-    with pytest.raises(TraceError, match=r"is no number of ranks"):
+    with refused(TraceError, "bad-syntax"):
         convert.load(tmp_path)
 
 
@@ -325,7 +328,7 @@ def test_hostile_bytes_never_end_in_a_defect(tmp_path_factory: pytest.TempPathFa
 
 
 def test_real_files_agree_with_their_footers(tmp_path: Path) -> None:
-    from retrompi.traces.convert.dumpi_file import DumpiFile
+    from retrompi.convert.dumpi.file import DumpiFile
 
     good(tmp_path)
     file = DumpiFile(tmp_path / "job-0000.bin")

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 from conftest import Outcome
+from refusals import refused
 
+from retrompi import convert
 from retrompi.base.errors import UsageError
-from retrompi.traces import TraceError, convert
+from retrompi.traces import TraceError
 
 pytest.importorskip("otf2", reason="the otf2 library reads and writes OTF2 (retrompi[otf2])")
 from otf2_writer import NOBODY, OPS, Writer
@@ -21,7 +23,7 @@ Run = Callable[..., Outcome]
 
 
 def load(w: Writer, **options: Any) -> convert.Converted:
-    return convert.load(w.close(), **options)
+    return convert.load(w.close(), options=convert.Options(**options))
 
 
 def lines(made: convert.Converted, rank: int = 0) -> list[str]:
@@ -213,7 +215,7 @@ def test_the_missing_library_is_named_in_one_line(tmp_path: Path, monkeypatch: p
         return real(name, package)
 
     monkeypatch.setattr(importlib, "import_module", none)
-    with pytest.raises(UsageError, match=r"^reading OTF2 needs the library otf2: pip install 'retrompi\[otf2\]'"):
+    with refused(UsageError, "missing-tool | 'retrompi[otf2]'"):
         convert.load(anchor)
 
 
@@ -238,14 +240,14 @@ def test_damaged_archives_end_in_one_line(tmp_path: Path, retrompi: Run) -> None
 def test_members_of_one_collective_that_call_different_ones(tmp_path: Path) -> None:
     w = Writer(tmp_path, 2).everywhere("MPI_Init")
     w.call(0, "MPI_Barrier", w.coll(OPS.BARRIER, 0, 0)).call(1, "MPI_Bcast", w.coll(OPS.BCAST, 0, 8, 0))
-    with pytest.raises(TraceError, match=r"rank 0, MPI call 2: on communicator 0 the ranks call different collectives: BARRIER, BCAST"):
+    with refused(TraceError, "bad-trace | MPI | BARRIER | BCAST"):
         load(w)
 
 
 def test_a_peer_or_root_out_of_range(tmp_path: Path) -> None:
     w = Writer(tmp_path / "a", 2)
-    with pytest.raises(TraceError, match=r"rank 0, MPI call 1: rank 7 is not in communicator 0 of 2 ranks"):
+    with refused(TraceError, "unknown-rank | MPI"):
         load(w.call(0, "MPI_Send", w.send(7, 0, 8)))
     w = Writer(tmp_path / "b", 1)
-    with pytest.raises(TraceError, match=r"root 4 of a communicator of 1 ranks"):
+    with refused(TraceError, "unknown-rank"):
         load(w.call(0, "MPI_Bcast", w.coll(OPS.BCAST, 8, 8, 4)))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from engine_runs import ANY_SOURCE, ANY_TAG, PATHS, job, run
+from refusals import refused
 
 from retrompi.base.errors import RetrompiError
 from retrompi.cli.main import run as cli
@@ -191,7 +192,7 @@ def test_a_finished_rank_has_not_come_to_a_collective() -> None:
 
 def test_collectives_that_differ_are_refused_by_the_reader_with_both_lines() -> None:
     """So no hang comes of them: a run begins only where all members of a communicator call the same collectives in the same order."""
-    with pytest.raises(RetrompiError, match=r"rank-1.txt:2: reduce: .* of rank 0 it is 'bcast' .*\(rank-0.txt:2\)"):
+    with refused(RetrompiError, "unsupported-action | rank-1.txt:2 | 'bcast' | rank-0.txt:2"):
         run(job("bcast 100 0 6", "reduce 100 0 0 6"))
 
 

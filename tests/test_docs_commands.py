@@ -1,6 +1,6 @@
 """Every command, file and program of README.md and docs/ is run, as a reader would: page by page, in order, in a folder of its own.
 
-What cannot run as it stands is in `docs_table`, with its reason. Pages run two at a time.
+What cannot run as it stands is in `docs_table`, with its reason.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -125,6 +123,9 @@ class Reader:
         if docs_table.left_out(self.page, command.text):
             return
         text, _ = docs_table.replaced(self.page, command.text)
+        if docs_table.lacking(text):
+            print(f"left out, {docs_table.lacking(text)} is missing: {text}")
+            return
         if text.startswith("cd "):
             (self.here,) = sorted(self.here.glob(text[3:].strip().strip("/")))
             return
@@ -220,46 +221,26 @@ def _tools(page: str) -> list[str]:
     return [tool for pattern, tool in docs_table.TOOLS if any(re.search(pattern, t) for t in text) and shutil.which(tool) is None]
 
 
-@pytest.fixture(scope="module")
-def readers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Reader]]:
-    """``readers(page)`` waits for the reader of a page; those of all selected pages begin when the first is asked for."""
-    cache = Path(os.environ.get("RETROMPI_TEST_CACHE") or tmp_path_factory.getbasetemp() / "cache")
-    asked = [i.callspec.params["page"] for i in request.session.items if getattr(i, "callspec", None) and i.function is test_page]  # type: ignore[attr-defined]
-    server = request.getfixturevalue("postgres") if "docs/cluster.md" in asked else None
-
-    def read(page: str) -> Reader:
-        folder = tmp_path_factory.mktemp(page.replace("/", "-").removesuffix(".md"))
-        for name in FOLDERS:
-            (folder / name).symlink_to(ROOT / name)
-        (folder / "checkout").symlink_to(ROOT)
-        environment = _environment(folder, cache)
-        if server is not None:
-            environment["POSTGRES"] = server.database()
-        reader = Reader(page, folder, environment)
-        try:
-            reader.read()
-        finally:
-            reader.end()
-        return reader
-
-    with ThreadPoolExecutor(2) as pool:
-        running: dict[str, Future[Reader]] = {
-            page: pool.submit(read, page) for page in sorted(asked, key=_work, reverse=True) if not _tools(page)
-        }
-        yield lambda page: running[page].result()
-
-
 def _has_work(page: str) -> bool:
     return any(b.kind in ("sh", "console", "python", "toml") or b.title for b in blocks(page))
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if _has_work(p)])
-def test_page(page: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("page", sorted((p for p in PAGES if _has_work(p)), key=_work, reverse=True))
+def test_page(page: str, tmp_path: Path, cache_folder: Path, request: pytest.FixtureRequest) -> None:
+    environment = _environment(tmp_path, cache_folder)
     if page == "docs/cluster.md":
         pytest.importorskip("distributed", reason="distributed not installed")
+        environment["POSTGRES"] = request.getfixturevalue("postgres").database()
     if _tools(page):
         pytest.skip(f"{', '.join(_tools(page))} not installed")
-    reader: Reader = request.getfixturevalue("readers")(page)
+    for name in FOLDERS:
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "checkout").symlink_to(ROOT)
+    reader = Reader(page, tmp_path, environment)
+    try:
+        reader.read()
+    finally:
+        reader.end()
     for seconds, text in reader.seconds:
         print(f"{seconds:6.1f} s  {text[:120]}")
     assert not reader.wrong, "\n\n".join(reader.wrong)

@@ -21,9 +21,9 @@ from browser import SIZES, WAIT_MS, chromium, missing
 from retrompi.base import paths
 from retrompi.cli import main as command_line
 from retrompi.labs.lab import lab_names
+from retrompi.manual.commands import commands
+from retrompi.manual.markdown import escape, slug, table
 from retrompi.render import reference
-from retrompi.render.reference.commands import commands
-from retrompi.render.reference.markdown import escape, slug, table
 from retrompi.spec import registry
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -24,7 +24,7 @@ from retrompi.sim import simulate
 from retrompi.spec import registry
 from retrompi.spec.question import Question, Replay
 
-pytestmark = pytest.mark.usefixtures("here", "one_cache", "open_mpi_runs")
+pytestmark = pytest.mark.usefixtures("here", "open_mpi_runs")
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SPOIL = Path(__file__).parent / "data" / "programs" / "spoil.c"

@@ -12,6 +12,7 @@ import pytest
 from conftest import Outcome
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.measure.curves import FORMATS, read, read_all
@@ -185,16 +186,16 @@ def test_np_out_and_what_is_printed_agree() -> None:
 
 
 def test_netpipe_5_rounds_what_it_prints() -> None:
-    with pytest.raises(InputError, match=r"netpipe5\.txt:\d+: NetPIPE 5 rounds sizes from 1 MB on.*np\.out"):
+    with refused(InputError, "no-results | netpipe5.txt | 1 MB | np.out"):
         read(DATA / "netpipe5.txt")
 
 
 def test_of_several_series_one_is_chosen() -> None:
     assert read(DATA / "imb2021.txt").what == "pingpong"
     assert read(DATA / "imb2021.txt", what="pingping").what == "pingping"
-    with pytest.raises(UsageError, match=r"2 series 'bcast' \(of 1, 2 ranks\)"):
+    with refused(UsageError, "unknown-series | 'bcast'"):
         read(DATA / "imb2021.txt", what="bcast")
-    with pytest.raises(UsageError, match="no series 'alltoal'"):
+    with refused(UsageError, "unknown-series | 'alltoal'"):
         read(DATA / "imb2021.txt", what="alltoal")
     assert read(DATA / "netpipe37-np.out", what="bw").what == "bw"  # np.out does not say
 
@@ -282,33 +283,33 @@ def test_a_table_is_read_as_it_is_declared(tmp_path: Path, text: str, said: dict
 @pytest.mark.parametrize(
     ("text", "said", "says"),
     [
-        ("size_B,time\n8,2\n", {"way": "one way"}, r":1: the unit of 'time' is not stated.*--unit us"),
-        ("size_B,rate\n8,2\n", {}, r":1: the unit of 'rate' is not stated.*--unit MB/s"),
-        ("size_B,time_us\n8,2\n", {}, r":1: is a time one way or a round trip\?"),
-        ("size_B,time_us,bandwidth_MBps\n8,4,3\n", {}, r":1: is a time one way or a round trip\?"),
-        ("size_B,rtt_us\n8,2\n", {"way": "one way"}, "says round trip, not one way"),
-        ("size_B,time_us\n8,2\n", {"unit": "ms", "way": "one way"}, "is in us, not ms"),
-        ("size_B,time_us\n8,2\n", {"unit": "fortnight"}, "no unit 'fortnight'"),
-        ("# unit: mbps\nsize_B,rate\n8,2\n", {}, "no unit 'mbps'"),
-        ("size_B,time_us\n8,two\n", {"way": "one way"}, r":2: 'two' is no number"),
-        ("size_B,time_us\n8,2\n\n16\n", {"way": "one way"}, r":4: a row of 1 columns where the header has 2"),
-        ("size_B,time_us\n8,0\n", {"way": "one way"}, r":2: a time of 0 cannot be"),
-        ("size_B,time_us\n64K,1\n", {"way": "one way"}, r":2: '64K': the unit 'K' is ambiguous"),
+        ("size_B,time\n8,2\n", {"way": "one way"}, "no-results | 'time' | --unit"),
+        ("size_B,rate\n8,2\n", {}, "no-results | 'rate' | --unit"),
+        ("size_B,time_us\n8,2\n", {}, "no-results"),
+        ("size_B,time_us,bandwidth_MBps\n8,4,3\n", {}, "no-results"),
+        ("size_B,rtt_us\n8,2\n", {"way": "one way"}, "bad-usage"),
+        ("size_B,time_us\n8,2\n", {"unit": "ms", "way": "one way"}, "bad-usage"),
+        ("size_B,time_us\n8,2\n", {"unit": "fortnight"}, "unknown-name | 'fortnight'"),
+        ("# unit: mbps\nsize_B,rate\n8,2\n", {}, "unknown-name | 'mbps'"),
+        ("size_B,time_us\n8,two\n", {"way": "one way"}, "bad-syntax | 'two'"),
+        ("size_B,time_us\n8,2\n\n16\n", {"way": "one way"}, "no-results"),
+        ("size_B,time_us\n8,0\n", {"way": "one way"}, "no-results"),
+        ("size_B,time_us\n64K,1\n", {"way": "one way"}, "bad-unit | '64K' | 'K'"),
         (
             "colour,time_us\nred,1\n",
             {"way": "one way"},
-            r":1: no output of a known benchmark, and as a table no column of it is a message size",
+            "no-results",
         ),
-        ("size_B,colour\n1,red\n", {"way": "one way"}, r":1: no column is a time or a bandwidth"),
-        ("1,2,3\n", {"unit": "us", "way": "one way"}, r":1: no header names the columns"),
-        ("size_B,t\n1,2\n", {"columns": {"tme": "2"}}, "no kind of column 'tme'"),
-        ("size_B,t\n1,2\n", {"columns": {"time": "3"}}, r":1: no column '3'"),
-        ("size_B,time_us\n", {"way": "one way"}, "no row holds"),
-        ("\n\n", {}, "is empty"),
+        ("size_B,colour\n1,red\n", {"way": "one way"}, "no-results"),
+        ("1,2,3\n", {"unit": "us", "way": "one way"}, "no-results"),
+        ("size_B,t\n1,2\n", {"columns": {"tme": "2"}}, "unknown-name | 'tme'"),
+        ("size_B,t\n1,2\n", {"columns": {"time": "3"}}, "unknown-name | '3'"),
+        ("size_B,time_us\n", {"way": "one way"}, "no-results"),
+        ("\n\n", {}, "empty-file"),
     ],
 )
 def test_what_a_table_does_not_say_is_asked_for(tmp_path: Path, text: str, said: dict[str, str], says: str) -> None:
-    with pytest.raises(RetrompiError, match=says):
+    with refused(RetrompiError, says):
         read(table(tmp_path, text), **said)
 
 
@@ -359,11 +360,11 @@ def test_options_of_tables_are_refused_for_output_that_states_them() -> None:
     for said in ({"unit": "us"}, {"way": "one way"}, {"columns": {"size": "1"}}):
         with pytest.raises(UsageError, match="is for tables"):
             read_all(DATA / "osu74-latency.txt", **said)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="no format 'ozu'; did you mean 'osu'"):
+    with refused(UsageError, "unknown-format | 'ozu' | 'osu'"):
         read_all(DATA / "osu74-latency.txt", "ozu")
-    with pytest.raises(InputError, match="is a folder"):
+    with refused(InputError, "unreadable-file"):
         read_all(DATA)
-    with pytest.raises(InputError, match="cannot be read"):
+    with refused(InputError, "unreadable-file"):
         read_all(DATA / "none")
     assert "csv" in FORMATS
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import agrees, refused
 
 from retrompi.base.errors import UsageError
 from retrompi.spec import registry
@@ -61,7 +62,7 @@ def test_a_run_that_did_not_complete_has_an_outcome_and_nothing_else() -> None:
     for name in ("time", "time@1KiB", "mpi", "messages"):
         assert metrics.parse(name).of(ended, POINTS, RANKS) is None
     assert metrics.parse("outcome").of(ended) == 0.0
-    with pytest.raises(UsageError, match="run 3 has no 'time': it ended as deadlock: rank 0 waits"):
+    with refused(UsageError, "no-metric | 'time'"):
         metrics.parse("time").require(ended, what="run 3")
 
 
@@ -77,18 +78,18 @@ def test_a_speedup_is_defined_over_rows() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("tim", "no metric 'tim'; did you mean 'time'?"),
-        ("time@1KB", "ambiguous"),
-        ("time@1", "'1' has no unit"),
-        ("time@1.5B", "not a whole number of bytes"),
-        ("peak@1KiB", "takes no @SIZE"),
-        ("bandwidth", "needs a message size; example: bandwidth@1MiB"),
+        ("tim", "unknown-metric | 'tim' | 'time'"),
+        ("time@1KB", "bad-unit"),
+        ("time@1", "bad-unit | '1'"),
+        ("time@1.5B", "bad-metric"),
+        ("peak@1KiB", "bad-metric | SIZE"),
+        ("bandwidth", "bad-metric | 1MiB"),
     ],
 )
 def test_a_wrong_metric_is_one_line(text: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         metrics.parse(text)
-    assert says in str(caught.value)
+    agrees(caught.value, says)
     assert "\n" not in str(caught.value)
 
 
@@ -99,21 +100,21 @@ def _trace_scenario() -> Scenario:
 @pytest.mark.parametrize(
     ("scenario", "metric", "says"),
     [
-        ("bf-wmpi-shared", "time@3KiB", "no point at 3 KiB; the nearest is 2 KiB"),
-        ("bf-wmpi-shared", "section", "times no section"),
-        ("bf-wmpi-shared", "speedup", "of one run take 'time'"),
-        ("bf-wmpi-shared", "start", "starts no job"),
-        ("lw-nas-lu-a-4", "time@1MiB", "is a trace's replay: it has no curve"),
-        ("lw-nas-lu-a-4", "peak", "no curve"),
-        ("pool-exhausted-wmpi", "peak", "not to complete"),
-        ("start-wmpi-six", "time", "only starts a job"),
-        ("bf-rinf1-server", "mpi", "times loops"),
+        ("bf-wmpi-shared", "time@3KiB", "no-metric | 3 KiB | 2 KiB"),
+        ("bf-wmpi-shared", "section", "no-metric"),
+        ("bf-wmpi-shared", "speedup", "no-metric | 'time'"),
+        ("bf-wmpi-shared", "start", "no-metric"),
+        ("lw-nas-lu-a-4", "time@1MiB", "no-metric"),
+        ("lw-nas-lu-a-4", "peak", "no-metric"),
+        ("pool-exhausted-wmpi", "peak", "no-metric"),
+        ("start-wmpi-six", "time", "no-metric"),
+        ("bf-rinf1-server", "mpi", "no-metric"),
     ],
 )
 def test_a_metric_that_a_scenario_cannot_have_is_one_line_before_it_runs(scenario: str, metric: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         metrics.parse(metric).check(registry.scenario(scenario))
-    assert says in str(caught.value)
+    agrees(caught.value, says)
 
 
 def test_what_check_lets_through_a_run_then_has(tmp_path: Path) -> None:
@@ -136,7 +137,7 @@ def test_what_check_lets_through_a_run_then_has(tmp_path: Path) -> None:
         assert metric.require(*rows) == metric.of(*rows)
         checked += 1
     assert checked >= 10
-    with pytest.raises(UsageError, match="no point at 2 KiB; the nearest is 1 KiB of 0 B, 1 KiB, 64 KiB"):
+    with refused(UsageError, "no-metric | 2 KiB | 1 KiB | 0 B | 64 KiB"):
         metrics.parse("time@2KiB").require(*rows)
-    with pytest.raises(UsageError, match="has time, latency, peak"):
+    with refused(UsageError, "no-metric"):
         metrics.parse("section").require(*rows)

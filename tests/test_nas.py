@@ -14,6 +14,7 @@ from asking import ask
 from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from retrompi import traces
 from retrompi.base import paths
@@ -64,7 +65,7 @@ def test_a_section_that_is_not_reached_is_not_timed() -> None:
 
 @pytest.mark.parametrize("section", ["x", "5-", "..b", "9-3", "0-4", "no..mark"])
 def test_a_wrong_section_says_so(section: str) -> None:
-    with pytest.raises(RetrompiError, match=r"section|mark"):
+    with refused(RetrompiError, "no-section"):
         run(job("compute 1; barrier"), Program(section))
 
 
@@ -95,7 +96,7 @@ def test_other_ranks_part_lies_between_the_same_collectives() -> None:
 
 
 def test_a_section_without_computation_cannot_be_scaled() -> None:
-    with pytest.raises(TraceError, match="no computation"):
+    with refused(TraceError, "no-section"):
         program.compute_scale(job("barrier; compute 5"), "2-2", 1.0, [1e6])
 
 
@@ -196,7 +197,7 @@ def test_every_published_time_has_a_trace_and_a_section() -> None:
     for at in nas.published():
         assert nas.section(at.trace)
         assert (TRACES / f"{at.trace}.tar.zst").is_file()
-    with pytest.raises(UsageError, match="no trace"):
+    with refused(UsageError, "unknown-trace"):
         nas.section("npb3.3.1-cg-A-4")
 
 

@@ -10,6 +10,7 @@ import pytest
 from asking import ask
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import agrees, refused
 
 from retrompi import _engine
 from retrompi.base.errors import InputError, UsageError
@@ -78,23 +79,23 @@ def test_what_a_kind_has_by_default_has_room_and_what_grows_is_the_next_that_fit
 
 
 OVERRIDES = [
-    ({"link.kind": "fat-tree", "link.shape": "2x2"}, "'2x2' is not the shape of a fat-tree; example: 4x8;1x2;1x1"),
-    ({"link.kind": "fat-tree", "link.shape": "2x2;1x1"}, "4 places are too few for 6 hosts"),
-    ({"link.kind": "fat-tree", "link.shape": "0x2;1x1"}, "is not the shape of a fat-tree"),
-    ({"link.kind": "torus", "link.shape": "2x2;1"}, "is not the shape of a torus"),
-    ({"link.shape": "2x2"}, "a hub has no shape"),
-    ({"link.sites": "3+3"}, "a hub has no sites"),
-    ({"link.kind": "wan"}, "a wan needs wan_bandwidth, e.g. 1544kbps, and wan_latency, e.g. 20ms"),
-    ({"link.kind": "wan", "link.sites": "3+4"}, "sites 3+4 are for 7 hosts, and there are 6"),
-    ({"link.kind": "wan", "link.sites": "1"}, "6 hosts cannot be at 1 sites"),
-    ({"link.kind": "wan", "link.sites": "many"}, "'many' are no sites"),
-    ({"link.kind": "fattree"}, "no link kind 'fattree'; did you mean 'fat-tree'?"),
-    ({"link.rails": "0"}, "whole number"),
-    ({"link.rails": "1.5"}, "whole number"),
-    ({"link.rail_policy": "strip"}, "no rail policy 'strip'; did you mean 'stripe'?"),
-    ({"link.wan_bandwidth": "0 Mbps"}, "more than zero"),
-    ({"link.wan_bandwith": "1 Mbps"}, "did you mean 'platform.link.wan_bandwidth'?"),
-    ({"link.wan_latency": "5"}, "has no unit"),
+    ({"link.kind": "fat-tree", "link.shape": "2x2"}, "bad-topology | '2x2' | fat-tree"),
+    ({"link.kind": "fat-tree", "link.shape": "2x2;1x1"}, "bad-topology"),
+    ({"link.kind": "fat-tree", "link.shape": "0x2;1x1"}, "bad-topology | fat-tree"),
+    ({"link.kind": "torus", "link.shape": "2x2;1"}, "bad-topology"),
+    ({"link.shape": "2x2"}, "bad-topology"),
+    ({"link.sites": "3+3"}, "bad-topology"),
+    ({"link.kind": "wan"}, "missing-key | wan_bandwidth | e.g | 1544 | wan_latency | 20ms"),
+    ({"link.kind": "wan", "link.sites": "3+4"}, "bad-topology"),
+    ({"link.kind": "wan", "link.sites": "1"}, "bad-topology"),
+    ({"link.kind": "wan", "link.sites": "many"}, "bad-topology | 'many'"),
+    ({"link.kind": "fattree"}, "unknown-name | 'fattree' | 'fat-tree'"),
+    ({"link.rails": "0"}, "out-of-range"),
+    ({"link.rails": "1.5"}, "out-of-range"),
+    ({"link.rail_policy": "strip"}, "unknown-name | 'strip' | 'stripe'"),
+    ({"link.wan_bandwidth": "0 Mbps"}, "out-of-range"),
+    ({"link.wan_bandwith": "1 Mbps"}, "unknown-parameter | 'platform.link.wan_bandwidth'"),
+    ({"link.wan_latency": "5"}, "bad-unit"),
 ]
 
 
@@ -102,20 +103,20 @@ OVERRIDES = [
 def test_a_link_that_cannot_be_is_refused_in_one_line(sets: dict[str, str], says: str) -> None:
     with pytest.raises(UsageError) as caught:
         registry.platform("nt-cluster").with_overrides(sets)
-    assert says in str(caught.value)
+    agrees(caught.value, says)
     assert "\n" not in str(caught.value)
 
 
 FILES = [
-    ('shape = "4x2;1x2;1x1"', 'shape = "4x2"', "is not the shape of a fat-tree"),
-    ('shape = "4x2;1x2;1x1"', "shape = [4, 2]", "have a shape"),
-    ('shape = "4x2;1x2;1x1"', 'shape = "2x2;1x1"', "4 places are too few for 8 hosts"),
-    ('shape = "4x2;1x2;1x1"', "", "have a shape"),
-    ('shape = "4x2;1x2;1x1"', 'shape = "4x2;1x2;1x1"\nsites = [["n1"]]', "a wan, and nothing else, has sites"),
-    ('shape = "4x2;1x2;1x1"', 'shape = "4x2;1x2;1x1"\nrail_policy = "hash"', "no rail policy 'hash'"),
-    ('kind = "fat-tree"\nshape = "4x2;1x2;1x1"', 'kind = "wan"\nsites = [["n1", "n2"], ["n3"]]', "'sites' names every host once"),
+    ('shape = "4x2;1x2;1x1"', 'shape = "4x2"', "bad-topology | fat-tree"),
+    ('shape = "4x2;1x2;1x1"', "shape = [4, 2]", "bad-topology"),
+    ('shape = "4x2;1x2;1x1"', 'shape = "2x2;1x1"', "bad-topology"),
+    ('shape = "4x2;1x2;1x1"', "", "bad-topology"),
+    ('shape = "4x2;1x2;1x1"', 'shape = "4x2;1x2;1x1"\nsites = [["n1"]]', "bad-topology"),
+    ('shape = "4x2;1x2;1x1"', 'shape = "4x2;1x2;1x1"\nrail_policy = "hash"', "unknown-name | 'hash'"),
+    ('kind = "fat-tree"\nshape = "4x2;1x2;1x1"', 'kind = "wan"\nsites = [["n1", "n2"], ["n3"]]', "bad-topology | 'sites'"),
     ('kind = "fat-tree"\nshape = "4x2;1x2;1x1"', 'kind = "wan"\nsites = [["n1", "n2", "n3", "n4"], ["n5", "n6", "n7", "n8"]]',
-     "a wan needs wan_bandwidth"),
+     "missing-key | wan_bandwidth"),
 ]
 
 
@@ -127,7 +128,7 @@ def test_a_platform_file_with_a_wrong_link_is_refused(tmp_path: Any, old: str, n
     file.write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(InputError) as caught:
         load(file)
-    assert says in str(caught.value)
+    agrees(caught.value, says)
 
 
 def test_rooms_of_the_new_kinds_grow() -> None:
@@ -320,20 +321,20 @@ def test_traffic_is_the_same_on_the_reference_wire() -> None:
 
 
 BAD_TRAFFIC = [
-    ("n1->n2", "is not FROM->TO RATE FRAME [LAW]"),
-    ("n1 2Mbps 1500B", "goes to nobody"),
-    ("n1->n1 2Mbps 1500B", "from one host to another"),
-    ("n1->n22 2Mbps 1500B", "no host 'n22'"),
-    ("any 2 1500B", "has no unit"),
-    ("any 2Mbps 1500", "has no unit"),
-    ("any 0Mbps 1500B", "a rate above nothing, and frames of 1 to 1558 B"),
-    ("any 2Mbps 64KiB", "frames of 1 to 1558 B"),
-    ("n3->n4 1000Gbps 1500B", "more than 1000 times what its cards can send"),
-    ("n3->n1 9Mbps 64B", "of the processor of n1: no process of the job would ever run there"),
-    ("any 2Mbps 1500B poison", "did you mean 'poisson'?"),
-    ("any 2Mbps 1500B onoff", "no law 'onoff'"),
-    ("any 2Mbps 1500B onoff:1ms", "has no two lengths of time"),
-    ("any 2Mbps 1500B onoff:0ms/1ms", "has no two lengths of time"),
+    ("n1->n2", "bad-traffic | FROM | RATE | FRAME | LAW"),
+    ("n1 2Mbps 1500B", "bad-traffic"),
+    ("n1->n1 2Mbps 1500B", "bad-traffic"),
+    ("n1->n22 2Mbps 1500B", "unknown-host | 'n22'"),
+    ("any 2 1500B", "bad-unit"),
+    ("any 2Mbps 1500", "bad-unit"),
+    ("any 0Mbps 1500B", "out-of-range | 1558 B"),
+    ("any 2Mbps 64KiB", "out-of-range | 1558 B"),
+    ("n3->n4 1000Gbps 1500B", "bad-traffic | 1000"),
+    ("n3->n1 9Mbps 64B", "bad-traffic"),
+    ("any 2Mbps 1500B poison", "unknown-name | 'poisson'"),
+    ("any 2Mbps 1500B onoff", "unknown-name | 'onoff'"),
+    ("any 2Mbps 1500B onoff:1ms", "bad-traffic"),
+    ("any 2Mbps 1500B onoff:0ms/1ms", "bad-traffic"),
 ]
 
 
@@ -341,7 +342,7 @@ BAD_TRAFFIC = [
 def test_traffic_that_cannot_be_is_refused(text: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         network.traffic([text], registry.platform("nt-cluster"), [0, 1])
-    assert says in str(caught.value)
+    agrees(caught.value, says)
 
 
 # --- what is down ----------------------------------------------------------------------------------------------------------
@@ -440,18 +441,18 @@ def test_a_failure_that_takes_nothing_changes_nothing() -> None:
 
 
 BAD_FAILURES = [
-    ("nt-cluster", "link n1", "is not WHAT@FROM..TO"),
-    ("nt-cluster", "link n1@1", "has no unit"),
-    ("nt-cluster", "link n1@2s..1s", "ends before it begins"),
-    ("nt-cluster", "link n11@1s", "no host 'n11'; did you mean 'n1'?"),
-    ("nt-cluster", "link n1-n2@1s", "only a cable and neighbours in a torus"),
-    ("nt-cluster", "switch@1s", "there is no such thing on a hub; there are 'link n1', 'hub'"),
-    ("nt-fat-tree", "switch@1s", "'switch 1.0' (level, number)"),
-    ("nt-fat-tree", "switch 3.0@1s", "levels 1 to 2"),
-    ("nt-fat-tree", "switch 1.2@1s", "level 1 has switches 0 to 1"),
-    ("nt-wan", "switch 2@1s", "'switch 0' to 'switch 1', 'wan'"),
-    ("nt-wan", "wan 0-3@1s", "there is no such thing on a wan"),
-    ("nt-pair", "rail 1@1s", "there is no such thing on a cable; there are 'link server', 'link server-workstation'"),
+    ("nt-cluster", "link n1", "bad-failure | WHAT | FROM"),
+    ("nt-cluster", "link n1@1", "bad-unit"),
+    ("nt-cluster", "link n1@2s..1s", "bad-failure"),
+    ("nt-cluster", "link n11@1s", "unknown-host | 'n11' | 'n1'"),
+    ("nt-cluster", "link n1-n2@1s", "bad-failure"),
+    ("nt-cluster", "switch@1s", "bad-failure | 'link n1' | 'hub'"),
+    ("nt-fat-tree", "switch@1s", "bad-failure | 'switch 1.0'"),
+    ("nt-fat-tree", "switch 3.0@1s", "out-of-range"),
+    ("nt-fat-tree", "switch 1.2@1s", "out-of-range"),
+    ("nt-wan", "switch 2@1s", "bad-failure | 'switch 0' | 'switch 1' | 'wan'"),
+    ("nt-wan", "wan 0-3@1s", "bad-failure"),
+    ("nt-pair", "rail 1@1s", "bad-failure | 'link server' | 'link server-workstation'"),
 ]
 
 
@@ -459,7 +460,7 @@ BAD_FAILURES = [
 def test_failures_of_what_is_not_there_are_refused(platform: str, text: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         network.failures([text], registry.platform(platform))
-    assert says in str(caught.value)
+    agrees(caught.value, says)
 
 
 def test_names_of_hosts_with_dashes_are_told_apart() -> None:
@@ -470,9 +471,9 @@ def test_names_of_hosts_with_dashes_are_told_apart() -> None:
 
 def test_at_other_rungs_and_on_the_reference_wire_there_is_nothing_to_fail() -> None:
     trace = generate.pingpong([100], 1)
-    with pytest.raises(UsageError, match="use mechanism"):
+    with refused(UsageError, "needs-mechanism"):
         simulate.run(Question("wmpi", "nt-cluster", Replay(trace), fidelity="curve", beside=Beside(failures=["hub@1s"])))
-    with pytest.raises(UsageError, match="use mechanism"):
+    with refused(UsageError, "needs-mechanism"):
         simulate.run(Question("wmpi", "nt-cluster", Replay(trace), fidelity="loggp", beside=Beside(traffic=["any 1Mbps 100B"])))
     with pytest.raises(InputError, match="failures need the wire native"):
         simulate.run(Question("wmpi", "nt-cluster", Replay(trace), network="simgrid", beside=Beside(failures=["hub@1s"])))

@@ -7,6 +7,7 @@ from asking import ask
 from engine_runs import job
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from retrompi import traces
 from retrompi.base.errors import InputError, UsageError
@@ -40,7 +41,7 @@ def test_a_trace_keeps_one_sided_operations() -> None:
 
 @pytest.mark.parametrize(("model", "mode"), [("wmpi", "shared"), ("winmpich", "distributed"), ("hpvm", "shared")])
 def test_a_runtime_without_them_says_so_by_line(model: str, mode: str) -> None:
-    with pytest.raises(InputError, match=r"rank-0\.txt:2: Put: this runtime has no one-sided operations"):
+    with refused(InputError, "bad-input | rank-0.txt:2 | one-sided"):
         run(job("Put 1 0 8 6; Win_fence", "Win_fence"), model, "nt-pair", mode)
 
 
@@ -143,13 +144,13 @@ def test_messages_arrive_once_and_in_order_whatever_their_sizes(messages: list[t
 
 
 def test_wrong_arguments_are_told() -> None:
-    with pytest.raises(UsageError, match="even number"):
+    with refused(UsageError, "wrong-ranks"):
         rates.halves(3, [8], 1)
-    with pytest.raises(UsageError, match="neither Put nor Get"):
+    with refused(UsageError, "unknown-name"):
         rates.one_sided_halves(2, [8], 1, "put")
-    with pytest.raises(UsageError, match="no generator 'halfs'"):
+    with refused(UsageError, "unknown-name | 'halfs'"):
         generate.generator("halfs")
-    with pytest.raises(UsageError, match="no argument 'rank'"):
+    with refused(UsageError, "unknown-key | 'rank'"):
         generate.generator("halves").check({"rank": 3})
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import cited_ids, reference_ids
+from refusals import agrees, refused
 
 from retrompi.base.errors import InputError, UsageError
 from retrompi.spec import platform, platform_file, registry
@@ -91,22 +92,22 @@ def test_overrides() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "says"),
     [
-        ("host.qantum", "20 ms", "did you mean 'platform.host.quantum'?"),
-        ("sever.quantum", "20 ms", "did you mean 'platform.server.quantum'?"),
-        ("quantum", "20 ms", "has no 'platform.quantum'"),
-        ("link.bandwith", "1 Mbps", "did you mean 'platform.link.bandwidth'?"),
-        ("host.quantum", "20", "platform.host.quantum: '20' has no unit; accepted: s, ms, us, ns, ps"),
-        ("host.cores", "1.5", "whole number"),
-        ("host.cores", "0", "whole number"),
-        ("host.quantum_carry", "2", "neither 0 nor 1"),
-        ("host.copy_mem", "0", "more than zero"),
-        ("link.kind", "hubb", "no link kind 'hubb'; did you mean 'hub'?"),
+        ("host.qantum", "20 ms", "unknown-parameter | 'platform.host.quantum'"),
+        ("sever.quantum", "20 ms", "unknown-parameter | 'platform.server.quantum'"),
+        ("quantum", "20 ms", "unknown-parameter | 'platform.quantum'"),
+        ("link.bandwith", "1 Mbps", "unknown-parameter | 'platform.link.bandwidth'"),
+        ("host.quantum", "20", "bad-unit | platform.host.quantum | '20'"),
+        ("host.cores", "1.5", "out-of-range"),
+        ("host.cores", "0", "out-of-range"),
+        ("host.quantum_carry", "2", "bad-value"),
+        ("host.copy_mem", "0", "out-of-range"),
+        ("link.kind", "hubb", "unknown-name | 'hubb' | 'hub'"),
     ],
 )
 def test_wrong_overrides(key: str, value: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         registry.platform("nt-pair").with_overrides({key: value})
-    assert says in str(caught.value)
+    agrees(caught.value, says)
 
 
 def test_placement() -> None:
@@ -115,7 +116,7 @@ def test_placement() -> None:
     assert room.placement("workstation, server") == [1, 0]
     assert room.placement("0,1,1") == [0, 1, 1]
     for text in ("shard", "2", "server,", "-1"):
-        with pytest.raises(UsageError, match="no mode or host"):
+        with refused(UsageError, "unknown-host"):
             room.placement(text)
 
 
@@ -135,20 +136,20 @@ def _line_of(file: Path, part: str, number: int = 1) -> int:
 @pytest.mark.parametrize(
     ("old", "new", "at", "says"),
     [
-        ('value = "120 ms"', 'value = "120"', "quantum = {", "'quantum': value: '120' has no unit"),
-        ('value = "120 ms"', 'value = "120 MiB"', "quantum = {", "wrong unit 'MiB'; accepted: s, ms"),
-        ('value = "8 KiB"', 'value = "8 KB"', "l1 =", "ambiguous"),
-        ('source = "doc:E-NT-01"', 'source = "somewhere"', "quantum = {", "must begin paper: doc: code: fit: assumed:"),
-        ('source = "doc:E-NT-01", ', "", "quantum = {", "must begin"),
-        ("quantum = {", "quantam = {", "quantam", "unknown key 'quantam'; did you mean 'quantum'?"),
-        ('value = "120 ms"', "valeu = 1", "quantum = {", "is not a table with value and source"),
-        ('low = "120 ms"', 'low = "121 ms"', "quantum = {", "outside its own low..high"),
-        ('name = "server"', 'name = "link"', 'name = "link"', "cannot be told from a keyword"),
-        ('kind = "cable"', 'kind = "wire"', 'kind = "wire"', "no link kind 'wire'"),
-        ("nic_rate = {", "# nic_rate = {", 'name = "server"', "host 'server' lacks nic_rate"),
-        ("mtu = {", "# mtu = {", "[link]", "the link lacks mtu"),
-        ('title = "NT', 'titel = "NT', "titel", "unknown key 'titel'; did you mean 'title'?"),
-        ('name = "nt-pair"', "name = ", "name = ", "not valid TOML"),
+        ('value = "120 ms"', 'value = "120"', "quantum = {", "bad-unit | 'quantum' | '120'"),
+        ('value = "120 ms"', 'value = "120 MiB"', "quantum = {", "bad-unit | 'MiB'"),
+        ('value = "8 KiB"', 'value = "8 KB"', "l1 =", "bad-unit"),
+        ('source = "doc:E-NT-01"', 'source = "somewhere"', "quantum = {", "bad-source"),
+        ('source = "doc:E-NT-01", ', "", "quantum = {", "bad-source"),
+        ("quantum = {", "quantam = {", "quantam", "unknown-key | 'quantam' | 'quantum'"),
+        ('value = "120 ms"', "valeu = 1", "quantum = {", "bad-value"),
+        ('low = "120 ms"', 'low = "121 ms"', "quantum = {", "out-of-range"),
+        ('name = "server"', 'name = "link"', 'name = "link"', "bad-name"),
+        ('kind = "cable"', 'kind = "wire"', 'kind = "wire"', "unknown-name | 'wire'"),
+        ("nic_rate = {", "# nic_rate = {", 'name = "server"', "missing-key | 'server' | nic_rate"),
+        ("mtu = {", "# mtu = {", "[link]", "missing-key"),
+        ('title = "NT', 'titel = "NT', "titel", "unknown-key | 'titel' | 'title'"),
+        ('name = "nt-pair"', "name = ", "name = ", "unreadable-file | TOML"),
     ],
 )
 def test_a_wrong_file_is_told_by_line(tmp_path: Path, old: str, new: str, at: str, says: str) -> None:
@@ -156,7 +157,7 @@ def test_a_wrong_file_is_told_by_line(tmp_path: Path, old: str, new: str, at: st
     with pytest.raises(InputError) as caught:
         platform_file.load(file)
     assert str(caught.value).startswith(f"{file}:{_line_of(file, at)}: ")
-    assert says in str(caught.value)
+    agrees(caught.value, says)
     assert "\n" not in str(caught.value)
 
 
@@ -178,10 +179,10 @@ def test_any_other_toml_is_one_line(tmp_path: Path, text: str) -> None:
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="No such file"):
+    with refused(InputError, "unreadable-file"):
         platform_file.load(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="cannot read this platform"):
+    with refused(InputError, "unreadable-file"):
         platform_file.load(tmp_path / "bytes.toml")
 
 

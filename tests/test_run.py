@@ -23,6 +23,7 @@ import pytest
 from conftest import Outcome, need
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from retrompi import traces
 from retrompi.base.errors import UsageError
@@ -47,7 +48,7 @@ from retrompi.spec.question import Question, Replay, pingpong
 from retrompi.store import Store, open_store
 from retrompi.store.lookup import answer
 
-pytestmark = pytest.mark.usefixtures("here", "one_cache")
+pytestmark = pytest.mark.usefixtures("here")
 
 PROGRAMS = Path(__file__).parent / "data" / "programs"
 SECTIONS = PROGRAMS / "sections.c"
@@ -92,9 +93,9 @@ def test_quantiles_know_no_order_and_scale_with_the_unit(samples: list[float], f
 
 
 def test_quantiles_of_nothing_and_of_no_share_are_refused() -> None:
-    with pytest.raises(UsageError, match="at least one sample"):
+    with refused(UsageError, "out-of-range"):
         stats.quantile([], 0.5)
-    with pytest.raises(UsageError, match="between 0 and 1"):
+    with refused(UsageError, "out-of-range"):
         stats.quantile([1.0], 1.5)
 
 
@@ -439,7 +440,7 @@ def test_who_is_interrupted_leaves_nothing_running(family: str, number: signal.S
 def test_an_mpi_of_no_program_is_no_measurement(tmp_path: Path, store: Store) -> None:
     need_mpi("mpich")
     (tmp_path / "no.c").write_text("#include <mpi.h>\nint main(void) { int flag; MPI_Initialized(&flag); return 0; }\n")
-    with pytest.raises(launch.BackendError, match="no rank came through MPI_Init"):
+    with refused(launch.BackendError, "wrong-mpi | MPI_Init"):
         launch.run(store, "native", "no.c", (), 2, mpi="mpich", repetitions=1)
 
 
@@ -471,7 +472,7 @@ def test_a_trace_is_recorded_once_and_replayed_at_every_rung(store: Store, monke
     assert table(curve.calls, timing=True) == table(first.calls, timing=True)
     given = launch.run(store, "model", str(SECTIONS), (), 2, **options, trace=first.trace)
     assert given.samples_s == first.samples_s
-    with pytest.raises(UsageError, match="is of 2 ranks, not 3"):
+    with refused(UsageError, "wrong-ranks"):
         launch.run(store, "model", str(SECTIONS), (), 3, **options, trace=first.trace)
 
 
@@ -547,7 +548,7 @@ def test_an_execution_comes_back_from_the_store(store: Store) -> None:
     assert launch.load(store, kept.run_id or 0) == kept
     assert store.points(kept.run_id or 0) == [{"size_B": 8, "time_us": 1.5, "bandwidth_MBps": 8 / 1.5, "repetitions": 4}]
     other = store.add_run(replace(executions.measured_spec(AN_EXECUTION, "abc"), kind="pingpong"), {})
-    with pytest.raises(UsageError, match="is a pingpong"):
+    with refused(UsageError, "wrong-kind"):
         launch.load(store, other)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import agrees, refused
 
 from retrompi.base.errors import InputError, UsageError
 from retrompi.spec import registry
@@ -114,24 +114,24 @@ def test_overrides_reach_model_and_platform(model: type[RuntimeModel], variant: 
 @pytest.mark.parametrize(
     ("item", "says"),
     [
-        ("packt=1KiB", "model 'toy' has no parameter 'packt'; did you mean 'packet'? valid: call, packet, wait"),
-        ("toy.packt=1KiB", "did you mean 'toy.packet'?"),
-        ("other.packet=1KiB", "no parameter 'other.packet'; did you mean 'toy.packet'?"),
-        ("packet=1", "packet: '1' has no unit"),
-        ("packet=1MB", "packet: '1MB': the unit 'MB' is ambiguous"),
-        ("toy.packet=5ms", "toy.packet: '5ms' has the wrong unit 'ms'; accepted: B, kB, KiB, MiB, GiB"),
-        ("wait=spinn", "wait: 'spinn' is no choice; did you mean 'spin'?"),
-        ("platform.host.qantum=1ms", "did you mean 'platform.host.quantum'?"),
-        ("platform=1", "no parameter 'platform'"),
-        ("packet", "is not KEY=VALUE"),
-        ("=1", "is not KEY=VALUE"),
-        ("packet=", "is not KEY=VALUE"),
+        ("packt=1KiB", "unknown-parameter | 'toy' | 'packt' | 'packet'"),
+        ("toy.packt=1KiB", "unknown-parameter | 'toy.packet'"),
+        ("other.packet=1KiB", "unknown-parameter | 'other.packet' | 'toy.packet'"),
+        ("packet=1", "bad-unit | '1'"),
+        ("packet=1MB", "bad-unit | '1MB' | 'MB'"),
+        ("toy.packet=5ms", "bad-unit | toy.packet | '5ms' | 'ms'"),
+        ("wait=spinn", "unknown-name | 'spinn' | 'spin'"),
+        ("platform.host.qantum=1ms", "unknown-parameter | 'platform.host.quantum'"),
+        ("platform=1", "unknown-parameter | 'platform'"),
+        ("packet", "bad-syntax | KEY | VALUE"),
+        ("=1", "bad-syntax | KEY | VALUE"),
+        ("packet=", "bad-syntax | KEY | VALUE"),
     ],
 )
 def test_wrong_overrides(model: type[RuntimeModel], item: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         resolve(model, "nt-pair", [item])
-    assert says in str(caught.value)
+    agrees(caught.value, says)
     assert "\n" not in str(caught.value)
 
 
@@ -146,8 +146,15 @@ def test_any_override_is_accepted_or_one_line(text: str) -> None:
         name, title, version, years, summary = "plain", "t", "1", "1997", "s"
         packet = Param("16 KiB", "B", "packet", source="assumed: test")
 
-    with contextlib.suppress(UsageError):
-        resolve(Plain, "nt-pair", [text])
+    try:
+        values, _ = resolve(Plain, "nt-pair", [text])
+    except UsageError as error:
+        line = str(error)
+    else:
+        line = "accepted"
+        assert text.partition("=")[0].strip().removeprefix("plain.") == "packet"
+        assert values.packet >= 0
+    assert len(line.splitlines()) == 1
 
 
 def test_an_override_without_effect_is_an_error(model: type[RuntimeModel]) -> None:
@@ -160,10 +167,8 @@ def test_an_override_without_effect_is_an_error(model: type[RuntimeModel]) -> No
     check([0, 1], "platform.workstation.quantum=20ms", "platform.link.bandwidth=10Mbps")
     check([0, 0], "platform.host.quantum=20ms")
     for item in ("platform.workstation.quantum=20ms", "platform.link.bandwidth=10Mbps", "platform.host.nic_rate=10MB/s"):
-        with pytest.raises(UsageError) as caught:
+        with refused(UsageError, f"idle-override | {item.partition('=')[0]}"):
             check([0, 0], item)
-        assert caught.value.code == "idle-override"
-        assert item.partition("=")[0] in str(caught.value)
 
 
 FIT = """
@@ -192,12 +197,12 @@ def test_a_fit_gives_the_value(toy: Path, model: type[RuntimeModel], variant: ty
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('[toy.values]\ncall = "60 us"', "lies outside its range 5 us..50 us"),
-        ('[toy.values]\ncall = "60"', "has no unit"),
-        ('[toy.values]\ncal = "6 us"', "does not exist; did you mean 'call'?"),
-        ('[toy.values]\npacket = "6 KiB"', "is not a fitted parameter"),
-        ("[toy", "cannot read this fit"),
-        ("toy = 1", "must be a table"),
+        ('[toy.values]\ncall = "60 us"', "out-of-range | 5 us | 50 us"),
+        ('[toy.values]\ncall = "60"', "bad-unit"),
+        ('[toy.values]\ncal = "6 us"', "unknown-parameter | 'call'"),
+        ('[toy.values]\npacket = "6 KiB"', "unknown-parameter"),
+        ("[toy", "unreadable-file"),
+        ("toy = 1", "bad-fit"),
     ],
 )
 def test_a_wrong_fit_is_told_by_file(toy: Path, model: type[RuntimeModel], text: str, says: str) -> None:
@@ -205,7 +210,7 @@ def test_a_wrong_fit_is_told_by_file(toy: Path, model: type[RuntimeModel], text:
     with pytest.raises(InputError) as caught:
         model_values(model)
     assert str(caught.value).startswith(str(toy / "fit.toml"))
-    assert says in str(caught.value)
+    agrees(caught.value, says)
 
 
 def test_compile_must_be_defined() -> None:

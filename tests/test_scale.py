@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from retrompi import _engine
 from retrompi.base.errors import UsageError
@@ -99,7 +100,7 @@ def test_a_placement_goes_with_its_hosts() -> None:
 
 
 def test_a_room_of_no_size_is_refused() -> None:
-    with pytest.raises(UsageError, match="can have 1 to 65536 hosts, not 0"):
+    with refused(UsageError, "out-of-range | 65536"):
         registry.platform("nt-pair*0")
 
 
@@ -157,7 +158,7 @@ def test_a_generated_halo_of_two_dimensions_is_the_known_one() -> None:
     assert trace.info()["calls"] == known.info()["calls"]
     pairs = [sorted((a, b, n, size) for a, b, n, size in t.traffic()["pairs"]) for t in (trace, known)]
     assert pairs[0] == pairs[1]
-    with pytest.raises(UsageError, match="a grid of 2x2 has 4 places, not 8"):
+    with refused(UsageError, "wrong-ranks"):
         generate.halo(8, 1, 1, (2, 2))
 
 

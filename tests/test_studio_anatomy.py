@@ -1,4 +1,4 @@
-"""The anatomy page: the journey that the engine records, and the moving picture made of it."""
+"""The anatomy page: the message path that the engine records, and the moving picture made of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from retrompi.spec.question import Message, Question, Replay
 pytest.importorskip("dash", reason="the studio needs dash: pip install dash")
 
 from retrompi.sim import simulate
-from retrompi.sim.message_path import Journey
+from retrompi.sim.message_path import MessagePath
+from retrompi.sim.timeline import Request
 from retrompi.spec import registry
 from retrompi.studio import diagram, message, scene, words
 from retrompi.studio.pages import anatomy
@@ -37,7 +38,7 @@ def travelled(model: str, mode: str, size: int) -> simulate.Result:
     key = (model, mode, size)
     if key not in _KEPT:
         message = Replay(simulate.explained_trace(size))
-        _KEPT[key] = simulate.run(Question(model, home(model), message, mode), Observe(anatomy=True, legs=simulate.LEGS))
+        _KEPT[key] = simulate.run(Question(model, home(model), message, mode), Observe(anatomy=True, directions=simulate.DIRECTIONS))
     return _KEPT[key]
 
 
@@ -50,47 +51,47 @@ def result(request: pytest.FixtureRequest) -> simulate.Result:
 
 
 def test_the_chain_has_no_gap_and_sums_exactly_to_the_engines_total(result: simulate.Result) -> None:
-    told: Journey = result.journey
-    assert sum(leg.took for leg in told.legs) == result.anatomy_ps
-    assert told.legs[0].end == told.legs[1].begin
-    for i, leg in enumerate(told.legs):
-        assert leg.chain[0].begin == leg.begin
-        assert leg.chain[-1].end == leg.end
-        assert all(a.end == b.begin for a, b in pairwise(leg.chain))
-        assert all(k.took > 0 and k.stage in scene.STAGES and k.stage != "wait" for k in leg.chain)
-        assert sum(ps for _, ps in scene.bars(leg.chain)) == leg.took
+    told: MessagePath = result.message_path
+    assert sum(direction.took for direction in told.directions) == result.anatomy_ps
+    assert told.directions[0].end == told.directions[1].begin
+    for i, direction in enumerate(told.directions):
+        assert direction.chain[0].begin == direction.begin
+        assert direction.chain[-1].end == direction.end
+        assert all(a.end == b.begin for a, b in pairwise(direction.chain))
+        assert all(k.took > 0 and k.stage in scene.STAGES and k.stage != "wait" for k in direction.chain)
+        assert sum(ps for _, ps in scene.bars(direction.chain)) == direction.took
         rows = words.hops(told, i)
-        assert sum(r.took for r in rows) == leg.took
+        assert sum(r.took for r in rows) == direction.took
         assert all(r.what and r.where for r in rows)
 
 
 def test_both_ways_together_are_the_anatomy_that_explain_tells(result: simulate.Result) -> None:
     sums: Counter[tuple[str, str]] = Counter()
-    for leg in result.journey.legs:
-        for k in leg.chain:
+    for direction in result.message_path.directions:
+        for k in direction.chain:
             sums[k.stage, k.who] += k.took
     assert sum(sums.values()) == result.anatomy_ps
     # Where the answer's chain of causes begins elsewhere than with the rank that answers (on one processor what is still under way of
     # the message can hold up the answer's last packet), there is no moment at which both chains meet.
-    if result.journey.legs[1].chain[0].who == "rank 1":
+    if result.message_path.directions[1].chain[0].who == "rank 1":
         assert {(r["stage"], r["process"]): r["ps"] for r in result.anatomy if r["ps"]} == dict(sums)
 
 
 def test_nearly_every_answer_begins_with_the_rank_that_answers() -> None:
-    begins = Counter(travelled(*e).journey.legs[1].chain[0].who == "rank 1" for e in EVERY)
+    begins = Counter(travelled(*e).message_path.directions[1].chain[0].who == "rank 1" for e in EVERY)
     assert begins[True] > 0.95 * len(EVERY)
 
 
 def test_what_goes_into_a_channel_comes_out_of_it(result: simulate.Result, request: pytest.FixtureRequest) -> None:
-    told: Journey = result.journey
+    told: MessagePath = result.message_path
     size = request.node.callspec.params["result"][2]
-    for i, leg in enumerate(told.legs):
+    for i, direction in enumerate(told.directions):
         mine = [p for p in told.of(i) if p.kind == "data"]
         assert mine
         assert {p.message for p in mine} == {size}
         for p in mine:
-            assert leg.begin <= p.asked <= p.put <= p.out <= p.taken <= leg.end
-            assert p.put <= p.laid or p.channel >= 0  # a direct copy is not laid anywhere
+            assert direction.begin <= p.queued <= p.copy_in_begin <= p.copy_out_begin <= p.copy_out_end <= direction.end
+            assert p.copy_in_begin <= p.copy_in_end or p.channel >= 0  # a direct copy is not laid anywhere
         into, out = Counter[int](), Counter[int]()
         for p in mine:
             out[p.source] += p.bytes
@@ -106,8 +107,8 @@ def ends_of(step: scene.Step) -> tuple[str, str]:
 
 
 def test_whatever_moves_is_on_the_diagram_and_time_never_runs_back(result: simulate.Result) -> None:
-    told: Journey = result.journey
-    for i, leg in enumerate(told.legs):
+    told: MessagePath = result.message_path
+    for i, direction in enumerate(told.directions):
         picture = diagram.diagram(told, told.of(i))
         assert not diagram.crossings(picture)
         for line in picture.lines.values():
@@ -118,7 +119,7 @@ def test_whatever_moves_is_on_the_diagram_and_time_never_runs_back(result: simul
         assert not scene.gaps(found)
         for token in found:
             for step in token.steps:
-                assert 0 <= step.begin < step.end <= leg.took
+                assert 0 <= step.begin < step.end <= direction.took
                 if step.start:
                     line = picture.lines[step.at]
                     assert {step.start, step.stop} == {line.a, line.b}
@@ -130,7 +131,7 @@ def test_whatever_moves_is_on_the_diagram_and_time_never_runs_back(result: simul
 
 
 def test_the_picture_is_plain_json_and_its_strip_covers_the_leg(result: simulate.Result) -> None:
-    told = scene.scene(result.journey)
+    told = scene.scene(result.message_path)
     assert json.loads(json.dumps(told, allow_nan=False)) == told
     strip = told["strip"]
     assert strip[0][0] == 0
@@ -146,21 +147,33 @@ def test_the_picture_is_plain_json_and_its_strip_covers_the_leg(result: simulate
 
 
 @pytest.mark.parametrize(("model", "mode", "size"), [e for e in EVERY if ":" not in e[0] and e[2] in (1000, 1024 * KIB)])
-def test_recording_a_journey_changes_no_time(model: str, mode: str, size: int) -> None:
+def test_recording_a_path_changes_no_time(model: str, mode: str, size: int) -> None:
     bare = simulate.run(Question(model, home(model), Replay(simulate.explained_trace(size)), mode))
     told = travelled(model, mode, size)
     assert [(m["rank"], m["label"], m["time_ps"]) for m in bare.marks] == [(m["rank"], m["label"], m["time_ps"]) for m in told.marks]
     assert bare.time_ps == told.time_ps
-    assert bare.journey is None
+    assert bare.message_path is None
     half = simulate.explain(Question(model, home(model), Message(size), mode))
     assert abs(2 * half["total_ps"] - told.anatomy_ps) <= 2
+
+
+@pytest.mark.parametrize(("model", "mode"), [(model, mode) for model in registry.model_names() for mode in MODES])
+def test_recording_observes_and_changes_no_event(model: str, mode: str) -> None:
+    """Whatever is recorded, the same events happen: anatomy, message path, timeline, calls."""
+    size = 129 * KIB
+    asked = Question(model, home(model), Replay(simulate.explained_trace(size)), mode)
+    bare = simulate.run(asked)
+    assert bare.events > 0
+    observed = [simulate.run(asked, o) for o in (Observe(anatomy=True), Observe(timeline=Request()), Observe(profile=True))]
+    for told in (travelled(model, mode, size), *observed):
+        assert (told.events, told.time_ps, told.frames, told.packets) == (bare.events, bare.time_ps, bare.frames, bare.packets)
 
 
 # -- the mechanisms are seen -------------------------------------------------------------------------------------------
 
 
 def kinds(model: str, mode: str, size: int) -> set[str]:
-    return {p.kind for p in travelled(model, mode, size).journey.of(0)}
+    return {p.kind for p in travelled(model, mode, size).message_path.of(0)}
 
 
 def test_a_rendezvous_asks_first() -> None:
@@ -170,13 +183,13 @@ def test_a_rendezvous_asks_first() -> None:
 
 def test_a_proxys_message_passes_two_proxies_and_a_daemons_two_daemons() -> None:
     for model, name in (("winmpich", "proxy"), ("wmpi", "daemon")):
-        told = travelled(model, "distributed", 1000).journey
+        told = travelled(model, "distributed", 1000).message_path
         labels = [b.label for b in diagram.diagram(told, told.of(0)).boxes.values() if b.kind == "process"]
         assert sorted(labels) == sorted(["rank 0", name, name, "rank 1"])
 
 
 def test_a_burnt_quantum_is_seen_where_it_is_burnt() -> None:
-    rows = words.hops(travelled("wmpi", "shared", 1024 * KIB).journey)
+    rows = words.hops(travelled("wmpi", "shared", 1024 * KIB).message_path)
     longest = max(rows, key=lambda r: r.took)
     assert longest.stage == "quantum"
     assert longest.where == "rank 1"
@@ -184,13 +197,13 @@ def test_a_burnt_quantum_is_seen_where_it_is_burnt() -> None:
 
 
 def test_a_direct_copy_needs_no_channel() -> None:
-    told = travelled("nemesis:windows", "shared", 1024 * KIB).journey
+    told = travelled("nemesis:windows", "shared", 1024 * KIB).message_path
     assert [p.channel for p in told.of(0) if p.kind == "data"] == [-1]
     assert [line.kind for line in diagram.diagram(told, told.of(0)).lines.values()].count("direct") == 1
 
 
 def test_acknowledgements_go_against_the_message() -> None:
-    told = travelled("wmpi", "distributed", 1000).journey
+    told = travelled("wmpi", "distributed", 1000).message_path
     back = [t for t in scene.tokens(told, 0, diagram.diagram(told, told.of(0))) if t.kind == "datagram ack"]
     assert back
     assert all(t.back for t in back)

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 import studio_work
+from refusals import refused
 from studio_room import JSON, UPDATE, app, client, ended, room, soon
 
 from retrompi.base.errors import RetrompiError, UsageError
@@ -358,12 +359,13 @@ def test_a_port_in_use_is_a_line(studio: Studio) -> None:
 
 
 @pytest.mark.parametrize(("host", "token", "line"), [
-    ("0.0.0.0", None, "lets others in"), ("::", None, "lets others in"), ("192.0.2.7", None, "lets others in"),
-    ("0.0.0.0", "short", "12 characters"), ("0.0.0.0", "with a space in it", "no spaces"), ("192.0.2.7", TOKEN, "192.0.2.7"),
-    ("no such host", TOKEN, "no such address"),
+    ("0.0.0.0", None, "bad-address"), ("::", None, "bad-address"), ("192.0.2.7", None, "bad-address"),
+    ("0.0.0.0", "short", "bad-address | 12"), ("0.0.0.0", "with a space in it", "bad-address"),
+    ("192.0.2.7", TOKEN, "bad-address | 192.0.2.7"),
+    ("no such host", TOKEN, "bad-address"),
 ])  # fmt: skip
 def test_others_are_let_in_with_a_token_only(host: str, token: str | None, line: str) -> None:
-    with pytest.raises(RetrompiError, match=re.escape(line)):
+    with refused(RetrompiError, line):
         Studio(host=host, port=0, token=token)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError
@@ -45,26 +46,26 @@ def test_what_a_text_means(text: str, values: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("2MiB..1KiB:x2", "is empty"),
-        ("5..1", "is empty"),
-        ("1KiB..2ms:x2", "do not go together"),
-        ("1us..2us", "needs a step"),
-        ("1..2.5", "needs a step"),
-        ("1..9:2", "is not understood"),
-        ("1..9:x1", "no factor above 1"),
-        ("1..9:xy", "no factor above 1"),
-        ("0..9:x2", "begin above zero"),
-        ("1..9:+0", "is not above zero"),
-        ("1..9:+1s", "do not go together"),
-        ("1..x", "is not understood"),
-        ("1foo..2foo:x2", "unknown unit"),
-        ("1us..1ms:log", "for a Latin hypercube"),
-        ("a,,b", "an empty value"),
-        ('"a', "a quote that does not end"),
+        ("2MiB..1KiB:x2", "bad-range"),
+        ("5..1", "bad-range"),
+        ("1KiB..2ms:x2", "bad-range"),
+        ("1us..2us", "bad-range"),
+        ("1..2.5", "bad-range"),
+        ("1..9:2", "bad-range"),
+        ("1..9:x1", "bad-range"),
+        ("1..9:xy", "bad-range"),
+        ("0..9:x2", "bad-range"),
+        ("1..9:+0", "bad-range"),
+        ("1..9:+1s", "bad-range"),
+        ("1..x", "bad-range"),
+        ("1foo..2foo:x2", "bad-range"),
+        ("1us..1ms:log", "bad-range"),
+        ("a,,b", "bad-range"),
+        ('"a', "bad-range"),
     ],
 )
 def test_what_is_refused(text: str, says: str) -> None:
-    with pytest.raises(UsageError, match=says) as caught:
+    with refused(UsageError, says) as caught:
         parse("k", text)
     assert "\n" not in str(caught.value)
 

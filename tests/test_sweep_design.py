@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from refusals import agrees, refused
 
 from retrompi.base.errors import InputError, RetrompiError, UsageError
 from retrompi.spec import registry
@@ -108,7 +109,7 @@ def test_keys_of_a_replayed_file(tmp_path: Path) -> None:
 
 def test_a_mode_may_name_hosts_that_only_a_larger_room_has() -> None:
     design.check(design.from_command("bf-wmpi-shared", ["hosts=2..4", 'mode="2,3"']))
-    with pytest.raises(UsageError, match="no mode or host '4'"):
+    with refused(UsageError, "unknown-host | '4'"):
         design.check(design.from_command("bf-wmpi-shared", ["hosts=2..4", 'mode="3,4"']))
 
 
@@ -147,36 +148,38 @@ def test_what_a_key_is(key: str, unit: str, text: str) -> None:
 
 @pytest.mark.parametrize("key", ["wmpi.packt", "foo", "hpvm.packet", "trace.foo", "platform.link.foo", "platform.host.foo"])
 def test_what_is_no_key(key: str) -> None:
-    with pytest.raises(UsageError, match="valid: "):
+    with pytest.raises(UsageError) as caught:
         case.about(registry.scenario("bf-wmpi-shared"), key)
+    assert caught.value.code in ("unknown-key", "unknown-parameter")
+    assert key.rpartition(".")[2] in str(caught.value)
 
 
 # -- refused before anything runs -----------------------------------------------------------------------------------------
 
 BAD: list[tuple[list[str], str]] = [
-    (["wmpi.pakket=1KiB"], "did you mean 'wmpi.packet'"),
-    (["hpvm.packet=1KiB"], "unknown key 'hpvm.packet'"),
-    (["foo=1"], "unknown key 'foo'"),
-    (["wmpi.packet=1,2"], "'1' has no unit"),
-    (["wmpi.packet=1us..1ms:x10"], "'1us' has the wrong unit"),
-    (["platform.link.bandwidth=1KiB"], "platform.link.bandwidth: '1KiB' has the wrong unit"),
-    (["platform.host.cores=0..2"], "'0' is not a whole number"),
-    (["platform.link.bandwith=1Mbps"], "did you mean 'platform.link.bandwidth'"),
-    (["platform.workstatio.cores=2"], "did you mean 'platform.workstation.cores'"),
-    (["model=wmpi,wimpich"], "did you mean 'winmpich'"),
-    (["platform=nt-pear"], "did you mean 'nt-pair'"),
-    (["mode=shard"], "did you mean 'shared'"),
-    (["fidelity=curv"], "did you mean 'curve'"),
-    (["seed=1.5"], "'1.5' is not a whole number"),
-    (["hosts=100000"], "'100000' is not a whole number from 1 to"),
-    (["kills=rank 1"], "is not PROCESS@TIME"),
-    (["kills=proxy on nowhere@1s"], "no host 'nowhere'; valid: server"),
-    (["failures=link nope@1s"], "no host 'nope'; valid: server"),
-    (["traffic=a->b 2Mbps 1500B"], "no host 'a'; valid: any, server"),
-    (["trace.size=1KiB"], "unknown key 'trace.size'; did you mean 'trace.sizes'"),
-    (["trace.reps=0"], "'0' is not a whole number from 1 on"),
-    (["seed=1..1000000000"], "has 1000000000 points, more than 100000; --limit 1000000000 allows them"),
-    (["seed=1..100000", "platform.link.latency=1ns..10us:+1ns"], "has 1000000000 points"),
+    (["wmpi.pakket=1KiB"], "unknown-parameter | 'wmpi.packet'"),
+    (["hpvm.packet=1KiB"], "unknown-key | 'hpvm.packet'"),
+    (["foo=1"], "unknown-key | 'foo'"),
+    (["wmpi.packet=1,2"], "bad-unit | '1'"),
+    (["wmpi.packet=1us..1ms:x10"], "bad-unit | '1us'"),
+    (["platform.link.bandwidth=1KiB"], "bad-unit | platform.link.bandwidth | '1KiB'"),
+    (["platform.host.cores=0..2"], "out-of-range | '0'"),
+    (["platform.link.bandwith=1Mbps"], "unknown-parameter | 'platform.link.bandwidth'"),
+    (["platform.workstatio.cores=2"], "unknown-parameter | 'platform.workstation.cores'"),
+    (["model=wmpi,wimpich"], "unknown-model | 'winmpich'"),
+    (["platform=nt-pear"], "unknown-platform | 'nt-pair'"),
+    (["mode=shard"], "unknown-host | 'shared'"),
+    (["fidelity=curv"], "unknown-name | 'curve'"),
+    (["seed=1.5"], "out-of-range | '1.5'"),
+    (["hosts=100000"], "out-of-range | '100000'"),
+    (["kills=rank 1"], "bad-syntax | PROCESS | TIME"),
+    (["kills=proxy on nowhere@1s"], "unknown-host | 'nowhere'"),
+    (["failures=link nope@1s"], "unknown-host | 'nope'"),
+    (["traffic=a->b 2Mbps 1500B"], "unknown-host | 'a'"),
+    (["trace.size=1KiB"], "unknown-key | 'trace.size' | 'trace.sizes'"),
+    (["trace.reps=0"], "out-of-range | '0'"),
+    (["seed=1..1000000000"], "too-many | 1000000000 | 100000 | --limit"),
+    (["seed=1..100000", "platform.link.latency=1ns..10us:+1ns"], "too-many | 1000000000"),
 ]
 
 
@@ -184,7 +187,7 @@ BAD: list[tuple[list[str], str]] = [
 def test_a_bad_study_is_one_line(vary: list[str], says: str) -> None:
     with pytest.raises(RetrompiError) as caught:
         design.check(design.from_command("bf-wmpi-shared", vary))
-    assert says in str(caught.value)
+    agrees(caught.value, says)
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 2
 
@@ -192,16 +195,16 @@ def test_a_bad_study_is_one_line(vary: list[str], says: str) -> None:
 @pytest.mark.parametrize(
     ("line", "says", "at"),
     [
-        ('"wmpi.packt" = "1KiB"', "did you mean 'wmpi.packet'", 3),
-        ('"wmpi.packet" = "2KiB..1KiB:x2"', "is empty", 3),
-        ('"wmpi.packet" = "1us"', "has the wrong unit", 3),
-        ('"seed" = []', "has no values", 3),
-        ('"seed" = true', "is not a text or a list of texts", 3),
-        ('"trace.reps" = 1\n"reps" = 2', "'reps' varies twice", 4),
-        ('[[zip]]\nseed = "1..3"\nmode = "shared,distributed"', "must be as many: seed has 3, mode has 2", 4),
-        ('[set]\n"wmpi.packt" = "1KiB"', "did you mean 'wmpi.packet'", 4),
-        ('"seed" = "1..3"\n[set]\nseed = 1', "is set and varies", 3),
-        ('"seed" = "1..1000000000"', "has 1000000000 points", 2),
+        ('"wmpi.packt" = "1KiB"', "unknown-parameter | 'wmpi.packet'", 3),
+        ('"wmpi.packet" = "2KiB..1KiB:x2"', "bad-range", 3),
+        ('"wmpi.packet" = "1us"', "bad-unit", 3),
+        ('"seed" = []', "bad-range", 3),
+        ('"seed" = true', "bad-value", 3),
+        ('"trace.reps" = 1\n"reps" = 2', "duplicate-name | 'reps'", 4),
+        ('[[zip]]\nseed = "1..3"\nmode = "shared,distributed"', "bad-input", 4),
+        ('[set]\n"wmpi.packt" = "1KiB"', "unknown-parameter | 'wmpi.packet'", 4),
+        ('"seed" = "1..3"\n[set]\nseed = 1', "duplicate-name", 3),
+        ('"seed" = "1..1000000000"', "too-many | 1000000000", 2),
     ],
 )
 def test_a_bad_file_names_file_and_line(tmp_path: Path, line: str, says: str, at: int) -> None:
@@ -209,38 +212,38 @@ def test_a_bad_file_names_file_and_line(tmp_path: Path, line: str, says: str, at
     file.write_text(f'name = "s"\nscenario = "bf-wmpi-shared"\n{"" if line.startswith("[") else "[vary]"}\n{line}\n')
     with pytest.raises(InputError) as caught:
         design.check(design.load(file))
-    assert says in str(caught.value)
+    agrees(caught.value, says)
     assert str(caught.value).startswith(f"{file}:{at + 1}: ")
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('name = "s"\nscenario = "bf-wmpi-share"', "did you mean 'bf-wmpi-shared'"),
-        ('name = "12"\nscenario = "bf-wmpi-shared"', "1: a study's name is a word or a few, no number and no path, not '12'"),
-        ('name = "s"\nscenario = "bf-wmpi-shared"\nvray = 1', "did you mean 'vary'"),
-        ('name = "s"', "has either a scenario"),
-        ('scenario = "bf-wmpi-shared"', "'name' is missing"),
-        ('name = "s"\nscenario = "bf-wmpi-shared"\nsampling = "lhs"', "samples = N"),
-        ('name = "s"\nscenario = "bf-wmpi-shared"\nsamples = 3', "samples = N"),
-        ('name = "s"\nscenario = "bf-wmpi-shared"\nsampling = "sobol"', "no sampling 'sobol'"),
-        ('name = "s"\nscenario = "bf-wmpi-shared"\nvary = 3', "'vary' is not a table"),
-        ('name = "s"\nscenario = "bf-wmpi-shared"\nzip = 3', "'zip' is a list of tables"),
-        ('name = "s"\nscenario = "bf-wmpi-shared"\nmetric = "tyme"', "tyme"),
-        ("name = ", "not valid TOML"),
+        ('name = "s"\nscenario = "bf-wmpi-share"', "unknown-platform | 'bf-wmpi-shared'"),
+        ('name = "12"\nscenario = "bf-wmpi-shared"', "bad-name | 's name is a word or a few, no number and no path, not ' | 12"),
+        ('name = "s"\nscenario = "bf-wmpi-shared"\nvray = 1', "unknown-key | 'vary'"),
+        ('name = "s"', "bad-value"),
+        ('scenario = "bf-wmpi-shared"', "missing-key | 'name'"),
+        ('name = "s"\nscenario = "bf-wmpi-shared"\nsampling = "lhs"', "bad-input"),
+        ('name = "s"\nscenario = "bf-wmpi-shared"\nsamples = 3', "bad-input"),
+        ('name = "s"\nscenario = "bf-wmpi-shared"\nsampling = "sobol"', "unknown-name | 'sobol'"),
+        ('name = "s"\nscenario = "bf-wmpi-shared"\nvary = 3', "bad-value | 'vary'"),
+        ('name = "s"\nscenario = "bf-wmpi-shared"\nzip = 3', "bad-value | 'zip'"),
+        ('name = "s"\nscenario = "bf-wmpi-shared"\nmetric = "tyme"', "unknown-metric"),
+        ("name = ", "unreadable-file | TOML"),
     ],
 )
 def test_a_wrong_file_is_one_line(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "s.toml").write_text(text)
     with pytest.raises(InputError) as caught:
         design.check(design.load(tmp_path / "s.toml"))
-    assert says in str(caught.value)
+    agrees(caught.value, says)
     assert "\n" not in str(caught.value)
 
 
 def test_a_limit_can_be_raised() -> None:
     study = design.from_command("bf-wmpi-shared", {"seed": "1..200000"})
-    with pytest.raises(UsageError, match="--limit 200000 allows them"):
+    with refused(UsageError, "too-many | --limit | 200000"):
         design.check(study)
     design.check(study, limit=200_000)
 

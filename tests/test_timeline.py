@@ -15,14 +15,16 @@ import pytest
 from engine_runs import PATHS, job, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from retrompi.base.errors import UsageError
 from retrompi.cli.main import run as cli
+from retrompi.convert import flat, paje
+from retrompi.convert.timelines import FORMATS, check, write
 from retrompi.render import timeline as report
 from retrompi.sim import simulate
 from retrompi.sim.observe import Observe
-from retrompi.sim.timeline import PS, STORED, Process, Request, Timeline, _coarser, flat, paje
-from retrompi.sim.timeline.write import FORMATS, check, write
+from retrompi.sim.timeline import PS, STORED, Process, Request, Timeline, _coarser
 from retrompi.spec.question import Question, Replay
 from retrompi.store import open_store
 from retrompi.store.lookup import answer
@@ -208,9 +210,9 @@ def test_a_window_shows_that_stretch_only() -> None:
     assert all(50_000_000_000 <= s < 100_000_000_000 for s in t.messages.sent)
     assert all(b < 100_000_000_000 and e >= 50_000_000_000 for b, e in zip(t.calls.begin, t.calls.end, strict=True))
     assert "Only 50 ms to 100 ms" in t.notes()[0]
-    with pytest.raises(UsageError, match="shows nothing"):
+    with refused(UsageError, "out-of-range"):
         Request(from_s=2, until_s=1)
-    with pytest.raises(UsageError, match="at least 1"):
+    with refused(UsageError, "out-of-range"):
         Request(limit=0)
 
 
@@ -374,12 +376,12 @@ def test_without_the_package_otf2_is_one_line(tmp_path: Path, monkeypatch: pytes
     import sys
 
     monkeypatch.setitem(sys.modules, "otf2", None)
-    with pytest.raises(UsageError, match=r"pip install 'retrompi\[otf2\]'"):
+    with refused(UsageError, "missing-tool | 'retrompi[otf2]'"):
         check(tmp_path / "t.otf2")
 
 
 def test_a_wrong_ending_names_the_right_ones() -> None:
-    with pytest.raises(UsageError, match=r"no timeline format '.htm'; did you mean '.html'\?") as caught:
+    with refused(UsageError, "unknown-format | '.htm' | '.html'") as caught:
         check("run.htm")
     assert all(f in str(caught.value) for f in FORMATS)
 

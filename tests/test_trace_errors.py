@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from refusals import agrees, refused
 
 from retrompi import traces
 from retrompi.base.errors import InputError, nearest
@@ -90,7 +91,7 @@ def test_malformed_lines(tmp_path: Path, text: str, line: int, message: str) -> 
 def test_file_and_line_of_a_private_file(tmp_path: Path) -> None:
     (tmp_path / "rank-0.txt").write_text("0 init\n0 finalize\n")
     (tmp_path / "rank-1.txt").write_text("1 init\n" + "1 barrier\n" * 15 + "1 foo\n1 finalize\n")
-    with pytest.raises(InputError, match=r"rank-1\.txt:17: unknown action 'foo'"):
+    with refused(InputError, "bad-trace | rank-1.txt:17 | 'foo'"):
         traces.read(tmp_path)
 
 
@@ -109,7 +110,7 @@ def test_a_cut_line_is_called_truncated() -> None:
 
 def test_a_rank_without_finalize_where_others_have_it() -> None:
     files = ["0 init\n0 barrier\n0 finalize\n", "1 init\n1 barrier\n"]
-    with pytest.raises(TraceError, match=r"rank-1\.txt:2: .*without 'finalize'.*truncated"):
+    with refused(TraceError, "bad-trace | rank-1.txt:2 | 'finalize'"):
         traces.parse(files)
     assert [row[1:3] for row in traces.parse(files, partial=True).warnings] == [(2, "init")]
     # Programs that leave without MPI_Finalize leave no finalize on any rank.
@@ -166,7 +167,7 @@ def test_corrupt_compressed_files(tmp_path: Path) -> None:
         with pytest.raises(TraceError):
             traces.read(path)
         path.write_bytes(b"this is plain text\n")
-        with pytest.raises(TraceError, match=r"is not (zstd|gzip) data although it is called \.(zst|gz)"):
+        with refused(TraceError, "damaged-file"):
             traces.read(path)
 
 
@@ -175,7 +176,7 @@ def test_too_much_to_unpack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     nothing = b"0 sleep 1\n" * (17 << 20 >> 3)
     for name, data in {"bomb.zst": zstandard.compress(nothing), "bomb.gz": gzip.compress(nothing)}.items():
         (tmp_path / name).write_bytes(data)
-        with pytest.raises(TraceError, match="unpacks to more than 16 MiB"):
+        with refused(TraceError, "damaged-file | 16 MiB"):
             traces.read(tmp_path / name)
 
 
@@ -248,15 +249,15 @@ def test_number_of_ranks(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("0 init\n0 finalize\n")
     (tmp_path / "b").write_text("1 init\n1 finalize\n")
     (tmp_path / "index").write_text("a\nb\n")
-    with pytest.raises(TraceError, match="names 2 files, one a rank, but 3 ranks are asked for"):
+    with refused(TraceError, "wrong-ranks"):
         traces.read(tmp_path / "index", np=3)
-    with pytest.raises(TraceError, match="at least 1, not 0"):
+    with refused(TraceError, "out-of-range"):
         traces.read(tmp_path / "index", np=0)
     with pytest.raises(TraceError, match=r"a:1: .*out of range|number of ranks"):
         traces.read(tmp_path / "a", np=1 << 30)
     with pytest.raises(TraceError, match=r"b:1: rank 1 is out of range: 2 lines|b:1: "):
         traces.read(tmp_path / "b", np=1)
-    with pytest.raises(TraceError, match="rank 900000 is out of range: 1 line cannot be the trace of 900001 ranks"):
+    with refused(TraceError, "bad-trace | 900000 | 900001"):
         traces.parse("900000 init\n")
     assert [row[3] for row in traces.parse("0 barrier\n", np=2).warnings] == [
         "no line of rank 1: it does nothing",
@@ -271,7 +272,7 @@ def test_one_file_of_a_larger_trace() -> None:
 
 def test_write_where_it_cannot(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(TraceError, match="cannot be written"):
+    with refused(TraceError, "unwritable-file"):
         traces.write(traces.parse("0 init\n"), tmp_path / "file" / "below")
 
 
@@ -370,7 +371,7 @@ def test_binding_arguments() -> None:
         traces.Trace.parse([(b"0 init\n", "t", -1)], undefined_source="maybe")
     with pytest.raises(TraceError, match="no file to read"):
         traces.Trace.parse([])
-    with pytest.raises(TraceError, match=r"must be of ranks 0\.\.1, each once"):
+    with refused(TraceError, "bad-trace | 0..1"):
         traces.Trace.parse([(b"0 init\n", "a", 0), (b"0 init\n", "b", 0)])
     with pytest.raises(IndexError, match=r"rank 3 is out of range 0\.\.0"):
         traces.parse("0 init\n").to_ti(3)
@@ -384,5 +385,5 @@ def test_binding_arguments() -> None:
 def test_nearest_is_used_for_folders() -> None:
     with pytest.raises(TraceError) as caught:
         traces.read(f"{DATA / 'ibm-suite-raw.tar.zst'}:ibm-ccl-bcast-5")
-    assert "did you mean" in str(caught.value)
+    agrees(caught.value, "unknown-name")
     assert "did you mean" in nearest("ab", ["abc"])

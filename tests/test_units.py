@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import agrees
 
 from retrompi.base import units
 from retrompi.base.errors import UsageError
@@ -47,28 +48,28 @@ def test_parse(text: str, unit: str, value: float) -> None:
 @pytest.mark.parametrize(
     ("text", "unit", "says"),
     [
-        ("16", "B", "has no unit"),
-        ("16 KB", "B", "ambiguous; write KiB (1024 B) or kB (1000 B)"),
-        ("1MB", "B", "ambiguous; write MiB"),
-        ("5 KB/s", "B/s", "ambiguous; write KiB/s"),
-        ("5 MB/s", "B", "wrong unit 'MB/s'; accepted: B, kB, KiB, MiB, GiB"),
-        ("5 MiB", "s", "wrong unit 'MiB'; accepted: s, ms, us, ns, ps"),
-        ("3 B", "1", "accepted: a plain number"),
-        ("-3 B", "B", "negative"),
-        ("-3 ms", "s", "negative"),
-        ("1.5", "probability", "not a probability"),
-        ("fast", "B/s", "not a number"),
-        ("", "B", "not a number"),
-        ("nan s", "s", "not a number"),
-        ("inf", "1", "not a number"),
-        ("1e999 s", "s", "not a finite number"),
-        ("1 2 s", "s", "not a number"),
+        ("16", "B", "bad-unit"),
+        ("16 KB", "B", "bad-unit | 1024 B | 1000 B"),
+        ("1MB", "B", "bad-unit"),
+        ("5 KB/s", "B/s", "bad-unit"),
+        ("5 MB/s", "B", "bad-unit | 'MB/s'"),
+        ("5 MiB", "s", "bad-unit | 'MiB'"),
+        ("3 B", "1", "bad-unit"),
+        ("-3 B", "B", "out-of-range"),
+        ("-3 ms", "s", "out-of-range"),
+        ("1.5", "probability", "out-of-range"),
+        ("fast", "B/s", "bad-unit"),
+        ("", "B", "bad-unit"),
+        ("nan s", "s", "bad-unit"),
+        ("inf", "1", "bad-unit"),
+        ("1e999 s", "s", "bad-number"),
+        ("1 2 s", "s", "bad-unit"),
     ],
 )
 def test_parse_refuses(text: str, unit: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
         units.parse(text, unit)
-    assert says in str(caught.value)
+    agrees(caught.value, says)
     assert "\n" not in str(caught.value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from engine_runs import MODELS, PATHS, completed, job, one_way
+from refusals import refused
 
 from retrompi.base.errors import UsageError
 from retrompi.sim import simulate
@@ -99,9 +100,9 @@ def test_a_faster_machine_is_no_slower(model: str, mode: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_what_nothing_reads_is_refused(model: str) -> None:
-    with pytest.raises(UsageError, match="latency"):
+    with refused(UsageError, "unknown-parameter"):
         simulate.benchmark(Question(model, "nt-pair", pingpong([0], reps=1), "shared", ["platform.link.no_such_latency=1us"]))
-    with pytest.raises(UsageError, match="nonsense"):
+    with refused(UsageError, "unknown-parameter"):
         simulate.benchmark(Question(model, "nt-pair", pingpong([0], reps=1), "shared", ["nonsense=1"]))
     with pytest.raises(UsageError):
         simulate.benchmark(Question(model, "nt-pair", pingpong([0], reps=1), "shared", ["platform.workstation.quantum=10ms"]))
@@ -109,5 +110,5 @@ def test_what_nothing_reads_is_refused(model: str) -> None:
 
 def test_a_parameter_without_a_part_in_the_run_is_refused() -> None:
     """The proxy's time-out means nothing where ranks own the sockets."""
-    with pytest.raises(UsageError, match=r"proxy_cost|proxy_packet|never read|not read|no effect"):
+    with refused(UsageError, "idle-override"):
         simulate.benchmark(Question("winmpich", "nt-pair", pingpong([0], reps=1), "distributed", ["proxy_wait=event", "proxy_timeout=5ms"]))

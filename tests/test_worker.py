@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from engine_runs import MODELS, job, run
+from refusals import agrees, refused
 
 from retrompi import _engine, traces
 from retrompi.base.errors import EngineError, InputError
@@ -47,11 +48,11 @@ PING = job("send 1 0 10 6", "recv 0 0 10 6")
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"nonsense": 1}, "not known to the engine"),
-        ({"seed": None}, "seed"),
-        ({"placement": [0]}, "the trace has 2 ranks, 1 are placed"),
-        ({"placement": [0, 5]}, "host 5"),
-        ({"protocol_same": []}, "no protocol for a message of 10 B"),
+        ({"nonsense": 1}, "bad-input"),
+        ({"seed": None}, "bad-input"),
+        ({"placement": [0]}, "bad-input"),
+        ({"placement": [0, 5]}, "bad-input"),
+        ({"protocol_same": []}, "bad-input | 10 B"),
     ],
 )
 def test_a_bad_configuration_is_refused_in_one_line(server: worker.ForkServer, change: dict[str, Any], says: str) -> None:
@@ -60,7 +61,7 @@ def test_a_bad_configuration_is_refused_in_one_line(server: worker.ForkServer, c
         del rows[key]
     with pytest.raises(InputError) as error:
         server.simulate(rows, PING, PING.sha256)
-    assert says in str(error.value)
+    agrees(error.value, says)
     assert "\n" not in str(error.value)
     assert server.simulate(config(PING), PING, PING.sha256)["outcome"] == "completed"
 
@@ -84,10 +85,10 @@ def test_a_simulation_that_dies_tells_its_last_words(server: worker.ForkServer, 
         "_engine.simulate = dies\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(EngineError, match=r"signal 6; last words: xbt_abort: the roof is on fire") as error:
+    with refused(EngineError, "engine-died | xbt_abort") as error:
         server.simulate(config(PING), PING, PING.sha256)
     assert error.value.exit_code == 3
-    with pytest.raises(EngineError, match=r"exit code 7; last words"):
+    with refused(EngineError, "engine-died"):
         server.simulate(config(PING) | {"seed": 2}, PING, PING.sha256)
 
 
@@ -231,7 +232,7 @@ def test_halted_simulations_end_and_may_begin_again() -> None:
     time.sleep(1.0)
     worker.halt()
     try:
-        with pytest.raises(EngineError, match="stopped"):
+        with refused(EngineError, "stopped"):
             simulate.benchmark(Question("wmpi", "nt-pair", pingpong([0]), "shared"))
         thread.join(30)
     finally:

@@ -24,8 +24,9 @@ class RetrompiError(Exception):
     code: str = "failed"
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+        # What a user typed may hold line breaks; the error is one line all the same.
+        self.message = message if len(message.splitlines()) < 2 else " ".join(message.split())
+        super().__init__(self.message)
         if code is not None:
             self.code = code
 

@@ -39,10 +39,10 @@ def normal_id(student: str) -> str:
     text = _plain(unicodedata.normalize("NFKC", shown_id(student)).casefold())
     if not text:
         raise UsageError(
-            "the student's id is empty; give the one that your teacher knows, e.g. --student ann.bee@example.edu", code="missing-option"
+            "the student's id is empty; give the one that your teacher knows, e.g. --student ann.bee@example.edu", code="bad-name"
         )
     if len(student) > LARGEST_ID:
-        raise UsageError(f"the student's id has {len(student)} characters; at most {LARGEST_ID} are taken", code="out-of-range")
+        raise UsageError(f"the student's id has {len(student)} characters; at most {LARGEST_ID} are taken", code="bad-name")
     return text
 
 
@@ -226,7 +226,7 @@ def read_state(folder: Path) -> State:
         )  # fmt: skip
     except (KeyError, TypeError, AttributeError, ValueError):
         said = "not the file that 'retrompi lab start' wrote: a key is missing or of another kind; start the lab again"
-        raise InputError(said, file) from None
+        raise InputError(said, file, code="unreadable-file") from None
     normal_id(state.student)
     return state
 

@@ -1,9 +1,9 @@
-"""The journey of a message: what the engine records of each packet, of what crosses cards and wires for it, and of every process meanwhile.
+"""The path of a message: what the engine records of each packet, of what crosses cards and wires for it, and of every process meanwhile.
 
-    told = simulate.journey(Question("wmpi", "nt-pair", Message(100_000)))
-    there = told.legs[0]                     # from the call of MPI_Send to the return of MPI_Recv
+    told = simulate.message_path(Question("wmpi", "nt-pair", Message(100_000)))
+    there = told.directions[0]               # from the call of MPI_Send to the return of MPI_Recv
     sum(k.took for k in there.chain) == there.took      # exactly
-    [p for p in told.passages if p.sent >= there.begin] # each packet through each channel
+    [p for p in told.transits if p.sent >= there.begin] # each packet through each channel
 
 Times are whole picoseconds since the start of the run.
 """
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["KINDS", "Channel", "Journey", "Leg", "Link", "Passage", "Process", "Stretch", "Thing", "Work"]
+__all__ = ["KINDS", "Channel", "Direction", "Link", "MessagePath", "NetworkPacket", "PacketTransit", "Process", "Stretch", "Work"]
 
 KINDS = ("data", "request", "ready", "matched", "done")
 """What a packet is: data; a rendezvous's request to send and its answer; a synchronous send's match; the end of a direct copy."""
@@ -30,9 +30,9 @@ class Link:
     stage: str
     who: str
     process: int
-    """Place in `Journey.processes`, -1: no process."""
-    thing: int
-    """Place in `Journey.things`, -1: none."""
+    """Place in `MessagePath.processes`, -1: no process."""
+    packet: int
+    """Place in `MessagePath.packets`, -1: none."""
 
     @property
     def took(self) -> int:
@@ -41,8 +41,8 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
-    """One way of a message. The links of ``chain`` follow each other without a gap from ``begin`` to ``end``."""
+class Direction:
+    """One direction of a message: there, or back. The links of ``chain`` follow each other without a gap from ``begin`` to ``end``."""
 
     begin: int
     end: int
@@ -75,7 +75,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A one-way channel between two processes (places in `Journey.processes`); ``total`` ``unit`` of ``resource``, if it can be full."""
+    """A one-way channel between two processes (places in `MessagePath.processes`); ``total`` ``unit`` of ``resource``, if limited."""
 
     number: int
     source: int
@@ -87,11 +87,12 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
-    """A packet goes through a channel (``channel`` -1: the receiver copies straight out of the sender's memory).
+class PacketTransit:
+    """The transit of an MPI packet through a channel (``channel`` -1: the receiver copies straight out of the sender's memory).
 
-    ``asked``: its process wants to put it in; ``put``: there is room and it begins to; ``laid``: it has; ``out`` and ``taken``: the other
-    process begins to take it out, and has it. -1: not before the run ended. ``message`` and ``bytes``: of the message, of this packet.
+    ``queued``: its process wants to send it; ``copy_in_begin``: there is room and the process begins to copy it into the channel;
+    ``copy_in_end``: it has; ``copy_out_begin`` and ``copy_out_end``: the other process begins to copy it out, and has it. -1: not before
+    the run ended. ``message`` and ``bytes``: of the message, of this packet.
     """
 
     channel: int
@@ -105,15 +106,15 @@ class Passage:
     sent: int
     message: int
     bytes: int
-    asked: int
-    put: int
-    laid: int
-    out: int
-    taken: int
+    queued: int
+    copy_in_begin: int
+    copy_in_end: int
+    copy_out_begin: int
+    copy_out_end: int
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class NetworkPacket:
     """What kernels, cards and the wire move: ``segment ack credit datagram 'datagram ack' transfer read curve``; hosts by their place."""
 
     kind: str
@@ -121,7 +122,7 @@ class Thing:
     source: int
     target: int
     bytes: int
-    passage: int
+    transit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ class Work:
     asked: int
     start: int
     end: int
-    thing: int
+    packet: int
 
 
 def _column(kind: str, data: bytes) -> list[int]:
@@ -147,54 +148,53 @@ _WIDTHS = {"kind": "b", "first": "b", "last": "b", "channel": "i", "source": "i"
 
 
 @dataclass(frozen=True, slots=True)
-class Journey:
-    """All that was recorded from the begin of the first leg to the end of the last one."""
+class MessagePath:
+    """All that was recorded from the begin of the first direction to the end of the last one."""
 
     hosts: list[str]
-    legs: list[Leg]
+    directions: list[Direction]
     processes: list[Process]
     channels: dict[int, Channel]
-    passages: list[Passage]
-    things: list[Thing]
+    transits: list[PacketTransit]
+    packets: list[NetworkPacket]
     work: list[Work]
 
     @staticmethod
-    def from_engine(told: Mapping[str, Any]) -> Journey:
+    def from_engine(told: Mapping[str, Any]) -> MessagePath:
         """From what the engine returns."""
         stages, waits = told["stages"], told["waits"]
-        legs = []
-        for leg in told["legs"]:
-            columns = [_column(k, leg[n]) for n, k in (("links_begin", "q"), ("links_end", "q"), ("stage", "b"))]
-            ends = [_column("i", leg[n]) for n in ("process", "thing")]
-            chain = [
-                Link(b, e, stages[s], who, process, thing) for b, e, s, who, process, thing in zip(*columns, leg["who"], *ends, strict=True)
-            ]
-            legs.append(Leg(leg["begin"], leg["end"], chain))
+        directions = []
+        for direction in told["directions"]:
+            columns = [_column(k, direction[n]) for n, k in (("links_begin", "q"), ("links_end", "q"), ("stage", "b"))]
+            ends = [_column("i", direction[n]) for n in ("process", "packet")]
+            links = zip(*columns, direction["who"], *ends, strict=True)
+            chain = [Link(b, e, stages[s], who, process, packet) for b, e, s, who, process, packet in links]
+            directions.append(Direction(direction["begin"], direction["end"], chain))
         processes = []
         for p in told["processes"]:
             rows = zip(*(_column(k, p[n]) for n, k in (("begin", "q"), ("end", "q"), ("stage", "b"), ("why", "b"))), strict=True)
             stretches = [Stretch(b, e, stages[s], waits[w] if stages[s] == "wait" else "") for b, e, s, w in rows]
             processes.append(Process(p["name"], p["host"], stretches))
-        table = {name: _column(_WIDTHS.get(name, "q"), data) for name, data in told["passages"].items()}
-        passages = []
+        table = {name: _column(_WIDTHS.get(name, "q"), data) for name, data in told["transits"].items()}
+        transits = []
         for row in zip(*table.values(), strict=True):
             p = dict(zip(table, row, strict=True))
-            passages.append(Passage(**{**p, "kind": KINDS[p["kind"]], "first": bool(p["first"]), "last": bool(p["last"])}))
-        work = [Work(w, stages[s], stages[b], asked, start, end, thing) for w, s, b, asked, start, end, thing in told["work"]]
-        return Journey(
+            transits.append(PacketTransit(**{**p, "kind": KINDS[p["kind"]], "first": bool(p["first"]), "last": bool(p["last"])}))
+        work = [Work(w, stages[s], stages[b], asked, start, end, packet) for w, s, b, asked, start, end, packet in told["work"]]
+        return MessagePath(
             list(told["hosts"]),
-            legs,
+            directions,
             processes,
             {c[0]: Channel(*c) for c in told["channels"]},
-            passages,
-            [Thing(*t) for t in told["things"]],
+            transits,
+            [NetworkPacket(*t) for t in told["packets"]],
             work,
         )
 
-    def of(self, leg: int) -> list[Passage]:
-        """The passages that belong to the message of a leg, in the order in which they were asked for."""
-        it = self.legs[leg]
-        first = next((p for p in self.passages if p.sent >= it.begin and p.kind in ("data", "request")), None)
+    def of(self, direction: int) -> list[PacketTransit]:
+        """The transits that belong to the message of a direction, in the order in which they were asked for."""
+        it = self.directions[direction]
+        first = next((p for p in self.transits if p.sent >= it.begin and p.kind in ("data", "request")), None)
         if first is None:
             return []
-        return [p for p in self.passages if p.sent == first.sent and p.message == first.message]
+        return [p for p in self.transits if p.sent == first.sent and p.message == first.message]

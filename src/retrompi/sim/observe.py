@@ -14,13 +14,13 @@ __all__ = ["NOTHING", "Observe"]
 @dataclass(frozen=True)
 class Observe:
     """``anatomy``: where rank 0's time goes between its two marks ``between``; ``timeline``: states, calls and messages; ``profile``: the
-    calls summed up; ``legs`` (from rank, its mark, to rank, its mark; with ``anatomy``): the path of what is sent between these marks."""
+    calls summed up; ``directions`` (from rank, its mark, to rank, its mark; with ``anatomy``): the path of what is sent between them."""
 
     anatomy: bool = False
     between: tuple[str, str] = ("anatomy", "end")
     timeline: Request | None = None
     profile: bool = False
-    legs: tuple[tuple[int, str, int, str], ...] = ()
+    directions: tuple[tuple[int, str, int, str], ...] = ()
 
 
 NOTHING = Observe()

@@ -37,10 +37,10 @@ from retrompi.traces.timed_section import compute_scale, prepare, section_of
 
 if TYPE_CHECKING:
     from retrompi._engine import Trace
-    from retrompi.sim.message_path import Journey
+    from retrompi.sim.message_path import MessagePath
 
 __all__ = ["WILDCARDS", "Benchmark", "Message", "Observe", "Question", "Replay", "Resolved", "Result", "SimulationEnded", "Starts",
-           "benchmark", "compile_question", "explain", "journey", "pingpong", "place", "run", "startup"]  # fmt: skip
+           "benchmark", "compile_question", "explain", "message_path", "pingpong", "place", "run", "startup"]  # fmt: skip
 
 EXPLAIN_REPETITIONS = 6
 """Round trips before the one whose anatomy is shown: queues, credits and caches of buffers are then in their steady state."""
@@ -87,8 +87,8 @@ class Result:
     """Of a run that did not complete: ``summary``, ``told`` and tables (docs of `retrompi.sim.diagnosis`)."""
     timeline: Any = None
     """The `retrompi.sim.timeline.Timeline` that was asked for."""
-    journey: Any = None
-    """The `retrompi.sim.message_path.Journey` between the legs that were asked for."""
+    message_path: Any = None
+    """The `retrompi.sim.message_path.MessagePath` between the directions that were asked for."""
     profile: dict[str, Any] = field(default_factory=dict)
     """If asked for: ``calls`` (action, bytes, section of MPI_Pcontrol or -1, count, ps) summed over the ranks, ``finalized_ps`` by rank
     (-1: never)."""
@@ -179,7 +179,7 @@ def run(question: Question | Resolved, observe: Observe = NOTHING, server: ForkS
         waits=got["waits"],
         diagnosis=got.get("diagnosis", {}),
         timeline=_timeline(got, trace, observe, {"model": q.model, "platform": q.platform, "mode": q.where}),
-        journey=_journey(got),
+        message_path=_message_path(got),
         profile=got.get("profile", {}),
         startup=steps,
         cautions=[*asked.model().cautions(asked.values, asked.room, asked.placement), *notes],
@@ -241,8 +241,8 @@ def _observed(observe: Observe) -> dict[str, Any]:
         rows |= {"timeline_limit": wanted.limit, "timeline_from": wanted.from_s, "timeline_until": wanted.until_s}
     if observe.profile:
         rows["profile"] = 1
-    if observe.legs:
-        rows["legs"] = list(observe.legs)
+    if observe.directions:
+        rows["directions"] = list(observe.directions)
     return rows
 
 
@@ -313,12 +313,12 @@ def _check_collectives(values: Values, used: Collection[str]) -> None:
             )
 
 
-def _journey(got: Mapping[str, Any]) -> Any:
-    if "journey" not in got:
+def _message_path(got: Mapping[str, Any]) -> Any:
+    if "message_path" not in got:
         return None
-    from retrompi.sim.message_path import Journey
+    from retrompi.sim.message_path import MessagePath
 
-    return Journey.from_engine(got["journey"])
+    return MessagePath.from_engine(got["message_path"])
 
 
 def _processes(rows: Mapping[str, Any]) -> list[str]:
@@ -473,19 +473,19 @@ def explain(question: Question | Resolved) -> dict[str, Any]:
     }
 
 
-LEGS = ((0, "anatomy", 1, "there"), (1, "there", 0, "end"))
+DIRECTIONS = ((0, "anatomy", 1, "there"), (1, "there", 0, "end"))
 """There and back."""
 
 
-def journey(question: Question | Resolved) -> Journey:
-    """The journey of the `Message` that `explain` explains, and of its answer: the legs sum to the round trip exactly.
+def message_path(question: Question | Resolved) -> MessagePath:
+    """The path of the `Message` that `explain` explains, and of its answer: the directions sum to the round trip exactly.
 
     Raises SimulationEnded when the message does not arrive.
     """
     asked = of_message(Resolved.of(question))
-    result = run(asked, Observe(anatomy=True, legs=LEGS))
+    result = run(asked, Observe(anatomy=True, directions=DIRECTIONS))
     require_completed(result, f"PingPong of {asked.question.title}, {asked.question.workload.label}")
-    told: Journey = result.journey
+    told: MessagePath = result.message_path
     return told
 
 

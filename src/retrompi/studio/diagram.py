@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from retrompi.base.units import format_bytes
-from retrompi.sim.message_path import Channel, Journey, Passage
+from retrompi.sim.message_path import Channel, MessagePath, PacketTransit
 
 __all__ = ["Box", "Diagram", "Line", "diagram"]
 
@@ -87,32 +87,32 @@ def card_of(host: str) -> str:
     return f"card {host}"
 
 
-def _on_the_way(journey: Journey, passages: Sequence[Passage]) -> tuple[list[int], list[Channel]]:
-    """The processes and the channels that the passages use, in order of their first use."""
+def _on_the_way(path: MessagePath, transits: Sequence[PacketTransit]) -> tuple[list[int], list[Channel]]:
+    """The processes and the channels that the transits use, in order of their first use."""
     processes: dict[int, None] = {}
     channels: dict[int, Channel] = {}
-    for p in passages:
+    for p in transits:
         processes |= {p.source: None, p.target: None}
         if p.channel >= 0:
-            channels[p.channel] = journey.channels[p.channel]
+            channels[p.channel] = path.channels[p.channel]
     return list(processes), list(channels.values())
 
 
-def diagram(journey: Journey, passages: Sequence[Passage], wire: str = "wire") -> Diagram:
-    """The diagram of the processes and channels that ``passages`` use; ``wire`` names what joins the cards."""
-    processes, channels = _on_the_way(journey, passages)
-    hosts = [h for h in journey.hosts if any(journey.processes[p].host == h for p in processes)]
+def diagram(path: MessagePath, transits: Sequence[PacketTransit], wire: str = "wire") -> Diagram:
+    """The diagram of the processes and channels that ``transits`` use; ``wire`` names what joins the cards."""
+    processes, channels = _on_the_way(path, transits)
+    hosts = [h for h in path.hosts if any(path.processes[p].host == h for p in processes)]
     width = _HOST if len(hosts) > 1 else _WIDTH - 2 * _MARGIN
-    far = [c for c in channels if journey.processes[c.source].host != journey.processes[c.target].host]
+    far = [c for c in channels if path.processes[c.source].host != path.processes[c.target].host]
     out = Diagram(_WIDTH, 0, [])
     rows = _rows(channels, far)
     for i, host in enumerate(hosts):
         x = _MARGIN + i * (_WIDTH - 2 * _MARGIN - width)
-        mine = [p for p in processes if journey.processes[p].host == host]
-        _processes(out, journey, mine, host, x, width, mirrored=i > 0)
-        _memories(out, journey, channels, host, x, width, rows["memory"])
+        mine = [p for p in processes if path.processes[p].host == host]
+        _processes(out, path, mine, host, x, width, mirrored=i > 0)
+        _memories(out, path, channels, host, x, width, rows["memory"])
         sockets = [
-            c for c in channels if c.medium in _SOCKETS and host in (journey.processes[c.source].host, journey.processes[c.target].host)
+            c for c in channels if c.medium in _SOCKETS and host in (path.processes[c.source].host, path.processes[c.target].host)
         ]
         if sockets:
             _add(
@@ -129,12 +129,12 @@ def diagram(journey: Journey, passages: Sequence[Passage], wire: str = "wire") -
                     44,
                 ),
             )
-        if any(host in (journey.processes[c.source].host, journey.processes[c.target].host) for c in far):
+        if any(host in (path.processes[c.source].host, path.processes[c.target].host) for c in far):
             _add(out, Box(card_of(host), "card", "network card", "", host, x + width / 2 - 72, rows["card"] - 19, 144, 38))
     bottom = max(b.y + b.h for b in out.boxes.values()) + 14
     out.hosts = [(h, _MARGIN + i * (_WIDTH - 2 * _MARGIN - width), 4, width, bottom - 4) for i, h in enumerate(hosts)]
     out.height = bottom + (24 if far else 6)
-    _lines(out, journey, passages, channels, wire)
+    _lines(out, path, transits, channels, wire)
     return out
 
 
@@ -160,9 +160,9 @@ def _media(channels: Sequence[Channel]) -> list[str]:
     return list(dict.fromkeys(_MEDIA[c.medium] for c in channels))
 
 
-def _processes(out: Diagram, journey: Journey, mine: Sequence[int], host: str, x: float, width: float, *, mirrored: bool) -> None:
+def _processes(out: Diagram, path: MessagePath, mine: Sequence[int], host: str, x: float, width: float, *, mirrored: bool) -> None:
     """The ranks outside, what forwards for them inside; two ranks of one host at its two sides."""
-    ranks = [p for p in mine if journey.processes[p].name.startswith("rank")]
+    ranks = [p for p in mine if path.processes[p].name.startswith("rank")]
     ordered = [*ranks[:1], *(p for p in mine if p not in ranks), *ranks[1:]]
     if mirrored:
         ordered.reverse()
@@ -170,15 +170,15 @@ def _processes(out: Diagram, journey: Journey, mine: Sequence[int], host: str, x
     room = width - 16 - w
     for i, p in enumerate(ordered):
         place = 0.5 if len(ordered) == 1 else i / (len(ordered) - 1)
-        name = journey.processes[p].name
+        name = path.processes[p].name
         short = name.partition(" on ")[0]
         _add(out, Box(f"process {p}", "process", short, "", host, x + 8 + place * room, _TOP - h / 2, w, h))
 
 
-def _memories(out: Diagram, journey: Journey, channels: Sequence[Channel], host: str, x: float, width: float, y: float) -> None:
+def _memories(out: Diagram, path: MessagePath, channels: Sequence[Channel], host: str, x: float, width: float, y: float) -> None:
     found: dict[str, Channel] = {}
     for c in channels:
-        if c.medium in _MEMORY and journey.processes[c.source].host == host:
+        if c.medium in _MEMORY and path.processes[c.source].host == host:
             found.setdefault(memory_of(c), c)
     for i, (name, c) in enumerate(found.items()):
         ends = [out.boxes[f"process {p}"] for p in (c.source, c.target)]
@@ -190,10 +190,10 @@ def _memories(out: Diagram, journey: Journey, channels: Sequence[Channel], host:
         _add(out, Box(name, "memory", _MEDIA[c.medium], size if c.total else "", host, middle - w / 2, y - 26, w, 52))
 
 
-def _lines(out: Diagram, journey: Journey, passages: Sequence[Passage], channels: Sequence[Channel], wire: str) -> None:
+def _lines(out: Diagram, path: MessagePath, transits: Sequence[PacketTransit], channels: Sequence[Channel], wire: str) -> None:
     for c in channels:
         a, b = f"process {c.source}", f"process {c.target}"
-        hosts = [journey.processes[p].host for p in (c.source, c.target)]
+        hosts = [path.processes[p].host for p in (c.source, c.target)]
         if c.medium in _MEMORY:
             memory = memory_of(c)
             _join(out, "memory", a, memory)
@@ -209,7 +209,7 @@ def _lines(out: Diagram, journey: Journey, passages: Sequence[Passage], channels
             _join(out, "bus", b, card_of(hosts[1]))
         if hosts[0] != hosts[1]:
             _join(out, "wire", card_of(hosts[0]), card_of(hosts[1]), wire)
-    for p in passages:
+    for p in transits:
         if p.channel < 0:
             _join(out, "direct", f"process {p.source}", f"process {p.target}", "direct copy")
 

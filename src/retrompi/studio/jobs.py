@@ -16,6 +16,7 @@ import multiprocessing
 import os
 import secrets
 import signal
+import sys
 import threading
 import time
 from collections import OrderedDict, deque
@@ -90,13 +91,19 @@ def _asks(job: _Job, slot: str) -> str | None:
     return job.question if job.slot == slot else job.also.get(slot)
 
 
+def _started_by() -> list[str]:
+    """Modules of ours that the program that runs took something from: every job's process imports that program, so they are preloaded."""
+    mine = (getattr(value, "__module__", None) for value in vars(sys.modules["__main__"]).values())
+    return sorted({name for name in mine if isinstance(name, str) and name.startswith("retrompi.")})
+
+
 class Jobs:
     """The jobs of one studio. Any thread may use it; `close` ends everything."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload([_PRELOAD])
+        self._context.set_forkserver_preload([_PRELOAD, *_started_by()])
         self._changed = threading.Condition()
         self._jobs: dict[str, _Job] = {}
         self._waiting: OrderedDict[str, deque[_Job]] = OrderedDict()

@@ -51,26 +51,26 @@ def travel(report: Any, wanted: list[dict[str, str]], way: str) -> list[dict[str
     return out
 
 
-def _one(one: Mapping[str, str], leg: int) -> dict[str, Any]:
+def _one(one: Mapping[str, str], direction: int) -> dict[str, Any]:
     sets, size = sets_of(one["set"]), size_of(one["size"])
     title = f"{registry.model(one['model']).title} on {one['platform']}, {one['mode']}, {format_bytes(size)}{', what if' if sets else ''}"
     beyond = outside(one["model"], one["platform"], sizes=[size], ranks=2, sets=sets)
     shown: dict[str, Any] = {"title": title, "parameters": parameters(one, sets), "outside": beyond}
     try:
-        told = simulate.journey(Question(one["model"], one["platform"], Message(size), one["mode"], sets))
+        told = simulate.message_path(Question(one["model"], one["platform"], Message(size), one["mode"], sets))
     except simulate.SimulationEnded as ended:
         return {**shown, "ended": str(ended)}
-    chain = told.legs[leg].chain
+    chain = told.directions[direction].chain
     link = registry.platform(one["platform"]).link
     return {
         **shown,
-        "way": leg,
-        "legs": [way.took for way in told.legs],
-        "scene": scene.scene(told, leg, title=title, wire=f"the wire ({link.kind})"),
+        "way": direction,
+        "legs": [way.took for way in told.directions],
+        "scene": scene.scene(told, direction, title=title, wire=f"the wire ({link.kind})"),
         "bars": scene.bars(chain),
         "hops": [
             {"begin": h.begin, "took": h.took, "where": h.where, "stage": h.stage, "what": h.what, "times": h.times}
-            for h in words.hops(told, leg)
+            for h in words.hops(told, direction)
         ],
     }
 

@@ -1,7 +1,7 @@
-"""A message's journey as a moving picture: what is where at each moment, from the engine's record alone.
+"""A message's path as a moving picture: what is where at each moment, from the engine's record alone.
 
 `scene` makes plain JSON for ``assets/anatomy.js``, which draws boxes and lines and moves tokens along them. A token's steps follow each
-other in time; in each it is at a box or crosses a line that the diagram has. Times are picoseconds since the leg began.
+other in time; in each it is at a box or crosses a line that the diagram has. Times are picoseconds since the direction began.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from retrompi.base.units import format_bytes
-from retrompi.sim.message_path import Journey, Leg, Link, Passage, Stretch, Thing, Work
+from retrompi.sim.message_path import Direction, Link, MessagePath, NetworkPacket, PacketTransit, Stretch, Work
 from retrompi.studio.diagram import Diagram, card_of, diagram, kernel_of, memory_of
 from retrompi.studio.words import STAGE_WORDS, Speaker
 
@@ -91,44 +91,44 @@ _LABELS = {
 _BACK = {"ack", "credit", "datagram ack"}
 
 
-def tokens(journey: Journey, leg: int, picture: Diagram) -> list[Token]:
-    """All that moves in a leg: the packets of its message through their channels, then what kernels, cards and the wire carry."""
-    it = journey.legs[leg]
-    passages = journey.of(leg)
-    waits = _until_passed_on(passages)
-    found = [t for i, p in enumerate(passages) for t in _of_passage(journey, it, picture, p, waits.get(i))]
+def tokens(path: MessagePath, direction: int, picture: Diagram) -> list[Token]:
+    """All that moves in a direction: the packets of its message through their channels, then what kernels, cards and the wire carry."""
+    it = path.directions[direction]
+    transits = path.of(direction)
+    waits = _until_passed_on(transits)
+    found = [t for i, p in enumerate(transits) for t in _of_transit(path, it, picture, p, waits.get(i))]
     work: dict[int, list[Work]] = defaultdict(list)
-    for w in journey.work:
-        if w.thing >= 0 and w.end > it.begin and w.asked < it.end:
-            work[w.thing].append(w)
-    onward = {p.channel for p in passages if p.kind in ("data", "request")}
-    for thing, rows in work.items():
-        if token := _of_thing(journey, it, picture, journey.things[thing], sorted(rows, key=lambda w: (w.asked, w.end)), onward):
+    for w in path.work:
+        if w.packet >= 0 and w.end > it.begin and w.asked < it.end:
+            work[w.packet].append(w)
+    onward = {p.channel for p in transits if p.kind in ("data", "request")}
+    for packet, rows in work.items():
+        if token := _of_network_packet(path, it, picture, path.packets[packet], sorted(rows, key=lambda w: (w.asked, w.end)), onward):
             found.append(token)
     return [t for t in found if t.steps]
 
 
-def _until_passed_on(passages: Sequence[Passage]) -> dict[int, int]:
-    """Place of a passage into a forwarder -> when the forwarder begins to put its last byte into the next channel."""
+def _until_passed_on(transits: Sequence[PacketTransit]) -> dict[int, int]:
+    """Place of a transit into a forwarder -> when the forwarder begins to put its last byte into the next channel."""
     out: dict[int, int] = {}
-    for kind in dict.fromkeys(p.kind for p in passages):
+    for kind in dict.fromkeys(p.kind for p in transits):
         into: dict[int, list[int]] = defaultdict(list)
-        on: dict[int, list[Passage]] = defaultdict(list)
-        for i, p in enumerate(passages):
+        on: dict[int, list[PacketTransit]] = defaultdict(list)
+        for i, p in enumerate(transits):
             if p.kind == kind:
                 into[p.target].append(i)
                 on[p.source].append(p)
         for process, arrived in into.items():
             ends = list(accumulate(p.bytes for p in on.get(process, [])))
-            for i, total in zip(arrived, accumulate(passages[i].bytes for i in arrived), strict=True):
+            for i, total in zip(arrived, accumulate(transits[i].bytes for i in arrived), strict=True):
                 k = bisect_left(ends, total)
                 if k < len(ends):
                     out[i] = on[process][k].put
     return out
 
 
-def _clip(it: Leg, steps: Iterable[Step]) -> list[Step]:
-    """Steps within the leg, from its begin on, without those of no length."""
+def _clip(it: Direction, steps: Iterable[Step]) -> list[Step]:
+    """Steps within the direction, from its begin on, without those of no length."""
     return [
         Step(max(s.begin, it.begin) - it.begin, min(s.end, it.end) - it.begin, s.at, s.start, s.stop)
         for s in steps
@@ -136,10 +136,10 @@ def _clip(it: Leg, steps: Iterable[Step]) -> list[Step]:
     ]
 
 
-def _of_passage(journey: Journey, it: Leg, picture: Diagram, p: Passage, passed_on: int | None) -> list[Token]:
+def _of_transit(path: MessagePath, it: Direction, picture: Diagram, p: PacketTransit, passed_on: int | None) -> list[Token]:
     """A packet through one channel: one token, or one at each end where the system or a card has it in between."""
     a, b = f"process {p.source}", f"process {p.target}"
-    laid, out, taken = (t if t >= 0 else it.end for t in (p.laid, p.out, p.taken))
+    inside, out, taken = (t if t >= 0 else it.end for t in (p.copy_in_end, p.copy_out_begin, p.copy_out_end))
     label = f"{_LABELS[p.kind]}, {format_bytes(p.bytes)}"
     back = p.kind in ("ready", "matched", "done")
     stay = [Step(taken, passed_on, b)] if passed_on is not None and passed_on > taken else []
@@ -151,41 +151,47 @@ def _of_passage(journey: Journey, it: Leg, picture: Diagram, p: Passage, passed_
         return Step(begin, end, picture.line(start, stop), start, stop)
 
     if p.channel < 0:
-        return [token(cross(p.put, taken, a, b))]
-    channel = journey.channels[p.channel]
-    hosts = [journey.processes[i].host for i in (p.source, p.target)]
+        return [token(cross(p.copy_in_begin, taken, a, b))]
+    channel = path.channels[p.channel]
+    hosts = [path.processes[i].host for i in (p.source, p.target)]
     if channel.medium in ("pool", "ring"):
         memory = memory_of(channel)
-        return [token(Step(p.asked, p.put, a), cross(p.put, laid, a, memory), Step(laid, out, memory), cross(out, taken, memory, b), *stay)]
+        in_memory = [cross(p.copy_in_begin, inside, a, memory), Step(inside, out, memory), cross(out, taken, memory, b)]
+        return [token(Step(p.queued, p.copy_in_begin, a), *in_memory, *stay)]
     if channel.medium == "dma":
-        start = min((w.asked for w in journey.work if w.thing >= 0 and _carries(journey, w, p)), default=laid)
-        return [token(Step(p.asked, start, a)), token(Step(out, taken, b), *stay)]
+        start = min((w.asked for w in path.work if w.packet >= 0 and _carries(path, w, p)), default=inside)
+        return [token(Step(p.queued, start, a)), token(Step(out, taken, b), *stay)]
     ends = [kernel_of(h) for h in hosts]
-    return [token(Step(p.asked, p.put, a), cross(p.put, laid, a, ends[0])), token(cross(out, taken, ends[1], b), *stay)]
+    sent = token(Step(p.queued, p.copy_in_begin, a), cross(p.copy_in_begin, inside, a, ends[0]))
+    return [sent, token(cross(out, taken, ends[1], b), *stay)]
 
 
-def _carries(journey: Journey, w: Work, p: Passage) -> bool:
-    t = journey.things[w.thing]
-    return t.kind == "transfer" and t.channel == p.channel and p.put <= w.asked <= (p.laid if p.laid >= 0 else w.asked) and w.stage == "nic"
+def _carries(path: MessagePath, w: Work, p: PacketTransit) -> bool:
+    t = path.packets[w.packet]
+    if t.kind != "transfer" or t.channel != p.channel or w.stage != "nic":
+        return False
+    return p.copy_in_begin <= w.asked <= (p.copy_in_end if p.copy_in_end >= 0 else w.asked)
 
 
-def _of_thing(journey: Journey, it: Leg, picture: Diagram, thing: Thing, rows: Sequence[Work], onward: set[int]) -> Token | None:
+def _of_network_packet(
+    path: MessagePath, it: Direction, picture: Diagram, packet: NetworkPacket, rows: Sequence[Work], onward: set[int]
+) -> Token | None:
     """A frame or a transfer through the sender's system, over its bus, the wire, the receiver's bus and system, as far as it goes there."""
-    channel = journey.channels.get(thing.channel)
+    channel = path.channels.get(packet.channel)
     if channel is None:
         return None
-    a, b = journey.hosts[thing.source], journey.hosts[thing.target]
-    against = (thing.kind in _BACK) == (thing.channel in onward)
+    a, b = path.hosts[packet.source], path.hosts[packet.target]
+    against = (packet.kind in _BACK) == (packet.channel in onward)
     direct = channel.medium == "dma"
-    ends = [channel.source, channel.target] if journey.processes[channel.source].host == a else [channel.target, channel.source]
+    ends = [channel.source, channel.target] if path.processes[channel.source].host == a else [channel.target, channel.source]
     homes = [f"process {p}" for p in ends] if direct else [kernel_of(a), kernel_of(b)]
     steps: list[Step] = []
-    kind = thing.kind
+    kind = packet.kind
     for w in rows:
         if w.stage == "ack":
             kind = "timer"
             steps.append(Step(w.asked, w.end, kernel_of(a)))
-        elif thing.kind == "read":
+        elif packet.kind == "read":
             steps.append(
                 Step(w.start, w.end, picture.line(kernel_of(b), f"process {channel.target}"), kernel_of(b), f"process {channel.target}")
             )
@@ -200,8 +206,8 @@ def _of_thing(journey: Journey, it: Leg, picture: Diagram, thing: Thing, rows: S
     known = all(_known(picture, s) for s in steps)
     if not known:
         return None
-    size = f", {format_bytes(thing.bytes)}" if thing.bytes else ""
-    return Token(kind, _LABELS.get(kind, kind) + size, thing.bytes, against, _clip(it, steps))
+    size = f", {format_bytes(packet.bytes)}" if packet.bytes else ""
+    return Token(kind, _LABELS.get(kind, kind) + size, packet.bytes, against, _clip(it, steps))
 
 
 def _known(picture: Diagram, step: Step) -> bool:
@@ -252,7 +258,7 @@ def _thinned(pieces: Sequence[Piece], most: int) -> list[Piece]:
     return _thinned(out, most) if len(out) > most else out
 
 
-def _lane(it: Leg, stretches: Iterable[Stretch]) -> list[Piece]:
+def _lane(it: Direction, stretches: Iterable[Stretch]) -> list[Piece]:
     inside = [
         (max(s.begin, it.begin) - it.begin, min(s.end, it.end) - it.begin, s.stage, s.why)
         for s in stretches
@@ -261,23 +267,23 @@ def _lane(it: Leg, stretches: Iterable[Stretch]) -> list[Piece]:
     return _thinned(inside, MOST_PIECES) if inside else []
 
 
-def where(journey: Journey, picture: Diagram, link: Link) -> str:
+def where(path: MessagePath, picture: Diagram, link: Link) -> str:
     """The box or line of the diagram where a link of the chain happens; empty for the clock."""
     if link.process >= 0:
         name = f"process {link.process}"
         return name if name in picture.boxes else ""
     if link.who == "wire":
         return next((line.name for line in picture.lines.values() if line.kind == "wire"), "")
-    if link.thing < 0:
+    if link.packet < 0:
         return ""
-    thing = journey.things[link.thing]
-    host = journey.hosts[thing.source] if link.stage == "ack" else link.who
+    packet = path.packets[link.packet]
+    host = path.hosts[packet.source] if link.stage == "ack" else link.who
     name = card_of(host) if link.stage == "nic" else kernel_of(host)
     return name if name in picture.boxes else ""
 
 
 def bars(links: Iterable[Link]) -> list[tuple[str, int]]:
-    """(stage, picoseconds) of the links summed up, in the order of `STAGES`; they sum to the leg exactly."""
+    """(stage, picoseconds) of the links summed up, in the order of `STAGES`; they sum to the direction exactly."""
     sums: dict[str, int] = defaultdict(int)
     for k in links:
         sums[k.stage] += k.took
@@ -285,14 +291,14 @@ def bars(links: Iterable[Link]) -> list[tuple[str, int]]:
     return sorted(sums.items(), key=lambda s: order.index(s[0]))
 
 
-def scene(journey: Journey, leg: int = 0, *, title: str = "", wire: str = "wire") -> dict[str, Any]:
-    """The moving picture of a leg as plain JSON values: boxes, lines, hosts, tokens, lanes of the processes and the strip of the chain."""
-    it = journey.legs[leg]
-    picture = diagram(journey, journey.of(leg), wire)
-    moving, note = _sampled(tokens(journey, leg, picture), MOST_TOKENS)
-    speaker = Speaker(journey)
+def scene(path: MessagePath, direction: int = 0, *, title: str = "", wire: str = "wire") -> dict[str, Any]:
+    """The moving picture of a direction as plain JSON values: boxes, lines, hosts, tokens, lanes of processes, the strip of the chain."""
+    it = path.directions[direction]
+    picture = diagram(path, path.of(direction), wire)
+    moving, note = _sampled(tokens(path, direction, picture), MOST_TOKENS)
+    speaker = Speaker(path)
     strip = _thinned(
-        [(k.begin - it.begin, k.end - it.begin, k.stage, where(journey, picture, k), speaker.of(k)) for k in it.chain], MOST_PIECES
+        [(k.begin - it.begin, k.end - it.begin, k.stage, where(path, picture, k), speaker.of(k)) for k in it.chain], MOST_PIECES
     )
     texts = list(dict.fromkeys(p[4] for p in strip))
     processes = [int(name.partition(" ")[2]) for name, box in picture.boxes.items() if box.kind == "process"]
@@ -315,9 +321,9 @@ def scene(journey: Journey, leg: int = 0, *, title: str = "", wire: str = "wire"
         ],
         "lanes": [
             {
-                "name": journey.processes[p].name,
+                "name": path.processes[p].name,
                 "box": f"process {p}",
-                "pieces": [list(x) for x in _lane(it, journey.processes[p].stretches)],
+                "pieces": [list(x) for x in _lane(it, path.processes[p].stretches)],
             }
             for p in processes
         ],

@@ -7,7 +7,6 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-import retrompi.cli.main  # noqa: F401  a job's process looks at what started the studio: the command
 from retrompi.base.errors import RetrompiError
 from retrompi.sim import simulate  # noqa: F401
 from retrompi.spec import registry

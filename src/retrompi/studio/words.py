@@ -1,4 +1,4 @@
-"""A message's journey in words: the chain of causes as a table of hops, with repetitions told once."""
+"""A message's path in words: the chain of causes as a table of hops, with repetitions told once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from retrompi.base.units import PS, format_bytes, format_time
-from retrompi.sim.message_path import Journey, Link, Passage
+from retrompi.sim.message_path import Link, MessagePath, PacketTransit
 
 __all__ = ["STAGE_WORDS", "Hop", "Speaker", "hops", "seconds", "time_of"]
 
@@ -38,7 +38,7 @@ _MEDIUM = {
     "datagram": "the UDP socket",
     "dma": "the memory of the card's packets",
 }
-_THING = {
+_NETWORK_PACKET = {
     "segment": "a TCP segment",
     "ack": "a TCP acknowledgement",
     "credit": "returned credits",
@@ -51,7 +51,7 @@ _THING = {
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A row of the table: ``times`` rounds of one or more links put together, ``begin`` ps after the leg began, ``took`` ps in all."""
+    """A row of the table: ``times`` rounds of one or more links together, ``begin`` ps after the direction began, ``took`` ps in all."""
 
     begin: int
     took: int
@@ -74,19 +74,19 @@ def seconds(value: float) -> str:
 class Speaker:
     """Finds for a moment of a process which packet it was putting in or taking out."""
 
-    def __init__(self, journey: Journey) -> None:
-        self.journey = journey
-        self.doing: dict[int, list[tuple[int, int, Passage, bool]]] = {}
-        for p in journey.passages:
-            if p.laid >= 0:
-                self.doing.setdefault(p.source, []).append((p.asked, p.laid, p, True))
-            if p.out >= 0 and p.taken >= 0:
-                self.doing.setdefault(p.target, []).append((p.out, p.taken, p, False))
+    def __init__(self, path: MessagePath) -> None:
+        self.path = path
+        self.doing: dict[int, list[tuple[int, int, PacketTransit, bool]]] = {}
+        for p in path.transits:
+            if p.copy_in_end >= 0:
+                self.doing.setdefault(p.source, []).append((p.queued, p.copy_in_end, p, True))
+            if p.copy_out_begin >= 0 and p.copy_out_end >= 0:
+                self.doing.setdefault(p.target, []).append((p.copy_out_begin, p.copy_out_end, p, False))
         for rows in self.doing.values():
             rows.sort(key=lambda r: r[0])
         self.begins = {k: [r[0] for r in rows] for k, rows in self.doing.items()}
 
-    def at(self, link: Link) -> tuple[Passage, bool] | None:
+    def at(self, link: Link) -> tuple[PacketTransit, bool] | None:
         """The packet that the link's process has in hand, and whether it puts it in."""
         rows = self.doing.get(link.process, [])
         i = bisect_right(self.begins.get(link.process, []), link.begin)
@@ -99,7 +99,7 @@ class Speaker:
         """What happens in a link, in words."""
         if link.process < 0:
             return self._elsewhere(link)
-        name = self.journey.processes[link.process].name
+        name = self.path.processes[link.process].name
         found = self.at(link)
         packet, channel = "", "a channel"
         if found:
@@ -107,7 +107,7 @@ class Speaker:
             packet = {"data": f"a packet of {format_bytes(p.bytes)}", "request": "the request to send", "ready": "the answer “ready”"}.get(
                 p.kind, "the last word"
             )
-            channel = "the sender's memory" if p.channel < 0 else _MEDIUM[self.journey.channels[p.channel].medium]
+            channel = "the sender's memory" if p.channel < 0 else _MEDIUM[self.path.channels[p.channel].medium]
         into = found is not None and found[1]
         match link.stage:
             case "copy" if found:
@@ -144,8 +144,8 @@ class Speaker:
         return f"{name}: {STAGE_WORDS[link.stage]}"
 
     def _elsewhere(self, link: Link) -> str:
-        thing = self.journey.things[link.thing] if link.thing >= 0 else None
-        what = _THING.get(thing.kind, "a frame") if thing else "a frame"
+        packet = self.path.packets[link.packet] if link.packet >= 0 else None
+        what = _NETWORK_PACKET.get(packet.kind, "a frame") if packet else "a frame"
         match link.stage:
             case "stack":
                 return f"TCP/IP on {link.who} works on {what}"
@@ -159,22 +159,22 @@ class Speaker:
                 retry = "retry timer" if "retr" in link.who else "delayed acknowledgement's timer"
                 return f"nothing moves until the {retry} ends"
             case "queueing":
-                busy = "the network card" if thing and thing.kind == "transfer" else "the kernel or the card"
+                busy = "the network card" if packet and packet.kind == "transfer" else "the kernel or the card"
                 return f"{what} waits on {link.who}: {busy} is busy with what came before"
             case "tick":
                 return "nothing happens until the next tick of the clock"
         return f"{link.who}: {STAGE_WORDS[link.stage]}"
 
 
-def hops(journey: Journey, leg: int = 0, most: int = 60) -> list[Hop]:
-    """The chain of a leg as rows that sum to it exactly; where it has more than ``most`` links, what repeats is told once.
+def hops(path: MessagePath, direction: int = 0, most: int = 60) -> list[Hop]:
+    """The chain of a direction as rows that sum to it exactly; where it has more than ``most`` links, what repeats is told once.
 
     A repetition is a run of rounds of the same stages at the same places (packet after packet): each of its rows stands for all rounds.
     """
-    it, speaker = journey.legs[leg], Speaker(journey)
+    it, speaker = path.directions[direction], Speaker(path)
     rows: list[Hop] = []
     for link in it.chain:
-        where = link.who if link.process < 0 else journey.processes[link.process].name
+        where = link.who if link.process < 0 else path.processes[link.process].name
         what = speaker.of(link)
         if rows and (rows[-1].where, rows[-1].stage, rows[-1].what) == (where, link.stage, what):
             last = rows.pop()

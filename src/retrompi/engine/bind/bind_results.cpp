@@ -127,7 +127,7 @@ py::dict timeline_dict(const Timeline& t, const Trace& trace) {
   return o;
 }
 
-py::dict journey_dict(const JourneyResult& j) {
+py::dict message_path_dict(const MessagePathResult& j) {
   py::dict o;
   py::list stages;
   for (auto s = static_cast<int>(Stage::Library); s <= static_cast<int>(Stage::Wait); ++s) stages.append(stage_name(static_cast<Stage>(s)));
@@ -136,22 +136,22 @@ py::dict journey_dict(const JourneyResult& j) {
   for (int w = 0; w < static_cast<int>(WaitFor::Count); ++w) waits.append(wait_name(static_cast<WaitFor>(w)));
   o["waits"] = waits;
   o["hosts"] = py::cast(j.hosts);
-  py::list legs;
-  for (const auto& leg : j.legs) {
+  py::list directions;
+  for (const auto& direction : j.directions) {
     py::dict d;
-    d["begin"] = leg.begin;
-    d["end"] = leg.end;
-    d["links_begin"] = column<int64_t>(leg.chain, [](const auto& k) { return k.begin; });
-    d["links_end"] = column<int64_t>(leg.chain, [](const auto& k) { return k.end; });
-    d["stage"] = column<int8_t>(leg.chain, [](const auto& k) { return k.stage; });
-    d["process"] = column<int32_t>(leg.chain, [](const auto& k) { return k.process; });
-    d["thing"] = column<int32_t>(leg.chain, [](const auto& k) { return k.thing; });
+    d["begin"] = direction.begin;
+    d["end"] = direction.end;
+    d["links_begin"] = column<int64_t>(direction.chain, [](const auto& k) { return k.begin; });
+    d["links_end"] = column<int64_t>(direction.chain, [](const auto& k) { return k.end; });
+    d["stage"] = column<int8_t>(direction.chain, [](const auto& k) { return k.stage; });
+    d["process"] = column<int32_t>(direction.chain, [](const auto& k) { return k.process; });
+    d["packet"] = column<int32_t>(direction.chain, [](const auto& k) { return k.packet; });
     py::list who;
-    for (const auto& k : leg.chain) who.append(k.who);
+    for (const auto& k : direction.chain) who.append(k.who);
     d["who"] = who;
-    legs.append(d);
+    directions.append(d);
   }
-  o["legs"] = legs;
+  o["directions"] = directions;
   py::list processes;
   for (const auto& p : j.processes) {
     py::dict d;
@@ -167,31 +167,31 @@ py::dict journey_dict(const JourneyResult& j) {
   py::list channels;
   for (const auto& c : j.channels) channels.append(py::make_tuple(c.number, c.from, c.to, c.medium, c.resource, c.total, c.unit));
   o["channels"] = channels;
-  py::dict passages;
-  const auto& ps = j.passages;
-  passages["channel"] = column<int32_t>(ps, [](const auto& p) { return p.channel; });
-  passages["source"] = column<int32_t>(ps, [](const auto& p) { return p.from; });
-  passages["target"] = column<int32_t>(ps, [](const auto& p) { return p.to; });
-  passages["src"] = column<int32_t>(ps, [](const auto& p) { return p.src; });
-  passages["dst"] = column<int32_t>(ps, [](const auto& p) { return p.dst; });
-  passages["kind"] = column<int8_t>(ps, [](const auto& p) { return p.kind; });
-  passages["first"] = column<int8_t>(ps, [](const auto& p) { return p.first ? 1 : 0; });
-  passages["last"] = column<int8_t>(ps, [](const auto& p) { return p.last ? 1 : 0; });
-  passages["sent"] = column<int64_t>(ps, [](const auto& p) { return p.sent; });
-  passages["message"] = column<int64_t>(ps, [](const auto& p) { return p.message; });
-  passages["bytes"] = column<int64_t>(ps, [](const auto& p) { return p.bytes; });
-  passages["asked"] = column<int64_t>(ps, [](const auto& p) { return p.asked; });
-  passages["put"] = column<int64_t>(ps, [](const auto& p) { return p.in < 0 ? p.asked : p.in; });
-  passages["laid"] = column<int64_t>(ps, [](const auto& p) { return p.laid; });
-  passages["out"] = column<int64_t>(ps, [](const auto& p) { return p.out; });
-  passages["taken"] = column<int64_t>(ps, [](const auto& p) { return p.taken; });
-  o["passages"] = passages;
-  py::list things;
-  for (const auto& t : j.things) things.append(py::make_tuple(thing_name(t.kind), t.channel, t.from, t.to, t.bytes, t.passage));
-  o["things"] = things;
+  py::dict transits;
+  const auto& ps = j.transits;
+  transits["channel"] = column<int32_t>(ps, [](const auto& p) { return p.channel; });
+  transits["source"] = column<int32_t>(ps, [](const auto& p) { return p.from; });
+  transits["target"] = column<int32_t>(ps, [](const auto& p) { return p.to; });
+  transits["src"] = column<int32_t>(ps, [](const auto& p) { return p.src; });
+  transits["dst"] = column<int32_t>(ps, [](const auto& p) { return p.dst; });
+  transits["kind"] = column<int8_t>(ps, [](const auto& p) { return p.kind; });
+  transits["first"] = column<int8_t>(ps, [](const auto& p) { return p.first ? 1 : 0; });
+  transits["last"] = column<int8_t>(ps, [](const auto& p) { return p.last ? 1 : 0; });
+  transits["sent"] = column<int64_t>(ps, [](const auto& p) { return p.sent; });
+  transits["message"] = column<int64_t>(ps, [](const auto& p) { return p.message; });
+  transits["bytes"] = column<int64_t>(ps, [](const auto& p) { return p.bytes; });
+  transits["queued"] = column<int64_t>(ps, [](const auto& p) { return p.queued; });
+  transits["copy_in_begin"] = column<int64_t>(ps, [](const auto& p) { return p.copy_in_begin < 0 ? p.queued : p.copy_in_begin; });
+  transits["copy_in_end"] = column<int64_t>(ps, [](const auto& p) { return p.copy_in_end; });
+  transits["copy_out_begin"] = column<int64_t>(ps, [](const auto& p) { return p.copy_out_begin; });
+  transits["copy_out_end"] = column<int64_t>(ps, [](const auto& p) { return p.copy_out_end; });
+  o["transits"] = transits;
+  py::list packets;
+  for (const auto& t : j.packets) packets.append(py::make_tuple(network_packet_name(t.kind), t.channel, t.from, t.to, t.bytes, t.transit));
+  o["packets"] = packets;
   py::list work;
   for (const auto& w : j.work)
-    work.append(py::make_tuple(w.where, static_cast<int>(w.stage), static_cast<int>(w.before), w.asked, w.start, w.end, w.thing));
+    work.append(py::make_tuple(w.where, static_cast<int>(w.stage), static_cast<int>(w.before), w.asked, w.start, w.end, w.packet));
   o["work"] = work;
   return o;
 }

@@ -3,7 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include "record/diagnosis.hpp"
-#include "record/journey_result.hpp"
+#include "record/message_path_result.hpp"
 #include "record/profile.hpp"
 
 namespace retrompi {
@@ -11,7 +11,7 @@ pybind11::dict diagnosis_dict(const Diagnosis& d);
 /// ``calls`` rows (action, bytes, section, count, ps), ``finalized_ps`` of each rank (-1: never).
 pybind11::dict profile_dict(const CallProfile& p);
 /// Columns as bytes: see `retrompi.sim.message_path`.
-pybind11::dict journey_dict(const JourneyResult& j);
+pybind11::dict message_path_dict(const MessagePathResult& j);
 /// Columns as bytes (native 64- and 32-bit integers): see `retrompi.sim.timeline`.
 pybind11::dict timeline_dict(const Timeline& t, const Trace& trace);
 }  // namespace retrompi

@@ -18,18 +18,9 @@ struct Ride {
   int from, to;
   int64_t bytes;
   Ps arrived = -1;
-  static void on_start(void* p, uint64_t) {
-    auto& r = *static_cast<Ride*>(p);
-    r.wire->send(r.from, r.to, r.bytes, &Ride::on_end, p, 0);
-  }
-  static void on_lost(void* p, uint64_t) {
-    auto& r = *static_cast<Ride*>(p);
-    r.arrived = -2 - r.loop->now;
-  }
-  static void on_end(void* p, uint64_t) {
-    auto& r = *static_cast<Ride*>(p);
-    r.arrived = r.loop->now;
-  }
+  void on_start() { wire->send(from, to, bytes, delivery<&Ride::on_end, &Ride::on_lost>(*this)); }
+  void on_lost() { arrived = -2 - loop->now; }
+  void on_end() { arrived = loop->now; }
 };
 
 using Row = std::tuple<Ps, int, int, int64_t>;
@@ -50,9 +41,14 @@ std::vector<Ps> carry(const std::string& wire, const std::string& kind, const st
                       const std::vector<Down>& failures) {
   Loop loop;
   Anatomy anatomy;
-  const LinkSpec link{.kind = kind, .shape = shape, .bandwidth = bandwidth, .latency = latency, .rails = rails, .wan_bandwidth = wan_bandwidth, .wan_latency = wan_latency};
+  const LinkSpec link{.kind = kind,
+                      .shape = shape,
+                      .bandwidth = bandwidth,
+                      .latency = latency,
+                      .rails = rails,
+                      .wan_bandwidth = wan_bandwidth,
+                      .wan_latency = wan_latency};
   const auto w = wire == "simgrid" ? simgrid_wire(loop, anatomy, positions, link) : native_wire(loop, anatomy, positions, link);
-  w->lost = &Ride::on_lost;
   std::vector<Failure> down;
   for (const Down& d : failures) down.push_back(failure(d));
   if (!down.empty()) w->fail(down);
@@ -63,7 +59,7 @@ std::vector<Ps> carry(const std::string& wire, const std::string& kind, const st
     if (from < 0 || from >= cards || to < 0 || to >= cards || from == to) throw ConfigError("a flow goes from one of the hosts to another");
     if (static_cast<size_t>(from) % rails != static_cast<size_t>(to) % rails) throw ConfigError("a flow stays on its rail");
     rides.push_back({w.get(), &loop, from, to, bytes});
-    loop.at(at, &Ride::on_start, &rides.back());
+    loop.schedule(at, callback<&Ride::on_start>(rides.back()));
   }
   w->run([] { return true; });
   std::vector<Ps> out;

@@ -391,9 +391,9 @@ SimConfig config(const py::dict& d) {
   c.anatomy_from = r.text("anatomy_from");
   c.anatomy_to = r.text("anatomy_to");
   for (const auto& [name, at] : r.get("kills").cast<std::vector<std::pair<std::string, double>>>()) c.kills.emplace_back(name, to_ps(at));
-  if (d.contains("legs"))
-    for (const auto& [from_rank, from, to_rank, to] : r.get("legs").cast<std::vector<std::tuple<int32_t, std::string, int32_t, std::string>>>())
-      c.legs.push_back({from_rank, from, to_rank, to});
+  if (d.contains("directions"))
+    for (const auto& [from_rank, from, to_rank, to] : r.get("directions").cast<std::vector<std::tuple<int32_t, std::string, int32_t, std::string>>>())
+      c.directions.push_back({from_rank, from, to_rank, to});
   c.profile = d.contains("profile") && r.integer("profile") != 0;
   if (d.contains("timeline_limit")) {
     c.timeline.limit = r.integer("timeline_limit");
@@ -476,7 +476,7 @@ py::dict run(const py::dict& d, const Trace& trace, const std::vector<const Trac
   o["anatomy"] = rows;
   o["anatomy_total_ps"] = s.anatomy_total;
   o["end_ps"] = s.end;
-  if (s.journey) o["journey"] = journey_dict(*s.journey);
+  if (s.message_path) o["message_path"] = message_path_dict(*s.message_path);
   if (s.timeline) o["timeline"] = timeline_dict(*s.timeline, trace);
   if (s.profile) o["profile"] = profile_dict(*s.profile);
   py::list jobs;

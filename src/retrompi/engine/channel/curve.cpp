@@ -33,7 +33,7 @@ class CurveChan final : public Chan {
     const Ps now = world.loop.now;
     const auto [start, end] = lane_.depart(now, at);
     ++common.count.packets;
-    moving(Thing::Curve, p.bytes, false, p.passage);
+    attribute(NetworkPacket::Curve, p.bytes, false, p.transit);
     Cause by = world.anatomy.current;
     if (world.anatomy.on) by = world.anatomy.of(world.anatomy.record("curve", Stage::Wire, now, start, end));
     fly(p, end, by);
@@ -42,9 +42,9 @@ class CurveChan final : public Chan {
   Task pull(Token) override {
     const Packet p = arrived_.front();
     arrived_.pop_front();
-    out(p);
+    copy_out_begins(p);
     if (p.kind == Packet::Data || p.kind == Packet::SyncAck) co_await to.thread.run(lane_.point(p.bytes).recv, Stage::Library);
-    taken(p);
+    copy_out_ends(p);
     co_await to.handle(p);
   }
 
@@ -56,13 +56,12 @@ class CurveChan final : public Chan {
   void fly(const Packet& p, Ps end, Cause by) {
     if (end == world.loop.now && flying_.empty()) return hand_over(p, by);
     flying_.push_back({p, by});
-    world.loop.at(end, &CurveChan::on_arrival, this);
+    world.loop.schedule(end, callback<&CurveChan::on_arrival>(*this));
   }
-  static void on_arrival(void* c, uint64_t) {
-    auto& s = *static_cast<CurveChan*>(c);
-    const Flight f = s.flying_.front();
-    s.flying_.pop_front();
-    s.hand_over(f.p, f.by);
+  void on_arrival() {
+    const Flight f = flying_.front();
+    flying_.pop_front();
+    hand_over(f.p, f.by);
   }
   void hand_over(const Packet& p, Cause by) {
     arrived_.push_back(p);
@@ -79,13 +78,13 @@ class CurveChan final : public Chan {
 }  // namespace
 
 std::unique_ptr<Chan> make_curve_chan(World& w, const HopSpec& s, Proc& a, Proc& b,
-                                      std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>>& ports) {
+                                      std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<CurvePort>>& ports) {
   const CurveSet& set = *s.curve;
   const auto &x = dynamic_cast<Rank&>(a), &y = dynamic_cast<Rank&>(b);
   auto port = [&](int64_t key) {
     auto& slot = ports[{&s, key}];
     if (!slot) slot = std::make_shared<CurvePort>();
-    return std::static_pointer_cast<CurvePort>(slot);
+    return slot;
   };
   auto of = [&](const Rank& r) { return port(set.rank_ports ? r.id : static_cast<int64_t>(r.host_index)); };
   const int32_t table = set.of.at(set.classes.at(static_cast<size_t>(x.id))).at(set.classes.at(static_cast<size_t>(y.id)));

@@ -21,7 +21,7 @@ class DatagramChan final : public Chan {
 
   Task push(Packet p) override {
     co_await from.until([this] { return static_cast<int32_t>(out_.size()) < spec.window; }, spec.space_wait, true);
-    in(p);
+    copy_in_begins(p);
     out_.push_back({.p = p, .tries = 0, .acked = false, .timer = 0});
     ++common.count.packets;
     const uint32_t seq = base_ + static_cast<uint32_t>(out_.size()) - 1;
@@ -96,7 +96,7 @@ class DatagramChan final : public Chan {
     o->armed = world.loop.now;
     o->by = world.anatomy.current;
     const Ps due = h.spec.next_tick(world.loop.now + (spec.timeout << std::min(o->tries, 6)));
-    world.loop.at(due, &DatagramChan::on_timer, this, (static_cast<uint64_t>(seq) << 32) | ++o->timer);
+    world.loop.schedule(due, callback<&DatagramChan::on_timer>(*this, (static_cast<uint64_t>(seq) << 32) | ++o->timer));
     ship(from, kData, seq, p.bytes + spec.header);
     if (spec.duplicate > 0 && common.rng.uniform() < spec.duplicate) {
       ++common.count.duplicates;
@@ -120,10 +120,11 @@ class DatagramChan final : public Chan {
       const int64_t n = std::min(left, payload);
       left -= n;
       const Out* o = kind == kData ? find(seq) : nullptr;
-      moving(o ? Thing::Datagram : Thing::DatagramAck, n, &sender == &to, o ? o->p.passage : -1);
+      attribute(o ? NetworkPacket::Datagram : NetworkPacket::DatagramAck, n, &sender == &to, o ? o->p.transit : -1);
       const uint32_t slot = take(parts_, free_);
       parts_[slot] = {whole, n, late};
-      h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(n)), Stage::Stack, &DatagramChan::on_out, this, slot);
+      h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(n)), Stage::Stack,
+               callback<&DatagramChan::on_out>(*this, slot));
     }
     world.anatomy.current = before;
   }
@@ -138,53 +139,51 @@ class DatagramChan final : public Chan {
     return slot;
   }
   [[nodiscard]] Proc& receiver(const Part& part) const { return shipped_[part.whole].sender == &from ? to : from; }
-  static void on_out(void* p, uint64_t slot) {
-    auto& c = *static_cast<DatagramChan*>(p);
-    const Part& part = c.parts_[slot];
-    c.world.net->frame(c.common, c.shipped_[part.whole].sender->host_index, c.receiver(part).host_index, part.bytes, &DatagramChan::on_frame, p, slot,
-                       &DatagramChan::on_lost);
+  void on_out(uint32_t slot) {
+    const Part& part = parts_[slot];
+    world.net->frame(common, shipped_[part.whole].sender->host_index, receiver(part).host_index, part.bytes,
+                     delivery<&DatagramChan::on_frame, &DatagramChan::on_lost>(*this, slot));
   }
-  static void on_frame(void* p, uint64_t slot) {
-    auto& c = *static_cast<DatagramChan*>(p);
-    Part& part = c.parts_[slot];
+  void on_frame(uint32_t slot) {
+    Part& part = parts_[slot];
     if (part.late) {
       part.late = false;
-      c.world.loop.at(c.world.loop.now + c.spec.reorder_delay, &DatagramChan::on_frame, p, slot);
+      world.loop.schedule(world.loop.now + spec.reorder_delay, callback<&DatagramChan::on_frame>(*this, slot));
       return;
     }
-    Host& h = c.receiver(part).host;
+    Host& h = receiver(part).host;
     h.kernel(h.spec.interrupt + h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(part.bytes)), Stage::Stack,
-             &DatagramChan::on_in, p, slot);
+             callback<&DatagramChan::on_in>(*this, slot));
   }
-  static void on_in(void* p, uint64_t slot) { static_cast<DatagramChan*>(p)->gone(slot, false); }
-  static void on_lost(void* p, uint64_t slot) { static_cast<DatagramChan*>(p)->gone(slot, true); }
+  void on_in(uint32_t slot) { gone(slot, false); }
+  void on_lost(uint32_t slot) { gone(slot, true); }
   /// A frame is no longer on its way. Without one of its frames IP cannot put a datagram together.
-  void gone(uint64_t slot, bool lost) {
+  void gone(uint32_t slot, bool lost) {
     const Part part = parts_[slot];
-    free_.push_back(static_cast<uint32_t>(slot));
+    free_.push_back(slot);
     Shipped& d = shipped_[part.whole];
     d.lost |= lost;
+    assert(d.frames > 0);
     if (--d.frames > 0) return;
     free_shipped_.push_back(part.whole);
     if (!d.lost) receiver(part).arrive({this, d.kind, d.seq}, true);
   }
-  static void on_timer(void* p, uint64_t arg) {
-    auto& c = *static_cast<DatagramChan*>(p);
+  void on_timer(uint64_t arg) {
     const auto seq = static_cast<uint32_t>(arg >> 32);
-    const Out* o = c.find(seq);
+    const Out* o = find(seq);
     if (!o || o->acked || o->timer != static_cast<uint32_t>(arg)) return;
-    if (c.world.anatomy.on) {
-      c.world.anatomy.current = o->by;
-      c.moving(Thing::Datagram, o->p.bytes, false, o->p.passage);
-      c.world.anatomy.current = c.world.anatomy.of(c.world.anatomy.record("udp retry", Stage::Ack, o->armed, o->armed, c.world.loop.now));
+    if (world.anatomy.on) {
+      world.anatomy.current = o->by;
+      attribute(NetworkPacket::Datagram, o->p.bytes, false, o->p.transit);
+      world.anatomy.current = world.anatomy.of(world.anatomy.record("udp retry", Stage::Ack, o->armed, o->armed, world.loop.now));
     }
-    c.from.arrive({&c, kTimer, seq}, true);
+    from.arrive({this, kTimer, seq}, true);
   }
 
   Task receive(uint32_t seq) {
     Host& h = to.host;
     Out* o = find(seq);
-    if (o) out(o->p);
+    if (o) copy_out_begins(o->p);
     const int64_t bytes = o ? o->p.bytes : 0;
     const Ps copy = o ? static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, o->p, bytes, false))) : 0;
     co_await to.thread.run(call(to), Stage::Syscall);
@@ -203,7 +202,7 @@ class DatagramChan final : public Chan {
     while (true) {
       ++expected_;
       co_await to.thread.run(h.scaled(spec.recv_cpu), Stage::Library);
-      taken(p);
+      copy_out_ends(p);
       if (!to.take(p)) co_await to.handle(p);
       const auto it = early_.find(expected_);
       if (it == early_.end()) break;

@@ -7,9 +7,9 @@ namespace {
 
 class DmaChan final : public Chan {
  public:
-  DmaChan(World& w, const HopSpec& s, Proc& a, Proc& b) : Chan(w, s, a, b), boxes_(s.slots) {}
+  DmaChan(World& w, const HopSpec& s, Proc& a, Proc& b) : Chan(w, s, a, b), free_slots_(s.slots) {}
 
-  [[nodiscard]] bool no_room() const override { return spec.slots > 0 && boxes_ <= 0; }
+  [[nodiscard]] bool no_room() const override { return spec.slots > 0 && free_slots_ <= 0; }
   [[nodiscard]] std::optional<Resource> resource() const override {
     if (spec.slots <= 0) return std::nullopt;
     Resource r{.name = "the places for unasked messages from " + from.thread.name() + " in the memory of " + to.thread.name(),
@@ -29,10 +29,11 @@ class DmaChan final : public Chan {
     const bool direct = p.kind == Packet::Data && p.m->rendezvous;  // into the user's buffer, which the receiver has named
     if (!direct && p.kind == Packet::Data && spec.slots > 0) {
       // A place in the receiver's memory for what it has not asked for.
-      if (!(boxes_ > 0)) co_await from.until([this] { return boxes_ > 0; }, spec.space_wait, spec.progress);
-      --boxes_;
+      if (!(free_slots_ > 0)) co_await from.until([this] { return free_slots_ > 0; }, spec.space_wait, spec.progress);
+      --free_slots_;
+      assert(free_slots_ >= 0);
     }
-    in(p);
+    copy_in_begins(p);
     const Ps lib = h.scaled(spec.send_cpu + (p.first ? spec.message_cpu : 0));
     const Ps copy = direct ? 0 : static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
     co_await from.thread.run(lib, Stage::Library);
@@ -49,14 +50,14 @@ class DmaChan final : public Chan {
     const uint32_t seq = base_ + static_cast<uint32_t>(flying_.size());
     flying_.push_back({p, false, false});
     if (pio) co_await from.thread.run(to_ps(static_cast<double>(bytes) / spec.pio_rate), Stage::Nic);
-    moving(Thing::Transfer, p.bytes, false, p.passage);
-    const Ps left =
-        world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece, &DmaChan::on_arrival, this, seq, &DmaChan::on_lost);
+    attribute(NetworkPacket::Transfer, p.bytes, false, p.transit);
+    const Ps left = world.net->burst(common, from.host_index, to.host_index, bytes, spec.rate, piece,
+                                     delivery<&DmaChan::on_arrival, &DmaChan::on_lost>(*this, seq));
     if (spec.cpu_driven) {
       co_await from.thread.run(left - world.loop.now, Stage::Nic);
     } else if (direct && p.last) {  // its memory is the user's until the card has read it
       busy_ = true;
-      world.loop.at(left, &DmaChan::on_left, this);
+      world.loop.schedule(left, callback<&DmaChan::on_left>(*this));
       co_await from.until([this] { return !busy_; }, spec.space_wait, spec.progress);
     }
   }
@@ -64,7 +65,7 @@ class DmaChan final : public Chan {
   Task pull(Token) override {
     const Packet p = landed_.front();
     landed_.pop_front();
-    out(p);
+    copy_out_begins(p);
     Host& h = to.host;
     const bool direct = p.kind == Packet::Data && p.m->rendezvous;
     co_await to.thread.run(h.scaled(spec.recv_cpu), Stage::Library);
@@ -72,27 +73,26 @@ class DmaChan final : public Chan {
       const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, p, p.bytes, false)));
       if (copy > 0) co_await to.thread.run(copy, Stage::Copy);
       if (spec.slots > 0) {
-        ++boxes_;
+        ++free_slots_;
+        assert(free_slots_ <= spec.slots);
         from.thread.signal();
       }
     }
-    taken(p);
+    copy_out_ends(p);
     if (!to.take(p)) co_await to.handle(p);
   }
 
  private:
-  static void on_arrival(void* p, uint64_t seq) {
-    auto& c = *static_cast<DmaChan*>(p);
-    c.flying_[static_cast<uint32_t>(seq) - c.base_].arrived = true;
-    c.land();
+  void on_arrival(uint32_t seq) {
+    flying_[seq - base_].arrived = true;
+    land();
   }
   /// Nobody sends it again: neither the card nor the library keeps what has left (docs/sharing.md).
-  static void on_lost(void* p, uint64_t seq) {
-    auto& c = *static_cast<DmaChan*>(p);
-    Flying& f = c.flying_[static_cast<uint32_t>(seq) - c.base_];
+  void on_lost(uint32_t seq) {
+    Flying& f = flying_[seq - base_];
     f.arrived = f.lost = true;
     f.p.m->lost = true;
-    c.land();
+    land();
   }
   void land() {
     // One path, one order: a short message does not pass a long one that left before it.
@@ -105,16 +105,15 @@ class DmaChan final : public Chan {
       to.arrive({this, 0, 0}, true);
     }
   }
-  static void on_left(void* p, uint64_t) {
-    auto& c = *static_cast<DmaChan*>(p);
-    c.busy_ = false;
-    c.from.thread.signal();
+  void on_left() {
+    busy_ = false;
+    from.thread.signal();
   }
   struct Flying {
     Packet p;
     bool arrived, lost;
   };
-  int32_t boxes_;
+  int32_t free_slots_;
   uint32_t base_ = 0;
   std::deque<Flying> flying_;
   std::deque<Packet> landed_;

@@ -9,10 +9,11 @@
 #include <tuple>
 #include <vector>
 
+#include "channel/channel_map.hpp"
 #include "channel/curve_law.hpp"
-#include "channel/ways.hpp"
 #include "host/host.hpp"
 #include "mpi/matching.hpp"
+#include "network/net.hpp"
 #include "network/wire.hpp"
 #include "record/profile.hpp"
 #include "record/timeline.hpp"
@@ -46,7 +47,7 @@ struct Message {
   struct Held {
     Chan* chan;
     int32_t buffer;
-    int32_t passage;  // in the journey
+    int32_t transit;  // in the message path
     int64_t bytes;
   };
   std::vector<Held> held;  // packets left in the shared pool because no receive is posted
@@ -62,7 +63,7 @@ struct Packet {
   Kind kind = Data;
   bool first = false, last = false;
   bool held = false;     // left in the pool: its bytes have not arrived yet
-  int32_t passage = -1;  // through the channel that it is in, in the journey
+  int32_t transit = -1;  // through the channel that it is in, in the message path
 };
 
 enum class Medium : uint8_t { Pool, Ring, Stream, Datagram, Dma, Curve };
@@ -166,8 +167,6 @@ struct Counters {
   std::array<int64_t, OP_COUNT> done{};  // actions of the trace carried out, by Op
 };
 
-class Net;
-
 /// Everything the parts of one simulation share.
 struct World {
   Loop loop;
@@ -214,7 +213,7 @@ class Proc {
   /// Sends a packet over a channel, after those that are already waiting for it.
   Task post(Chan& c, Packet p);
   Task write(Chan& c, Packet p);
-  [[nodiscard]] int32_t asks(const Chan& c, const Packet& p);
+  [[nodiscard]] int32_t begin_transit(const Chan& c, const Packet& p);
   /// Called with a packet that has reached this process, unless `take` has it.
   virtual Task handle(Packet p) = 0;
   /// A process that only puts the packet somewhere does so here and returns true.
@@ -271,6 +270,12 @@ class Chan {
     return spec.short_packet > 0 && m.bytes <= spec.short_until ? spec.short_packet : spec.packet;
   }
 
+  /// What is done from here on is done for this, which goes from one end's host to the other's; `back`: against the channel's direction.
+  void attribute(NetworkPacket::Kind kind, int64_t bytes, bool back = false, int32_t transit = -1) {
+    const auto a = static_cast<int32_t>(from.host_index), b = static_cast<int32_t>(to.host_index);
+    world.anatomy.attribute({kind, number, back ? b : a, back ? a : b, bytes, transit});
+  }
+
   World& world;
   Common& common;
   const HopSpec& spec;
@@ -281,16 +286,11 @@ class Chan {
   std::deque<Packet> deferred;
 
  protected:
-  // The journey of a packet. A channel says when it begins to take one in or to give it out, where that is not at once.
-  void in(const Packet& p) { world.anatomy.journey.in(p.passage, world.loop.now); }
-  void laid(const Packet& p) { world.anatomy.journey.laid(p.passage, world.loop.now); }
-  void out(const Packet& p) { world.anatomy.journey.out(p.passage, world.loop.now); }
-  void taken(const Packet& p) { world.anatomy.journey.taken(p.passage, world.loop.now); }
-  /// What is done from here on is done for this, which goes from one end's host to the other's; `back`: against the channel's direction.
-  void moving(Thing::Kind kind, int64_t bytes, bool back = false, int32_t passage = -1) {
-    const auto a = static_cast<int32_t>(from.host_index), b = static_cast<int32_t>(to.host_index);
-    world.anatomy.moving({kind, number, back ? b : a, back ? a : b, bytes, passage});
-  }
+  // The transit of a packet. A channel says when it begins to copy one in or out, where that is not at once.
+  void copy_in_begins(const Packet& p) { world.anatomy.path.copy_in_begins(p.transit, world.loop.now); }
+  void copy_in_ends(const Packet& p) { world.anatomy.path.copy_in_ends(p.transit, world.loop.now); }
+  void copy_out_begins(const Packet& p) { world.anatomy.path.copy_out_begins(p.transit, world.loop.now); }
+  void copy_out_ends(const Packet& p) { world.anatomy.path.copy_out_ends(p.transit, world.loop.now); }
 
   /// Copying `bytes` of a packet between the user's buffer and the channel's, on `host`; `in`: towards the channel.
   [[nodiscard]] Ps copy_time(const Host& host, const Packet& p, int64_t bytes, bool in) const {
@@ -325,94 +325,24 @@ class Forwarder : public Proc {
     if (p.first && p.m->number >= 0 && p.kind == Packet::Data) common.timeline->hop_in(p.m->number, thread.log(), world.loop.now);
     return true;
   }
-  Ways next;    // by destination rank
-  Ps cost = 0;  // routing a packet
+  ChannelMap next;  // by destination rank
+  Ps cost = 0;      // routing a packet
  private:
   std::deque<Packet> pending_;
 };
 
-std::unique_ptr<Chan> make_pool_chan(World&, const HopSpec&, Proc&, Proc&, std::map<size_t, std::shared_ptr<void>>& pools);
+class SharedPool;
+class SlotRing;
+std::unique_ptr<Chan> make_pool_chan(World&, const HopSpec&, Proc&, Proc&, std::map<size_t, std::shared_ptr<SharedPool>>& pools);
 /// Whose slots a ring hands out: those of a hop, of a process, of a pair of them; and to which role.
 using RingKey = std::tuple<const HopSpec*, const Proc*, const Proc*, std::string>;
-std::unique_ptr<Chan> make_ring_chan(World&, const HopSpec&, Proc&, Proc&, std::map<RingKey, std::shared_ptr<void>>& rings);
+std::unique_ptr<Chan> make_ring_chan(World&, const HopSpec&, Proc&, Proc&, std::map<RingKey, std::shared_ptr<SlotRing>>& rings);
 std::unique_ptr<Chan> make_stream_chan(World&, const HopSpec&, Proc&, Proc&);
 void join_streams(Chan& a, Chan& b);  // the two directions of one connection
 std::unique_ptr<Chan> make_datagram_chan(World&, const HopSpec&, Proc&, Proc&);
 std::unique_ptr<Chan> make_dma_chan(World&, const HopSpec&, Proc&, Proc&);
 std::unique_ptr<Chan> make_curve_chan(World&, const HopSpec&, Proc&, Proc&,
-                                      std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>>& ports);
+                                      std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<CurvePort>>& ports);
 void join_curves(Chan& a, Chan& b);
-
-/// Frames between hosts: card, cable, card. One frame at a time crosses a card's bus. A host has a card on every rail.
-class Net {
- public:
-  struct Rails {
-    size_t n = 1;
-    bool stripe = false;         // frames go out over all of them in turn, else a pair of hosts has one
-    std::vector<size_t> places;  // of the hosts in the room, by which a pair has its rail
-  };
-  Net(World& w, int64_t overhead, int64_t mtu, Rails rails);
-  /// `lost` is called in place of `done` when something on the way is down.
-  void frame(Common& job, size_t from, size_t to, int64_t payload, Loop::Fn done, void* obj, uint64_t arg, Loop::Fn lost = nullptr);
-  /// Moves a whole message from memory to memory: its pieces follow each other through bus, wire and bus, so that only one of
-  /// them adds to the time of the slowest stage. Returns when the last byte has left the sender's memory.
-  Ps burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, Loop::Fn done, void* obj, uint64_t arg,
-           Loop::Fn lost = nullptr);
-  [[nodiscard]] int64_t mtu() const { return mtu_; }
-  /// A frame of the traffic beside the jobs crosses a card of a host, outwards or inwards; returns when it has.
-  Ps background(bool out, size_t host, size_t rail, int64_t bytes);
-
- private:
-  struct Flight {
-    Net* net;
-    size_t from, to;
-    int64_t bytes;
-    Loop::Fn done;
-    void* obj;
-    uint64_t arg;
-    Cause by;
-    Common* job;
-    Loop::Fn lost;
-    uint32_t rail;
-    uint32_t parts = 0;       // of the whole of a burst that takes all rails: still on their way
-    bool gone = false;        // it is lost, or a part of it
-    int64_t piece = 0;        // of a burst
-    Ps left = 0;              // when a burst has left the sender's memory
-    int64_t number = -1;      // of a frame between its two hosts, where frames take all rails
-    Flight* whole = nullptr;  // of a part
-  };
-  /// Frames of two hosts that take all rails are handed over in the order in which they set out (RFC 1990).
-  struct Order {
-    int64_t out = 0, in = 0;
-    std::map<int64_t, Flight*> early;  // null: lost
-  };
-  struct Bus {
-    Ps free_at = 0;
-  };
-  Ps cross(Bus& bus, size_t host, int64_t bytes, Flight& f);
-  [[nodiscard]] size_t card(size_t host, size_t rail) const { return rails_.n == 1 ? host : host * rails_.n + rail; }
-  [[nodiscard]] uint32_t rail_of(size_t from, size_t to) const {
-    return rails_.n == 1 ? 0 : static_cast<uint32_t>((rails_.places[from] ^ rails_.places[to]) % rails_.n);
-  }
-  Ps leave(Flight& f, double rate, int64_t piece);
-  void put_on_wire(Flight& f, int64_t bytes, Loop::Fn done);
-  void hand_over(Flight& f);
-  void in_order(Flight& f, bool lost);
-  static void on_sent(void* f, uint64_t);
-  static void on_carried(void* f, uint64_t);
-  static void on_in(void* f, uint64_t);
-  static void on_burst(void* f, uint64_t);
-  static void on_burst_carried(void* f, uint64_t);
-  static void on_lost(void* f, uint64_t);
-  Flight& flight(Common& job);
-  World& w_;
-  int64_t overhead_, mtu_;
-  Rails rails_;
-  std::vector<Bus> tx_, rx_;  // by card
-  std::vector<Bus> bus_;      // memory and bus of a host, shared by both directions of bursts and by its cards
-  std::map<std::pair<size_t, size_t>, Order> orders_;
-  std::vector<std::unique_ptr<Flight>> all_;
-  std::vector<Flight*> free_;
-};
 
 }  // namespace retrompi

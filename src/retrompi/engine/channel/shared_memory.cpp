@@ -1,115 +1,16 @@
 // Channels through memory that processes of one host share: p4's pool of size classes, and a ring of packet slots.
-#include "channel/proc.hpp"
+#include "channel/shared_segment.hpp"
 
 namespace retrompi {
 
 namespace {
-
-/// p4's global memory (E-P4-03): a request takes a buffer of the next size class; a buffer that is given back stays in its
-/// class, so memory once cut into small pieces is not available for large ones. Larger requests are cut out as they are.
-class Pool {
- public:
-  Pool(int64_t bytes, int64_t prefix) : total_(bytes), rest_(bytes), prefix_(prefix) {}
-
-  /// Returns a handle or -1 when there is no room now.
-  int32_t take(int64_t bytes, const Message* m, Ps now) {
-    const auto k = class_of(bytes);
-    if (k >= kClasses.size()) {
-      if (bytes + prefix_ > rest_) return -1;
-      rest_ -= bytes + prefix_;
-      return put({bytes, k, m, now});
-    }
-    if (!free_[k].empty()) {
-      const int32_t h = free_[k].back();
-      free_[k].pop_back();
-      buffers_[static_cast<size_t>(h)].m = m;
-      buffers_[static_cast<size_t>(h)].since = now;
-      return h;
-    }
-    if (kClasses[k] + prefix_ > rest_) return -1;
-    rest_ -= kClasses[k] + prefix_;
-    return put({kClasses[k], k, m, now});
-  }
-  void give(int32_t h) {
-    buffers_[static_cast<size_t>(h)].m = nullptr;
-    const Buffer b = buffers_[static_cast<size_t>(h)];
-    if (b.cls >= kClasses.size()) {
-      rest_ += b.size + prefix_;
-      spare_.push_back(h);
-    } else {
-      free_[b.cls].push_back(h);
-    }
-    const auto w = std::move(waiting);
-    waiting.clear();
-    for (Proc* p : w) p->thread.signal();
-  }
-  /// Could the request be served if nothing else were in the pool?
-  [[nodiscard]] bool possible(int64_t bytes) const {
-    const auto k = class_of(bytes);
-    return (k < kClasses.size() ? kClasses[k] : bytes) + prefix_ <= total_;
-  }
-  [[nodiscard]] int64_t total() const { return total_; }
-  void fill(std::vector<Occupant>& out) const {
-    for (const Buffer& b : buffers_)
-      if (b.m) out.push_back({b.m, b.size + prefix_, b.since});
-  }
-  std::vector<Proc*> waiting;
-
- private:
-  static constexpr std::array<int64_t, 8> kClasses{64, 256, 1024, 4096, 16384, 65536, 262144, 1048576};
-  struct Buffer {
-    int64_t size;
-    size_t cls;
-    const Message* m;  // whose packet it holds; null: free
-    Ps since;
-  };
-  static size_t class_of(int64_t bytes) { return static_cast<size_t>(std::lower_bound(kClasses.begin(), kClasses.end(), bytes) - kClasses.begin()); }
-  int32_t put(Buffer b) {
-    if (!spare_.empty()) {
-      const int32_t h = spare_.back();
-      spare_.pop_back();
-      buffers_[static_cast<size_t>(h)] = b;
-      return h;
-    }
-    buffers_.push_back(b);
-    return static_cast<int32_t>(buffers_.size()) - 1;
-  }
-  int64_t total_, rest_;
-  int64_t prefix_;  // the allocator's own header before every buffer: four 256 KiB buffers do not fit into 1 MiB
-  std::vector<Buffer> buffers_;
-  std::array<std::vector<int32_t>, kClasses.size()> free_;
-  std::vector<int32_t> spare_;
-};
-
-class Ring {
- public:
-  explicit Ring(int32_t slots) : slots_(slots), free_(slots) {}
-  [[nodiscard]] bool empty() const { return free_ == slots_; }
-  [[nodiscard]] int32_t slots() const { return slots_; }
-  std::vector<const Chan*> users;  // channels whose packets lie in these slots
-  bool take() {
-    if (free_ == 0) return false;
-    --free_;
-    return true;
-  }
-  void give() {
-    ++free_;
-    const auto w = std::move(waiting);
-    waiting.clear();
-    for (Proc* p : w) p->thread.signal();
-  }
-  std::vector<Proc*> waiting;
-
- private:
-  int32_t slots_, free_;
-};
 
 /// What the two kinds have in common: copy in, link, signal; copy out, free.
 template <class Memory>
 class SharedChan final : public Chan {
  public:
   SharedChan(World& w, const HopSpec& s, Proc& a, Proc& b, std::shared_ptr<Memory> m) : Chan(w, s, a, b), memory_(std::move(m)) {
-    if constexpr (std::is_same_v<Memory, Ring>) memory_->users.push_back(this);
+    if constexpr (std::is_same_v<Memory, SlotRing>) memory_->users.push_back(this);
   }
 
   Task push(Packet p) override {
@@ -125,7 +26,7 @@ class SharedChan final : public Chan {
           },
           spec.space_wait, spec.progress);
     }
-    in(p);
+    copy_in_begins(p);
     Host& h = from.host;
     if (spec.pack > 0) co_await private_copies(from, p, spec.pack);
     const Ps lib = h.scaled(spec.send_cpu), event = h.scaled(spec.event);
@@ -136,7 +37,7 @@ class SharedChan final : public Chan {
       co_await from.copy(copy_cost(p, true), to.core);
     } else {
       const Ps copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, p.bytes, true)));
-      if (world.anatomy.on || h.shares_memory) {
+      if (h.shares_memory) {
         co_await from.thread.run(lib, Stage::Library);
         co_await from.thread.run(copy, Stage::Copy);
         co_await from.thread.run(event, Stage::Event);
@@ -147,7 +48,7 @@ class SharedChan final : public Chan {
     if (spec.lock) pool_lock().give();
     ++common.count.packets;
     queue_.push_back({p, buffer, world.loop.now});
-    laid(p);
+    copy_in_ends(p);
     to.arrive({this, 0, 0}, spec.by_event);
     if (spec.until_taken) {  // the one buffer is not given up before the receiver has emptied it
       const int64_t mine = ++filled_;
@@ -159,7 +60,7 @@ class SharedChan final : public Chan {
     Entry e = queue_.front();
     queue_.pop_front();
     if (spec.hold_unexpected && to.leave_in_pool(e.p)) {
-      e.p.m->held.push_back({this, e.buffer, e.p.passage, e.p.bytes});
+      e.p.m->held.push_back({this, e.buffer, e.p.transit, e.p.bytes});
       e.p.held = true;
       co_await to.thread.run(to.host.scaled(spec.recv_cpu), Stage::Library);
     } else {
@@ -170,7 +71,7 @@ class SharedChan final : public Chan {
 
   [[nodiscard]] std::optional<Resource> resource() const override {
     Resource r;
-    if constexpr (std::is_same_v<Memory, Pool>) {
+    if constexpr (std::is_same_v<Memory, SharedPool>) {
       r.name = "the shared memory pool of host " + from.host.spec.name;
       r.total = memory_->total();
       memory_->fill(r.used);
@@ -188,7 +89,7 @@ class SharedChan final : public Chan {
   }
 
   Task fetch(Message& m, Message::Held held) override {
-    Packet p{.m = &m, .bytes = held.bytes, .passage = held.passage};
+    Packet p{.m = &m, .bytes = held.bytes, .transit = held.transit};
     co_await copy_out(p, held.buffer);
   }
 
@@ -205,7 +106,7 @@ class SharedChan final : public Chan {
     return p;
   }
   bool acquire(const Packet& p, int64_t size, int32_t& buffer) {
-    if constexpr (std::is_same_v<Memory, Pool>) {
+    if constexpr (std::is_same_v<Memory, SharedPool>) {
       if (!memory_->possible(size))
         throw Abort{"the shared memory pool of " + std::to_string(memory_->total()) + " B on host " + from.host.spec.name +
                         " can never hold a packet of " + std::to_string(size) + " B (process " + from.thread.name() + ")",
@@ -219,7 +120,7 @@ class SharedChan final : public Chan {
     }
   }
   void refuse(const Packet& p, int64_t size) const {
-    if constexpr (std::is_same_v<Memory, Pool>)
+    if constexpr (std::is_same_v<Memory, SharedPool>)
       if (spec.exhausted_aborts && !(p.kind == Packet::Data && p.m->rendezvous))
         throw Abort{"the shared memory pool of " + std::to_string(memory_->total()) + " B on host " + from.host.spec.name +
                         " is exhausted: no buffer for a packet of " + std::to_string(size) + " B from rank " + std::to_string(p.from) + " to rank " +
@@ -229,7 +130,7 @@ class SharedChan final : public Chan {
   Task copy_out(Packet p, int32_t buffer) {
     Host& h = to.host;
     const Ps lib = h.scaled(spec.recv_cpu);
-    out(p);
+    copy_out_begins(p);
     if (spec.lock) co_await to.until([this] { return pool_lock().take(to.thread); }, locking(), false);
     if (spec.cores) {
       co_await to.thread.run(spec.lines_out * h.line(h.kinship(from.core, to.core)), Stage::Line);
@@ -237,7 +138,7 @@ class SharedChan final : public Chan {
       co_await to.copy(copy_cost(p, false), from.core);
     } else {
       const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, p, p.bytes, false)));
-      if (world.anatomy.on || h.shares_memory) {
+      if (h.shares_memory) {
         co_await to.thread.run(lib, Stage::Library);
         co_await to.thread.run(copy, Stage::Copy);
       } else {
@@ -245,7 +146,7 @@ class SharedChan final : public Chan {
       }
     }
     if (spec.lock) pool_lock().give();
-    if constexpr (std::is_same_v<Memory, Pool>)
+    if constexpr (std::is_same_v<Memory, SharedPool>)
       memory_->give(buffer);
     else
       memory_->give();
@@ -254,7 +155,7 @@ class SharedChan final : public Chan {
       from.thread.signal();
     }
     if (spec.unpack > 0) co_await private_copies(to, p, spec.unpack);
-    taken(p);
+    copy_out_ends(p);
   }
   Task private_copies(Proc& who, Packet p, double copies) {
     if (copies > 0 && p.bytes > 0)
@@ -267,17 +168,17 @@ class SharedChan final : public Chan {
 
 }  // namespace
 
-std::unique_ptr<Chan> make_pool_chan(World& w, const HopSpec& s, Proc& a, Proc& b, std::map<size_t, std::shared_ptr<void>>& pools) {
+std::unique_ptr<Chan> make_pool_chan(World& w, const HopSpec& s, Proc& a, Proc& b, std::map<size_t, std::shared_ptr<SharedPool>>& pools) {
   auto& slot = pools[a.host_index];
-  if (!slot) slot = std::make_shared<Pool>(s.pool, s.prefix);
-  return std::make_unique<SharedChan<Pool>>(w, s, a, b, std::static_pointer_cast<Pool>(slot));
+  if (!slot) slot = std::make_shared<SharedPool>(s.pool, s.prefix);
+  return std::make_unique<SharedChan<SharedPool>>(w, s, a, b, slot);
 }
 
-std::unique_ptr<Chan> make_ring_chan(World& w, const HopSpec& s, Proc& a, Proc& b, std::map<RingKey, std::shared_ptr<void>>& rings) {
+std::unique_ptr<Chan> make_ring_chan(World& w, const HopSpec& s, Proc& a, Proc& b, std::map<RingKey, std::shared_ptr<SlotRing>>& rings) {
   // A message that must be alone is alone in the ring of its pair. The region of a proxy is not that of the ranks.
   auto& slot = rings[{s.one_message || s.slots_of_sender ? &s : nullptr, s.slots_of_sender ? &a : &b, s.one_message ? &a : nullptr, s.from}];
-  if (!slot) slot = std::make_shared<Ring>(s.slots);
-  return std::make_unique<SharedChan<Ring>>(w, s, a, b, std::static_pointer_cast<Ring>(slot));
+  if (!slot) slot = std::make_shared<SlotRing>(s.slots);
+  return std::make_unique<SharedChan<SlotRing>>(w, s, a, b, slot);
 }
 
 }  // namespace retrompi

@@ -1,185 +1,7 @@
+// The scheduler: who runs on which processor, for how long, and when the kernel interrupts.
 #include "host/host.hpp"
 
-#include <cmath>
-
 namespace retrompi {
-
-// ---------------------------------------------------------------- Thread
-
-void Thread::enter(Stage s) {
-  host_.anatomy.segment(log_, seg_begin_, host_.loop.now, seg_, policy_.what);
-  seg_ = s;
-  seg_begin_ = host_.loop.now;
-}
-
-void Thread::start(Task&& main) {
-  main_ = std::move(main);
-  resume_ = main_.handle();
-  mode_ = Mode::Work;
-  need_ = 0;
-  q_left_ = host_.spec.quantum;
-  seg_begin_ = host_.loop.now;
-  host_.make_ready(*this);
-}
-
-// Awaited calls that end at once are as deep in the stack as the compiler leaves them.
-constexpr uint32_t kMostSkipped = 200;
-
-Thread::Await Thread::run(Ps ps, Stage s, double memory) {
-  if (ps <= 0) return {*this, true};
-  if (host_.undisturbed(*this, host_.loop.now + ps) && !(host_.shares_memory && (s == Stage::Copy || memory > 0)) && ++skipped_ < kMostSkipped) {
-    // Nobody would have noticed that it took the time: no event, and the coroutine goes on at once.
-    Ps& now = host_.loop.now;
-    used_ += ps;
-    if (host_.anatomy.log) {
-      want_ = s;
-      host_.anatomy.segment(log_, seg_begin_, now, seg_, policy_.what);
-      log_work(now, now + ps);
-    }
-    if (host_.anatomy.on) host_.anatomy.current = {Cause::Thread, log_};
-    now += ps;
-    seg_begin_ = now;
-    seg_ = Stage::Library;
-    return {*this, true};
-  }
-  skipped_ = 0;
-  need_ = ps;
-  // A copy of the library does nothing but wait for memory, as far as its data are not in a cache: long ones are not.
-  memory_ = s == Stage::Copy && host_.shares_memory ? 1 : memory;
-  want_ = s;
-  mode_ = Mode::Work;
-  host_.go(*this);
-  return {*this, false};
-}
-
-bool Thread::host_log() const { return host_.anatomy.log; }
-
-void Thread::log_work(Ps begin, Ps end) {
-  if (want_ != Stage::Wait) return host_.anatomy.segment(log_, begin, end, want_, policy_.what);
-  for (Part& p : parts_) {
-    const Ps n = std::min(p.ps, end - begin);
-    host_.anatomy.segment(log_, begin, begin + n, p.s, policy_.what);
-    p.ps -= n;
-    begin += n;
-  }
-}
-
-void Thread::close_log() {
-  if (on_clock_) host_.stop_clock(*this);
-  enter(seg_);
-}
-
-Thread::Await Thread::wait(const WaitPolicy& p) {
-  policy_ = p;
-  signalled_ = false;
-  poll_armed_ = false;
-  mode_ = Mode::Wait;
-  wait_begin_ = host_.loop.now;
-  need_ = 0;
-  memory_ = 0;
-  if (p.kind == WaitPolicy::Block || p.kind == WaitPolicy::Poll) {
-    host_.release(*this);
-  } else {
-    enter(Stage::Wait);
-    host_.go(*this);
-    host_.reblame();
-  }
-  return {*this, false};
-}
-
-Thread::Await Thread::sleep(Ps ps) {
-  mode_ = Mode::Sleep;
-  need_ = 0;
-  memory_ = 0;
-  ++gen_;
-  host_.loop.at(host_.spec.next_tick(host_.loop.now + ps), &Host::on_wake, this, gen_ + 1);
-  host_.release(*this);
-  return {*this, false};
-}
-
-void Thread::signal(bool immediate, bool network) {
-  if (mode_ != Mode::Wait) return;
-  host_.anatomy.signalled(log_, host_.loop.now);
-  const bool again = signalled_;
-  signalled_ = true;
-  switch (policy_.kind) {
-    case WaitPolicy::Block:
-      if (!again) host_.wake(*this);
-      break;
-    case WaitPolicy::Poll:
-      if (state_ != State::Blocked) break;
-      if (immediate) {
-        host_.wake(*this);
-      } else if (!poll_armed_) {
-        // The process looks at shared memory when its timed wait ends; the time-out is rounded up to a tick, and one that
-        // starts just after a tick therefore ends at the second tick that follows (E-NT-03, E-P4-11).
-        poll_armed_ = true;
-        const Ps tick = host_.spec.tick, now = host_.loop.now;
-        Ps due = host_.spec.next_tick(wait_begin_ + policy_.period);
-        const Ps step = (policy_.period / tick + 1) * tick;
-        if (now > due) due += (now - due + step - 1) / step * step;
-        enter(Stage::Tick);
-        host_.loop.at(due, &Host::on_wake, this, gen_);
-      }
-      break;
-    case WaitPolicy::Spin:
-    case WaitPolicy::SpinYield:
-      if (again) break;
-      if (state_ == State::Running) {
-        signalled_ = false;  // up to now it has waited
-        host_.pause(*this);
-        signalled_ = true;
-        need_ = notice(network);
-        want_ = Stage::Poll;
-        host_.go(*this);
-        host_.reblame();
-      } else {
-        need_ = notice(network);
-        want_ = Stage::Poll;
-        enter(host_.blame(*this));
-      }
-      break;
-  }
-}
-
-void Thread::kill() {
-  if (dead()) return;
-  const State was = state_;
-  Host& h = host_;
-  if (was == State::Running) h.pause(*this);
-  if (was == State::Ready)
-    for (size_t p = 0; p < h.ready_.size(); ++p) {
-      std::erase(h.ready_[p], this);
-      if (h.ready_[p].empty()) h.waiting_ &= ~(1U << p);
-    }
-  ++gen_;  // whatever it had asked the clock for is stale
-  q_armed_ = false;
-  signalled_ = false;
-  mode_ = Mode::Dead;
-  state_ = State::Blocked;
-  enter(Stage::Wait);
-  if (was == State::Running) {
-    const auto core = static_cast<size_t>(core_);
-    core_ = -1;
-    h.cores_[core].running = nullptr;
-    h.dispatch(core);
-  }
-}
-
-Ps Thread::notice(bool network) const {
-  if (!network || policy_.look_every <= 1) return policy_.poll_cost;
-  const Ps round = policy_.look_every * policy_.poll_cost;
-  return round - (host_.loop.now - wait_begin_) % round;
-}
-
-void Thread::pin(int core) {
-  pin_ = core;
-  host_.pinned_ = true;
-}
-
-bool Thread::could_act() const { return state_ == State::Ready && (mode_ != Mode::Wait || signalled_); }
-
-// ---------------------------------------------------------------- Host
 
 Host::Host(Loop& l, Anatomy& an, HostSpec s)
     : spec(std::move(s)),
@@ -191,64 +13,6 @@ Host::Host(Loop& l, Anatomy& an, HostSpec s)
 Thread& Host::add_thread(const std::string& name, uint32_t owner) {
   threads_.push_back(std::make_unique<Thread>(*this, name, anatomy.add_thread(name), owner));
   return *threads_.back();
-}
-
-Ps Host::copy_time(int64_t bytes, double from_set, double to_set) const {
-  if (bytes <= 0) return 0;
-  Copied& c =
-      copied_[((static_cast<uint64_t>(bytes) * 3 + static_cast<uint64_t>(from_set) * 5 + static_cast<uint64_t>(to_set)) * 0x9e3779b97f4a7c15ULL) >>
-              58];
-  if (c.bytes != bytes || c.from != from_set || c.to != to_set) c = {bytes, from_set, to_set, spec.copy_time(bytes, from_set, to_set)};
-  return c.ps;
-}
-
-Kinship Host::kinship(int a, int b) const {
-  if (a == b) return Kinship::Same;
-  return a / spec.l2_shared_by == b / spec.l2_shared_by ? Kinship::Cache : Kinship::Bus;
-}
-
-CopyCost Host::copy_cost(int64_t bytes, const CopySide& from, const CopySide& to, Kinship kin) const {
-  constexpr double kLine = 64;
-  CopyCost c;
-  double per_byte = 0;
-  // Reading a byte from memory is one transfer, writing one is two: the line is fetched first and written back later.
-  auto side = [&](const CopySide& s, double transfers) {
-    const bool foreign = s.held != CopySide::Own && kin != Kinship::Same;
-    if (s.near <= spec.l1 && (!foreign || (s.held == CopySide::Clean && kin == Kinship::Cache))) {
-      per_byte += 0.5 / spec.copy_l1;
-      return;
-    }
-    const double miss = spec.misses(s.set), memory = transfers / 3 / spec.copy_mem;
-    double hit = 0.5 / spec.copy_l2;
-    if (foreign && kin == Kinship::Bus) {
-      // The line crosses the bus once: from memory while it is clean, else from the cache that changed it, which no prefetcher
-      // hides; only as many lines as the core has fill buffers are on their way at a time.
-      hit = 1.0 / 3 / spec.copy_mem;
-      if (s.held == CopySide::Dirty) hit = std::max(hit, to_s(spec.line_bus) / kLine / spec.lines_in_flight);
-      c.bus += (1 - miss) * static_cast<double>(bytes);
-    } else if (foreign && s.held == CopySide::Dirty) {
-      hit = std::max(hit, to_s(spec.line_shared) / kLine / spec.lines_in_flight);
-    }
-    per_byte += (1 - miss) * hit + miss * memory;
-    c.bus += miss * transfers * static_cast<double>(bytes);
-  };
-  if (bytes <= 0) return c;
-  side(from, 1);
-  side(to, 2);
-  c.core = to_ps(static_cast<double>(bytes) * per_byte);
-  return c;
-}
-
-Ps Host::claim_bus(int a, int b, const CopyCost& c) {
-  if (c.bus <= 0) return 0;
-  auto claim = [&](int core) {
-    Ps& free_at = bus_free_[static_cast<size_t>(core / spec.package_cores)];
-    free_at = std::max(free_at, loop.now) + to_ps(c.bus / spec.fsb_rate);
-    return free_at;
-  };
-  Ps end = claim(a);
-  if (a / spec.package_cores != b / spec.package_cores) end = std::max(end, claim(b));
-  return std::max<Ps>(0, end - loop.now - c.core);
 }
 
 bool Host::could_act() const {
@@ -279,29 +43,9 @@ void Host::reblame() {
       }
 }
 
-// Each computation is a customer of two stations in turn: its own processor, and the memory bus, where it queues behind the
-// others. Mean value analysis of two customers that spend the shares a and b of their time alone on the bus stretches each by
-// 1 + ab; with more processors the others' shares add up. The factor holds from one change of the neighbours to the next.
-double Host::slowdown(const Thread& t) const {
-  if (t.memory_ <= 0 || cores_.size() < 2) return 1;
-  double others = 0;
-  for (const Core& c : cores_)
-    if (c.running && c.running != &t && c.running->on_clock_) others += c.running->memory_;
-  return 1 + t.memory_ * others;
-}
-
-void Host::reshare(const Thread& t) {
-  for (const Core& c : cores_) {
-    Thread* u = c.running;
-    if (!u || u == &t || !u->on_clock_ || u->memory_ <= 0) continue;
-    stop_clock(*u);
-    start_clock(*u);
-  }
-}
-
 // The thread that is acting keeps its core until then: no event comes, nobody outranks it and the kernel leaves it alone.
 bool Host::undisturbed(const Thread& t, Ps until) const {
-  return t.acting_ && t.state_ == Thread::State::Running && t.pre_ == 0 && loop.calm_until(until) && !(t.core_ == 0 && cores_[0].kernel_busy) &&
+  return t.acting_ && t.state_ == Thread::State::Running && t.pre_ == 0 && loop.no_event_until(until) && !(t.core_ == 0 && cores_[0].kernel_busy) &&
          !others_ready(t.prio_ + 1, static_cast<size_t>(t.core_));
 }
 
@@ -318,9 +62,9 @@ void Host::start_clock(Thread& t) {
   if (t.mode_ != Thread::Mode::Wait || t.signalled_) {
     t.slow_ = slowdown(t);
     const Ps need = t.slow_ > 1 ? static_cast<Ps>(static_cast<double>(t.need_) * t.slow_ + 0.5) : t.need_;
-    loop.at(loop.now + t.pre_ + need, &Host::on_done, &t, t.gen_);
+    loop.schedule(loop.now + t.pre_ + need, callback<&Thread::on_done>(t, t.gen_));
   } else if (t.policy_.kind == WaitPolicy::SpinYield && others_ready(t.prio_, static_cast<size_t>(t.core_))) {
-    loop.at(loop.now + t.pre_ + t.policy_.polls * t.policy_.poll_cost, &Host::on_yield, &t, t.gen_, true);
+    loop.schedule(loop.now + t.pre_ + t.policy_.polls * t.policy_.poll_cost, callback<&Thread::on_yield>(t, t.gen_), true);
   }
 }
 
@@ -335,6 +79,7 @@ void Host::stop_clock(Thread& t) {
   if (!t.on_clock_) return;
   t.on_clock_ = false;
   const Ps now = loop.now, used = now - t.began_;
+  assert(used >= 0);
   t.used_ += used;
   const Ps pre = std::min(used, t.pre_);
   t.pre_ -= pre;
@@ -351,13 +96,6 @@ void Host::stop_clock(Thread& t) {
   }
   t.seg_begin_ = now;
   t.seg_ = spin ? Stage::Wait : Stage::Interrupt;
-}
-
-void Host::on_done(void* p, uint64_t gen) {
-  Thread& t = *static_cast<Thread*>(p);
-  if (static_cast<uint32_t>(gen) != t.gen_) return;
-  t.host_.pause(t);
-  t.host_.resume(t);
 }
 
 void Host::resume(Thread& t) {
@@ -443,8 +181,8 @@ void Host::arm(size_t core) {
       t->prio_ = std::max(0, t->prio_ - 1);
     }
     t->q_armed_ = true;
-    t->q_ticket_ = loop.ticket();
-    if (t->q_due_ > t->q_end_) set_quantum(*t);
+    t->q_sequence_ = loop.reserve_sequence();
+    if (t->q_due_ > t->q_end_) t->schedule_quantum_end();
   }
   if (t->on_clock_ && spinning(*t) && t->policy_.kind == WaitPolicy::SpinYield && others_ready(t->prio_, core)) {
     pause(*t);
@@ -452,38 +190,9 @@ void Host::arm(size_t core) {
   }
 }
 
-void Host::set_quantum(Thread& t) {
-  t.q_due_ = t.q_end_;
-  t.host_.loop.at_ticket(t.q_end_, t.q_ticket_, &Host::on_quantum, &t, t.q_ticket_, true);
-}
-
-// Most quanta end early: the event of one stays in the queue for those that follow, and goes on to the end of the present one.
-void Host::on_quantum(void* p, uint64_t ticket) {
-  Thread& t = *static_cast<Thread*>(p);
-  if (t.host_.loop.now != t.q_due_) return;  // an earlier one has been set since
-  t.q_due_ = kNever;
-  if (t.state_ != Thread::State::Running || !t.q_armed_) return;
-  if (ticket != t.q_ticket_) return set_quantum(t);
-  Host& h = t.host_;
-  t.q_armed_ = false;
-  t.prio_ = std::max(0, t.prio_ - 1);
-  t.q_end_ = h.loop.now + h.spec.quantum;
-  const auto core = static_cast<size_t>(t.core_);
-  if (h.others_ready(t.prio_, core))
-    h.preempt(core, false);
-  else if (h.others_ready(0, core))
-    h.arm(core);
-}
-
-void Host::on_yield(void* p, uint64_t gen) {
-  Thread& t = *static_cast<Thread*>(p);
-  if (static_cast<uint32_t>(gen) != t.gen_ || t.state_ != Thread::State::Running) return;
-  const auto core = static_cast<size_t>(t.core_);
-  if (t.host_.others_ready(t.prio_, core)) t.host_.preempt(core, false);
-}
-
 void Host::preempt(size_t core, bool to_front) {
   Core& c = cores_[core];
+  assert(c.running && !c.running->acting_);
   Thread& t = *c.running;
   pause(t);
   t.q_left_ = to_front ? std::max<Ps>(t.q_end_ - loop.now, 1) : spec.quantum;
@@ -523,18 +232,6 @@ void Host::wake(Thread& t) {
   make_ready(t);
 }
 
-void Host::on_wake(void* p, uint64_t gen) {
-  Thread& t = *static_cast<Thread*>(p);
-  if (static_cast<uint32_t>(gen) != t.gen_ || t.state_ != Thread::State::Blocked) return;
-  t.host_.anatomy.segment(t.log_, t.seg_begin_, t.host_.loop.now, t.seg_, t.policy_.what);
-  t.seg_begin_ = t.host_.loop.now;
-  // A timed wait that runs out is not a signalled object: no boost (NT boosts by the object that was waited for).
-  ++t.gen_;
-  t.need_ = 0;
-  t.want_ = Stage::Event;
-  t.host_.make_ready(t);
-}
-
 void Host::release(Thread& t) {
   pause(t);
   if (spec.quantum_carry) {
@@ -551,6 +248,7 @@ void Host::release(Thread& t) {
   }
   t.q_armed_ = false;
   const auto core = static_cast<size_t>(t.core_);
+  assert(cores_[core].running == &t);  // who gives a processor up has it
   t.state_ = Thread::State::Blocked;
   t.core_ = -1;
   cores_[core].running = nullptr;
@@ -558,10 +256,10 @@ void Host::release(Thread& t) {
   dispatch(core);
 }
 
-void Host::kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg, bool background) {
-  kjobs_.push_back({cost, stage, done, obj, arg, loop.now, anatomy.current, loop.owner, background});
+void Host::kernel(Ps cost, Stage stage, const Callback& done, bool background) {
+  kjobs_.push_back({cost, stage, done, loop.now, anatomy.current, loop.owner, background});
   if (!background) ++own_kjobs_;
-  loop.hold(loop.owner);
+  loop.add_pending(loop.owner);
   Core& c = cores_[0];
   if (c.kernel_busy) return;
   c.kernel_busy = true;
@@ -571,29 +269,29 @@ void Host::kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg, 
 
 void Host::start_kernel(Core& c) {
   c.kernel_since = loop.now;
-  loop.at(loop.now + kjobs_.front().cost, &Host::on_kernel, this, 0, own_kjobs_ == 0);
+  loop.schedule(loop.now + kjobs_.front().cost, callback<&Host::on_kernel>(*this), own_kjobs_ == 0);
 }
 
-void Host::on_kernel(void* p, uint64_t) {
-  Host& h = *static_cast<Host*>(p);
-  Core& c = h.cores_[0];
-  const KernelJob job = h.kjobs_.front();
-  h.kjobs_.pop_front();
-  if (!job.background) --h.own_kjobs_;
-  if (h.anatomy.on) {
-    h.anatomy.current = job.by;
-    h.anatomy.current = h.anatomy.of(h.anatomy.record(h.spec.name.c_str(), job.stage, job.asked, c.kernel_since, h.loop.now));
+void Host::on_kernel() {
+  Core& c = cores_[0];
+  assert(c.kernel_busy && !kjobs_.empty());
+  const KernelJob job = kjobs_.front();
+  kjobs_.pop_front();
+  if (!job.background) --own_kjobs_;
+  if (anatomy.on) {
+    anatomy.current = job.by;
+    anatomy.current = anatomy.of(anatomy.record(spec.name.c_str(), job.stage, job.asked, c.kernel_since, loop.now));
   }
-  h.loop.owner = job.owner;
-  h.loop.release(job.owner);
-  job.done(job.obj, job.arg);
-  if (!h.kjobs_.empty()) return h.start_kernel(c);
+  loop.owner = job.owner;
+  loop.remove_pending(job.owner);
+  job.done();
+  if (!kjobs_.empty()) return start_kernel(c);
   c.kernel_busy = false;
-  if (!c.running) return h.dispatch(0);
+  if (!c.running) return dispatch(0);
   // What became ready meanwhile may outrank the interrupted thread.
-  if (h.others_ready(c.running->prio_ + 1, 0)) return h.preempt(0, true);
-  h.go(*c.running);
-  if (h.others_ready(0, 0)) h.arm(0);
+  if (others_ready(c.running->prio_ + 1, 0)) return preempt(0, true);
+  go(*c.running);
+  if (others_ready(0, 0)) arm(0);
 }
 
 }  // namespace retrompi

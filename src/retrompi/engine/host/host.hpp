@@ -108,6 +108,11 @@ class Thread {
   void log_work(Ps begin, Ps end);  // of `want_`, or of the parts it has
   [[nodiscard]] bool may_use(size_t core) const { return pin_ < 0 || static_cast<size_t>(pin_) == core; }
   [[nodiscard]] Ps notice(bool network) const;  // a spinning thread: from the signal until it has seen it
+  void schedule_quantum_end();
+  void on_done(uint32_t gen);
+  void on_quantum(uint64_t sequence);
+  void on_yield(uint32_t gen);
+  void on_wake(uint32_t gen);
   Host& host_;
   std::string name_;
   int log_;
@@ -132,7 +137,7 @@ class Thread {
   uint32_t skipped_ = 0;  // stretches in a row that needed no event
   uint32_t gen_ = 0;      // invalidates events of an interrupted stretch
   Ps q_left_ = 0, q_end_ = 0;
-  uint64_t q_ticket_ = 0;  // of the end that counts; an event for an earlier one is in the queue (`q_due_`) or none is (kNever)
+  uint64_t q_sequence_ = 0;  // of the end that counts; an event for an earlier one is in the queue (`q_due_`) or none is (kNever)
   Ps q_due_ = kNever;
   Ps wait_begin_ = 0;
   Stage want_ = Stage::Library;  // what `need_` is spent on
@@ -146,9 +151,7 @@ class Thread {
 struct KernelJob {
   Ps cost;
   Stage stage;
-  Loop::Fn done;
-  void* obj;
-  uint64_t arg;
+  Callback done;
   Ps asked;
   Cause by;
   uint32_t owner;
@@ -167,6 +170,7 @@ struct Lock {
     return held = true;
   }
   void give() {
+    assert(held);
     held = false;
     const auto w = std::move(waiting);
     waiting.clear();
@@ -182,7 +186,7 @@ class Host {
 
   Thread& add_thread(const std::string& name, uint32_t owner);
   /// `background`: work for traffic beside the jobs, which keeps no run alive.
-  void kernel(Ps cost, Stage stage, Loop::Fn done, void* obj, uint64_t arg = 0, bool background = false);
+  void kernel(Ps cost, Stage stage, const Callback& done, bool background = false);
 
   /// HostSpec::copy_time, remembered.
   [[nodiscard]] Ps copy_time(int64_t bytes, double from_set, double to_set) const;
@@ -231,14 +235,9 @@ class Host {
   Stage blame(const Thread& t) const;
   void reblame();  // anatomy only: the running thread has changed or begun to spin
   void start_kernel(Core& c);
-  static void on_done(void* t, uint64_t gen);
-  static void on_quantum(void* t, uint64_t gen);
-  static void on_yield(void* t, uint64_t gen);
-  static void on_wake(void* t, uint64_t gen);
-  static void on_kernel(void* h, uint64_t);
+  void on_kernel();
 
   void queue(Thread& t, bool front);
-  static void set_quantum(Thread& t);
   static constexpr int kPrios = 4;
   std::vector<Core> cores_;
   std::vector<Ps> bus_free_;  // by package

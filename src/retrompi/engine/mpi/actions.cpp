@@ -36,7 +36,7 @@ Task Rank::main() {
   now_at = nullptr;
   finished = true;
   end = world.loop.now;
-  if (++job_.finished == static_cast<int32_t>(job_.ranks.size())) job_.over(job_.owner);
+  if (++job_.finished == static_cast<int32_t>(job_.ranks.size())) job_.over();
   // The library of the time goes on answering until the job is over (MPI_Finalize waits for everybody).
   while (true) {
     if (!inbox.empty())

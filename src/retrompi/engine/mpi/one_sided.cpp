@@ -18,13 +18,15 @@ const RmaSpec& Rank::rma(int32_t target) const {
   return s;
 }
 
-void Rank::on_put_done(void* p, uint64_t get) {
-  Rank& r = *static_cast<Rank*>(p);
-  if (get != 0)
-    r.get_open_ = false;
-  else
-    --r.puts_open_;
-  r.thread.signal();
+void Rank::on_put_done() {
+  assert(puts_open_ > 0);
+  --puts_open_;
+  thread.signal();
+}
+
+void Rank::on_get_done() {
+  get_open_ = false;
+  thread.signal();
 }
 
 /// What a put and a get have in common: the call is counted, and on one host the origin copies the data at once.
@@ -47,15 +49,15 @@ Task Rank::put(int32_t target, int64_t bytes) {
   ++puts_open_;
   co_await thread.run(s.latency, Stage::Nic);
   const size_t there = job_.ranks[static_cast<size_t>(target)]->host_index;
-  const Ps left = world.net->burst(common, host_index, there, std::max<int64_t>(bytes, 1), s.put_rate, s.piece, &Rank::on_put_done, this, 0);
+  const Ps left = world.net->burst(common, host_index, there, std::max<int64_t>(bytes, 1), s.put_rate, s.piece, delivery<&Rank::on_put_done>(*this));
   co_await thread.run(left - world.loop.now, Stage::Nic);
 }
 
-void Rank::on_get_done(void* request, uint64_t rank) {
-  Rank& r = *reinterpret_cast<Rank*>(rank);
-  static_cast<Request*>(request)->done = true;
-  --r.gets_open_;
-  r.thread.signal();
+void Rank::on_requested_get_done(size_t slot) {
+  open_gets_[slot]->done = true;
+  open_gets_[slot] = nullptr;
+  --gets_open_;
+  thread.signal();
 }
 
 /// `later`: the request that is complete when the data have come; without one the caller waits for them.
@@ -72,11 +74,14 @@ Task Rank::get(int32_t target, int64_t bytes, Request* later) {
   const int64_t moved = std::max<int64_t>(bytes, 1);
   if (later) {
     ++gets_open_;
-    world.net->burst(common, there, host_index, moved, s.get_rate, s.piece, &Rank::on_get_done, later, reinterpret_cast<uint64_t>(this));
+    const auto slot = static_cast<size_t>(std::find(open_gets_.begin(), open_gets_.end(), nullptr) - open_gets_.begin());
+    if (slot == open_gets_.size()) open_gets_.push_back(nullptr);
+    open_gets_[slot] = later;
+    world.net->burst(common, there, host_index, moved, s.get_rate, s.piece, delivery<&Rank::on_requested_get_done>(*this, slot));
     co_return;
   }
   get_open_ = true;
-  world.net->burst(common, there, host_index, moved, s.get_rate, s.piece, &Rank::on_put_done, this, 1);
+  world.net->burst(common, there, host_index, moved, s.get_rate, s.piece, delivery<&Rank::on_get_done>(*this));
   co_await until([this] { return !get_open_; }, spec_.recv_wait, false);
 }
 

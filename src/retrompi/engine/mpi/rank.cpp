@@ -158,16 +158,16 @@ Task Rank::copy_directly(Message& m) {
   // The envelope that told of the message passes through the first level as well.
   const double near = 2 * n + static_cast<double>(out[static_cast<size_t>(m.src)]->spec.header);
   const CopySide source{.near = near, .set = 2 * n, .held = CopySide::Clean}, target{.near = near, .set = 2 * n};
-  Journey& journey = world.anatomy.journey;
-  int32_t passage = -1;
-  if (journey.on) {
+  MessagePath& path = world.anatomy.path;
+  int32_t transit = -1;
+  if (path.on) {
     const Ps now = world.loop.now;
-    passage =
-        journey.ask({-1, sender.thread.log(), thread.log(), m.src, m.dst, Packet::Data, true, true, m.at, m.bytes, m.bytes, now, now, now, now});
+    transit = path.add(
+        PacketTransit{-1, sender.thread.log(), thread.log(), m.src, m.dst, Packet::Data, true, true, m.at, m.bytes, m.bytes, now, now, now, now});
   }
   co_await thread.run(host.spec.syscall + host.scaled(spec_.direct_call), Stage::Syscall);
   co_await copy(host.copy_cost(m.bytes, source, target, host.kinship(core, sender.core)), sender.core);
-  journey.taken(passage, world.loop.now);
+  path.copy_out_ends(transit, world.loop.now);
   m.arrived = m.bytes;
   Packet p{.m = &m, .from = id, .to = m.src, .kind = Packet::Done, .first = true, .last = true};
   co_await post(*out[static_cast<size_t>(m.src)], p);

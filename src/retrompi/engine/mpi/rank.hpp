@@ -104,8 +104,8 @@ class Rank final : public Proc {
   void sent(Message& m) override;
 
   const int32_t id;
-  Ways out;   // first hop towards each rank
-  Ways bulk;  // the same for the data of a rendezvous; null: as everything else
+  ChannelMap out;   // first hop towards each rank
+  ChannelMap bulk;  // the same for the data of a rendezvous; null: as everything else
   Ps end = 0, mpi = 0, compute = 0;
   int64_t sends = 0, receives = 0, bytes_sent = 0, bytes_received = 0;
   const Action* now_at = nullptr;  // the action being executed; stands where `place_` is, also when an error has ended the coroutine
@@ -214,11 +214,13 @@ class Rank final : public Proc {
   Task get(int32_t target, int64_t bytes, Request* later = nullptr);
   Task flush();
   [[nodiscard]] const RmaSpec& rma(int32_t target) const;
-  static void on_put_done(void* rank, uint64_t);
-  static void on_get_done(void* request, uint64_t rank);
+  void on_put_done();
+  void on_get_done();
+  void on_requested_get_done(size_t slot);
   int32_t puts_open_ = 0;
   bool get_open_ = false;
   int32_t gets_open_ = 0;                        // with a request
+  std::vector<Request*> open_gets_;              // those; null: a place for another one
   int32_t taken_ = 0;                            // receivers that have copied out of this rank's shared buffer of a broadcast
   struct Epoch {                                 // of this rank in a window
     std::vector<int64_t> exposed_to, access_to;  // world ranks
@@ -285,9 +287,8 @@ class Job : public Common {
  public:
   Job(World& w, const Trace& t, const std::vector<KernelRow>& kernels) : world(w), trace(t), kernels_(kernels) { pool_locks.resize(w.hosts.size()); }
   World& world;
-  std::string suffix;             // of the names of its processes: " of NAME" beside another job
-  void (*over)(void*) = nullptr;  // called when its last rank has finished
-  void* owner = nullptr;
+  std::string suffix;  // of the names of its processes: " of NAME" beside another job
+  Callback over;       // called when its last rank has finished
   const Trace& trace;
   RmaSpec rma_same, rma_remote;
   coll::Table collectives;

@@ -23,24 +23,22 @@ class Agenda {
   [[nodiscard]] const Item& top() const { return heap_.front(); }
   void push(const Item& i) {
     heap_.push(i);
-    loop_.outside = heap_.front().t;
+    loop_.external_event = heap_.front().t;
   }
   Item pop() {
     const Item i = heap_.front();
     heap_.pop();
-    loop_.outside = heap_.empty() ? kNever : heap_.front().t;
+    loop_.external_event = heap_.empty() ? kNever : heap_.front().t;
     return i;
   }
 
  private:
   Loop& loop_;
-  Coming<Item> heap_;
+  EventHeap<Item> heap_;
 };
 
 struct Flow {
-  Loop::Fn done = nullptr;
-  void* obj = nullptr;
-  uint64_t arg = 0;
+  Delivery delivery;
   Ps asked = 0;
   Cause by;
   double bytes = 0;
@@ -58,17 +56,13 @@ class NativeWire : public Wire {
  public:
   NativeWire(Loop& loop, Anatomy& anatomy) : loop_(loop), anatomy_(anatomy), agenda_(loop) {}
 
-  void send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override {
-    set_out(loop_.now, from, to, bytes, done, obj, arg, false);
-  }
-  bool send_at(Ps t, int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override {
+  void send(int from, int to, int64_t bytes, const Delivery& d) override { set_out(loop_.now, from, to, bytes, d, false); }
+  bool send_at(Ps t, int from, int to, int64_t bytes, const Delivery& d) override {
     if (failing_) return false;  // nobody knows now what will be down then
-    set_out(t, from, to, bytes, done, obj, arg, false);
+    set_out(t, from, to, bytes, d, false);
     return true;
   }
-  void send_background(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override {
-    set_out(loop_.now, from, to, bytes, done, obj, arg, true);
-  }
+  void send_background(int from, int to, int64_t bytes, const Delivery& d) override { set_out(loop_.now, from, to, bytes, d, true); }
 
   bool run(const std::function<bool()>& could_act) override {
     while (!loop_.finished()) {
@@ -104,7 +98,7 @@ class NativeWire : public Wire {
   /// The flow will not arrive. Its sender is told by an event, so that no call of the wire comes back before it ends.
   void lose(uint32_t slot) {
     Flow& f = flows_[slot];
-    if (const Loop::Fn told = f.background ? background_lost : lost) loop_.at(loop_.now, told, f.obj, f.arg, f.background);
+    if (f.delivery.lost) loop_.schedule(loop_.now, f.delivery.on_lost(), f.background);
     forget(slot);
     if (!f.coming) free_.push_back(slot);
   }
@@ -118,7 +112,7 @@ class NativeWire : public Wire {
   bool failing_ = false;
 
  private:
-  [[gnu::always_inline]] void set_out(Ps t, int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg, bool background) {
+  [[gnu::always_inline]] void set_out(Ps t, int from, int to, int64_t bytes, const Delivery& d, bool background) {
     uint32_t slot = 0;
     if (free_.empty()) {
       slot = static_cast<uint32_t>(flows_.size());
@@ -128,9 +122,7 @@ class NativeWire : public Wire {
       free_.pop_back();
     }
     Flow& f = flows_[slot];
-    f.done = done;
-    f.obj = obj;
-    f.arg = arg;
+    f.delivery = d;
     f.asked = t;
     f.by = anatomy_.current;
     f.bytes = static_cast<double>(bytes);
@@ -163,19 +155,17 @@ class NativeWire : public Wire {
       loop_.now = t;
       leave(i.what);
       const Flow& f = flows_[i.what];
-      const Loop::Fn done = f.done;
-      void* const obj = f.obj;
-      const uint64_t arg = f.arg;
+      const Callback delivered = f.delivery.on_delivered();
       forget(i.what);
       free_.push_back(i.what);
       if (anatomy_.on && !f.background) {
         const Cause before = anatomy_.current;
         anatomy_.current = f.by;
         anatomy_.current = anatomy_.of(anatomy_.record("wire", Stage::Wire, f.asked, f.asked, t));
-        done(obj, arg);
+        delivered();
         anatomy_.current = before;
       } else {
-        done(obj, arg);
+        delivered();
       }
     }
   }

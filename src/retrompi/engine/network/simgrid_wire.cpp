@@ -22,9 +22,7 @@ struct Carrier {
   sg::SemaphorePtr go;
   int from = 0, to = 0;
   int64_t bytes = 0;
-  Loop::Fn done = nullptr;
-  void* obj = nullptr;
-  uint64_t arg = 0;
+  Callback delivered;
   Ps asked = 0;
   Cause by;
   bool background = false;
@@ -48,17 +46,15 @@ struct Impl {
 class SimgridWire final : public Wire {
  public:
   SimgridWire(Loop& loop, Anatomy& anatomy, const std::vector<size_t>& positions, const LinkSpec& link) : loop_(loop), anatomy_(anatomy) {
-    loop_.outside = 0;  // SimGrid's clock is not ours to move
+    loop_.external_event = 0;  // SimGrid's clock is not ours to move
     build(positions, link);
   }
-  void send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override { set_out(from, to, bytes, done, obj, arg, false); }
-  void send_background(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) override {
-    set_out(from, to, bytes, done, obj, arg, true);
-  }
+  void send(int from, int to, int64_t bytes, const Delivery& d) override { set_out(from, to, bytes, d, false); }
+  void send_background(int from, int to, int64_t bytes, const Delivery& d) override { set_out(from, to, bytes, d, true); }
   bool run(const std::function<bool()>& could_act) override;
 
  private:
-  void set_out(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg, bool background);
+  void set_out(int from, int to, int64_t bytes, const Delivery& d, bool background);
   void build(const std::vector<size_t>& positions, const LinkSpec& link);
   void build_grid(const std::vector<size_t>& positions, const LinkSpec& link);
   void build_lines(const std::vector<size_t>& positions, const LinkSpec& link);
@@ -163,7 +159,7 @@ void SimgridWire::build_grid(const std::vector<size_t>& positions, const LinkSpe
   for (size_t card = 0; card < positions.size(); ++card) impl_->hosts.push_back(all[card % link.rails][positions[card]]);
 }
 
-void SimgridWire::set_out(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg, bool background) {
+void SimgridWire::set_out(int from, int to, int64_t bytes, const Delivery& d, bool background) {
   Impl& m = *impl_;
   Carrier* c = nullptr;
   if (m.idle.empty()) {
@@ -176,9 +172,7 @@ void SimgridWire::set_out(int from, int to, int64_t bytes, Loop::Fn done, void* 
   c->from = from;
   c->to = to;
   c->bytes = bytes;
-  c->done = done;
-  c->obj = obj;
-  c->arg = arg;
+  c->delivered = d.on_delivered();
   c->asked = loop_.now;
   c->by = anatomy_.current;
   c->background = background;
@@ -212,11 +206,11 @@ void SimgridWire::pump() {
                 anatomy_.current = c->by;
                 anatomy_.current = anatomy_.of(anatomy_.record("wire", Stage::Wire, c->asked, c->asked, now));
                 loop_.now = now;
-                c->done(c->obj, c->arg);
+                c->delivered();
                 anatomy_.current = before;
               } else {
                 loop_.now = now;
-                c->done(c->obj, c->arg);
+                c->delivered();
               }
               --impl_->in_flight;
               impl_->background -= c->background ? 1 : 0;

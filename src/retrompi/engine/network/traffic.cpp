@@ -6,11 +6,10 @@ namespace retrompi {
 
 Traffic::Traffic(World& w, const std::vector<TrafficSpec>& specs, const std::vector<size_t>& places, size_t rails, int64_t overhead, uint64_t seed)
     : w_(w), places_(places), rails_(rails), overhead_(overhead) {
-  w.wire->background_lost = &Traffic::on_lost;
   for (const TrafficSpec& t : specs) {
     const Ps gap = std::max<Ps>(1, to_ps(static_cast<double>(t.frame) / t.rate));
     Rng rng(seed ^ 0x7472616666696bULL ^ (0x9e3779b97f4a7c15ULL * (sources_.size() + 1)));
-    Source& s = sources_.emplace_back(Source{.spec = t, .rng = rng, .gap = gap});
+    Source& s = sources_.emplace_back(Source{.traffic = *this, .spec = t, .rng = rng, .gap = gap});
     s.on_left = t.law == TrafficSpec::OnOff ? drawn(s.rng, t.on) : 0;
     // Sources of one rate do not go in step.
     next(s, static_cast<Ps>(s.rng.uniform() * static_cast<double>(gap)));
@@ -31,18 +30,16 @@ void Traffic::next(Source& s, Ps gap) {
     }
     s.on_left -= gap;
   }
-  w_.loop.at(at + std::max<Ps>(gap, 1), &Traffic::on_time, &s, reinterpret_cast<uint64_t>(this), true);
+  w_.loop.schedule(at + std::max<Ps>(gap, 1), callback<&Source::on_time>(s), true);
 }
 
-void Traffic::on_time(void* p, uint64_t traffic) {
-  auto& t = *reinterpret_cast<Traffic*>(traffic);
-  auto& s = *static_cast<Source*>(p);
-  ++s.frames;
-  if (s.waiting < kQueue)
-    t.emit(s);
+void Traffic::Source::on_time() {
+  ++frames;
+  if (waiting < kQueue)
+    traffic.emit(*this);
   else
-    ++s.dropped;
-  t.next(s, s.spec.law == TrafficSpec::Poisson ? drawn(s.rng, s.gap) : s.gap);
+    ++dropped;
+  traffic.next(*this, spec.law == TrafficSpec::Poisson ? drawn(rng, gap) : gap);
 }
 
 Ps Traffic::stack(const HostSpec& h, const Frame& f) const {
@@ -66,52 +63,46 @@ void Traffic::emit(Source& s) {
   *f = {this, &s, from, to, (places_[from] ^ places_[to]) % rails_};
   ++s.waiting;
   if (from < w_.hosts.size())
-    w_.hosts[from]->kernel(stack(w_.hosts[from]->spec, *f), Stage::Stack, &Traffic::on_out, f, 0, true);
+    w_.hosts[from]->kernel(stack(w_.hosts[from]->spec, *f), Stage::Stack, callback<&Frame::on_stack_out>(*f), true);
   else
-    on_sent(f, 0);
+    f->on_sent();
 }
 
-void Traffic::on_out(void* p, uint64_t) {
-  const auto& f = *static_cast<Frame*>(p);
-  World& w = f.traffic->w_;
-  w.loop.at(w.net->background(true, f.from, f.rail, f.source->spec.frame), &Traffic::on_sent, p, 0, true);
+void Traffic::Frame::on_stack_out() {
+  World& w = traffic->w_;
+  w.loop.schedule(w.net->background(true, from, rail, source->spec.frame), callback<&Frame::on_sent>(*this), true);
 }
 
-void Traffic::on_sent(void* p, uint64_t) {
-  const auto& f = *static_cast<Frame*>(p);
-  const Traffic& t = *f.traffic;
-  t.w_.wire->send_background(t.card(f.from, f.rail), t.card(f.to, f.rail), f.source->spec.frame, &Traffic::on_carried, p, 0);
+void Traffic::Frame::on_sent() {
+  const Traffic& t = *traffic;
+  t.w_.wire->send_background(t.card(from, rail), t.card(to, rail), source->spec.frame, delivery<&Frame::on_carried, &Frame::on_lost>(*this));
 }
 
-void Traffic::on_carried(void* p, uint64_t) {
-  auto& f = *static_cast<Frame*>(p);
-  World& w = f.traffic->w_;
+void Traffic::Frame::on_carried() {
+  World& w = traffic->w_;
   w.loop.owner = 0;
-  --f.source->waiting;
-  ++f.source->arrived;
-  f.source->bytes += f.source->spec.frame;
-  if (f.to < w.hosts.size())
-    w.loop.at(w.net->background(false, f.to, f.rail, f.source->spec.frame), &Traffic::on_in, p, 0, true);
+  assert(source->waiting > 0);
+  --source->waiting;
+  ++source->arrived;
+  source->bytes += source->spec.frame;
+  if (to < w.hosts.size())
+    w.loop.schedule(w.net->background(false, to, rail, source->spec.frame), callback<&Frame::on_in>(*this), true);
   else
-    f.traffic->free(f);
+    traffic->free(*this);
 }
 
-void Traffic::on_in(void* p, uint64_t) {
-  const auto& f = *static_cast<Frame*>(p);
-  Host& h = *f.traffic->w_.hosts[f.to];
-  h.kernel(h.spec.interrupt + f.traffic->stack(h.spec, f), Stage::Stack, &Traffic::on_taken, p, 0, true);
+void Traffic::Frame::on_in() {
+  Host& h = *traffic->w_.hosts[to];
+  h.kernel(h.spec.interrupt + traffic->stack(h.spec, *this), Stage::Stack, callback<&Frame::on_stack_in>(*this), true);
 }
 
-void Traffic::on_taken(void* p, uint64_t) {
-  auto& f = *static_cast<Frame*>(p);
-  f.traffic->free(f);
-}
+void Traffic::Frame::on_stack_in() { traffic->free(*this); }
 
-void Traffic::on_lost(void* p, uint64_t) {
-  auto& f = *static_cast<Frame*>(p);
-  --f.source->waiting;
-  ++f.source->lost;
-  f.traffic->free(f);
+void Traffic::Frame::on_lost() {
+  assert(source->waiting > 0);
+  --source->waiting;
+  ++source->lost;
+  traffic->free(*this);
 }
 
 }  // namespace retrompi

@@ -20,12 +20,14 @@ class Traffic {
   Traffic& operator=(const Traffic&) = delete;
 
   struct Source {
+    Traffic& traffic;
     TrafficSpec spec;
     Rng rng;
     Ps gap = 0;      // between two frames at the mean rate
     Ps on_left = 0;  // OnOff: of the present period
     size_t waiting = 0;
     int64_t frames = 0, arrived = 0, bytes = 0, dropped = 0, lost = 0;
+    void on_time();
   };
   [[nodiscard]] const std::deque<Source>& sources() const { return sources_; }
 
@@ -34,6 +36,12 @@ class Traffic {
     Traffic* traffic;
     Source* source;
     size_t from, to, rail;
+    void on_stack_out();
+    void on_sent();
+    void on_carried();
+    void on_in();
+    void on_stack_in();
+    void on_lost();
   };
   /// A card's queue: what comes when it is full is dropped.
   static constexpr size_t kQueue = 256;
@@ -43,13 +51,6 @@ class Traffic {
   [[nodiscard]] int card(size_t endpoint, size_t rail) const { return static_cast<int>(endpoint * rails_ + rail); }
   [[nodiscard]] Ps stack(const HostSpec& h, const Frame& f) const;
   static Ps drawn(Rng& rng, Ps mean);
-  static void on_time(void* s, uint64_t traffic);
-  static void on_out(void* f, uint64_t);
-  static void on_sent(void* f, uint64_t);
-  static void on_carried(void* f, uint64_t);
-  static void on_in(void* f, uint64_t);
-  static void on_taken(void* f, uint64_t);
-  static void on_lost(void* f, uint64_t);
 
   World& w_;
   std::vector<size_t> places_;

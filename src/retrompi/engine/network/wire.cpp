@@ -3,9 +3,11 @@
 // Where every route has the same latency, a flow takes its share as soon as it is sent and its end is told that latency later: the
 // same times with one event less. A flow that is alone on its links, as nearly all are because cards send one frame at a time, is one
 // event; nothing is done for it when its bytes have passed, later flows look for themselves whether it is gone.
-#include <cstdio>
+#include <optional>
 
+#include "network/bundle.hpp"
 #include "network/native_wire.hpp"
+#include "network/outages.hpp"
 
 namespace retrompi {
 
@@ -27,88 +29,23 @@ class LinkedWire final : public NativeWire {
   void fail(const std::vector<Failure>& failures) override {
     if (failures.empty()) return;
     failing_ = true;
-    shut_.resize(links_.size());
-    off_.resize(routes_.cards());
-    for (const Failure& f : failures) cuts_.push_back({f, routes_.cut(f)});
-    for (uint32_t i = 0; i < cuts_.size(); ++i) {
-      loop_.at(cuts_[i].what.from, &LinkedWire::on_down, this, i, true);
-      if (cuts_[i].what.until < kNever) loop_.at(cuts_[i].what.until, &LinkedWire::on_up, this, i, true);
+    outages_.emplace(routes_, failures);
+    for (uint32_t i = 0; i < failures.size(); ++i) {
+      loop_.schedule(failures[i].from, callback<&LinkedWire::on_down>(*this, i), true);
+      if (failures[i].until < kNever) loop_.schedule(failures[i].until, callback<&LinkedWire::on_up>(*this, i), true);
     }
   }
-  [[nodiscard]] std::string failed() const override {
-    std::string s;
-    const auto seconds = [](Ps t) {
-      char text[32];
-      std::snprintf(text, sizeof text, "%g s", to_s(t));
-      return std::string(text);
-    };
-    for (const Broken& b : cuts_) {
-      if (b.what.from > loop_.now) continue;
-      s += (s.empty() ? "" : ", ") + b.what.name + " down from " + seconds(b.what.from) +
-           (b.what.until < kNever ? " to " + seconds(b.what.until) : " on") + " (" + std::to_string(b.frames) +
-           (b.frames == 1 ? " frame lost)" : " frames lost)");
-    }
-    return s;
-  }
+  [[nodiscard]] std::string failed() const override { return outages_ ? outages_->told(loop_.now) : ""; }
 
  private:
   enum : uint64_t { kFinish = 0, kEnter = 1, kShare = Agenda::kTells - 1 };
-  struct Part {
-    double until;  // of the bundle's measure
-    uint64_t order;
-    uint32_t slot;
-    bool operator<(const Part& o) const { return until != o.until ? until > o.until : order > o.order; }
-  };
-  /// When a flow that is alone has its links, and the picoseconds beside `end`.
-  struct Told {
-    Ps start, end;
-    double frac;
-    uint32_t slot;
-  };
-  struct Bundle {
-    std::vector<uint32_t> links;
-    double top = 0;           // what the slowest of them carries, bytes per picosecond
-    std::vector<Part> parts;  // a heap: the first to finish in front
-    double late = 0;          // picoseconds from the end of a flow until its host hears of it
-    double ahead = 0;         // picoseconds before a flow takes its share
-    double weight = 1;        // of one flow
-    Ps last = 0;              // when `got` was counted, and the picoseconds beside it
-    double frac = 0;
-    double got = 0;   // bytes that each flow has had since the bundle was last empty
-    double rate = 0;  // of each flow, bytes per picosecond
-    std::vector<Told> line;
-    bool told = false;    // it has its links to itself, `line` says when each of its flows uses them, and `parts` is empty
-    size_t coming = 0;    // flows that will set out by an item of the agenda
-    bool listed = false;  // on its links
-    bool fresh = false;   // its flows are others than when its end was planned
-    bool fixed = false;   // while shares are found
-    double share = 0;
-    uint32_t gen = 0;     // of the item of the agenda that counts
-    Ps planned = kNever;  // when the first of its flows finishes
-    Ps item = kNever;     // when the agenda will look, which is not later
-    uint64_t seen = 0;
-  };
-  struct Link {
-    double rate = 0;  // bytes per picosecond
-    std::vector<uint32_t> bundles;
-    bool changed = false;         // since shares were found
-    double room = 0, weight = 0;  // while shares are found
-    bool stale = false;           // `weight` counts bundles that are fixed by now
-    uint64_t seen = 0;
-  };
-  /// A link that is still to be divided, and what a flow of weight 1 could have had of it when it was last looked at.
-  struct Scarce {
-    double level;
-    uint32_t line;
-    bool operator<(const Scarce& o) const { return level != o.level ? level > o.level : line > o.line; }
-  };
   static Ps whole(double ps) { return static_cast<Ps>(ps < 0 ? ps - 0.5 : ps + 0.5); }
 
   void enter(uint32_t slot, int from, int to) override {
     const uint32_t id = bundle(static_cast<size_t>(from), static_cast<size_t>(to));
     flows_[slot].route = id;
     Bundle& b = bundles_[id];
-    const Ps start = flows_[slot].asked + whole(b.ahead);
+    const Ps start = flows_[slot].asked + whole(b.entry_latency);
     if (start > loop_.now)
       reserve(slot, id, start);
     else
@@ -137,7 +74,7 @@ class LinkedWire final : public NativeWire {
     const Ps end = start + whole(ps);
     b.told = true;
     b.line.push_back({start, end, ps - static_cast<double>(end - start), slot});
-    tell(slot, start + whole(ps + b.late));
+    tell(slot, start + whole(ps + b.delivery_latency));
   }
   /// Forgets told flows whose bytes have passed.
   void prune(Bundle& b) const {
@@ -189,9 +126,9 @@ class LinkedWire final : public NativeWire {
       b.links = routes_.way(from, to);
       b.top = links_[b.links.front()].rate;
       for (const uint32_t l : b.links) b.top = std::min(b.top, links_[l].rate);
-      (routes_.even() ? b.late : b.ahead) = routes_.latency_ps(b.links);
+      (routes_.even() ? b.delivery_latency : b.entry_latency) = routes_.latency_ps(b.links);
       // SimGrid's CM02 shares in inverse proportion to the latency, as TCP does.
-      if (by_latency_ && b.ahead > 0) b.weight = 1 / b.ahead;
+      if (by_latency_ && b.entry_latency > 0) b.weight = 1 / b.entry_latency;
     }
     return static_cast<uint32_t>(row[column]);
   }
@@ -287,7 +224,7 @@ class LinkedWire final : public NativeWire {
     b.last = loop_.now;
     do {  // those that finish together leave together
       std::pop_heap(b.parts.begin(), b.parts.end());
-      tell(b.parts.back().slot, b.last + whole(b.frac + b.late));
+      tell(b.parts.back().slot, b.last + whole(b.frac + b.delivery_latency));
       b.parts.pop_back();
     } while (!b.parts.empty() && b.last + whole(first_end(b)) <= loop_.now);
     if (b.parts.empty()) {
@@ -396,36 +333,14 @@ class LinkedWire final : public NativeWire {
   }
 
   // ---- what is down
-  struct Broken {
-    Failure what;
-    Routes::Cut cut;
-    bool now = false;
-    int64_t frames = 0;
-  };
-  static void on_up(void* p, uint64_t i) { static_cast<LinkedWire*>(p)->mark(static_cast<LinkedWire*>(p)->cuts_[i], -1); }
-  static void on_down(void* p, uint64_t i) {
-    auto& w = *static_cast<LinkedWire*>(p);
-    w.mark(w.cuts_[i], 1);
-    w.cut_off();
-  }
-  void mark(Broken& b, int by) {
-    b.now = by > 0;
-    for (const uint32_t l : b.cut.links) shut_[l] += by;
-    for (const size_t c : b.cut.cards) off_[c] += by;
+  void on_up(uint32_t i) { outages_->end(i); }
+  void on_down(uint32_t i) {
+    outages_->begin(i);
+    cut_off();
   }
   bool blocked(uint32_t slot) override {
-    const Flow& f = flows_[slot];
-    const auto from = static_cast<size_t>(f.from), to = static_cast<size_t>(f.to);
-    const auto& links = bundles_[bundle(from, to)].links;
-    if (off_[from] == 0 && off_[to] == 0 && std::all_of(links.begin(), links.end(), [this](uint32_t l) { return shut_[l] == 0; })) return false;
-    for (Broken& b : cuts_)
-      if (b.now && (std::any_of(b.cut.cards.begin(), b.cut.cards.end(), [&](size_t c) { return c == from || c == to; }) ||
-                    std::any_of(b.cut.links.begin(), b.cut.links.end(),
-                                [&](uint32_t l) { return std::find(links.begin(), links.end(), l) != links.end(); }))) {
-        ++b.frames;
-        break;
-      }
-    return true;
+    const auto from = static_cast<size_t>(flows_[slot].from), to = static_cast<size_t>(flows_[slot].to);
+    return outages_->blocks(from, to, bundles_[bundle(from, to)].links);
   }
   /// Takes those that are on their way over what is down now off their links.
   void cut_off() {
@@ -450,8 +365,7 @@ class LinkedWire final : public NativeWire {
 
   Routes routes_;
   bool by_latency_;
-  std::vector<Broken> cuts_;
-  std::vector<int> shut_, off_;  // links, cards: by how many failures
+  std::optional<Outages> outages_;
   std::vector<Link> links_;
   std::vector<Bundle> bundles_;
   std::vector<std::vector<int32_t>> known_;  // from, to -> bundle

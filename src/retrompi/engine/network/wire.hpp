@@ -17,12 +17,12 @@ namespace retrompi {
 class Wire {
  public:
   virtual ~Wire() = default;
-  /// Carries `bytes` from one card to another of the same rail and then calls `done`, or `lost` in its place with the same `obj` and `arg`.
-  virtual void send(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) = 0;
-  /// The same for traffic beside the job, with `background_lost`: what is on its way keeps no run alive.
-  virtual void send_background(int from, int to, int64_t bytes, Loop::Fn done, void* obj, uint64_t arg) = 0;
+  /// Carries `bytes` from one card to another of the same rail and then tells that they are delivered, or lost.
+  virtual void send(int from, int to, int64_t bytes, const Delivery& d) = 0;
+  /// The same for traffic beside the job: what is on its way keeps no run alive.
+  virtual void send_background(int from, int to, int64_t bytes, const Delivery& d) = 0;
   /// The same from `t` on, which is not before now. False: this wire does not plan ahead, send it then.
-  virtual bool send_at(Ps /*t*/, int /*from*/, int /*to*/, int64_t /*bytes*/, Loop::Fn /*done*/, void* /*obj*/, uint64_t /*arg*/) { return false; }
+  virtual bool send_at(Ps /*t*/, int /*from*/, int /*to*/, int64_t /*bytes*/, const Delivery&) { return false; }
   /// Runs until the loop is over or until nothing can happen any more. Returns true if nothing could happen (a deadlock).
   /// `could_act` is asked when only passive events are left: whether a process has anything to do.
   virtual bool run(const std::function<bool()>& could_act) = 0;
@@ -31,8 +31,6 @@ class Wire {
   virtual void fail(const std::vector<Failure>&) { throw ConfigError("failures need the wire native"); }
   /// Which failures there have been and what each took: "link server down from 1 s on (3 frames lost)"; empty when none has begun.
   [[nodiscard]] virtual std::string failed() const { return {}; }
-
-  Loop::Fn lost = nullptr, background_lost = nullptr;
 };
 
 /// A wire between cards whose hosts are at `positions`; none: nothing is ever sent. Throws ConfigError for a link that cannot join them.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "event/core.hpp"
-#include "record/journey.hpp"
+#include "record/message_path.hpp"
 
 namespace retrompi {
 
@@ -48,7 +48,7 @@ inline const char* wait_name(WaitFor w) {
 struct Cause {
   enum Kind : uint8_t { None, Thread, Record } kind = None;
   int32_t id = -1;
-  int32_t thing = -1;  // what it moves, in the journey
+  int32_t packet = -1;  // what it moves: a number of `MessagePath::packets`
 };
 
 class Timeline;
@@ -59,7 +59,7 @@ class Anatomy {
   bool log = false;  // the stretches of threads are wanted: for the anatomy or for a timeline
   Timeline* timeline = nullptr;
   Cause current;  // who is executing now
-  Journey journey;
+  MessagePath path;
 
   int add_thread(const std::string& name) {
     threads_.push_back({name, {}, {}});
@@ -78,11 +78,11 @@ class Anatomy {
     records_.push_back({where, s, before, asked, start, end, current});
     return static_cast<int32_t>(records_.size()) - 1;
   }
-  /// The work is done for the same thing as what caused it.
-  [[nodiscard]] Cause of(int32_t rec) const { return rec < 0 ? Cause{} : Cause{Cause::Record, rec, records_[static_cast<size_t>(rec)].by.thing}; }
-  /// From here on, until somebody else executes, things are done for this.
-  void moving(const Thing& t) {
-    if (journey.on) current.thing = journey.thing(t);
+  /// The work is done for the same packet as what caused it.
+  [[nodiscard]] Cause of(int32_t rec) const { return rec < 0 ? Cause{} : Cause{Cause::Record, rec, records_[static_cast<size_t>(rec)].by.packet}; }
+  /// From here on, until somebody else executes, work is done for this.
+  void attribute(const NetworkPacket& p) {
+    if (path.on) current.packet = path.add(p);
   }
 
   struct Row {

@@ -6,7 +6,7 @@
 
 namespace retrompi {
 
-class Builder {
+class Builder final : public ChannelMaker {
  public:
   Builder(const JobConfig& c, World& w, Job& job) : c_(c), w_(w), job_(job) {}
 
@@ -25,8 +25,8 @@ class Builder {
       const int nth = placed[h]++ % w_.hosts[h]->spec.cores;
       rank->core = c_.cores.empty() ? nth : c_.cores[r];
       if (!c_.cores.empty()) rank->thread.pin(rank->core);
-      rank->out.ask(&Builder::on_missing, this, rank.get());
-      if (!c_.same_bulk.empty()) rank->bulk.ask(&Builder::on_missing, this, rank.get());
+      rank->out.made_by(*this, *rank);
+      if (!c_.same_bulk.empty()) rank->bulk.made_by(*this, *rank);
       job_.ranks.push_back(rank.get());
       procs_.push_back(rank.get());
       w_.procs.push_back(std::move(rank));
@@ -66,19 +66,18 @@ class Builder {
   }
   // A pair is connected when either of the two first needs the other, in both directions, because some channels answer on the
   // opposite one. Making a channel costs no simulated time and draws nothing, so when it happens makes no difference.
-  static void on_missing(void* builder, void* rank, size_t to) {
-    auto& s = *static_cast<Builder*>(builder);
-    Rank &a = *static_cast<Rank*>(rank), &b = *s.job_.ranks[to];
+  void connect(Proc& from, size_t to) override {
+    Rank &a = static_cast<Rank&>(from), &b = *job_.ranks[to];
     if (&a == &b) return;
-    s.fresh_.clear();
-    s.connect(a, b);
-    s.connect(b, a);
-    for (Chan* c : s.fresh_) {
+    fresh_.clear();
+    connect(a, b);
+    connect(b, a);
+    for (Chan* c : fresh_) {
       const Medium medium = c->spec.medium;
-      if (medium == Medium::Curve) join_curves(*c, *s.chans_.at({&c->spec, &c->to, &c->from}));
+      if (medium == Medium::Curve) join_curves(*c, *chans_.at({&c->spec, &c->to, &c->from}));
       if (medium != Medium::Stream) continue;
-      const auto back = s.streams_.find({&c->to, &c->from});
-      if (back != s.streams_.end()) join_streams(*c, *back->second);
+      const auto back = streams_.find({&c->to, &c->from});
+      if (back != streams_.end()) join_streams(*c, *back->second);
     }
   }
   void connect(Rank& a, Rank& b) {
@@ -90,7 +89,7 @@ class Builder {
     else
       a.bulk.put(static_cast<size_t>(b.id), nullptr);
   }
-  void connect(Rank& a, Rank& b, const std::vector<HopSpec>& route, Ways& first) {
+  void connect(Rank& a, Rank& b, const std::vector<HopSpec>& route, ChannelMap& first) {
     const auto to = static_cast<size_t>(b.id);
     if (route.empty()) first.put(to, nullptr);
     for (size_t i = 0; i < route.size(); ++i) {
@@ -102,7 +101,7 @@ class Builder {
         first.put(to, &ch);
         continue;
       }
-      Ways& next = static_cast<Forwarder&>(x).next;
+      ChannelMap& next = static_cast<Forwarder&>(x).next;
       if (Chan* other = next.find(to); other && other != &ch)
         throw ConfigError("the model gives " + x.thread.name() + " two ways to rank " + std::to_string(to));
       next.put(to, &ch);
@@ -145,9 +144,9 @@ class Builder {
   std::map<Key, std::unique_ptr<Chan>> chans_;
   std::vector<Chan*> fresh_;  // those that the pair at hand needed and nobody before it
   std::map<std::pair<const Proc*, const Proc*>, Chan*> streams_;
-  std::map<size_t, std::shared_ptr<void>> pools_;
-  std::map<RingKey, std::shared_ptr<void>> rings_;
-  std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<void>> ports_;
+  std::map<size_t, std::shared_ptr<SharedPool>> pools_;
+  std::map<RingKey, std::shared_ptr<SlotRing>> rings_;
+  std::map<std::pair<const HopSpec*, int64_t>, std::shared_ptr<CurvePort>> ports_;
 };
 
 }  // namespace retrompi

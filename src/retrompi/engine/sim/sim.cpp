@@ -56,7 +56,7 @@ class Killer {
       if (all_there && !find(name)) throw ConfigError("there is no process '" + name + "' to kill");
       victims_.push_back({this, name, at, 0, false});
     }
-    for (Victim& v : victims_) w_.loop.at(v.at, &Killer::on_kill, &v);
+    for (Victim& v : victims_) w_.loop.schedule(v.at, callback<&Victim::on_kill>(v));
   }
   /// Who of a job was killed.
   [[nodiscard]] std::string told(uint32_t job) const {
@@ -77,19 +77,18 @@ class Killer {
     Ps at;
     uint32_t job;
     bool dead;
+    void on_kill() {
+      Proc* proc = killer->find(name);
+      if (!proc || proc->thread.dead()) return;
+      job = proc->common.number;
+      dead = true;
+      proc->thread.kill();
+    }
   };
   /// The newest of that name: a background job has had several.
   [[nodiscard]] Proc* find(const std::string& name) const {
     const auto p = std::find_if(w_.procs.rbegin(), w_.procs.rend(), [&name](const auto& q) { return q->thread.name() == name; });
     return p == w_.procs.rend() ? nullptr : p->get();
-  }
-  static void on_kill(void* p, uint64_t) {
-    Victim& v = *static_cast<Victim*>(p);
-    Proc* proc = v.killer->find(v.name);
-    if (!proc || proc->thread.dead()) return;
-    v.job = proc->common.number;
-    v.dead = true;
-    proc->thread.kill();
   }
   World& w_;
   std::deque<Victim> victims_;
@@ -114,7 +113,7 @@ class Simulation {
         launch(p);
       } else {
         w_.loop.owner = p.number;
-        w_.loop.at(p.c.start, &Simulation::on_start, &p);
+        w_.loop.schedule(p.c.start, callback<&Simulation::on_start>(*this, p.number - 1));
       }
     w_.loop.owner = 0;
     killer_.emplace(c_, w_);
@@ -132,7 +131,7 @@ class Simulation {
         Part& p = parts_[w_.loop.owner - 1];
         close(p, "aborted", &a);
         finish(p);
-        again = !w_.loop.over;
+        again = !w_.loop.stopped;
       }
     for (Part& p : parts_)
       if (!p.over) close(p, ended(p, stuck), nullptr);
@@ -161,7 +160,7 @@ class Simulation {
   void furnish() {
     if (parts_.size() > 1) w_.loop.count_owners(static_cast<uint32_t>(parts_.size() + 1));
     w_.anatomy.on = w_.anatomy.log = c_.anatomy;
-    w_.anatomy.journey.on = !c_.legs.empty();
+    w_.anatomy.path.on = !c_.directions.empty();
     Rng phases(c_.seed ^ 0x7469636bULL);
     for (HostSpec h : c_.hosts) {
       // The first host's clock starts with the run; the others are not synchronised with it.
@@ -184,9 +183,11 @@ class Simulation {
     else
       w_.wire = native_wire(w_.loop, w_.anatomy, cards, c_.link);
     if (far && !c_.failures.empty()) w_.wire->fail(c_.failures);
-    if (far) w_.net = std::make_unique<Net>(w_, c_.link.frame_overhead, c_.link.mtu, Net::Rails{rails, c_.link.rail_policy == RailPolicy::Stripe && rails > 1, c_.positions});
+    if (far)
+      w_.net = std::make_unique<Net>(w_, c_.link.frame_overhead, c_.link.mtu,
+                                     Net::Rails{rails, c_.link.rail_policy == RailPolicy::Stripe && rails > 1, c_.positions});
     if (!c_.traffic.empty()) traffic_.emplace(w_, c_.traffic, c_.positions, rails, c_.link.frame_overhead, c_.seed);
-    w_.loop.over = std::all_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.over || p.c.background; });
+    w_.loop.stopped = std::all_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.over || p.c.background; });
   }
 
   void launch(Part& p) {
@@ -201,8 +202,7 @@ class Simulation {
     job->rma_remote = p.c.rma_remote;
     job->collectives = p.c.collectives;
     job->free_wildcards = p.c.free_wildcards;
-    job->over = [](void* part) { static_cast<Part*>(part)->sim.left(*static_cast<Part*>(part)); };
-    job->owner = &p;
+    job->over = callback<&Simulation::left>(*this, p.number - 1);
     if (p.job) {  // what its last run left on its way still names it
       past_jobs_.push_back(std::move(p.job));
       past_builders_.push_back(std::move(p.builder));
@@ -219,9 +219,8 @@ class Simulation {
     if (placed_ == p.placed) placed_ = std::move(placed);
     p.builder->start();
   }
-  static void on_start(void* part, uint64_t) {
-    Part& p = *static_cast<Part*>(part);
-    if (!p.over) p.sim.launch(p);
+  void on_start(size_t part) {
+    if (!parts_[part].over) launch(parts_[part]);
   }
 
   /// Begins to record: before anything runs, so that the times of the first calls are known.
@@ -240,32 +239,32 @@ class Simulation {
   }
 
   /// The last rank of a job has finished, and is still executing.
-  void left(Part& p) {
+  void left(size_t part) {
+    Part& p = parts_[part];
     p.leaving = true;
     if (std::all_of(parts_.begin(), parts_.end(), [](const Part& q) { return q.over || q.leaving || q.c.background; }) && !p.c.background)
-      w_.loop.over = true;
+      w_.loop.stopped = true;
     else
-      w_.loop.at(w_.loop.now, &Simulation::on_over, &p);
+      w_.loop.schedule(w_.loop.now, callback<&Simulation::on_over>(*this, part));
   }
-  static void on_over(void* part, uint64_t) {
-    Part& p = *static_cast<Part*>(part);
-    Simulation& s = p.sim;
+  void on_over(size_t part) {
+    Part& p = parts_[part];
     if (p.over) return;
     if (!p.c.background) {
-      s.close(p, "completed", nullptr);
-      s.finish(p);
+      close(p, "completed", nullptr);
+      finish(p);
       return;
     }
-    const Ps took = s.w_.loop.now - p.began;
+    const Ps took = w_.loop.now - p.began;
     if (p.result.runs + 1 >= kMostRuns)
       throw ConfigError("the background job '" + p.c.name + "' ends " + std::to_string(kMostRuns) +
                         " times while the first job runs; let each run of it take longer");
-    s.leave(p);
-    if (s.first().over || s.stuck(s.first())) return s.close(p, "ended", nullptr);
+    leave(p);
+    if (first().over || stuck(first())) return close(p, "ended", nullptr);
     ++p.result.runs;
     p.result.time += took;
-    s.sum(p);
-    s.launch(p);
+    sum(p);
+    launch(p);
   }
   /// A job is over while others go on: what remains of its processes goes.
   void leave(Part& p) {
@@ -280,7 +279,7 @@ class Simulation {
           close(q, stuck(q) ? "deadlock" : "ended", nullptr);
           leave(q);
         }
-    if (std::all_of(parts_.begin(), parts_.end(), [](const Part& q) { return q.over || q.c.background; })) w_.loop.over = true;
+    if (std::all_of(parts_.begin(), parts_.end(), [](const Part& q) { return q.over || q.c.background; })) w_.loop.stopped = true;
   }
   /// Nothing in this job will ever happen again.
   [[nodiscard]] bool stuck(const Part& p) const {
@@ -384,7 +383,8 @@ class Simulation {
     if (from < 0 || to < from) throw ConfigError("the marks '" + c_.anatomy_from + "' and '" + c_.anatomy_to + "' are not in the trace");
     r.anatomy_total = to - from;
     r.anatomy = w_.anatomy.split(job.ranks[static_cast<size_t>(c_.anatomy_rank)]->thread.log(), from, to);
-    if (!c_.legs.empty()) r.journey = journey_of(w_, job, first().t, c_.legs, first().builder->processes(), first().builder->channels());
+    if (!c_.directions.empty())
+      r.message_path = message_path_of(w_, job, first().t, c_.directions, first().builder->processes(), first().builder->channels());
     return r;
   }
 

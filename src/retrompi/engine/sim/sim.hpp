@@ -2,7 +2,7 @@
 #pragma once
 #include "network/traffic.hpp"
 #include "record/diagnosis.hpp"
-#include "record/journey_result.hpp"
+#include "record/message_path_result.hpp"
 
 namespace retrompi {
 
@@ -41,7 +41,7 @@ struct SimConfig : JobConfig {
   bool anatomy = false;
   int32_t anatomy_rank = 0;
   std::string anatomy_from, anatomy_to;           // labels of marks
-  std::vector<LegSpec> legs;                      // of a journey, one after the other; none: no journey is recorded
+  std::vector<DirectionSpec> directions;          // of a message path, one after the other; none: no path is recorded
   std::vector<std::pair<std::string, Ps>> kills;  // process, and when somebody ends it
   TimelineSpec timeline;                          // of the first job
   bool profile = false;                           // the first job's calls summed up
@@ -79,7 +79,7 @@ struct SimResult : JobResult {
   std::vector<MarkTime> marks;
   std::vector<Anatomy::Row> anatomy;
   Ps anatomy_total = 0;
-  std::shared_ptr<const JourneyResult> journey;
+  std::shared_ptr<const MessagePathResult> message_path;
   std::shared_ptr<const Timeline> timeline;
   std::shared_ptr<const CallProfile> profile;
   std::vector<JobResult> further;

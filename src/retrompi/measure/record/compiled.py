@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -48,14 +49,29 @@ def making(folder: Path, error: type[RetrompiError] = RecordError) -> Iterator[P
         shutil.rmtree(work, ignore_errors=True)
 
 
+@contextmanager
+def _turn(folder: Path) -> Iterator[None]:
+    """One process at a time; the lock is the folder's own and ends with its holder."""
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
+
+
 def kept(target: Path, make: Callable[[Path], None], *, mode: int = 0o755, error: type[RetrompiError] = RecordError) -> Path:
-    """``target`` as it lies in the cache, or made now: ``make(path)`` writes it, beside whatever it needs on the way."""
+    """``target`` as it lies in the cache, or made now: ``make(path)`` writes it, beside whatever it needs on the way.
+
+    Who asks while another process makes it waits for that one: compiling it twice at once would take both longer.
+    """
     if not target.is_file():
-        with making(target.parent, error) as work:
-            made = work / target.name
-            make(made)
-            made.chmod(mode)
-            made.rename(target)
+        with making(target.parent, error) as work, _turn(target.parent):
+            if not target.is_file():
+                made = work / target.name
+                make(made)
+                made.chmod(mode)
+                made.rename(target)
     return target
 
 

@@ -39,7 +39,7 @@ class Request:
         if self.limit < 1:
             raise UsageError(f"a timeline of {self.limit} records shows nothing; the limit must be at least 1", code="out-of-range")
         if not 0 <= self.from_s < self.until_s:
-            raise UsageError(f"a timeline from {self.from_s:g} s to {self.until_s:g} s shows nothing")
+            raise UsageError(f"a timeline from {self.from_s:g} s to {self.until_s:g} s shows nothing", code="out-of-range")
 
 
 @dataclass

@@ -1,0 +1,30 @@
+"""TI, our own format: what is meant when no other format recognises a trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from retrompi._engine import Trace
+from retrompi.convert.formats import Format, Options
+from retrompi.convert.losses import Losses
+from retrompi.traces import files
+from retrompi.traces.lines import not_held
+
+__all__ = ["FORMAT", "ONE_FILE"]
+
+ONE_FILE = (".ti", ".gz", ".zst")
+"""Endings of a name that ask for one file instead of a folder."""
+
+
+def _read(path: Path, losses: Losses, options: Options) -> Trace:
+    trace = files.read(path, undefined_source=options.undefined_source)
+    for file, line, action, reason in not_held(trace):
+        losses.add(action, reason, f"{file}:{line}")
+    return trace
+
+
+def _write(trace: Trace, out: Path, losses: Losses, options: Options) -> None:
+    files.write(trace, out, shared=out.suffix in ONE_FILE)
+
+
+FORMAT = Format("ti", read=_read, write=_write)

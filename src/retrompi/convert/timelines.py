@@ -1,0 +1,62 @@
+"""Writing a timeline in the format that a file's name asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from retrompi.base.errors import InputError, UsageError, nearest
+from retrompi.convert import flat, paje
+from retrompi.convert.otf2 import timeline as otf2
+from retrompi.render import timeline as page
+from retrompi.sim.timeline import Timeline
+
+__all__ = ["FORMATS", "GROUP", "check", "write"]
+
+FORMATS = (".csv", ".html", ".json", ".otf2", ".paje")
+"""Endings that retrompi itself writes."""
+GROUP = "retrompi.timelines"
+"""Entry points by which another package adds a format: the ending without its dot, and a function that takes a `Timeline` and a path and
+returns what the format cannot say, one sentence each."""
+
+
+@cache
+def _others() -> dict[str, Callable[[Timeline, Path], list[str]]]:
+    return {f".{p.name}": p.load() for p in entry_points(group=GROUP) if f".{p.name}" not in FORMATS}
+
+
+def check(path: str | Path) -> Path:
+    """The path, if its ending is that of a format and its folder is there; an error otherwise, or when OTF2 cannot be written."""
+    target = Path(path)
+    known = (*FORMATS, *_others())
+    if target.suffix not in known:
+        raise UsageError(f"'{path}': no timeline format '{target.suffix}'{nearest(target.suffix, known)}", code="unknown-format")
+    if not target.parent.is_dir():
+        raise InputError("there is no such folder", target.parent, code="not-found")
+    if target.suffix == ".otf2":
+        if not otf2.available():
+            raise UsageError(otf2.MISSING, code="missing-tool")
+        if target.exists():
+            raise UsageError(f"{target} exists; OTF2 writes into a new folder", code="exists-already")
+    return target
+
+
+def write(timeline: Timeline, path: str | Path, told: Sequence[str] = ()) -> list[str]:
+    """Write it; ``.otf2`` is a folder. Returns what the format cannot say and how the run was sampled, one sentence each.
+
+    ``told``: lines on how the run ended, for the page. Raises UsageError for an unknown ending, InputError when it cannot be written.
+    """
+    target = check(path)
+    forms: dict[str, Callable[[Timeline, Path], list[str]]] = {
+        ".csv": flat.write_csv,
+        ".html": lambda t, p: page.write(t, p, told),
+        ".json": flat.write_json,
+        ".otf2": otf2.write,
+        ".paje": paje.write,
+    }
+    try:
+        return (forms | _others())[target.suffix](timeline, target)
+    except OSError as error:
+        raise InputError(f"cannot write the timeline: {error.strerror}", target, code="unwritable-file") from error

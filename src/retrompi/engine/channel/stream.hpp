@@ -1,0 +1,66 @@
+// A channel that is a stream socket: packets are written to it as bytes and found again by the reader. How a library drives its sockets is
+// a class of its own for each style (stream_blocking.cpp, stream_nonblocking.cpp).
+#pragma once
+#include "channel/credits.hpp"
+#include "channel/tcp.hpp"
+
+namespace retrompi {
+
+class StreamChan : public Chan, protected TcpConnection::User {
+ public:
+  StreamChan(World& w, const HopSpec& s, Proc& a, Proc& b)
+      : Chan(w, s, a, b), tcp_(*this, *this, {.sndbuf = s.sndbuf, .rcvbuf = s.rcvbuf, .nagle = s.nagle}), credits_(*this, tcp_, s.credits) {}
+
+  /// The opposite direction of the same connection.
+  void pair_with(StreamChan& other) {
+    reverse_ = &other;
+    tcp_.pair_with(other.tcp_);
+  }
+  [[nodiscard]] bool no_room() const override { return credits_.exhausted() || tcp_.room() <= 0; }
+  [[nodiscard]] std::optional<Resource> resource() const override;
+  Task push(Packet p) final {
+    if (open_) return send(p);
+    return open_and_send(p);
+  }
+
+ protected:
+  /// A packet in the byte stream.
+  struct Frame {
+    Packet p;
+    int64_t end;      // the byte after it
+    int32_t credits;  // that it carries
+  };
+  /// Puts a packet into the connection, by the style of I/O.
+  virtual Task send(Packet p) = 0;
+  /// Credits that this end owes for packets of the opposite direction: they ride on whatever goes there.
+  [[nodiscard]] int32_t pay_reverse() { return reverse_ ? reverse_->credits_.pay() : 0; }
+  void refill_reverse(int32_t n) {
+    if (n > 0 && reverse_) reverse_->credits_.refill(n);
+  }
+
+  [[nodiscard]] Ps call_cost(const Proc& p) const { return p.host.spec.syscall + p.host.scaled(spec.call); }
+  [[nodiscard]] Ps library_cost(const Host& h, Ps packet, const Packet& p) const { return h.scaled(packet + (p.first ? spec.message_cpu : 0)); }
+  /// There are bytes to be read: a token in the reader's inbox, one at a time.
+  void offer() {
+    if (offered_) return;
+    offered_ = true;
+    to.arrive({this, kData, 0}, true, true);
+  }
+  enum : uint8_t { kData, kRoom, kSent };  // tokens: for the reader, for a writer that may go on, for a writer whose operation is complete
+
+  TcpConnection tcp_;
+  Credits credits_;
+  bool offered_ = false;
+  std::deque<Frame> frames_;  // that the reader has not read as a whole
+
+ private:
+  Task open_and_send(Packet p);
+  StreamChan* reverse_ = nullptr;
+  bool open_ = false;
+};
+
+std::unique_ptr<Chan> make_blocking_stream(World&, const HopSpec&, Proc&, Proc&);
+std::unique_ptr<Chan> make_nonblocking_stream(World&, const HopSpec&, Proc&, Proc&);
+std::unique_ptr<Chan> make_asynchronous_stream(World&, const HopSpec&, Proc&, Proc&);
+
+}  // namespace retrompi

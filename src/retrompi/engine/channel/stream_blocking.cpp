@@ -1,0 +1,84 @@
+// Blocking socket I/O: a library waits in each call. Credits, where the runtime has them, are taken before a packet is written.
+#include "channel/stream.hpp"
+
+namespace retrompi {
+
+namespace {
+
+class BlockingStream final : public StreamChan {
+ public:
+  using StreamChan::StreamChan;
+
+  Task pull(Token) override {
+    offered_ = false;
+    Host& h = to.host;
+    const Frame& f = frames_.front();
+    copy_out_begins(f.p);
+    const int64_t n = std::min(tcp_.readable(), f.end - tcp_.read_bytes());
+    const Ps call = call_cost(to);
+    const Ps copy = static_cast<Ps>(spec.copies_out * static_cast<double>(copy_time(h, f.p, n, false)));
+    if (h.shares_memory) {  // the copy uses the bus, the call does not
+      co_await to.thread.run(call, Stage::Syscall);
+      co_await to.thread.run(copy, Stage::Copy);
+    } else {
+      co_await to.thread.run_parts({call, Stage::Syscall}, {copy, Stage::Copy});
+    }
+    tcp_.read(n);
+    const bool whole = tcp_.read_bytes() == frames_.front().end;
+    std::optional<Frame> done;
+    if (whole) {
+      done = frames_.front();
+      frames_.pop_front();
+    }
+    if (tcp_.readable() > 0) offer();
+    if (!done) co_return;
+    co_await to.thread.run(library_cost(h, spec.recv_cpu, done->p), Stage::Library);
+    refill_reverse(done->credits);
+    if (credits_.limited() && credits_.owe()) {
+      co_await to.thread.run(call, Stage::Syscall);
+      credits_.send_update();
+    }
+    copy_out_ends(done->p);
+    if (!to.take(done->p)) co_await to.handle(done->p);
+  }
+
+ private:
+  Task send(Packet p) override {
+    Host& h = from.host;
+    if (credits_.limited()) {
+      if (credits_.exhausted()) co_await from.until([this] { return !credits_.exhausted(); }, spec.space_wait, spec.progress);
+      credits_.take();
+    }
+    copy_in_begins(p);
+    co_await from.thread.run(library_cost(h, spec.send_cpu, p), Stage::Library);
+    int64_t left = p.bytes + spec.header;
+    frames_.push_back({p, tcp_.written() + left, pay_reverse()});
+    ++common.count.packets;
+    int64_t piece = spec.header_write && p.bytes > 0 && p.first ? spec.header : left;  // what the current write still holds
+    while (left > 0) {
+      if (!(tcp_.room() > 0)) co_await from.until([this] { return tcp_.room() > 0; }, spec.space_wait, spec.progress);
+      if (piece == 0) piece = left;
+      const int64_t n = std::min(piece, tcp_.room());
+      piece -= n;
+      left -= n;
+      const Ps call = call_cost(from), copy = static_cast<Ps>(spec.copies_in * static_cast<double>(copy_time(h, p, n, true)));
+      if (h.shares_memory) {
+        co_await from.thread.run(call, Stage::Syscall);
+        co_await from.thread.run(copy, Stage::Copy);
+      } else {
+        co_await from.thread.run_parts({call, Stage::Syscall}, {copy, Stage::Copy});
+      }
+      tcp_.write(n);
+    }
+  }
+  void on_readable() override { offer(); }
+  void on_acknowledged(bool was_full) override {
+    if (was_full && tcp_.room() > 0) from.thread.signal();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Chan> make_blocking_stream(World& w, const HopSpec& s, Proc& a, Proc& b) { return std::make_unique<BlockingStream>(w, s, a, b); }
+
+}  // namespace retrompi

@@ -1,0 +1,193 @@
+// Socket I/O of a library that does not wait in its calls: it writes and reads what is possible whenever it gets to run (non-blocking), or
+// the system moves the data and tells of completed operations (asynchronous).
+#include "channel/stream.hpp"
+
+namespace retrompi {
+
+namespace {
+
+/// What both styles have in common: packets are queued by the library and leave its hands later.
+class QueuedStream : public StreamChan {
+ public:
+  using StreamChan::StreamChan;
+
+ protected:
+  struct Unsent {
+    Packet p;
+    int64_t end;
+  };
+  Task send(Packet p) override {
+    copy_in_begins(p);
+    co_await from.thread.run(library_cost(from.host, spec.send_cpu, p), Stage::Library);
+    queued_ += p.bytes + spec.header;
+    frames_.push_back({p, queued_, 0});
+    unsent_.push_back({p, queued_});
+    ++common.count.packets;
+    co_await submit(p);
+  }
+  virtual Task submit(Packet p) = 0;
+  /// Packets that end before `upto` have left the library's hands.
+  void finish_sent(int64_t upto) {
+    while (!unsent_.empty() && unsent_.front().end <= upto) {
+      const Packet p = unsent_.front().p;
+      unsent_.pop_front();
+      copy_in_ends(p);
+      if (p.last && p.kind == Packet::Data) from.sent(*p.m);
+    }
+  }
+  /// Whether the next byte to be read begins a packet.
+  [[nodiscard]] bool at_packet() const { return tcp_.read_bytes() == packets_end_; }
+  /// What a read that is posted or made now may take: the rest of a message that has begun goes to the user's buffer; what begins a
+  /// message is read into one of the library's, with whatever follows it there.
+  [[nodiscard]] int64_t next_read() const { return at_packet() ? spec.first_read : frames_.front().end - tcp_.read_bytes(); }
+  /// Packets that have been read as a whole.
+  std::vector<Packet> whole_packets() {
+    std::vector<Packet> whole;
+    while (!frames_.empty() && frames_.front().end <= tcp_.read_bytes()) {
+      whole.push_back(frames_.front().p);
+      packets_end_ = frames_.front().end;
+      frames_.pop_front();
+    }
+    return whole;
+  }
+  [[nodiscard]] Ps copy_out_time(int64_t n) const { return copy_time(to.host, frames_.front().p, n, false); }
+  Task take_in(const std::vector<Packet>& packets) {
+    for (const Packet& p : packets) {
+      co_await to.thread.run(library_cost(to.host, spec.recv_cpu, p), Stage::Library);
+      copy_out_ends(p);
+      if (!to.take(p)) co_await to.handle(p);
+    }
+  }
+  int64_t queued_ = 0;  // end of what the library has asked to be sent
+  std::deque<Unsent> unsent_;
+
+ private:
+  int64_t packets_end_ = 0;  // end of the last packet that was read as a whole
+};
+
+class NonblockingStream final : public QueuedStream {
+ public:
+  using QueuedStream::QueuedStream;
+
+  Task pull(Token t) override {
+    if (t.kind == kRoom) {
+      told_room_ = false;
+      return write_some();
+    }
+    return read_some();
+  }
+
+ private:
+  Task submit(Packet) override { return write_some(); }
+  Task write_some() {
+    if (writing_) co_return;
+    writing_ = true;
+    Host& h = from.host;
+    while (tcp_.written() < queued_ && tcp_.room() > 0) {
+      const int64_t n = std::min(unsent_.front().end - tcp_.written(), tcp_.room());
+      co_await from.thread.run(call_cost(from), Stage::Syscall);
+      co_await from.thread.run(copy_time(h, unsent_.front().p, n, true), Stage::Copy);
+      tcp_.write(n);
+      finish_sent(tcp_.written());
+    }
+    writing_ = false;
+  }
+  Task read_some() {
+    if (!frames_.empty()) copy_out_begins(frames_.front().p);
+    co_await to.thread.run(call_cost(to), Stage::Syscall);
+    offered_ = false;
+    const bool begins = at_packet();
+    const int64_t n = std::min(tcp_.readable(), next_read());
+    co_await to.thread.run(copy_out_time(n), Stage::Copy);
+    tcp_.read(n);
+    if (begins) co_await to.thread.run(copy_out_time(n), Stage::Copy);
+    const std::vector<Packet> whole = whole_packets();
+    if (tcp_.readable() > 0) offer();
+    co_await take_in(whole);
+  }
+  void on_readable() override { offer(); }
+  void on_acknowledged(bool) override {
+    if (tcp_.written() >= queued_ || tcp_.room() <= 0 || told_room_) return;
+    told_room_ = true;
+    from.arrive({this, kRoom, 0}, true, true);
+  }
+  bool writing_ = false, told_room_ = false;
+};
+
+class AsynchronousStream final : public QueuedStream {
+ public:
+  using QueuedStream::QueuedStream;
+
+  Task pull(Token t) override {
+    if (t.kind == kSent) return complete_write();
+    return complete_read();
+  }
+
+ private:
+  /// What fits is copied into the socket's buffer now, the rest is taken from the user's as the buffer empties.
+  Task submit(Packet p) override {
+    const int64_t fits = std::clamp<int64_t>(tcp_.room(), 0, p.bytes + spec.header);
+    co_await from.thread.run(call_cost(from), Stage::Syscall);
+    co_await from.thread.run(copy_time(from.host, p, fits, true), Stage::Copy);
+    tcp_.write(queued_ - tcp_.written());
+    finish_sent(buffered());
+  }
+  /// How far what was written is in the send buffer or beyond.
+  [[nodiscard]] int64_t buffered() const { return tcp_.snd_una() + tcp_.sndbuf(); }
+  Task complete_write() {
+    co_await from.thread.run(call_cost(from), Stage::Syscall);
+    told_sent_ = false;
+    finish_sent(buffered());
+  }
+  Task complete_read() {
+    const int64_t n = completed_;
+    const bool begins = completed_begins_;
+    if (!frames_.empty()) copy_out_begins(frames_.front().p);
+    co_await to.thread.run(call_cost(to), Stage::Syscall);
+    if (begins) co_await to.thread.run(copy_out_time(n), Stage::Copy);
+    const std::vector<Packet> whole = whole_packets();
+    co_await to.thread.run(call_cost(to), Stage::Syscall);  // the next read is posted
+    told_read_ = false;
+    fill_posted_read();
+    co_await take_in(whole);
+  }
+  /// The system fills the posted buffer with what has come.
+  void fill_posted_read() {
+    const int64_t n = std::min(tcp_.readable(), told_read_ || filling_ ? 0 : next_read());
+    if (n <= 0) return;
+    filling_ = true;
+    attribute(NetworkPacket::Read, n);
+    to.host.kernel(copy_out_time(n), Stage::Copy, callback<&AsynchronousStream::on_filled>(*this, static_cast<uint64_t>(n)));
+  }
+  void on_filled(int64_t n) {
+    const bool begins = at_packet();
+    filling_ = false;
+    completed_ = n;
+    completed_begins_ = begins;
+    tcp_.read(n);
+    if (!begins && tcp_.read_bytes() < frames_.front().end) return fill_posted_read();
+    told_read_ = true;
+    to.arrive({this, kData, 0}, true, true);
+  }
+  void on_readable() override { fill_posted_read(); }
+  void on_acknowledged(bool) override {
+    if (unsent_.empty() || unsent_.front().end > buffered() || told_sent_) return;
+    told_sent_ = true;
+    from.arrive({this, kSent, 0}, true, true);
+  }
+  bool told_sent_ = false;
+  int64_t completed_ = 0;  // what the completed read has brought
+  bool completed_begins_ = false, told_read_ = false, filling_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Chan> make_nonblocking_stream(World& w, const HopSpec& s, Proc& a, Proc& b) {
+  return std::make_unique<NonblockingStream>(w, s, a, b);
+}
+
+std::unique_ptr<Chan> make_asynchronous_stream(World& w, const HopSpec& s, Proc& a, Proc& b) {
+  return std::make_unique<AsynchronousStream>(w, s, a, b);
+}
+
+}  // namespace retrompi

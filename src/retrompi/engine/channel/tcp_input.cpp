@@ -1,0 +1,113 @@
+// The receiver of a TCP connection: reassembly, and when it acknowledges (RFC 1122 4.2.3.2: at the latest every second segment, or when
+// the delayed-ACK timer ends; at once what is out of order).
+#include "channel/tcp.hpp"
+
+namespace retrompi {
+
+void TcpConnection::on_segment_frame(uint64_t frame) {
+  const HostSpec& h = to_.host.spec;
+  const auto n = static_cast<double>(bytes_of(frame));
+  to_.host.kernel(h.interrupt + h.tcp_segment + static_cast<Ps>(h.tcp_byte * n), Stage::Stack, callback<&TcpConnection::on_segment>(*this, frame));
+}
+
+void TcpConnection::on_segment(uint64_t frame) {
+  if (!numbered_ && !segments_.is_first(id_of(frame))) swap_payload_of_overtaking(segments_.at(id_of(frame)));
+  const Segment s = segments_.arrived(id_of(frame));
+  const bool gap = !reassembly_.empty();
+  if (numbered_ && (s.seq > rcv_nxt_ || s.seq + s.bytes <= rcv_nxt_)) {
+    out_of_order(s);
+    if (s.ack.ack >= 0) reverse_->acknowledged(s.ack);
+    return;
+  }
+  rcv_nxt_ = numbered_ ? s.seq + s.bytes : rcv_nxt_ + s.bytes;
+  if (gap) reassemble();
+  assert(rcv_nxt_ <= snd_max_);  // no byte arrives that was not sent
+  if (to_.thread.dead())
+    read_ = rcv_nxt_;  // the system has closed the dead process's sockets and throws away what comes
+  else
+    user_.on_readable();
+  if (s.ack.ack >= 0) reverse_->acknowledged(s.ack);
+  if (++unacked_ >= 2 || gap)
+    send_ack();
+  else
+    delay_ack();
+}
+
+/// As long as nothing is lost bytes are only counted: a segment that overtakes others delivers its own number of them, and each of those
+/// that it overtook delivers the number of the one before it.
+void TcpConnection::swap_payload_of_overtaking(Segment& it) {
+  int64_t n = it.bytes;
+  bool passed = false;
+  segments_.each([&](Segment& s) {
+    if (!passed) std::swap(s.bytes, n);
+    passed |= &s == &it;
+  });
+}
+
+/// A segment that is not the next one is acknowledged at once (RFC 1122 4.2.2.21), as is one that comes twice.
+void TcpConnection::out_of_order(const Segment& s) {
+  if (s.seq > rcv_nxt_) reassembly_[s.seq] = std::max(reassembly_[s.seq], s.seq + s.bytes);
+  send_ack();
+}
+
+void TcpConnection::reassemble() {
+  while (!reassembly_.empty() && reassembly_.begin()->first <= rcv_nxt_) {
+    rcv_nxt_ = std::max(rcv_nxt_, reassembly_.begin()->second);
+    reassembly_.erase(reassembly_.begin());
+  }
+}
+
+void TcpConnection::delay_ack() {
+  ack_delayed_ = true;
+  ack_delayed_at_ = world_.loop.now;
+  ack_cause_ = world_.anatomy.current;
+  ack_sequence_ = world_.loop.reserve_sequence();
+  if (!ack_timer_) schedule_delayed_ack();
+}
+
+void TcpConnection::schedule_delayed_ack() {
+  ack_timer_ = true;
+  world_.loop.schedule_reserved(ack_delayed_at_ + to_.host.spec.delayed_ack, ack_sequence_,
+                                callback<&TcpConnection::on_delayed_ack>(*this, ack_sequence_));
+}
+
+/// One event for all segments: it goes on to the time of the newest whose acknowledgement is delayed, if only to end there.
+void TcpConnection::on_delayed_ack(uint64_t sequence) {
+  if (sequence != ack_sequence_) return schedule_delayed_ack();
+  ack_timer_ = false;
+  if (!ack_delayed_) return;
+  if (Anatomy& a = world_.anatomy; a.on) {
+    // The segment whose acknowledgement is delayed started the timer: the chain of causes goes on with it.
+    a.current = ack_cause_;
+    chan_.attribute(NetworkPacket::Ack, 0, true);
+    a.current = a.of(a.record("tcp", Stage::Ack, ack_delayed_at_, ack_delayed_at_, world_.loop.now));
+  }
+  send_ack();
+}
+
+/// Data are about to leave in the other direction and can carry the acknowledgement; ack -1: there is nothing new to tell.
+TcpConnection::Ack TcpConnection::piggybacked_ack() {
+  if (unacked_ == 0 && rcv_adv_ == read_ + rcvbuf_) return {-1, 0};
+  unacked_ = 0;
+  ack_delayed_ = false;
+  rcv_adv_ = read_ + rcvbuf_;
+  return {rcv_nxt_, rcv_adv_};
+}
+
+void TcpConnection::send_ack() {
+  assert(read_ + rcvbuf_ >= rcv_adv_);  // RFC 793 3.7: the window does not shrink
+  unacked_ = 0;
+  ack_delayed_ = false;
+  rcv_adv_ = read_ + rcvbuf_;
+  const uint32_t id = acks_.put({rcv_nxt_, rcv_adv_});
+  chan_.attribute(NetworkPacket::Ack, 0, true);
+  Host& h = to_.host;
+  if (local_)
+    world_.loop.schedule(world_.loop.now, callback<&TcpConnection::on_ack>(*this, id));
+  else
+    h.kernel(h.spec.tcp_segment, Stage::Stack, callback<&TcpConnection::on_ack_out>(*this, id));
+}
+
+void TcpConnection::on_ack_out(uint32_t id) { send_frame(to_, 0, delivery<&TcpConnection::on_ack_frame, &TcpConnection::on_ack_lost>(*this, id)); }
+
+}  // namespace retrompi

@@ -1,0 +1,95 @@
+// The sender of a TCP connection: what may be sent (window, congestion window, Nagle), and what an acknowledgement changes.
+#include "channel/tcp.hpp"
+
+namespace retrompi {
+
+namespace {
+constexpr int64_t kTcpHeader = 20;  // the IP header is in the link's frame overhead
+}
+
+TcpConnection::TcpConnection(Chan& chan, User& user, const Options& o)
+    : world_(chan.world),
+      common_(chan.common),
+      chan_(chan),
+      from_(chan.from),
+      to_(chan.to),
+      user_(user),
+      local_(&from_.host == &to_.host),
+      nagle_(o.nagle),
+      mss_(local_ ? from_.host.spec.loopback_mss : from_.host.spec.mss),
+      sndbuf_(o.sndbuf ? o.sndbuf : from_.host.spec.sndbuf),
+      rcvbuf_(o.rcvbuf ? o.rcvbuf : to_.host.spec.window),
+      snd_edge_(rcvbuf_),
+      congestion_(mss_, rcvbuf_),
+      rcv_adv_(rcvbuf_) {}
+
+void TcpConnection::output() {
+  assert(snd_una_ <= snd_nxt_ && snd_nxt_ <= snd_max_ && snd_max_ <= written_);
+  while (snd_nxt_ < written_) {
+    const int64_t n = std::min(written_ - snd_nxt_, mss_);
+    const int64_t usable = std::min(snd_edge_, snd_una_ + congestion_.cwnd()) - snd_nxt_;
+    // Sender's silly-window avoidance (RFC 1122 4.2.3.4): no part of a segment, unless nothing else is on its way.
+    if (usable < n && !(snd_nxt_ == snd_una_ && usable > 0)) break;
+    // Nagle (RFC 896): a small segment waits until all before it is acknowledged.
+    if (nagle_ && n < mss_ && snd_nxt_ > snd_una_) break;
+    const int64_t bytes = std::min(n, usable);
+    if (snd_nxt_ == snd_una_) timer_start_ = world_.loop.now;
+    if (!round_trip_.timing() && snd_nxt_ == snd_max_) round_trip_.start(snd_nxt_ + bytes, world_.loop.now);
+    if (snd_nxt_ < snd_max_) ++common_.count.retransmissions;
+    send_segment(snd_nxt_, bytes);
+    snd_nxt_ += bytes;
+    snd_max_ = std::max(snd_max_, snd_nxt_);
+  }
+}
+
+void TcpConnection::send_segment(int64_t seq, int64_t bytes) {
+  Host& h = from_.host;
+  chan_.attribute(NetworkPacket::Segment, bytes);
+  const uint64_t frame = frame_of(segments_.put({seq, bytes, reverse_ ? reverse_->piggybacked_ack() : Ack{-1, 0}}), bytes);
+  if (local_)
+    h.kernel(h.spec.loopback_segment, Stage::Stack, callback<&TcpConnection::on_segment>(*this, frame));
+  else
+    h.kernel(h.spec.tcp_segment + static_cast<Ps>(h.spec.tcp_byte * static_cast<double>(bytes)), Stage::Stack,
+             callback<&TcpConnection::on_segment_out>(*this, frame));
+}
+
+void TcpConnection::on_segment_out(uint64_t frame) {
+  send_frame(from_, bytes_of(frame), delivery<&TcpConnection::on_segment_frame, &TcpConnection::on_segment_lost>(*this, frame));
+}
+
+void TcpConnection::send_frame(Proc& sender, int64_t payload, const Delivery& d) {
+  const Proc& other = &sender == &from_ ? to_ : from_;
+  world_.net->frame(common_, sender.host_index, other.host_index, payload + kTcpHeader, d);
+}
+
+void TcpConnection::on_ack_frame(uint32_t id) {
+  const HostSpec& h = from_.host.spec;
+  from_.host.kernel(h.interrupt + h.tcp_segment, Stage::Stack, callback<&TcpConnection::on_ack>(*this, id));
+}
+
+void TcpConnection::on_ack(uint32_t id) {
+  const Ack a = acks_.arrived(id);
+  if (probe_ == Probe::Sent) probe_ = Probe::Answered;
+  const bool duplicate = recovering_ && a.ack == snd_una_ && a.edge == snd_edge_ && snd_max_ > snd_una_;
+  if (!duplicate) return acknowledged(a);
+  if (congestion_.on_duplicate_ack(from_.host.spec.dup_acks)) fast_retransmit();
+}
+
+void TcpConnection::acknowledged(const Ack& a) {
+  assert(a.ack <= snd_max_);  // nobody acknowledges what was never sent
+  const bool was_full = room() <= 0;
+  if (a.ack > snd_una_ || a.edge > snd_edge_) {
+    timer_start_ = world_.loop.now;
+    retransmits_ = 0;
+    congestion_.forget_duplicates();
+    round_trip_.acknowledged(a.ack, world_.loop.now);
+    if (a.ack > snd_una_) congestion_.on_ack(a.ack - snd_una_);
+  }
+  snd_una_ = std::max(snd_una_, a.ack);
+  snd_nxt_ = std::max(snd_nxt_, snd_una_);
+  snd_edge_ = std::max(snd_edge_, a.edge);
+  output();
+  user_.on_acknowledged(was_full);
+}
+
+}  // namespace retrompi

@@ -1,0 +1,97 @@
+// What a TCP connection does about lost segments: the retransmission timer (RFC 793 3.7, RFC 1122 4.2.3.1), probes of a closed window
+// (RFC 1122 4.2.2.17) and fast retransmit (RFC 2001, as in 4.3BSD-Reno but without fast recovery's inflation of the window).
+//
+// The timer of a real connection is always there. Here it becomes an event only when something has been lost, for the time at which the
+// real one ends, and until all that was sent is acknowledged: it changes nothing before.
+#include "channel/tcp.hpp"
+
+namespace retrompi {
+
+void TcpConnection::on_segment_lost(uint64_t frame) {
+  number_segments();
+  const Segment s = segments_.lost(id_of(frame));
+  recover();
+  if (s.ack.ack >= 0) reverse_->recover();  // it carried an acknowledgement
+}
+
+void TcpConnection::on_ack_lost(uint32_t id) {
+  acks_.lost(id);
+  recover();
+}
+
+/// From the first loss on segments are known by their sequence numbers; before, all that is on its way arrives and it is enough to count.
+void TcpConnection::number_segments() {
+  if (numbered_) return;
+  numbered_ = true;
+  int64_t at = rcv_nxt_;
+  segments_.each([&at](Segment& s) {
+    s.seq = at;
+    at += s.bytes;
+  });
+}
+
+void TcpConnection::give_up(const Proc& sender, const Proc& receiver, int tries) {
+  throw Abort{"the connection from " + sender.thread.name() + " to " + receiver.thread.name() + " was given up: a segment was sent again " +
+              std::to_string(tries) + " times and not acknowledged"};
+}
+
+void TcpConnection::recover() {
+  if (recovering_ || from_.thread.dead()) return;
+  number_segments();
+  recovering_ = true;
+  lost_by_ = world_.anatomy.current;
+  schedule_retransmission();
+}
+
+Ps TcpConnection::rto() const {
+  const HostSpec& h = from_.host.spec;
+  return round_trip_.rto(h.rto_first, h.rto_min, h.rto_max);
+}
+
+Ps TcpConnection::retransmission_due() const { return timer_start_ + RoundTripTime::backed_off(rto(), retransmits_, from_.host.spec.rto_max); }
+
+void TcpConnection::schedule_retransmission() {
+  world_.loop.schedule(std::max(world_.loop.now, retransmission_due()), callback<&TcpConnection::on_retransmission_timer>(*this));
+}
+
+void TcpConnection::on_retransmission_timer() {
+  // Nobody will read what a dead process has written, and its system has forgotten the connection.
+  if (from_.thread.dead() || to_.thread.dead()) return;
+  const bool closed = snd_una_ == snd_max_ && written_ > snd_nxt_;  // the window is; its opening may have been lost
+  if (snd_una_ == snd_max_ && (!closed || probe_ == Probe::Answered)) {
+    recovering_ = false;
+    probe_ = Probe::None;
+    retransmits_ = 0;
+    congestion_.forget_duplicates();
+    return;
+  }
+  if (world_.loop.now < retransmission_due()) return schedule_retransmission();
+  if (retransmits_ >= from_.host.spec.tcp_retries) give_up(from_, to_, retransmits_);
+  if (Anatomy& a = world_.anatomy; a.on) {
+    a.current = lost_by_;
+    chan_.attribute(NetworkPacket::Segment, 0);
+    a.current = a.of(a.record("tcp retransmission", Stage::Ack, timer_start_, timer_start_, world_.loop.now));
+  }
+  ++retransmits_;
+  timer_start_ = world_.loop.now;
+  if (closed) {
+    probe_ = Probe::Sent;
+    send_segment(snd_nxt_, 0);
+  } else {
+    round_trip_.cancel();
+    congestion_.on_timeout(snd_max_ - snd_una_);
+    snd_nxt_ = snd_una_;  // go back N
+    output();
+  }
+  schedule_retransmission();
+}
+
+void TcpConnection::fast_retransmit() {
+  round_trip_.cancel();
+  congestion_.on_fast_retransmit(snd_max_ - snd_una_);
+  timer_start_ = world_.loop.now;
+  ++common_.count.retransmissions;
+  send_segment(snd_una_, std::min(mss_, snd_max_ - snd_una_));
+}
+
+}  // namespace retrompi

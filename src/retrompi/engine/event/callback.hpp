@@ -1,0 +1,56 @@
+// What an event, a frame's arrival or the end of kernel work calls: a member function of an object, with one number.
+#pragma once
+#include <cstdint>
+
+namespace retrompi {
+
+/// Two pointers and a number: nothing is allocated. Made by `callback` alone, which knows the types, so that this header is the only
+/// place in the engine where the type of an event's object is erased.
+struct Callback {
+  using Fn = void (*)(void* object, uint64_t arg);
+  Fn fn = nullptr;
+  void* object = nullptr;
+  uint64_t arg = 0;
+  void operator()() const { fn(object, arg); }
+  explicit operator bool() const { return fn != nullptr; }
+};
+
+/// What becomes of something that is sent: one of two member functions of the same object is called.
+struct Delivery {
+  Callback::Fn delivered = nullptr, lost = nullptr;
+  void* object = nullptr;
+  uint64_t arg = 0;
+  [[nodiscard]] Callback on_delivered() const { return {delivered, object, arg}; }
+  [[nodiscard]] Callback on_lost() const { return {lost, object, arg}; }
+};
+
+namespace detail {
+template <auto Method, class T, class C>
+void invoke(T& object, uint64_t, void (C::*)()) {
+  (object.*Method)();
+}
+template <auto Method, class T, class C, class A>
+void invoke(T& object, uint64_t arg, void (C::*)(A)) {
+  (object.*Method)(static_cast<A>(arg));
+}
+template <auto Method, class T>
+void erased(void* object, uint64_t arg) {
+  invoke<Method>(*static_cast<T*>(object), arg, Method);
+}
+}  // namespace detail
+
+/// `Method`: void (T::*)() or void (T::*)(integer).
+template <auto Method, class T>
+[[nodiscard]] Callback callback(T& object, uint64_t arg = 0) {
+  return {&detail::erased<Method, T>, &object, arg};
+}
+template <auto Delivered, class T>
+[[nodiscard]] Delivery delivery(T& object, uint64_t arg = 0) {
+  return {&detail::erased<Delivered, T>, nullptr, &object, arg};
+}
+template <auto Delivered, auto Lost, class T>
+[[nodiscard]] Delivery delivery(T& object, uint64_t arg = 0) {
+  return {&detail::erased<Delivered, T>, &detail::erased<Lost, T>, &object, arg};
+}
+
+}  // namespace retrompi

@@ -1,0 +1,112 @@
+// The event loop: simulated time and the queue of local events.
+#pragma once
+#include <cassert>
+
+#include "event/callback.hpp"
+#include "event/event_heap.hpp"
+#include "event/time.hpp"
+
+namespace retrompi {
+
+/// Events at one time run in the order in which they were scheduled.
+///
+/// An event is *passive* when it only passes time (a quantum ends, a poll finds nothing): a simulation in which only
+/// passive events are left, nothing is on the wire and no process has anything to do is deadlocked.
+///
+/// Several jobs share one queue. An event belongs to the owner for whom it was scheduled: with owners counted (`count_owners`), the loop
+/// knows when nothing of one of them is pending while others go on.
+class Loop {
+ public:
+  Ps now = 0;
+  bool stopped = false;        // the job is done
+  Ps limit = kNever;           // the last time at which anything may begin
+  Ps external_event = kNever;  // the next event outside this queue: on the wire
+  uint32_t owner = 0;          // of the running event; 0: nobody in particular
+
+  void schedule(Ps t, const Callback& c, bool passive = false) {
+    active_ += passive ? 0 : 1;
+    if (t <= now) {
+      // Whatever the heap holds for this time was scheduled before.
+      present_.push_back(call(c, passive));
+      return;
+    }
+    heap_.push({t, (next_sequence_++ << 1) | static_cast<uint64_t>(passive), call(c, passive)});
+  }
+  /// A sequence number for an event that is scheduled later, as if it had been scheduled now.
+  uint64_t reserve_sequence() { return next_sequence_++; }
+  /// An event at `t`, not before now, in the place of its reserved sequence number.
+  void schedule_reserved(Ps t, uint64_t sequence, const Callback& c, bool passive = false) {
+    assert(t >= now && sequence < next_sequence_);
+    active_ += passive ? 0 : 1;
+    heap_.push({t, (sequence << 1) | static_cast<uint64_t>(passive), call(c, passive)});
+  }
+  /// From now on, what is pending is counted for each owner below `n`.
+  void count_owners(uint32_t n) { pending_.resize(n); }
+  /// Something of an owner is pending that is no event of its own: in a host's kernel, on the wire.
+  void add_pending(uint32_t who) {
+    if (who < pending_.size()) ++pending_[who];
+  }
+  void remove_pending(uint32_t who) {
+    if (who >= pending_.size()) return;
+    --pending_[who];
+    assert(pending_[who] >= 0);
+  }
+  /// Whether nothing of a counted owner is pending but passive events.
+  [[nodiscard]] bool idle(uint32_t who) const { return pending_[who] == 0; }
+  [[nodiscard]] bool empty() const { return heap_.empty() && present_begin_ == present_.size(); }
+  [[nodiscard]] bool only_passive() const { return active_ == 0; }
+  [[nodiscard]] Ps next_time() const { return present_begin_ < present_.size() ? now : heap_.empty() ? kNever : heap_.front().t; }
+  [[nodiscard]] uint64_t executed() const { return executed_; }
+  /// Whether nothing at all happens until `t`, `t` included: the running event may then move the clock there itself.
+  [[nodiscard]] bool no_event_until(Ps t) const { return t < external_event && t < next_time() && t <= limit && !stopped; }
+  [[nodiscard]] bool finished() const { return stopped || now > limit; }
+
+  /// Runs the next event.
+  void step() {
+    assert(!empty());
+    Call c;
+    if (present_begin_ < present_.size() && (heap_.empty() || heap_.front().t > now)) {
+      c = present_[present_begin_++];
+      if (present_begin_ == present_.size()) {
+        present_.clear();
+        present_begin_ = 0;
+      }
+    } else {
+      assert(heap_.front().t >= now);  // time does not run back
+      now = heap_.front().t;
+      c = heap_.front().call;
+      heap_.pop();
+    }
+    assert(c.passive || active_ > 0);
+    active_ -= c.passive ? 0 : 1;
+    if (!c.passive) remove_pending(c.owner);
+    owner = c.owner;
+    ++executed_;
+    c.what();
+  }
+
+ private:
+  struct Call {
+    Callback what;
+    bool passive;
+    uint32_t owner;
+  };
+  Call call(const Callback& c, bool passive) {
+    if (!passive) add_pending(owner);
+    return {c, passive, owner};
+  }
+  struct Event {
+    Ps t;
+    uint64_t order;
+    Call call;
+  };
+  EventHeap<Event> heap_;
+  std::vector<Call> present_;  // for the present time, in order; those before `present_begin_` have run
+  size_t present_begin_ = 0;
+  uint64_t next_sequence_ = 0;
+  uint64_t active_ = 0;
+  uint64_t executed_ = 0;
+  std::vector<int64_t> pending_;  // owner -> events that are not passive, and what `add_pending` counted
+};
+
+}  // namespace retrompi

@@ -1,0 +1,97 @@
+// The coroutine type that every simulated process is written in.
+#pragma once
+#include <array>
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <new>
+#include <utility>
+
+namespace retrompi {
+
+/// Coroutine frames are recycled by size: a message allocates nothing once the pools are warm.
+class FramePool {
+ public:
+  static void* get(size_t n) {
+    const size_t k = slot(n);
+    if (k >= kSlots) return ::operator new(n);
+    if (Free* f = free_[k]) {
+      free_[k] = f->next;
+      return f;
+    }
+    return ::operator new((k + 1) * kStep);
+  }
+  static void put(void* p, size_t n) {
+    const size_t k = slot(n);
+    if (k < kSlots)
+      free_[k] = new (p) Free{free_[k]};
+    else
+      ::operator delete(p);
+  }
+
+ private:
+  struct Free {
+    Free* next;
+  };
+  static constexpr size_t kStep = 64, kSlots = 32;
+  static size_t slot(size_t n) { return (n + kStep - 1) / kStep - 1; }
+  static inline std::array<Free*, kSlots> free_{};
+};
+
+/// A coroutine that starts when awaited (or resumed) and hands control back to its awaiter when it ends.
+class [[nodiscard]] Task {
+ public:
+  struct promise_type {
+    std::coroutine_handle<> next = std::noop_coroutine();
+    std::exception_ptr error;
+    static void* operator new(size_t n) { return FramePool::get(n); }
+    static void operator delete(void* p, size_t n) { FramePool::put(p, n); }
+    Task get_return_object() { return Task{std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    struct Final {
+      bool await_ready() noexcept { return false; }
+      std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> h) noexcept { return h.promise().next; }
+      void await_resume() noexcept {}
+    };
+    Final final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { error = std::current_exception(); }
+  };
+  using Handle = std::coroutine_handle<promise_type>;
+
+  Task() = default;
+  explicit Task(Handle h) : h_(h) {}
+  Task(Task&& o) noexcept : h_(std::exchange(o.h_, {})) {}
+  Task& operator=(Task&& o) noexcept {
+    if (this != &o) {
+      if (h_) h_.destroy();
+      h_ = std::exchange(o.h_, {});
+    }
+    return *this;
+  }
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+  ~Task() {
+    if (h_) h_.destroy();
+  }
+
+  /// An empty one has nothing to do: a function that need not wait returns it and makes no coroutine.
+  bool await_ready() const noexcept { return !h_; }
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) noexcept {
+    h_.promise().next = caller;
+    return h_;
+  }
+  void await_resume() const {
+    if (h_ && h_.promise().error) std::rethrow_exception(h_.promise().error);
+  }
+  [[nodiscard]] Handle handle() const { return h_; }
+  [[nodiscard]] bool done() const { return h_ && h_.done(); }
+  void check() const {
+    if (h_ && h_.promise().error) std::rethrow_exception(h_.promise().error);
+  }
+
+ private:
+  Handle h_;
+};
+
+}  // namespace retrompi

@@ -1,0 +1,223 @@
+// What a thread asks of its host (a stretch of work, a wait, a signal), and the events that end these.
+#include "host/host.hpp"
+
+namespace retrompi {
+
+void Thread::enter(Stage s) {
+  host_.anatomy.segment(log_, seg_begin_, host_.loop.now, seg_, policy_.what);
+  seg_ = s;
+  seg_begin_ = host_.loop.now;
+}
+
+void Thread::start(Task&& main) {
+  main_ = std::move(main);
+  resume_ = main_.handle();
+  mode_ = Mode::Work;
+  need_ = 0;
+  q_left_ = host_.spec.quantum;
+  seg_begin_ = host_.loop.now;
+  host_.make_ready(*this);
+}
+
+// Awaited calls that end at once are as deep in the stack as the compiler leaves them.
+constexpr uint32_t kMostSkipped = 200;
+
+Thread::Await Thread::run(Ps ps, Stage s, double memory) {
+  if (ps <= 0) return {*this, true};
+  if (host_.undisturbed(*this, host_.loop.now + ps) && !(host_.shares_memory && (s == Stage::Copy || memory > 0)) && ++skipped_ < kMostSkipped) {
+    // Nobody would have noticed that it took the time: no event, and the coroutine goes on at once.
+    Ps& now = host_.loop.now;
+    used_ += ps;
+    if (host_.anatomy.log) {
+      want_ = s;
+      host_.anatomy.segment(log_, seg_begin_, now, seg_, policy_.what);
+      log_work(now, now + ps);
+    }
+    if (host_.anatomy.on) host_.anatomy.current = {Cause::Thread, log_};
+    now += ps;
+    seg_begin_ = now;
+    seg_ = Stage::Library;
+    return {*this, true};
+  }
+  skipped_ = 0;
+  need_ = ps;
+  // A copy of the library does nothing but wait for memory, as far as its data are not in a cache: long ones are not.
+  memory_ = s == Stage::Copy && host_.shares_memory ? 1 : memory;
+  want_ = s;
+  mode_ = Mode::Work;
+  host_.go(*this);
+  return {*this, false};
+}
+
+bool Thread::host_log() const { return host_.anatomy.log; }
+
+void Thread::log_work(Ps begin, Ps end) {
+  if (want_ != Stage::Wait) return host_.anatomy.segment(log_, begin, end, want_, policy_.what);
+  for (Part& p : parts_) {
+    const Ps n = std::min(p.ps, end - begin);
+    host_.anatomy.segment(log_, begin, begin + n, p.s, policy_.what);
+    p.ps -= n;
+    begin += n;
+  }
+}
+
+void Thread::close_log() {
+  if (on_clock_) host_.stop_clock(*this);
+  enter(seg_);
+}
+
+Thread::Await Thread::wait(const WaitPolicy& p) {
+  policy_ = p;
+  signalled_ = false;
+  poll_armed_ = false;
+  mode_ = Mode::Wait;
+  wait_begin_ = host_.loop.now;
+  need_ = 0;
+  memory_ = 0;
+  if (p.kind == WaitPolicy::Block || p.kind == WaitPolicy::Poll) {
+    host_.release(*this);
+  } else {
+    enter(Stage::Wait);
+    host_.go(*this);
+    host_.reblame();
+  }
+  return {*this, false};
+}
+
+Thread::Await Thread::sleep(Ps ps) {
+  mode_ = Mode::Sleep;
+  need_ = 0;
+  memory_ = 0;
+  ++gen_;
+  host_.loop.schedule(host_.spec.next_tick(host_.loop.now + ps), callback<&Thread::on_wake>(*this, gen_ + 1));
+  host_.release(*this);
+  return {*this, false};
+}
+
+void Thread::signal(bool immediate, bool network) {
+  if (mode_ != Mode::Wait) return;
+  host_.anatomy.signalled(log_, host_.loop.now);
+  const bool again = signalled_;
+  signalled_ = true;
+  switch (policy_.kind) {
+    case WaitPolicy::Block:
+      if (!again) host_.wake(*this);
+      break;
+    case WaitPolicy::Poll:
+      if (state_ != State::Blocked) break;
+      if (immediate) {
+        host_.wake(*this);
+      } else if (!poll_armed_) {
+        // The process looks at shared memory when its timed wait ends; the time-out is rounded up to a tick, and one that
+        // starts just after a tick therefore ends at the second tick that follows (E-NT-03, E-P4-11).
+        poll_armed_ = true;
+        const Ps tick = host_.spec.tick, now = host_.loop.now;
+        Ps due = host_.spec.next_tick(wait_begin_ + policy_.period);
+        const Ps step = (policy_.period / tick + 1) * tick;
+        if (now > due) due += (now - due + step - 1) / step * step;
+        enter(Stage::Tick);
+        host_.loop.schedule(due, callback<&Thread::on_wake>(*this, gen_));
+      }
+      break;
+    case WaitPolicy::Spin:
+    case WaitPolicy::SpinYield:
+      if (again) break;
+      if (state_ == State::Running) {
+        signalled_ = false;  // up to now it has waited
+        host_.pause(*this);
+        signalled_ = true;
+        need_ = notice(network);
+        want_ = Stage::Poll;
+        host_.go(*this);
+        host_.reblame();
+      } else {
+        need_ = notice(network);
+        want_ = Stage::Poll;
+        enter(host_.blame(*this));
+      }
+      break;
+  }
+}
+
+void Thread::kill() {
+  if (dead()) return;
+  const State was = state_;
+  Host& h = host_;
+  if (was == State::Running) h.pause(*this);
+  if (was == State::Ready)
+    for (size_t p = 0; p < h.ready_.size(); ++p) {
+      std::erase(h.ready_[p], this);
+      if (h.ready_[p].empty()) h.waiting_ &= ~(1U << p);
+    }
+  ++gen_;  // whatever it had asked the clock for is stale
+  q_armed_ = false;
+  signalled_ = false;
+  mode_ = Mode::Dead;
+  state_ = State::Blocked;
+  enter(Stage::Wait);
+  if (was == State::Running) {
+    const auto core = static_cast<size_t>(core_);
+    core_ = -1;
+    h.cores_[core].running = nullptr;
+    h.dispatch(core);
+  }
+}
+
+Ps Thread::notice(bool network) const {
+  if (!network || policy_.look_every <= 1) return policy_.poll_cost;
+  const Ps round = policy_.look_every * policy_.poll_cost;
+  return round - (host_.loop.now - wait_begin_) % round;
+}
+
+void Thread::pin(int core) {
+  pin_ = core;
+  host_.pinned_ = true;
+}
+
+bool Thread::could_act() const { return state_ == State::Ready && (mode_ != Mode::Wait || signalled_); }
+
+void Thread::on_done(uint32_t gen) {
+  if (gen != gen_) return;
+  host_.pause(*this);
+  host_.resume(*this);
+}
+
+void Thread::schedule_quantum_end() {
+  q_due_ = q_end_;
+  host_.loop.schedule_reserved(q_end_, q_sequence_, callback<&Thread::on_quantum>(*this, q_sequence_), true);
+}
+
+// Most quanta end early: the event of one stays in the queue for those that follow, and goes on to the end of the present one.
+void Thread::on_quantum(uint64_t sequence) {
+  if (host_.loop.now != q_due_) return;  // an earlier one has been set since
+  q_due_ = kNever;
+  if (state_ != State::Running || !q_armed_) return;
+  if (sequence != q_sequence_) return schedule_quantum_end();
+  q_armed_ = false;
+  prio_ = std::max(0, prio_ - 1);
+  q_end_ = host_.loop.now + host_.spec.quantum;
+  const auto core = static_cast<size_t>(core_);
+  if (host_.others_ready(prio_, core))
+    host_.preempt(core, false);
+  else if (host_.others_ready(0, core))
+    host_.arm(core);
+}
+
+void Thread::on_yield(uint32_t gen) {
+  if (gen != gen_ || state_ != State::Running) return;
+  const auto core = static_cast<size_t>(core_);
+  if (host_.others_ready(prio_, core)) host_.preempt(core, false);
+}
+
+void Thread::on_wake(uint32_t gen) {
+  if (gen != gen_ || state_ != State::Blocked) return;
+  host_.anatomy.segment(log_, seg_begin_, host_.loop.now, seg_, policy_.what);
+  seg_begin_ = host_.loop.now;
+  // A timed wait that runs out is not a signalled object: no boost (NT boosts by the object that was waited for).
+  ++gen_;
+  need_ = 0;
+  want_ = Stage::Event;
+  host_.make_ready(*this);
+}
+
+}  // namespace retrompi

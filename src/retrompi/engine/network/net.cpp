@@ -1,0 +1,178 @@
+#include "network/net.hpp"
+
+#include "channel/proc.hpp"
+
+namespace retrompi {
+
+Ps Net::cross(Bus& bus, size_t host, int64_t bytes, Flight& f) {
+  const HostSpec& h = w_.hosts[host]->spec;
+  const Ps now = w_.loop.now;
+  const Ps start = std::max(now, bus.free_at);
+  bus.free_at = start + to_ps(static_cast<double>(bytes) / h.nic_rate);
+  const Ps end = bus.free_at + h.nic_latency;
+  if (w_.anatomy.on) {
+    w_.anatomy.current = f.by;
+    f.by = w_.anatomy.of(w_.anatomy.record(h.name.c_str(), Stage::Nic, now, start, end));
+  }
+  return end;
+}
+
+Net::Net(World& w, int64_t overhead, int64_t mtu, Rails rails)
+    : w_(w),
+      overhead_(overhead),
+      mtu_(mtu),
+      rails_(std::move(rails)),
+      tx_(w.hosts.size() * rails_.n),
+      rx_(w.hosts.size() * rails_.n),
+      bus_(w.hosts.size()) {}
+
+Net::Flight& Net::flight(Common& job) {
+  ++job.count.frames;
+  w_.loop.add_pending(job.number);
+  if (free_.empty()) {
+    all_.push_back(std::make_unique<Flight>());
+    return *all_.back();
+  }
+  Flight* f = free_.back();
+  free_.pop_back();
+  return *f;
+}
+
+Ps Net::background(bool out, size_t host, size_t rail, int64_t bytes) {
+  const HostSpec& h = w_.hosts[host]->spec;
+  Bus& bus = (out ? tx_ : rx_)[card(host, rail)];
+  bus.free_at = std::max(w_.loop.now, bus.free_at) + to_ps(static_cast<double>(bytes) / h.nic_rate);
+  return bus.free_at + h.nic_latency;
+}
+
+void Net::frame(Common& job, size_t from, size_t to, int64_t payload, const Delivery& d) {
+  Flight& f = flight(job);
+  f = {this, from, to, payload + overhead_, d, w_.anatomy.current, &job, rail_of(from, to)};
+  if (rails_.stripe) {
+    f.number = orders_[{from, to}].out++;
+    f.rail = static_cast<uint32_t>(static_cast<size_t>(f.number) % rails_.n);
+  }
+  const Ps out = cross(tx_[card(from, f.rail)], from, f.bytes, f);
+  const Cause before = w_.anatomy.current;
+  w_.anatomy.current = f.by;
+  const int a = static_cast<int>(card(from, f.rail)), b = static_cast<int>(card(to, f.rail));
+  if (!w_.wire->send_at(out, a, b, f.bytes, delivery<&Flight::on_carried, &Flight::on_lost>(f))) w_.loop.schedule(out, callback<&Flight::on_sent>(f));
+  w_.anatomy.current = before;
+}
+
+Ps Net::burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, const Delivery& d) {
+  Flight& f = flight(job);
+  f = {this, from, to, bytes, d, w_.anatomy.current, &job, rail_of(from, to)};
+  if (!rails_.stripe || bytes <= mtu_) return leave(f, rate, piece);
+  // What the sender's memory gives, if less than its cards, is divided among them.
+  f.parts = static_cast<uint32_t>(rails_.n);
+  --job.count.frames;  // the parts count
+  Ps left = 0;
+  for (size_t rail = 0; rail < rails_.n; ++rail) {
+    Flight& part = flight(job);
+    const auto n = static_cast<int64_t>(rails_.n);
+    part = f;
+    part.whole = &f;
+    part.rail = static_cast<uint32_t>(rail);
+    part.bytes = bytes / n + (static_cast<int64_t>(rail) < bytes % n ? 1 : 0);
+    left = std::max(left, leave(part, rate / static_cast<double>(n), piece));
+  }
+  return left;
+}
+
+/// A burst, or a part of one, leaves its host's memory.
+Ps Net::leave(Flight& f, double rate, int64_t piece) {
+  const HostSpec& h = w_.hosts[f.from]->spec;
+  f.piece = std::min(piece, f.bytes);
+  if (!(rate > 0)) rate = h.nic_rate;
+  Bus &tx = tx_[card(f.from, f.rail)], &bus = bus_[f.from];
+  const Ps now = w_.loop.now, start = std::max({now, tx.free_at, bus.free_at});
+  bus.free_at = start + to_ps(static_cast<double>(f.bytes) / h.bus_rate);
+  f.left = std::max(start + to_ps(static_cast<double>(f.bytes) / rate), bus.free_at);
+  tx.free_at = f.left;
+  const Ps begin = start + to_ps(static_cast<double>(f.piece) / rate) + h.nic_latency;
+  if (w_.anatomy.on) f.by = w_.anatomy.of(w_.anatomy.record(h.name.c_str(), Stage::Nic, now, start, begin));
+  w_.loop.schedule(begin, callback<&Flight::on_burst>(f));
+  return f.left;
+}
+
+void Net::put_on_wire(Flight& f, int64_t bytes, const Delivery& d) {
+  w_.anatomy.current = f.by;
+  w_.wire->send(static_cast<int>(card(f.from, f.rail)), static_cast<int>(card(f.to, f.rail)), bytes, d);
+}
+
+void Net::Flight::on_burst() {
+  const int64_t packets = std::max<int64_t>(1, (bytes + net->mtu_ - 1) / net->mtu_);
+  net->put_on_wire(*this, bytes + packets * net->overhead_, retrompi::delivery<&Flight::on_burst_carried, &Flight::on_lost>(*this));
+}
+
+void Net::Flight::on_burst_carried() {
+  World& w = net->w_;
+  by = w.anatomy.current;
+  w.loop.owner = job->number;
+  const HostSpec& h = w.hosts[to]->spec;
+  const double n = static_cast<double>(bytes);
+  const Ps now = w.loop.now, through = to_ps(n / h.nic_rate);
+  // The pieces before the last one have gone into memory while the later ones were on the wire, unless the bus was taken.
+  Bus &rx = net->rx_[net->card(to, rail)], &bus = net->bus_[to];
+  rx.free_at = std::max(now, std::max(rx.free_at, now - through) + through);
+  const Ps share = to_ps(n / h.bus_rate);
+  bus.free_at = std::max(bus.free_at, now - share) + share;
+  const Ps end = std::max({rx.free_at, bus.free_at, left}) + to_ps(static_cast<double>(piece) / h.nic_rate) + h.nic_latency;
+  if (w.anatomy.on) by = w.anatomy.of(w.anatomy.record(h.name.c_str(), Stage::Nic, now, now, end));
+  w.loop.schedule(end, callback<&Flight::on_in>(*this));
+}
+
+void Net::Flight::on_sent() { net->put_on_wire(*this, bytes, retrompi::delivery<&Flight::on_carried, &Flight::on_lost>(*this)); }
+
+void Net::Flight::on_carried() {
+  World& w = net->w_;
+  by = w.anatomy.current;
+  w.loop.owner = job->number;
+  w.loop.schedule(net->cross(net->rx_[net->card(to, rail)], to, bytes, *this), callback<&Flight::on_in>(*this));
+}
+
+void Net::Flight::on_in() {
+  net->w_.anatomy.current = by;
+  if (number >= 0)
+    net->in_order(*this, false);
+  else
+    net->hand_over(*this);
+}
+
+void Net::Flight::on_lost() {
+  ++job->count.lost;
+  gone = true;
+  if (number >= 0)
+    net->in_order(*this, true);
+  else
+    net->hand_over(*this);
+}
+
+/// The flight is over, well or not: of a burst in parts, when the last of them is.
+void Net::hand_over(Flight& f) {
+  free_.push_back(&f);
+  w_.loop.owner = f.job->number;
+  w_.loop.remove_pending(f.job->number);
+  if (Flight* whole = f.whole) {
+    whole->gone |= f.gone;
+    assert(whole->parts > 0);
+    if (--whole->parts == 0) hand_over(*whole);
+  } else if (const Callback told = f.gone ? f.delivery.on_lost() : f.delivery.on_delivered()) {
+    told();
+  }
+}
+
+void Net::in_order(Flight& f, bool lost) {
+  Order& o = orders_[{f.from, f.to}];
+  o.early.emplace(f.number, lost ? nullptr : &f);
+  if (lost) hand_over(f);
+  for (auto it = o.early.begin(); it != o.early.end() && it->first == o.in; it = o.early.begin()) {
+    Flight* next = it->second;
+    o.early.erase(it);
+    ++o.in;
+    if (next) hand_over(*next);
+  }
+}
+
+}  // namespace retrompi

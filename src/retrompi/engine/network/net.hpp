@@ -1,0 +1,84 @@
+// The cards of the hosts and what crosses them: frames of a network stack, and bursts that a card moves from memory to memory.
+#pragma once
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "event/core.hpp"
+#include "record/anatomy.hpp"
+
+namespace retrompi {
+
+struct World;
+struct Common;
+
+/// Frames between hosts: card, cable, card. One frame at a time crosses a card's bus. A host has a card on every rail.
+class Net {
+ public:
+  struct Rails {
+    size_t n = 1;
+    bool stripe = false;         // frames go out over all of them in turn, else a pair of hosts has one
+    std::vector<size_t> places;  // of the hosts in the room, by which a pair has its rail
+  };
+  Net(World& w, int64_t overhead, int64_t mtu, Rails rails);
+  /// Carries one frame; tells that it is lost when something on the way is down.
+  void frame(Common& job, size_t from, size_t to, int64_t payload, const Delivery& d);
+  /// Moves a whole message from memory to memory: its pieces follow each other through bus, wire and bus, so that only one of
+  /// them adds to the time of the slowest stage. Returns when the last byte has left the sender's memory.
+  Ps burst(Common& job, size_t from, size_t to, int64_t bytes, double rate, int64_t piece, const Delivery& d);
+  [[nodiscard]] int64_t mtu() const { return mtu_; }
+  /// A frame of the traffic beside the jobs crosses a card of a host, outwards or inwards; returns when it has.
+  Ps background(bool out, size_t host, size_t rail, int64_t bytes);
+
+ private:
+  struct Flight {
+    Net* net;
+    size_t from, to;
+    int64_t bytes;
+    Delivery delivery;
+    Cause by;
+    Common* job;
+    uint32_t rail;
+    uint32_t parts = 0;       // of the whole of a burst that takes all rails: still on their way
+    bool gone = false;        // it is lost, or a part of it
+    int64_t piece = 0;        // of a burst
+    Ps left = 0;              // when a burst has left the sender's memory
+    int64_t number = -1;      // of a frame between its two hosts, where frames take all rails
+    Flight* whole = nullptr;  // of a part
+    void on_sent();
+    void on_carried();
+    void on_in();
+    void on_burst();
+    void on_burst_carried();
+    void on_lost();
+  };
+  /// Frames of two hosts that take all rails are handed over in the order in which they set out (RFC 1990).
+  struct Order {
+    int64_t out = 0, in = 0;
+    std::map<int64_t, Flight*> early;  // null: lost
+  };
+  struct Bus {
+    Ps free_at = 0;
+  };
+  Ps cross(Bus& bus, size_t host, int64_t bytes, Flight& f);
+  [[nodiscard]] size_t card(size_t host, size_t rail) const { return rails_.n == 1 ? host : host * rails_.n + rail; }
+  [[nodiscard]] uint32_t rail_of(size_t from, size_t to) const {
+    return rails_.n == 1 ? 0 : static_cast<uint32_t>((rails_.places[from] ^ rails_.places[to]) % rails_.n);
+  }
+  Ps leave(Flight& f, double rate, int64_t piece);
+  void put_on_wire(Flight& f, int64_t bytes, const Delivery& d);
+  void hand_over(Flight& f);
+  void in_order(Flight& f, bool lost);
+  Flight& flight(Common& job);
+  World& w_;
+  int64_t overhead_, mtu_;
+  Rails rails_;
+  std::vector<Bus> tx_, rx_;  // by card
+  std::vector<Bus> bus_;      // memory and bus of a host, shared by both directions of bursts and by its cards
+  std::map<std::pair<size_t, size_t>, Order> orders_;
+  std::vector<std::unique_ptr<Flight>> all_;
+  std::vector<Flight*> free_;
+};
+
+}  // namespace retrompi

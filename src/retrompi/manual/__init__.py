@@ -1,0 +1,34 @@
+"""The reference half of the documentation, written from the code and the evidence: nothing of it is typed twice.
+
+`pages` gives every page as Markdown. A new model, platform, scenario, study, lab or command has its page without a change here.
+"""
+
+from __future__ import annotations
+
+from retrompi.manual.commands import command_pages
+from retrompi.manual.experiments import scenario_pages, study_pages
+from retrompi.manual.files import file_pages
+from retrompi.manual.markdown import Page
+from retrompi.manual.media import media_page
+from retrompi.manual.models import model_pages
+from retrompi.manual.platforms import platform_pages
+from retrompi.manual.sources import source_pages
+from retrompi.manual.teaching import lab_pages, studio_pages
+
+__all__ = ["Page", "pages"]
+
+
+def pages() -> list[Page]:
+    """Every page of the reference, in the order of the site's navigation."""
+    return [
+        *command_pages(),
+        *model_pages(),
+        media_page(),
+        *platform_pages(),
+        *scenario_pages(),
+        *study_pages(),
+        *lab_pages(),
+        *studio_pages(),
+        *file_pages(),
+        *source_pages(),
+    ]

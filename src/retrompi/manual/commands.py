@@ -1,0 +1,95 @@
+"""A page for every command of the command line, from Click: usage, what it says of itself, every argument and option."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Iterator
+
+import click
+
+from retrompi.manual.markdown import Page, anchor, escape, link, slug, table
+
+__all__ = ["command_pages", "commands"]
+
+
+def commands() -> dict[str, click.Command]:
+    """Every command by its words, groups before what is in them: ``{"trace": ..., "trace info": ...}``."""
+    from retrompi.cli.main import cli
+
+    return dict(_below(cli, ""))
+
+
+def _below(group: click.Group, words: str) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group, info_name="retrompi")
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        if found is None or found.hidden:
+            continue
+        yield f"{words}{name}", found
+        if isinstance(found, click.Group):
+            yield from _below(found, f"{words}{name} ")
+
+
+def _said(command: click.Command) -> str:
+    """The help text as Markdown: a paragraph that begins with a backspace is shown as it is."""
+    out = []
+    for part in inspect.cleandoc(command.help or "").split("\n\n"):
+        if part.startswith("\b"):
+            first, _, rest = part.lstrip("\b").strip("\n").partition("\n")
+            if first != "Examples:":
+                out.append("```text\n" + inspect.cleandoc(f"{first}\n{rest}") + "\n```")
+            else:
+                out += ["Examples:", "```sh\n" + textwrap.dedent(rest) + "\n```"]
+        else:
+            out.append(escape(part))
+    return "\n\n".join(out)
+
+
+def _default(option: click.Option, context: click.Context) -> str:
+    # What Click itself would print, so that sentinels of its versions never show.
+    extra = option.get_help_extra(context).get("default", "")
+    return f"default {extra}" if extra and not option.is_flag else ""
+
+
+def _options(command: click.Command, words: str) -> str:
+    context = click.Context(command, info_name=f"retrompi {words}")
+    rows = []
+    for parameter in command.get_params(context):
+        if isinstance(parameter, click.Option):
+            record = None if parameter.hidden or parameter.name == "help" else parameter.get_help_record(context)
+            if record is None:
+                continue
+            names = ", ".join(f"`{n}`" for n in [*parameter.opts, *parameter.secondary_opts])
+            takes = "" if parameter.is_flag or parameter.count else f"`{parameter.make_metavar(context)}`"
+            more = [_default(parameter, context), "required" if parameter.required else "", "repeatable" if parameter.multiple else ""]
+            rows.append([names, takes, escape(parameter.help or ""), escape("; ".join(m for m in more if m))])
+    return table(["option", "takes", "what it does", "and"], rows) if rows else ""
+
+
+def _section(words: str, command: click.Command, level: int) -> list[str]:
+    context = click.Context(command, info_name=f"retrompi {words}")
+    usage = " ".join(command.collect_usage_pieces(context))
+    heading = f"# retrompi {words}" if level == 1 else f"{'#' * level} retrompi {words} {anchor(words)}"
+    return [heading, f"```text\nretrompi {words} {usage}\n```", _said(command), _options(command, words)]
+
+
+def command_pages() -> list[Page]:
+    """An overview and a page for every top-level command; what is in a group is a section of its page."""
+    from retrompi.cli.main import cli
+
+    every = commands()
+    tops = [w for w in every if " " not in w]
+    rows = [[link(f"retrompi {w}", f"{slug(w)}.md"), escape(every[w].get_short_help_str(400))] for w in tops]
+    context = click.Context(cli, info_name="retrompi")
+    out = ["# Commands", _said(cli), table(["command", "what it does"], rows), "## Options before the command", _options(cli, ""),
+           "Exit codes and what goes to which stream: [files, units, exit codes](../files.md#exit-codes)."]  # fmt: skip
+    assert context.command is cli
+    pages = [Page("reference/commands/index.md", "Commands", "Overview", "\n\n".join(out) + "\n")]
+    for top in tops:
+        parts = _section(top, every[top], 1)
+        for words, command in every.items():
+            if words.startswith(f"{top} "):
+                parts += _section(words, command, 1 + words.count(" "))
+        pages.append(Page(f"reference/commands/{slug(top)}.md", "Commands", top, "\n\n".join(p for p in parts if p) + "\n"))
+    return pages

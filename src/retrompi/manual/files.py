@@ -1,0 +1,119 @@
+"""Files, units and exit codes: the keys that the readers take, out of the readers themselves."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from retrompi.base import errors, units
+from retrompi.manual.markdown import Page, escape, table
+from retrompi.papers import evidence
+from retrompi.spec import topology
+from retrompi.spec.collectives import OPERATIONS, algorithms
+from retrompi.spec.fields import Field, quantities
+from retrompi.spec.host import Host
+from retrompi.spec.link import Link
+from retrompi.studies import design, metrics, scenario
+from retrompi.traces.generate import GENERATORS
+
+__all__ = ["file_pages"]
+
+
+def _example(module: Any) -> str:
+    """The TOML that a reader's own text shows, below its first paragraph."""
+    text = inspect.cleandoc(module.__doc__ or "").partition("\n\n")[2]
+    lines = [line.removeprefix("    ") if line.startswith("    ") else line for line in text.splitlines()]
+    kept = [line for line in lines if not line or line[0] in "[#" or " = " in line or line[0] in ' "]']
+    return "\n".join(kept).strip()
+
+
+def _toml(text: str) -> str:
+    return f"```toml\n{text}\n```"
+
+
+def _keys(names: Any) -> str:
+    return ", ".join(f"`{n}`" for n in names)
+
+
+def _quantities(keys: Mapping[str, Field]) -> str:
+    rows = [[f"`{k}`", escape(f.unit), escape(f.bounds), escape(f.help)] for k, f in keys.items()]
+    return table(["key", "unit", "values", "what it is"], rows)
+
+
+def _generators() -> str:
+    rows = []
+    for name, g in GENERATORS.items():
+        arguments = [
+            n if p.default is p.empty else f"{n}={p.default}" if p.default is not None else f"[{n}]" for n, p in g.arguments.items()
+        ]
+        about = (inspect.getdoc(g.make) or "").partition("\n")[0]
+        rows.append([f"`{name}`", f"`{', '.join(arguments)}`", escape(about), escape(g.rule)])
+    return table(["generator", "arguments", "what it is", "what a rate counts"], rows)
+
+
+def _errors() -> str:
+    rows = [["0", "done"], ["1", "a negative outcome: a statement fails, a run does not complete, a bound does not hold"]]
+    for code in (2, 3):
+        kinds = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.RetrompiError) and c.exit_code == code
+                 and c is not errors.RetrompiError]  # fmt: skip
+        what = {2: "wrong usage or input", 3: "a defect of retrompi"}[code]
+        rows.append([str(code), f"{what}: " + " ".join((inspect.getdoc(c) or c.__name__).partition("\n")[0] for c in kinds)])
+    rows.append(["130", "interrupted"])
+    return table(["code", "meaning"], [[a, escape(b)] for a, b in rows])
+
+
+def _units() -> str:
+    rows = []
+    for base, spellings in units.UNITS.items():
+        factors = ", ".join(
+            f"`{s}`" + (f" = {f:.12g}" if f not in (1, 1.0) else "") for s, f in spellings.items() if s and s[0] not in "µμ"
+        )
+        rows.append([f"`{base}`", factors or "a plain number"])
+    return table(["base unit", "spellings, in base units"], rows)
+
+
+def file_pages() -> list[Page]:
+    """One page: the keys of scenario, study, platform and evidence files; generators, metrics, collectives; units; exit codes."""
+    algos = [[f"`coll.{op}`", ", ".join(f"`{a}`" for a in algorithms(op))] for op in OPERATIONS]
+    out = [
+        "# Files, units, exit codes",
+        "Out of the readers themselves: what they take is listed here, everything else is refused by file and line.",
+        "## Scenario { #scenario }",
+        _toml(_example(scenario)),
+        f"Every key: {_keys(scenario.KEYS)}; of a `[[job]]`: {_keys(scenario.JOB_KEYS)}; of a `[trace]` with a file: "
+        f"{_keys(scenario.FILE_KEYS)}. Outcomes: {_keys(scenario.OUTCOMES)}. [The scenarios](scenarios/index.md).",
+        "### Generators",
+        _generators(),
+        "## Study { #study }",
+        f"Every key: {_keys(design.KEYS)}. Sampling: {_keys(design.SAMPLINGS)}. A walk through one: [Studies](../studies.md).",
+        table(["`metric`", "what it is"], [[f"`{k}`", escape(v)] for k, v in metrics.NAMES.items()]),
+        "## Platform { #platform }",
+        f"`name`, `title`, `years`, `summary`; a `[[host]]` each with `name`, `os`, `byte_order` and the keys below; one `[link]` with "
+        f"`kind` ({_keys(topology.KINDS)}). A number is a table `{{ value = \"10 ms\", source = \"doc:E-NT-03\" }}`, with `low`, "
+        "`high` and `help` if wanted; "
+        "`like = \"nt-pair:server\"` begins with another host's numbers. `[placements]` names hosts and cores for `--mode`.",
+        "### Keys of a host",
+        _quantities(quantities(Host)),
+        "### Keys of a link",
+        _quantities(quantities(Link)),
+        "## Evidence of a model's own { #evidence }",
+        _toml(_example(evidence)),
+        "## Trace { #trace }",
+        "Lines and attributes: [The trace format](../trace-format.md).",
+        "## Collectives { #collectives }",
+        "What `--set coll.OPERATION=ALGORITHM` takes; [what they are](../collectives.md).",
+        table(["key", "algorithms"], algos),
+        "## Units { #units }",
+        "A number has a unit; only plain numbers and probabilities may stand alone, and a bare 0. `KB`, `MB` and `GB` are refused for "
+        "sizes, since "
+        "the papers mean sometimes 1000 and sometimes 1024 by them. Rates in bits end in `bps`, rates in bytes in `B/s`.",
+        _units(),
+        "Sizes take lists and ranges: `0,1KiB,4KiB..4MiB:x2` (by factors), `64KiB..256KiB:+64KiB` (by steps).",
+        "## Exit codes { #exit-codes }",
+        _errors(),
+        "What was asked for goes to stdout; an error is one line on stderr, warnings and progress are there as well. `--json` and `--csv` "
+        "print data. "
+        "`NO_COLOR` takes the colours away.",
+    ]  # fmt: skip
+    return [Page("reference/files.md", "Files, units, exit codes", "Files, units, exit codes", "\n\n".join(out) + "\n")]

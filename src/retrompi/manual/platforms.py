@@ -1,0 +1,81 @@
+"""A page for every platform: hosts, link, placements, every number with its source; hosts that are alike share a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from retrompi.manual.markdown import Page, cite, escape, link, slug, table
+from retrompi.manual.models import range_text
+from retrompi.papers.sources import rows as reference_rows
+from retrompi.render.dossier import platform_dossier
+from retrompi.spec import registry
+
+__all__ = ["platform_pages"]
+
+_ROOT = "../"
+
+
+def _quantities(rows: list[Mapping[str, Any]], prefix: str, known: Mapping[str, Any]) -> str:
+    cells = [
+        [f"`{prefix}{r['path'].partition('.')[2]}`", escape(r["text"]), escape(range_text(r)), cite(r["help"], known, _ROOT),
+         cite(r["source"], known, _ROOT)]
+        for r in rows
+    ]  # fmt: skip
+    return table(["key", "value", "range", "what it is", "source"], cells)
+
+
+def _alike(rows: list[Mapping[str, Any]], hosts: list[str]) -> list[tuple[list[str], list[Mapping[str, Any]]]]:
+    """Hosts with the same numbers from the same sources, together; in file order."""
+    groups: dict[tuple[Any, ...], tuple[list[str], list[Mapping[str, Any]]]] = {}
+    for host in hosts:
+        own = [r for r in rows if r["path"].startswith(f"{host}.")]
+        key = tuple((r["path"].partition(".")[2], r["text"], r["source"], r["help"], r["low"], r["high"]) for r in own)
+        groups.setdefault(key, ([], own))[0].append(host)
+    return list(groups.values())
+
+
+def _page(name: str, known: Mapping[str, Any]) -> Page:
+    card = platform_dossier(registry.platform(name))
+    out = [f"# {escape(card['title'])}", f"`{name}`, {escape(card['years'])}: {escape(card['summary'])}.", f"Link: {escape(card['link'])}."]
+    out.append(
+        table(
+            ["host", "operating system", "byte order"],
+            [[escape(h["name"]), escape(h["os"]), escape(h["byte_order"])] for h in card["hosts"]],
+        )
+    )
+    if card["placements"]:
+        out += ["## Placements", "Names that `--mode` takes here.",
+                table(["placement", "ranks"], [[f"`{p['name']}`", escape(", ".join(p["ranks"]))] for p in card["placements"]])]  # fmt: skip
+    out.append("## Hosts")
+    out.append("`--set platform.host.KEY=VALUE` changes all hosts, `--set platform.HOST.KEY=VALUE` one.")
+    for names, rows in _alike(card["quantities"], [h["name"] for h in card["hosts"]]):
+        out += [f"### {escape(', '.join(names))}", _quantities(rows, "", known)]
+    links = [r for r in card["quantities"] if r["path"].startswith("link.")]
+    out += ["## Link", _quantities(links, "platform.link.", known)]
+    if card["kernels"]:
+        out.append("## Loops")
+        out.append("What the host spends on the instructions of [Rinf1's loops](../../rinf1.md).")
+        loops = [
+            [f"`{r['path']}`", escape(r["text"]), escape(range_text(r)), cite(r["help"], known, _ROOT), cite(r["source"], known, _ROOT)]
+            for r in card["kernels"]
+        ]
+        out.append(table(["key", "value", "range", "what it is", "source"], loops))
+    out.append(f"`retrompi platforms show {name}` prints this card.")
+    return Page(f"reference/platforms/{slug(name)}.md", "Platforms", name, "\n\n".join(out) + "\n")
+
+
+def platform_pages() -> list[Page]:
+    """An overview and a page for every platform of the package."""
+    known = reference_rows()
+    found = {name: p for name, p in registry.platforms().items() if registry.origin(p.path) == "retrompi"}
+    rows = [
+        [link(name, f"{slug(name)}.md"), escape(p.title), escape(p.years), str(len(p.hosts)), escape(p.link.kind)]
+        for name, p in found.items()
+    ]
+    text = "\n\n".join([
+        "# Platforms",
+        "A machine room is a TOML file in `platforms/`; `NAME*N` is a room of that kind with N hosts ([networks](../../networks.md)).",
+        table(["name", "room", "years", "hosts", "link"], rows),
+    ])  # fmt: skip
+    return [Page("reference/platforms/index.md", "Platforms", "Overview", text + "\n"), *(_page(name, known) for name in found)]

@@ -1,0 +1,153 @@
+#include <array>
+
+#include "fixture.hpp"
+
+namespace retrompi::test {
+namespace {
+
+/// Events that write down which they are.
+class EventLoop : public testing::Test {
+ public:
+  void say(char c) { said += c; }
+  void say_and_schedule(char c) {
+    said += c;
+    at(loop.now, 'x');      // after everything that was scheduled for this time before
+    at(loop.now - 5, 'y');  // the past is now
+    at(loop.now + 1, 'z');
+  }
+  void at(Ps t, char c, bool passive = false) { loop.schedule(t, callback<&EventLoop::say>(*this, static_cast<uint64_t>(c)), passive); }
+  void run() {
+    while (!loop.empty()) loop.step();
+  }
+  Loop loop;
+  std::string said;
+};
+
+TEST_F(EventLoop, RunsByTimeAndAmongEqualTimesInTheOrderOfScheduling) {
+  at(20, 'c');
+  at(10, 'a');
+  at(20, 'd');
+  at(10, 'b');
+  run();
+  EXPECT_EQ(said, "abcd");
+  EXPECT_EQ(loop.now, 20);
+  EXPECT_EQ(loop.executed(), 4U);
+}
+
+TEST_F(EventLoop, RunsWhatIsScheduledForThePresentBeforeTimeGoesOn) {
+  loop.schedule(10, callback<&EventLoop::say_and_schedule>(*this, 'a'));
+  at(10, 'b');
+  run();
+  EXPECT_EQ(said, "abxyz");
+  EXPECT_EQ(loop.now, 11);
+}
+
+TEST_F(EventLoop, KeepsThePlaceOfAReservedSequenceNumber) {
+  const uint64_t place = loop.reserve_sequence();
+  at(10, 'b');
+  loop.schedule_reserved(10, place, callback<&EventLoop::say>(*this, 'a'));
+  run();
+  EXPECT_EQ(said, "ab");
+}
+
+TEST_F(EventLoop, KnowsUntilWhenNothingHappens) {
+  at(10, 'a');
+  EXPECT_TRUE(loop.no_event_until(9));
+  EXPECT_FALSE(loop.no_event_until(10));
+  loop.external_event = 5;  // a frame arrives
+  EXPECT_TRUE(loop.no_event_until(4));
+  EXPECT_FALSE(loop.no_event_until(5));
+  loop.external_event = kNever;
+  loop.limit = 7;
+  EXPECT_TRUE(loop.no_event_until(7));
+  EXPECT_FALSE(loop.no_event_until(8));
+  loop.stopped = true;
+  EXPECT_FALSE(loop.no_event_until(1));
+  EXPECT_TRUE(loop.finished());
+}
+
+TEST_F(EventLoop, TellsWhenOnlyPassiveEventsAreLeft) {
+  at(10, 'a');
+  at(20, 'b', true);
+  EXPECT_FALSE(loop.only_passive());
+  loop.step();
+  EXPECT_TRUE(loop.only_passive());
+  EXPECT_FALSE(loop.empty());
+}
+
+TEST_F(EventLoop, CountsWhatIsPendingForEachOwner) {
+  loop.count_owners(3);
+  loop.owner = 1;
+  at(10, 'a');
+  loop.owner = 2;
+  at(20, 'b');
+  loop.add_pending(2);  // a frame of it is on the wire
+  loop.step();
+  EXPECT_EQ(loop.owner, 1U);
+  EXPECT_TRUE(loop.idle(1));
+  loop.step();
+  EXPECT_EQ(loop.owner, 2U);
+  EXPECT_FALSE(loop.idle(2));
+  loop.remove_pending(2);
+  EXPECT_TRUE(loop.idle(2));
+}
+
+/// Thousands of events that schedule others, now and then one whose place was reserved long before its time.
+class RandomEvents : public testing::Test {
+ public:
+  void on_event(uint64_t place) {
+    ++ran;
+    const auto now = std::make_pair(loop.now, place);
+    EXPECT_LT(last, now);
+    last = now;
+    if (reserved.second > loop.now) {  // its time has not passed: scheduled late
+      loop.schedule_reserved(reserved.second, reserved.first, callback<&RandomEvents::on_event>(*this, reserved.first), true);
+      reserved = {};
+    }
+    for (uint64_t n = rng.next() % 3; n > 0 && asked < 20'000; --n) ask();
+    while (asked < 12'000 && loop.empty()) ask();
+  }
+  void ask() {
+    ++asked;
+    constexpr std::array<Ps, 5> kLater{1, 1, 2, 7, 30};
+    const Ps t = loop.now + kLater[rng.next() % kLater.size()];
+    const uint64_t place = loop.reserve_sequence();
+    if (reserved.second <= loop.now && rng.next() % 4 == 0)
+      reserved = {place, t};
+    else
+      loop.schedule_reserved(t, place, callback<&RandomEvents::on_event>(*this, place));
+  }
+  Loop loop;
+  Rng rng{7};
+  int ran = 0, asked = 0;
+  std::pair<Ps, uint64_t> last{-1, 0};
+  std::pair<uint64_t, Ps> reserved{};
+};
+
+TEST_F(RandomEvents, RunInTheOrderOfTimeAndSequence) {
+  for (int i = 0; i < 50; ++i) ask();
+  while (!loop.empty()) loop.step();
+  EXPECT_GT(ran, 8'000);
+}
+
+TEST(CallbackTest, CallsMembersWithAndWithoutANumber) {
+  struct Object {
+    int plain = 0;
+    uint32_t number = 0;
+    int64_t lost = 0;
+    void on_plain() { ++plain; }
+    void on_number(uint32_t n) { number = n; }
+    void on_lost(int64_t n) { lost = n; }
+  } object;
+  callback<&Object::on_plain>(object)();
+  EXPECT_EQ(object.plain, 1);
+  const Delivery d = delivery<&Object::on_number, &Object::on_lost>(object, 7);
+  d.on_delivered()();
+  d.on_lost()();
+  EXPECT_EQ(object.number, 7U);
+  EXPECT_EQ(object.lost, 7);
+  EXPECT_FALSE(delivery<&Object::on_plain>(object).on_lost());
+}
+
+}  // namespace
+}  // namespace retrompi::test
